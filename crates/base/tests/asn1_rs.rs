@@ -1,12 +1,14 @@
-//! asn1-rs beside our own BER: what each accepts. Differences are data here; ours is what holds.
+//! Compares asn1-rs with `base::ber`: what each accepts. *Ours* is `base::ber`, *theirs* is asn1-rs. Each
+//! difference is a row of a table here; the behaviour of `base::ber` is the required one.
 //!
-//! INTEGER, BOOLEAN, BIT STRING and the arcs of an OBJECT IDENTIFIER go through asn1-rs in production,
-//! with the checks that keep what is accepted. The codec they replaced stands here as the judge.
+//! In production asn1-rs decodes INTEGER, BOOLEAN and BIT STRING and encodes the arcs of an OBJECT
+//! IDENTIFIER. Checks before it keep the set of accepted values unchanged: the former codec is in this
+//! file as the reference.
 //!
-//! Headers stay ours: asn1-rs takes a tag that is cut for an invalid one, so the checks before it
-//! would have to find the end of the header themselves, and decoding an envelope of ten recipients
-//! then takes 41 % more instructions. OBJECT IDENTIFIER contents and times stay ours as well: there
-//! asn1-rs checks less and reads some values wrong.
+//! `base::ber` decodes headers itself: asn1-rs reports a tag that is cut off as invalid, so the checks
+//! before it would have to find the end of the header first (ARCHITECTURE.md has the cost). It also
+//! decodes contents of OBJECT IDENTIFIERs and times itself: asn1-rs checks less there and decodes some
+//! values wrongly.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
 
@@ -16,7 +18,7 @@ use base::ber::{Class, Element, Fault, Header, Length, Oid, Tag, Writer, univers
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// What a reader makes of a header.
+/// The result of reading a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Read {
     /// Class, number, whether constructed, length, size.
@@ -54,13 +56,13 @@ fn theirs(octets: &[u8]) -> Read {
     }
 }
 
-/// Headers that the two read differently: octets, ours, theirs, and why ours stays.
+/// Headers that the two read differently: octets, ours, theirs, and the reason for ours.
 const HEADERS: &[(&[u8], Read, Read, &str)] = &[
     (
         &[0x1f],
         Incomplete,
         Refused,
-        "a tag may be cut anywhere: the rest comes with the next octets",
+        "a tag may be cut at any octet: the rest follows in the next input",
     ),
     (&[0xbf, 0x8a], Incomplete, Refused, "the same, within the number"),
     (
@@ -85,9 +87,9 @@ const HEADERS: &[(&[u8], Read, Read, &str)] = &[
         &[0x04, 0x89, 0, 0, 0, 0, 0, 0, 0, 0, 1],
         Refused,
         Read::Header(0, 4, false, Some(1), 11),
-        "nine length octets: a header has a bound, so that an unfinished one is held in 15 octets",
+        "nine length octets: our limit is eight, so that an unfinished header has at most 15 octets",
     ),
-    (&[0x04, 0xfe], Refused, Incomplete, "126 length octets: refused at once, not waited for"),
+    (&[0x04, 0xfe], Refused, Incomplete, "126 length octets: refused before they arrive"),
 ];
 
 #[test]
@@ -98,7 +100,7 @@ fn headers_that_are_read_differently() {
     }
 }
 
-/// Whether the two differ on these octets in no other manner than [`HEADERS`] shows.
+/// An error if the two differ on these octets in a way that [`HEADERS`] does not show.
 fn header_difference(octets: &[u8]) -> Result<(), String> {
     let (our, their) = (ours(octets), theirs(octets));
     let long_tag = octets.first().is_some_and(|b| b & 0x1f == 0x1f);
@@ -106,7 +108,7 @@ fn header_difference(octets: &[u8]) -> Result<(), String> {
     let known = match (&our, &their) {
         (a, b) if a == b => true,
         (Incomplete, Refused) => cut,
-        // Padded or too large a tag, or too many length octets.
+        // The tag is padded or too large, or there are too many length octets.
         (Refused, Incomplete | Read::Header(..)) => {
             let fault = Header::parse(octets).unwrap_err();
             (long_tag && fault == Fault::Tag) || fault == Fault::Length
@@ -116,7 +118,7 @@ fn header_difference(octets: &[u8]) -> Result<(), String> {
     if known { Ok(()) } else { Err(format!("{octets:02x?}: ours {our:?}, theirs {their:?}")) }
 }
 
-/// Octets that look like headers: long tags, long lengths, and anything.
+/// Random octets, with many that begin long tags and long lengths.
 fn header_octets() -> impl Strategy<Value = Vec<u8>> {
     let boundaries = vec![0x00, 0x1f, 0x3f, 0x7f, 0x80, 0x81, 0x84, 0x88, 0x89, 0xbf, 0xff];
     let octet = prop_oneof![3 => any::<u8>(), 1 => prop::sample::select(boundaries)];
@@ -200,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_096))]
 
     #[test]
-    fn headers_differ_in_nothing_else(octets in header_octets()) {
+    fn headers_differ_only_as_listed(octets in header_octets()) {
         prop_assert_eq!(header_difference(&octets), Ok(()));
     }
 
@@ -210,7 +212,7 @@ proptest! {
         class in prop::sample::select(vec![Class::Universal, Class::Application, Class::Context]),
         number in 1u32..40,
     ) {
-        // Implicit tags: the value's own tag is not looked at.
+        // With implicit tags the value's own tag is not checked.
         let octets = element(Tag { class, number }, false, &content);
         let e = Element::parse(&octets).unwrap();
         prop_assert_eq!(e.integer().ok(), before::integer(&content));
@@ -248,7 +250,7 @@ fn contents(tag: asn1_rs::Tag, content: &[u8]) -> Any<'_> {
 }
 
 #[test]
-fn contents_that_asn1_rs_takes_and_the_checks_refuse() {
+fn contents_that_asn1_rs_accepts_and_the_checks_refuse() {
     // No octet (X.690 8.3.1), and more than eight, which is our limit.
     for (content, value) in [(&[][..], 0), (&[0, 0, 0, 0, 0, 0, 0, 0, 4], 4)] {
         assert_eq!(i64::try_from(contents(asn1_rs::Tag::Integer, content)), Ok(value));
@@ -258,13 +260,13 @@ fn contents_that_asn1_rs_takes_and_the_checks_refuse() {
     let (_, constructed) = Any::from_ber(&[0x21, 1, 0xff]).unwrap();
     assert_eq!(bool::try_from(constructed), Ok(true));
     assert!(Element::parse(&[0x21, 1, 0xff]).unwrap().boolean().is_err());
-    // More unused bits than an octet has, and some of no octet, X.690 8.6.2.2 and 8.6.2.3.
+    // More unused bits than an octet has; unused bits without an octet: X.690 8.6.2.2 and 8.6.2.3.
     for content in [&[8u8, 0xff][..], &[1], &[0xff, 0]] {
         let any = contents(asn1_rs::Tag::BitString, content);
         assert_eq!(asn1_rs::BitString::try_from(any).unwrap().unused_bits, content[0]);
         assert_eq!(before::bits(content), None);
     }
-    // The segments of a constructed string, headers and all, are taken for its contents.
+    // asn1-rs returns the segments of a constructed string with their headers as its contents.
     let constructed = [0x24, 4, 0x04, 2, b'h', b'i'];
     let (_, string) = asn1_rs::OctetString::from_ber(&constructed).unwrap();
     assert_eq!(string.as_ref(), &constructed[2..]);
@@ -272,7 +274,7 @@ fn contents_that_asn1_rs_takes_and_the_checks_refuse() {
 }
 
 #[test]
-fn object_identifiers_stay_ours_for_contents_and_text() {
+fn object_identifiers_that_asn1_rs_decodes_wrongly() {
     // Contents that X.690 8.19 does not allow: none, unfinished, a padded arc.
     for content in [&[][..], &[0x56, 0x80], &[0x80, 1]] {
         assert!(asn1_rs::Oid::try_from(contents(asn1_rs::Tag::Oid, content)).is_ok());
@@ -283,30 +285,30 @@ fn object_identifiers_stay_ours_for_contents_and_text() {
     assert_eq!(Oid::from_content(&content).unwrap().to_string(), "2.999");
     let theirs = asn1_rs::Oid::try_from(contents(asn1_rs::Tag::Oid, &content)).unwrap();
     assert_eq!(theirs.to_id_string(), "3.16.55");
-    // From arcs: 2.40 and above are refused, roots 3 to 6 are taken.
+    // From arcs: asn1-rs refuses 2.40 and above, and accepts roots 3 to 6.
     assert!(asn1_rs::Oid::from(&[2, 999]).is_err() && Oid::from_arcs(&[2, 999]).is_some());
     assert!(asn1_rs::Oid::from(&[6, 1]).is_ok() && Oid::from_arcs(&[6, 1]).is_none());
 }
 
-/// UTCTime: text, ours in RFC 3339, theirs as they show it.
+/// UTCTime: text, ours in RFC 3339, theirs as asn1-rs displays it.
 const TIMES: &[(&str, Option<&str>, Option<&str>)] = &[
     ("070814093000Z", Some("2007-08-14T09:30:00.000000Z"), Some("0007-08-14 09:30:00Z")),
     ("0708140930Z", Some("2007-08-14T09:30:00.000000Z"), Some("0007-08-14 09:30:00Z")),
-    // Without seconds and with a zone: the zone is read as seconds.
+    // Without seconds and with a zone: asn1-rs reads the zone as seconds.
     ("0708141130+0200", Some("2007-08-14T09:30:00.000000Z"), None),
-    // Half an hour west: the sign is lost with the hours.
+    // Half an hour west: asn1-rs loses the sign with the hours.
     ("070814093000-0030", Some("2007-08-14T10:00:00.000000Z"), Some("0007-08-14 09:30:00-0030")),
     // No such days, months and zones.
     ("070230093000Z", None, Some("0007-02-30 09:30:00Z")),
     ("070014093000Z", None, Some("0007-00-14 09:30:00Z")),
     ("070800093000Z", None, Some("0007-08-00 09:30:00Z")),
     ("070814093000+9999", None, Some("0007-08-14 09:30:00+9999")),
-    // Before 1970, where our time begins.
+    // Before 1970, the first year of `Utc`.
     ("600814093000Z", None, Some("0060-08-14 09:30:00Z")),
 ];
 
 #[test]
-fn times_stay_ours() {
+fn times_that_asn1_rs_decodes_wrongly() {
     for (text, our, their) in TIMES {
         let shown = Utc::from_utc_time(text.as_bytes()).map(|time| time.to_string());
         assert_eq!(shown.as_deref(), *our, "{text}");

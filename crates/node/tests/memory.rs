@@ -1,6 +1,6 @@
-//! What a queued message takes of memory, in the scheduler and the node together: the whole of a node
-//! that finds a hundred thousand in its store. `cargo test -p node --test memory -- --nocapture`
-//! prints it.
+//! Memory that a queued message takes, in scheduler and node together: a node starts with a hundred
+//! thousand of them in its store. `cargo test -p node --test memory -- --nocapture` prints the
+//! result.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,10 +17,10 @@ use testkit::bench::queued_record;
 use testkit::{NAPLES, five_channels, node_config};
 
 const MESSAGES: u64 = 100_000;
-/// Promised: at most so many octets each.
+/// Limit for each message, in octets.
 const MAX: u64 = 250;
 
-/// Octets of this process in memory.
+/// Octets of memory that this process has.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -28,7 +28,7 @@ fn resident() -> u64 {
 }
 
 #[test]
-fn a_queued_message_takes_little() {
+fn a_queued_message_takes_at_most_250_octets() {
     let mut record = queued_record();
     assert!(matches!(record.next_hop, NextHop::Peer(_)));
     let config = node_config(NAPLES, five_channels);

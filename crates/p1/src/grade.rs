@@ -5,7 +5,8 @@ use crate::flags::Priority;
 use base::Precedence;
 use base::ber::{Element, Error, Fault, Field, Oid, Writer, universal};
 
-/// priority-level-qualifier (1.3.26.0.4406.0.8.0): the half of a priority a message belongs to.
+/// priority-level-qualifier (1.3.26.0.4406.0.8.0): whether a message has the lower or the higher
+/// precedence of its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PriorityLevelQualifier {
     /// low, 0.
@@ -18,16 +19,18 @@ pub enum PriorityLevelQualifier {
 const QUALIFIER: [u8; 8] = [0x2b, 26, 0, 0xa2, 0x36, 0, 8, 0];
 
 impl PriorityLevelQualifier {
-    /// The qualifier among a message's extensions: `None` where there is none.
+    /// The qualifier among a message's extensions; `None` if absent.
     ///
     /// # Errors
-    /// It is neither INTEGER nor ENUMERATED, or neither 0 nor 1.
-    pub fn of(extensions: &Extensions) -> Result<Option<PriorityLevelQualifier>, Error> {
+    /// The value is neither INTEGER nor ENUMERATED, or neither 0 nor 1.
+    pub fn from_extensions(
+        extensions: &Extensions,
+    ) -> Result<Option<PriorityLevelQualifier>, Error> {
         let name = "priority-level-qualifier";
-        let is_it = |e: &&ExtensionField| matches!(&e.kind, ExtensionType::Private(oid) if oid.content() == QUALIFIER);
-        let Some(extension) = extensions.0.iter().find(is_it) else { return Ok(None) };
+        let is_qualifier = |e: &&ExtensionField| matches!(&e.kind, ExtensionType::Private(oid) if oid.content() == QUALIFIER);
+        let Some(extension) = extensions.0.iter().find(is_qualifier) else { return Ok(None) };
         let value = Element::parse(&extension.value).field(name)?;
-        // ENUMERATED by the published module, INTEGER from a fielded MTA.
+        // The published module has ENUMERATED; an MTA in service sends INTEGER.
         if ![universal::INTEGER, universal::ENUMERATED].contains(&value.tag) {
             return Err(Fault::Unexpected(value.tag)).field(name);
         }
@@ -94,21 +97,21 @@ mod tests {
 
     #[test]
     fn reads_integer_and_enumerated_and_writes_integer() {
-        // 30 11 { 83 08 <1.3.26.0.4406.0.8.0>, [1] criticality explicit and empty, [2] value 1 }
+        // 30 13 { 83 08 <1.3.26.0.4406.0.8.0>, [1] criticality explicit and empty, [2] value 1 }
         let head = [0x30, 0x13, 0x83, 8, 0x2b, 26, 0, 0xa2, 0x36, 0, 8, 0, 0x81, 2, 5, 0];
         for universal in [0x02, 0x0a] {
             let mut field = head.to_vec();
             field.extend([0xa2, 3, universal, 1, 1]);
             let field = ExtensionField::read(&Element::parse(&field).unwrap()).unwrap();
-            let found = PriorityLevelQualifier::of(&Extensions(vec![field]));
+            let found = PriorityLevelQualifier::from_extensions(&Extensions(vec![field]));
             assert_eq!(found, Ok(Some(PriorityLevelQualifier::High)));
         }
         let own = PriorityLevelQualifier::Low.extension(Dialect::Modern).unwrap();
         assert_eq!(own.value[..], [2, 1, 0]);
         assert_eq!(
-            PriorityLevelQualifier::of(&Extensions(vec![own])),
+            PriorityLevelQualifier::from_extensions(&Extensions(vec![own])),
             Ok(Some(PriorityLevelQualifier::Low))
         );
-        assert_eq!(PriorityLevelQualifier::of(&Extensions::default()), Ok(None));
+        assert_eq!(PriorityLevelQualifier::from_extensions(&Extensions::default()), Ok(None));
     }
 }

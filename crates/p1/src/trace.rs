@@ -1,4 +1,4 @@
-//! Trace information: where a message was, per domain and per MTA (X.411 12.2.1.1.1.3, 12.3.1).
+//! Trace information: the domains and the MTAs that a message has passed (X.411 12.2.1.1.1.3, 12.3.1).
 
 use crate::eits::EncodedInformationTypes;
 use crate::extension::{ExtensionField, Extensions, number};
@@ -16,7 +16,7 @@ pub enum RoutingAction {
     /// relayed, 0.
     #[default]
     Relayed = 0,
-    /// rerouted, 1: a second way, after the attempted one failed.
+    /// rerouted, 1: on a second route, after the attempted one failed.
     Rerouted = 1,
 }
 
@@ -37,7 +37,7 @@ pub struct AdditionalActions {
     pub unknown: Vec<Bytes>,
 }
 
-/// TraceInformationElement: one domain's passage.
+/// TraceInformationElement: the message passed this domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TraceElement {
     /// global-domain-identifier.
@@ -61,7 +61,7 @@ pub enum Attempted {
     Domain(GlobalDomainId),
 }
 
-/// InternalTraceInformationElement: one MTA's passage within a domain (extension 38).
+/// InternalTraceInformationElement: the message passed this MTA of a domain (extension 38).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InternalTraceElement {
     /// global-domain-identifier.
@@ -281,7 +281,7 @@ impl InternalTraceElement {
 /// Reads TraceInformation, under whichever tag: at most 512 elements.
 ///
 /// # Errors
-/// One of them malformed, or too many.
+/// An element is malformed, or there are more than 512.
 pub fn read_trace(e: &Element<'_>) -> Result<Vec<TraceElement>, Error> {
     list(e, bound::TRANSFERS, TraceElement::read).field("trace-information")
 }
@@ -291,12 +291,12 @@ pub fn write_trace(w: &mut Writer, trace: &[TraceElement]) {
     w.constructed(tag::TRACE, |w| trace.iter().for_each(|e| e.write(w)));
 }
 
-/// When the message first arrived anywhere: the oldest element's time, where that is one.
+/// When the message first arrived at a domain: the time of the oldest element, if it is valid.
 pub fn first_arrival(trace: &[TraceElement]) -> Option<Utc> {
     trace.first().and_then(|e| e.arrival_time.utc)
 }
 
-/// The internal trace among an envelope's extensions, oldest first; empty where there is none.
+/// The internal trace among an envelope's extensions, oldest first; empty if absent.
 ///
 /// # Errors
 /// Malformed, or more than 512 elements.
@@ -311,10 +311,10 @@ pub fn internal_trace(extensions: &Extensions) -> Result<Vec<InternalTraceElemen
     }
 }
 
-/// Adds an element to the internal trace, which is made where there is none.
+/// Adds an element to the internal trace. If there is none, it is created.
 ///
 /// # Errors
-/// The internal trace that is there is malformed or full; nothing is changed then.
+/// The existing internal trace is malformed or full. Then nothing is changed.
 pub fn add_internal_trace(
     extensions: &mut Extensions,
     element: InternalTraceElement,
@@ -325,7 +325,7 @@ pub fn add_internal_trace(
     }
     trace.push(element);
     let old = extensions.standard(number::INTERNAL_TRACE_INFORMATION);
-    // The dialect and criticality of the one that came stay.
+    // A received extension keeps its dialect and criticality.
     let (dialect, criticality) = old.map(|f| (f.dialect, f.criticality)).unwrap_or_default();
     let field = ExtensionField::standard(number::INTERNAL_TRACE_INFORMATION, criticality, |w| {
         w.constructed(universal::SEQUENCE, |w| trace.iter().for_each(|e| e.write(w)));

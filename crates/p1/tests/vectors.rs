@@ -148,7 +148,7 @@ fn a_message_in_every_form_of_ber() {
         "2007-08-14T09:30:00.000000Z"
     );
     assert_eq!(
-        PriorityLevelQualifier::of(&envelope.extensions),
+        PriorityLevelQualifier::from_extensions(&envelope.extensions),
         Ok(Some(PriorityLevelQualifier::High))
     );
     assert_eq!(p1::trace::internal_trace(&envelope.extensions).unwrap()[0].mta.0, "MTA1");

@@ -28,13 +28,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 use ua::{Clock, Interrupted, Message, Source};
 
-/// Exit code after a second Ctrl-C, as shells have it.
+/// Exit code after a second Ctrl-C: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED_TWICE: i32 = 130;
 
 /// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
-/// doubt: the MTA may have taken it or not; 130 ended by a second Ctrl-C.
+/// doubt: the MTA may have accepted it or not; 130 ended by a second Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -276,22 +276,22 @@ async fn run_send(access: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCo
 
 /// A message in doubt decides the code: only then must the command be repeated unchanged.
 fn sent_code(outcome: &send::Outcome) -> u8 {
-    let all = outcome.refused.is_empty() && outcome.not_sent.is_empty();
+    let all_sent = outcome.refused.is_empty() && outcome.not_sent.is_empty();
     match () {
         () if !outcome.in_doubt.is_empty() => 4,
-        () if all => 0,
+        () if all_sent => 0,
         () if !outcome.messages.is_empty() => 3,
         () if outcome.is_wrong_use => 2,
         () => 1,
     }
 }
 
-fn finish(outcome: Result<()>, some: bool) -> ExitCode {
+fn finish(outcome: Result<()>, has_received: bool) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::report_error(&format!("{error:#}"));
-            ExitCode::from(match some {
+            ExitCode::from(match has_received {
                 true => 3,
                 false if error.is::<profile::Wrong>() => 2,
                 false => 1,
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_civil_heading_has_not_is_refused() {
+    fn options_that_a_civil_heading_cannot_hold_are_refused() {
         use clap::error::ErrorKind;
         let parse = |more: &[&str]| {
             let all = [&["xuxa", "send", "--to", "/C=XX/S=A", "--text", "x"], more].concat();
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_doubt_has_a_code_of_its_own() {
+    fn a_message_in_doubt_has_its_own_exit_code() {
         let unsent = || {
             vec![send::Unsent {
                 content_identifier: "A".to_owned(),

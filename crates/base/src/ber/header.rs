@@ -1,3 +1,5 @@
+//! Identifier and length octets of BER (X.690 8.1.2, 8.1.3).
+
 use super::Fault;
 use std::fmt;
 
@@ -43,7 +45,7 @@ impl Tag {
     }
 
     /// Whether this is the universal tag of a character string or time type, UTF8String and
-    /// NumericString to BMPString (X.680 8.4): types that are encoded as an OCTET STRING is.
+    /// NumericString to BMPString (X.680 8.4): types that are encoded like an OCTET STRING.
     pub const fn is_character_string(self) -> bool {
         matches!(self.class, Class::Universal) && matches!(self.number, 7 | 12 | 18..=28 | 30)
     }
@@ -69,13 +71,13 @@ impl fmt::Debug for Tag {
 /// Length octets (X.690 8.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// That many content octets follow.
+    /// This number of content octets follows.
     Definite(u64),
     /// Elements follow until end-of-contents.
     Indefinite,
 }
 
-/// The most octets a header here has: 1 + 5 of tag, 1 + 8 of length.
+/// Largest size of a header, in octets: 1 + 5 of tag, 1 + 8 of length.
 pub const MAX_HEADER_OCTETS: usize = 15;
 
 /// Identifier and length octets.
@@ -87,12 +89,12 @@ pub struct Header {
     pub constructed: bool,
     /// Length of the contents.
     pub length: Length,
-    /// How many octets the header itself took.
+    /// Size of the header itself, in octets.
     pub size: usize,
 }
 
 impl Header {
-    /// Parses a header from the front of `input`; `Ok(None)` where more octets are needed.
+    /// Parses a header at the beginning of `input`; `Ok(None)` if more octets are needed.
     ///
     /// # Errors
     /// A malformed tag or length, or the indefinite form on a primitive element.
@@ -144,14 +146,14 @@ impl Header {
         Ok(Some(Header { tag: Tag { class, number }, constructed, length, size }))
     }
 
-    /// Whether this is the end-of-contents marker: two octets of zero, never with a longer form of
-    /// the length (X.690 8.1.5).
+    /// Whether this is end-of-contents: two octets of zero. The long form of the length is not allowed
+    /// (X.690 8.1.5).
     pub fn is_end_of_contents(&self) -> bool {
         let empty = self.length == Length::Definite(0) && self.size == 2;
         self.tag == Tag::universal(0) && empty && !self.constructed
     }
 
-    /// Appends the shortest encoding of a header; gives the number of octets appended.
+    /// Appends the shortest encoding of a header; returns the number of octets appended.
     pub fn write(tag: Tag, constructed: bool, length: Length, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let lead = (tag.class as u8) << 6 | u8::from(constructed) << 5;
@@ -179,7 +181,7 @@ impl Header {
         out.len() - start
     }
 
-    /// How many octets [`Header::write`] would append.
+    /// The number of octets that [`Header::write`] appends.
     pub fn encoded_size(tag: Tag, length: Length) -> usize {
         let tag_size = if tag.number < 0x1f {
             1
@@ -223,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn a_header_that_needs_more_octets_is_short(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
             if let Ok(None) = Header::parse(&bytes) {
                 prop_assert!(bytes.len() < MAX_HEADER_OCTETS);
             }
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_x690_refuses() {
+    fn malformed_headers_are_refused() {
         assert_eq!(Header::parse(&[0x04, 0x80]), Err(Fault::IndefinitePrimitive));
         assert_eq!(Header::parse(&[0x04, 0xff]), Err(Fault::Length));
         assert_eq!(Header::parse(&[0x04, 0x89]), Err(Fault::Length));

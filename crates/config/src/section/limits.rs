@@ -14,20 +14,20 @@ const COUNT: u64 = 100_000;
 pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     let mut limits = Limits::default();
     let Some(mut section) = top.table(problems, "limits") else { return limits };
-    let mut sizes = None;
+    let mut last_size = None;
     for (key, field, least, most) in [
         ("envelope", &mut limits.envelope, 16 << 10, 64 << 20),
         ("memory", &mut limits.memory, 1 << 20, 1 << 40),
         ("memory_per_peer", &mut limits.memory_per_peer, 1 << 20, 1 << 40),
     ] {
         let size = section.optional(problems, key, &|v| octets(v, least, most));
-        sizes = size.as_ref().map(Spanned::span).or(sizes);
+        last_size = size.as_ref().map(Spanned::span).or(last_size);
         if let Some(size) = size.and_then(|s| usize::try_from(s.into_inner()).ok()) {
             *field = size;
         }
     }
-    // The last of them stands for all: with none given, all have their defaults.
-    if let Some(span) = sizes {
+    // The error is shown at the last of these keys. Without any of them the defaults apply, which fit.
+    if let Some(span) = last_size {
         let Limits { envelope, memory, memory_per_peer, .. } = limits;
         for (key, size) in [("memory_per_peer", memory_per_peer), ("memory", memory)] {
             if size < envelope {
@@ -40,7 +40,7 @@ pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     if let Some(size) = section.optional(problems, "content", &|v| octets(v, 1 << 10, 1 << 40)) {
         limits.content = size.into_inner();
     }
-    let mut places = None;
+    let mut last_count = None;
     for (key, field, most) in [
         ("associations", &mut limits.associations, COUNT),
         ("associations_per_peer", &mut limits.associations_per_peer, COUNT),
@@ -56,14 +56,14 @@ pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
         if let Some(count) = &count
             && ["associations", "half_open"].contains(&key)
         {
-            places = Some(count.span());
+            last_count = Some(count.span());
         }
         if let Some(count) = count.and_then(|c| usize::try_from(c.into_inner()).ok()) {
             *field = count;
         }
     }
     // Established associations need room that half-open connections cannot occupy.
-    if let Some(span) = places.filter(|_| limits.half_open > limits.associations / 2) {
+    if let Some(span) = last_count.filter(|_| limits.half_open > limits.associations / 2) {
         let (half_open, associations) = (limits.half_open, limits.associations);
         let message = format!("half_open of limits: {half_open} of {associations} associations");
         let remedy = format!("write half_open = {}, or less", (associations / 2).max(1));

@@ -68,7 +68,7 @@ impl Policy {
         prefix: &Bytes,
     ) -> Precedence {
         // A malformed qualifier counts as absent; a relay still passes it on.
-        if let Ok(Some(qualifier)) = PriorityLevelQualifier::of(extensions) {
+        if let Ok(Some(qualifier)) = PriorityLevelQualifier::from_extensions(extensions) {
             return grade::join(priority, qualifier);
         }
         self.peek(content_type, prefix).unwrap_or(match priority {

@@ -2,12 +2,12 @@
 //!
 //! A submission may carry the extensions that X.411 lists for it (8.2.1.1.1 and Figure 2, at most
 //! one of each type); the transfer envelope has most of them (Figure 4). Extensions that only MTAs
-//! make are removed: a forged expansion history would redirect the reports, a forged trace would
-//! look like a loop.
+//! add are removed: a forged expansion history would redirect the reports, and a forged trace would
+//! be detected as a loop.
 
 use p1::extension::{ExtensionType, Extensions, number as n, standard_name};
 
-/// The place of extensions in an envelope.
+/// The part of an envelope that has the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// For the whole message.
@@ -20,7 +20,7 @@ pub(crate) enum Level {
     ProbeRecipient,
 }
 
-/// PerMessageSubmissionExtensions that MessageTransferExtensions has too: without
+/// PerMessageSubmissionExtensions that are also in MessageTransferExtensions: without
 /// proof-of-submission-request and forwarding-request, which end at this MTA.
 const MESSAGE: &[i64] = &[
     n::RECIPIENT_REASSIGNMENT_PROHIBITED,
@@ -38,7 +38,7 @@ const MESSAGE: &[i64] = &[
     n::CERTIFICATE_SELECTORS,
 ];
 
-/// ProbeSubmissionEnvelope's.
+/// Extensions of ProbeSubmissionEnvelope that the transfer envelope of a probe has too.
 const PROBE: &[i64] = &[
     n::RECIPIENT_REASSIGNMENT_PROHIBITED,
     n::DL_EXPANSION_PROHIBITED,

@@ -8,15 +8,15 @@ use node::listing::{QueuePage, QueueRequest, QueueRow, ROWS};
 use node::operator::Outcome;
 use std::path::Path;
 
-/// Entries named in one request.
-const AT_ONCE: usize = 500;
+/// Largest number of entries in one request.
+const MAX_ENTRIES: usize = 500;
 
 /// Lists waiting messages and why they wait; holds and releases entries.
 ///
-/// STATE is one of: ready (starts as soon as an association of a permitted channel is free), held
-/// (a rule of the scheduler or an operator keeps it back; the reason follows), delayed (waits
-/// after a failure, or is deferred), transferring (its transfer runs), paused (its transfer is
-/// pre-empted).
+/// STATE is one of: ready (starts as soon as an association of a permitted channel is free), held (by
+/// a rule of the scheduler; the reason follows), held by operator, delayed (waits after a failure,
+/// or is deferred), in transfer, paused (its transfer waits for a higher one), expired (given up; its
+/// report is being committed).
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = false)]
 pub(super) struct Arguments {
@@ -147,7 +147,7 @@ fn to_text(page: &QueuePage) -> String {
     for row in &page.entries {
         rows.add_row([
             row.entry.clone(),
-            to(row),
+            next_hop(row),
             row.precedence.to_string(),
             row.size.to_string(),
             age(row.age_seconds) + if row.overdue { " !" } else { "" },
@@ -169,8 +169,8 @@ fn to_text(page: &QueuePage) -> String {
     text
 }
 
-/// Destination of the entry.
-fn to(row: &QueueRow) -> String {
+/// Next hop of the entry.
+fn next_hop(row: &QueueRow) -> String {
     let to = row.peer.clone().or_else(|| row.mailbox.clone()).unwrap_or_else(dash);
     if row.removed { to + " (removed)" } else { to }
 }
@@ -221,7 +221,7 @@ fn show(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
 
 fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
     let mut outcomes = Vec::new();
-    for some in entries.chunks(AT_ONCE) {
+    for some in entries.chunks(MAX_ENTRIES) {
         match ask(socket, &Request::Operate { entries: some.to_vec(), hold }) {
             Ok(Answer::Operated(done)) => outcomes.extend(done),
             Ok(Answer::Error(why)) => print_error(&why),

@@ -24,7 +24,7 @@ struct LogLine {
     time: String,
 }
 
-/// The names chosen for the files of a message, recorded before the first exists.
+/// The names chosen for the files of a message, recorded before the first file is created.
 #[derive(Debug, Serialize, Deserialize)]
 struct Names {
     /// MTS identifier of the message.
@@ -35,7 +35,7 @@ struct Names {
     names: Vec<String>,
 }
 
-/// The forms of a line.
+/// The kinds of lines.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Entry {
@@ -58,7 +58,7 @@ pub(super) struct Log {
     known: BTreeMap<String, Known>,
     /// Names of the files of messages not yet received, by identifier and digest.
     extracting: BTreeMap<(String, String), Vec<String>>,
-    /// Octets of it that are in `known`.
+    /// Octets of the log that have been read.
     read: u64,
     /// Unreadable lines.
     unreadable: u64,
@@ -99,7 +99,7 @@ impl Log {
         }
         let known = &mut self.known;
         match std::str::from_utf8(line) {
-            // Of an earlier version.
+            // Written by an earlier version.
             Ok(text) if text.starts_with('[') || text.starts_with("report ") => {
                 known.entry(text.to_owned()).or_default().without_digest = true;
             }
@@ -119,8 +119,8 @@ impl Log {
         }
     }
 
-    /// Removes an incomplete last line: it was not confirmed, and an append to it would not be a
-    /// line.
+    /// Removes an incomplete last line: its delivery was not confirmed, and a line appended to it could
+    /// not be read.
     pub(super) fn truncate(&self) -> Result<(), NotKept> {
         self.file.set_len(self.read).map_err(not_kept("write"))
     }

@@ -178,7 +178,8 @@ fn notified(head: &MtsApduHead) -> Envelope {
     };
     let (precedence, priority) = match head {
         MtsApduHead::Message(message) => {
-            let qualifier = PriorityLevelQualifier::of(&message.extensions).ok().flatten();
+            let qualifier =
+                PriorityLevelQualifier::from_extensions(&message.extensions).ok().flatten();
             let name = match message.priority {
                 Priority::NonUrgent => "non-urgent",
                 Priority::Normal => "normal",

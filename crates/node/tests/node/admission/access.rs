@@ -1,5 +1,5 @@
-//! Who gets in, who does not, what each is told on the wire and the operator in the log; limits and
-//! their recovery, in virtual time.
+//! Which connections and binds are accepted, the answers to refused ones, and their log lines; limits,
+//! and the recovery from them. In virtual time.
 
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
@@ -20,9 +20,9 @@ const CR: [u8; 11] = [3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 7, 0];
 /// DR to reference 7, reason 1: congestion at TSAP (X.224 13.5.3), with its text.
 const CONGESTION: &[u8] =
     b"\x03\x00\x00\x22\x1d\x80\x00\x07\x00\x00\x01\xe0\x15too many associations";
-/// An address nobody configured.
+/// An address that the configuration does not name.
 const STRANGER: &str = "203.0.113.9";
-/// Where `act` is.
+/// The address of peer `act`.
 const ACT: &str = "192.0.2.10";
 
 fn limits() -> Limits {
@@ -44,10 +44,10 @@ fn a_security_context_is_refused_as_such_whatever_the_password() {
     let refused = || Outcome::Refused("unacceptable-security-context".to_owned());
     for password in ["theirs", "wrong"] {
         let mut bench = two_peers(limits(), |_| {});
-        let mut who = MtaAuthentication::new("MTA-ACT", Credentials::simple(password));
+        let mut bind = MtaAuthentication::new("MTA-ACT", Credentials::simple(password));
         // [2] SET of a security label: a SET with a policy.
-        who.security_context = Some(Bytes::from_static(&[0xa2, 5, 0x31, 3, 6, 1, 42]));
-        let id = bench.mta_with(ACT_FLASH, ACT, who);
+        bind.security_context = Some(Bytes::from_static(&[0xa2, 5, 0x31, 3, 6, 1, 42]));
+        let id = bench.mta_with(ACT_FLASH, ACT, bind);
         assert_eq!(bench.outcome(id), refused());
         let user = bench.connect(P3, STRANGER);
         let name = ORName::from(testkit::bench::user_address("OPS").parse::<ORAddress>().unwrap());
@@ -68,7 +68,7 @@ fn a_security_context_is_refused_as_such_whatever_the_password() {
 // ----- limits -----------------------------------------------------------------------------------
 
 #[test]
-fn a_newcomer_takes_the_place_of_its_address_s_oldest_half_open_connection() {
+fn a_new_connection_replaces_the_oldest_half_open_one_of_its_address() {
     let mut bench = two_peers(limits(), |_| {});
     let open = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
     let ids: Vec<AssociationId> = (0..10).map(|_| bench.connect(P3, STRANGER)).collect();
@@ -84,14 +84,14 @@ fn a_newcomer_takes_the_place_of_its_address_s_oldest_half_open_connection() {
 #[test]
 fn strangers_do_not_keep_a_configured_address_out() {
     let mut bench = two_peers(limits(), |_| {});
-    // Slow to bind, but from where the configuration says.
+    // These bind late, but come from a configured address.
     let act: Vec<_> = (0..2).map(|_| bench.connect(ACT_FLASH, ACT)).collect();
     for n in 0..1_000u32 {
         bench.connect(ACT_FLASH, &format!("203.0.113.{}", n % 250));
     }
     assert!(act.iter().all(|id| !bench.dropped.contains(id)));
     assert_eq!(bench.node.holds().associations, 8);
-    // Two more: strangers make room.
+    // Two more: connections of strangers are dropped for them.
     let more: Vec<_> = (0..2).map(|_| bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
     assert!(more.iter().all(|id| bench.outcome(*id) == Outcome::Open));
     for id in act {
@@ -100,7 +100,7 @@ fn strangers_do_not_keep_a_configured_address_out() {
 }
 
 #[test]
-fn one_whose_password_is_being_checked_makes_no_room() {
+fn a_connection_whose_password_is_being_checked_is_not_dropped_for_another() {
     let mut bench = two_peers(limits(), |_| {});
     bench.verifies = false;
     let checked: Vec<_> = (0..4).map(|_| bench.user(STRANGER, "OPS", "secret")).collect();
@@ -108,28 +108,28 @@ fn one_whose_password_is_being_checked_makes_no_room() {
     let late = bench.connect(P3, STRANGER);
     assert!(bench.dropped.is_empty());
     assert_eq!(bench.send(late, &CR), CONGESTION);
-    let told = bench.details(Kind::AssociationRefused).join("\n");
+    let refusals = bench.details(Kind::AssociationRefused).join("\n");
     assert!(
-        told.contains("203.0.113.9: congestion (X.224 6.6)")
-            && told.contains("limits.half_open_per_address"),
-        "{told}"
+        refusals.contains("203.0.113.9: congestion (X.224 6.6)")
+            && refusals.contains("limits.half_open_per_address"),
+        "{refusals}"
     );
     let elsewhere = bench.connect(P3, "203.0.113.10");
     assert_eq!(bench.send(elsewhere, &CR)[5], 0xd0, "a CC");
     bench.verifies = true;
     bench.settle();
     assert!(checked.iter().all(|id| bench.outcome(*id) == Outcome::Open));
-    // What was turned away goes by itself.
+    // The refused connection ends by its own timer.
     assert_eq!(bench.node.holds().associations, 6);
     bench.pass(Duration::from_secs(6));
     assert!(bench.closed.contains(&late));
 }
 
 #[test]
-fn a_quarter_of_the_places_is_for_configured_addresses_whatever_strangers_do() {
+fn a_quarter_of_the_half_open_connections_is_reserved_for_configured_addresses() {
     let mut bench = two_peers(limits(), |_| {});
     bench.verifies = false;
-    // None of them makes room: each waits for its hash.
+    // None of them can be dropped: each waits for its password hash.
     for n in 0..6 {
         bench.user(&format!("203.0.113.{n}"), "OPS", "secret");
     }
@@ -148,7 +148,7 @@ fn a_quarter_of_the_places_is_for_configured_addresses_whatever_strangers_do() {
 }
 
 #[test]
-fn the_address_that_holds_most_makes_room() {
+fn a_connection_of_the_address_with_the_most_is_dropped() {
     let mut bench = two_peers(limits(), |_| {});
     let honest = bench.connect(P3, "203.0.113.1");
     let flood: Vec<_> = (0..4).map(|_| bench.connect(P3, STRANGER)).collect();
@@ -162,7 +162,7 @@ fn the_address_that_holds_most_makes_room() {
 }
 
 #[test]
-fn connections_of_one_address_are_bounded_bound_or_not() {
+fn connections_of_one_address_are_limited_before_and_after_the_bind() {
     let mut bench = two_peers(Limits { associations_per_address: 3, ..limits() }, |_| {});
     for _ in 0..3 {
         let id = bench.user(STRANGER, "OPS", "secret");
@@ -173,7 +173,7 @@ fn connections_of_one_address_are_bounded_bound_or_not() {
     assert!(
         bench.details(Kind::AssociationRefused)[0].contains("limits.associations_per_address = 3")
     );
-    // The same /64 is the same address.
+    // Addresses of one /64 count as one.
     for n in 1..=3 {
         bench.user(&format!("2001:db8::{n}"), "OPS", "secret");
     }
@@ -184,7 +184,7 @@ fn connections_of_one_address_are_bounded_bound_or_not() {
 }
 
 #[test]
-fn a_peer_beyond_its_channel_s_or_its_own_limit_is_told_busy() {
+fn a_bind_beyond_the_limit_of_channel_or_peer_is_refused_as_busy() {
     let limits = Limits { associations_per_channel: 2, associations_per_peer: 3, ..limits() };
     let mut bench = two_peers(limits, |_| {});
     let mut bind = |listener| {
@@ -201,7 +201,7 @@ fn a_peer_beyond_its_channel_s_or_its_own_limit_is_told_busy() {
     assert_eq!(bench.outcome(rome), Outcome::Open, "another peer");
 }
 
-/// The listeners of `channels` channels of act, each of its own level or of the one given.
+/// Peer `act` with a channel and a listener for each of these levels.
 fn levelled(levels: &[Precedence], limits: Limits) -> Bench {
     two_peers(limits, |config| {
         config.peers.truncate(1);
@@ -255,7 +255,7 @@ fn four_low_channels_do_not_keep_the_higher_ones_out() {
 }
 
 #[test]
-fn low_channels_of_many_peers_do_not_fill_the_mta() {
+fn low_channels_do_not_take_all_associations_of_the_mta() {
     let levels = [Precedence::Routine, Precedence::Flash];
     let limits = Limits { associations: 64, ..Limits::default() };
     let mut bench = levelled(&levels, limits);
@@ -264,7 +264,7 @@ fn low_channels_of_many_peers_do_not_fill_the_mta() {
         let id = bench.mta(ListenerId(10), ACT, "MTA-ACT", "theirs");
         open += usize::from(bench.outcome(id) == Outcome::Open);
     }
-    assert_eq!(open, 60, "a sixteenth is kept");
+    assert_eq!(open, 60, "a sixteenth is reserved");
     for _ in 0..4 {
         let id = bench.mta(ListenerId(11), ACT, "MTA-ACT", "theirs");
         assert_eq!(bench.outcome(id), Outcome::Open);
@@ -274,7 +274,7 @@ fn low_channels_of_many_peers_do_not_fill_the_mta() {
 }
 
 #[test]
-fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
+fn half_open_connections_do_not_count_for_a_channel_nor_users_for_peers() {
     let limits = Limits { associations: 8, associations_per_channel: 2, ..limits() };
     let mut bench = two_peers(limits, |_| {});
     for n in 0..6 {
@@ -292,17 +292,17 @@ fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
         assert_eq!(bench.outcome(id), Outcome::Open);
     }
     let late = bench.connect(ACT_FLASH, STRANGER);
-    assert_eq!(bench.send(late, &CR), CONGESTION, "all places are taken by bound ones");
+    assert_eq!(bench.send(late, &CR), CONGESTION, "all associations are bound");
 }
 
 #[test]
-fn half_open_strangers_keep_no_user_out() {
+fn half_open_connections_of_strangers_do_not_keep_a_user_out() {
     let mut bench = two_peers(Limits { associations: 100, ..Limits::default() }, |_| {});
     let silent: Vec<_> = (0..75).map(|_| bench.connect(P3, "203.0.113.2")).collect();
     let ops = bench.user(STRANGER, "OPS", "secret");
     assert_eq!(bench.outcome(ops), Outcome::Open);
     assert_eq!(bench.dropped, [silent[0]].into());
-    // Only one that wants to be a user makes room where users have no more.
+    // Where users have reached their limit, only a half-open connection of P3 is dropped for a user.
     let mut bench = two_peers(Limits { associations: 8, ..limits() }, |_| {});
     let peers: Vec<_> = (0..2).map(|_| bench.connect(ACT_FLASH, "203.0.113.2")).collect();
     let silent = bench.connect(P3, "203.0.113.3");
@@ -311,14 +311,14 @@ fn half_open_strangers_keep_no_user_out() {
     }
     let ops = bench.user(STRANGER, "OPS", "secret");
     assert_eq!((bench.outcome(ops), &bench.dropped), (Outcome::Open, &[silent].into()));
-    // Nobody makes room for one who is turned away.
+    // No connection is dropped for one that is refused.
     let late = bench.connect(P3, "203.0.113.2");
     assert_eq!(bench.send(late, &CR), CONGESTION);
     assert!(peers.iter().all(|id| !bench.dropped.contains(id)));
 }
 
 #[test]
-fn one_user_does_not_take_all_places() {
+fn associations_of_one_user_are_limited() {
     let mut bench = two_peers(Limits { associations_per_user: 2, ..limits() }, |_| {});
     let [one, two, three] = ["203.0.113.1"; 3].map(|from| bench.user(from, "OPS", "secret"));
     assert_eq!([one, two].map(|id| bench.outcome(id)), [Outcome::Open, Outcome::Open]);
@@ -338,7 +338,7 @@ fn one_user_does_not_take_all_places() {
 #[test]
 fn a_peer_is_not_counted_with_strangers_in_its_ipv6_prefix() {
     let mut bench = two_peers(limits(), |_| {});
-    // Configured, slow to bind, and older than all strangers there.
+    // A configured address that binds late. Its connection is older than those of all strangers.
     let act = bench.connect(ACT_FLASH, "2001:db8:0:9::10");
     for n in 0..20 {
         bench.connect(ACT_FLASH, &format!("2001:db8:0:9::{:x}", 0x100 + n));
@@ -348,7 +348,7 @@ fn a_peer_is_not_counted_with_strangers_in_its_ipv6_prefix() {
 }
 
 #[test]
-fn some_places_are_kept_for_configured_addresses_however_few_there_are() {
+fn a_small_half_open_limit_still_reserves_some_for_configured_addresses() {
     for (half_open, strangers) in [(1, 1), (2, 1), (5, 4), (10, 8)] {
         let mut bench =
             two_peers(Limits { half_open, half_open_per_address: 1, ..limits() }, |_| {});
@@ -358,12 +358,12 @@ fn some_places_are_kept_for_configured_addresses_however_few_there_are() {
 }
 
 #[test]
-fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() {
+fn refused_connections_are_limited_and_without_a_socket_a_connection_ends_at_once() {
     let mut bench =
         two_peers(Limits { associations_per_address: 1, sockets: 70, ..limits() }, |_| {});
     bench.user(STRANGER, "OPS", "secret");
-    let away: Vec<_> = (0..70).map(|_| bench.connect(P3, STRANGER)).collect();
-    assert_eq!(bench.dropped, away[..6].iter().copied().collect::<BTreeSet<_>>());
+    let refused: Vec<_> = (0..70).map(|_| bench.connect(P3, STRANGER)).collect();
+    assert_eq!(bench.dropped, refused[..6].iter().copied().collect::<BTreeSet<_>>());
     assert_eq!(bench.node.holds().associations, 65);
     for n in 0..5 {
         bench.connect(P3, &format!("203.0.113.{n}"));
@@ -380,11 +380,11 @@ fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() 
 }
 
 #[test]
-fn the_whole_set_up_has_one_deadline() {
+fn one_deadline_covers_the_whole_set_up() {
     let mut bench = two_peers(limits(), |_| {});
     let silent = bench.connect(ACT_FLASH, STRANGER);
     let slow = bench.connect(ACT_FLASH, STRANGER);
-    // Every answer in time, all of them not.
+    // Each step is in time, but all of them together are not.
     bench.pass(Duration::from_secs(15));
     assert_eq!(bench.send(slow, &CR)[5], 0xd0);
     bench.pass(Duration::from_secs(14));
@@ -393,13 +393,13 @@ fn the_whole_set_up_has_one_deadline() {
     assert!(bench.closed.contains(&slow) && bench.closed.contains(&silent));
     bench.close(slow);
     let lost: Vec<&str> = bench.events.iter().map(|(_, e)| e.detail.as_str()).collect();
-    let [told] = lost[..] else { panic!("{lost:?}") };
-    assert!(told.starts_with("203.0.113.9, nobody had bound: "), "{told}");
-    assert!(told.ends_with(": no association in time (limits.bind_timeout)"), "{told}");
+    let [detail] = lost[..] else { panic!("{lost:?}") };
+    assert!(detail.starts_with("203.0.113.9, nobody had bound: "), "{detail}");
+    assert!(detail.ends_with(": no association in time (limits.bind_timeout)"), "{detail}");
 }
 
 #[test]
-fn a_flood_is_a_line_with_a_count_in_the_log() {
+fn a_flood_is_logged_once_with_a_count() {
     let mut bench = two_peers(limits(), |_| {});
     for _ in 0..1_000 {
         let id = bench.connect(ACT_FLASH, STRANGER);
@@ -440,7 +440,7 @@ fn each_reason_of_refusal_has_a_line_of_its_own() {
 // ----- access -----------------------------------------------------------------------------------
 
 #[test]
-fn every_stranger_gets_the_same_answer_and_the_log_says_why() {
+fn every_stranger_gets_the_same_answer_and_the_log_has_the_reason() {
     let mut bench = two_peers(limits(), |_| {});
     let open = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
     let mut answers = BTreeSet::new();
@@ -459,18 +459,18 @@ fn every_stranger_gets_the_same_answer_and_the_log_says_why() {
         let id = bench.mta(listener, from, name, password);
         assert_eq!(bench.outcome(id), authentication_error(), "{name} from {from}");
         answers.insert(bench.written[&id].clone());
-        let told = *bench.details(Kind::AssociationRefused).last().unwrap();
+        let refusal = *bench.details(Kind::AssociationRefused).last().unwrap();
         let head = format!("bind from {from}: authentication-error (X.411 12.1.1): ");
-        assert!(told.starts_with(&head) && told.contains(why), "{told}");
-        assert!(!told.contains(password), "{told}");
+        assert!(refusal.starts_with(&head) && refusal.contains(why), "{refusal}");
+        assert!(!refusal.contains(password), "{refusal}");
     }
-    assert_eq!(answers.len(), 1, "the octets tell nothing of what was wrong");
+    assert_eq!(answers.len(), 1, "the answer does not show what was wrong");
     let rome = bench.mta(ROME, "198.51.100.200", "MTA-ROME", "theirs");
     assert_eq!((bench.outcome(rome), bench.outcome(open)), (Outcome::Open, Outcome::Open));
 }
 
 #[test]
-fn an_unknown_user_and_a_wrong_password_are_the_same_to_see() {
+fn an_unknown_user_and_a_wrong_password_get_the_same_answer() {
     let mut bench = two_peers(limits(), |_| {});
     let wrong = bench.user("203.0.113.1", "OPS", "guess");
     let unknown = bench.user("203.0.113.2", "NEMO", "guess");
@@ -488,26 +488,26 @@ fn an_unknown_user_and_a_wrong_password_are_the_same_to_see() {
 }
 
 #[test]
-fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
+fn after_too_many_failures_a_bind_is_refused_as_busy_until_the_allowance_refills() {
     let mut bench = two_peers(limits(), |_| {});
     let guess = |bench: &mut Bench, password: &str| {
         let id = bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", password);
         bench.outcome(id)
     };
     for n in 0..5 {
-        // One wrong password is one guess, however often it comes.
+        // A wrong password that is repeated counts once.
         for _ in 0..if n < 4 { 3 } else { 1 } {
             assert_eq!(guess(&mut bench, &format!("guess {n}")), authentication_error());
         }
     }
     let checked = bench.verified;
-    assert_eq!(guess(&mut bench, "theirs"), busy(), "not even the right one");
-    assert_eq!(bench.verified, checked, "not looked at");
-    let told = bench.details(Kind::AssociationRefused);
-    let told = told.iter().find(|d| d.contains("busy")).unwrap();
-    assert!(told.contains("as \"MTA-ACT\", where 5 binds failed lately"), "{told}");
-    assert!(told.contains("limits.failures"), "{told}");
-    // The peer itself, from where it is, is not concerned.
+    assert_eq!(guess(&mut bench, "theirs"), busy(), "the right password too");
+    assert_eq!(bench.verified, checked, "no password was checked");
+    let refusals = bench.details(Kind::AssociationRefused);
+    let refusal = refusals.iter().find(|d| d.contains("busy")).unwrap();
+    assert!(refusal.contains("as \"MTA-ACT\", where 5 binds failed lately"), "{refusal}");
+    assert!(refusal.contains("limits.failures"), "{refusal}");
+    // The peer itself may bind from its own address.
     let act = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
     assert_eq!(bench.outcome(act), Outcome::Open);
     bench.pass(Duration::from_secs(31));
@@ -518,7 +518,7 @@ fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
 }
 
 #[test]
-fn a_reload_forgets_what_failed() {
+fn a_reload_clears_the_counts_of_failed_binds() {
     let mut bench = two_peers(limits(), |_| {});
     for n in 0..5 {
         let old = format!("old {n}");
@@ -538,7 +538,7 @@ fn a_reload_forgets_what_failed() {
 }
 
 #[test]
-fn a_peer_s_binds_in_parallel_have_one_allowance() {
+fn parallel_binds_of_a_peer_share_one_allowance() {
     let mut bench = two_peers(Limits::default(), |_| {});
     for round in 0..2 {
         bench.verifies = false;
@@ -551,7 +551,7 @@ fn a_peer_s_binds_in_parallel_have_one_allowance() {
         assert!(guesses.iter().all(|id| bench.outcome(*id) != Outcome::Nothing));
         bench.pass(Duration::from_secs(30));
     }
-    // Right ones are all let in, however many come at once.
+    // Binds with the right password are all accepted, however many come at once.
     bench.verifies = false;
     let right: Vec<_> = (0..20).map(|_| bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
     bench.verifies = true;
@@ -560,7 +560,7 @@ fn a_peer_s_binds_in_parallel_have_one_allowance() {
 }
 
 #[test]
-fn a_peer_that_hangs_up_before_the_answer_has_failed_all_the_same() {
+fn a_bind_that_is_closed_before_the_answer_counts_as_failed() {
     let mut bench = two_peers(limits(), |_| {});
     for n in 0..5 {
         bench.verifies = false;
@@ -571,7 +571,7 @@ fn a_peer_that_hangs_up_before_the_answer_has_failed_all_the_same() {
     }
     let id = bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", "theirs");
     assert_eq!(bench.outcome(id), busy());
-    // One that went while it waited for another holds nobody up.
+    // A bind that is closed while it waits for another one does not delay others.
     bench.verifies = false;
     let two = ["203.0.113.1"; 2].map(|from| bench.mta(ACT_FLASH, from, "MTA-ACT", "theirs"));
     bench.feed(node::Input::Closed { association: two[1], error: None });
@@ -588,14 +588,14 @@ fn one_bad_client_does_not_lock_out_all_behind_its_gateway() {
     for n in 0..60 {
         bench.user(STRANGER, &format!("U{n}"), "guess");
     }
-    // A slip of the one that bound before, and then the true password: at once.
+    // A user who bound from this address before sends a wrong password, then the right one: no delay.
     let slip = bench.user(STRANGER, "OPS", "guess");
     let again = bench.user(STRANGER, "OPS", "secret");
     assert_eq!(
         [ops, slip, again].map(|id| bench.outcome(id)),
         [Outcome::Open, authentication_error(), Outcome::Open]
     );
-    // One that never bound there: after those before it.
+    // A user who has not bound from this address waits for those before it.
     let new = bench.user(STRANGER, "OPS2", "secret");
     let elsewhere = bench.user("203.0.113.77", "OPS2", "secret");
     assert_eq!((bench.outcome(new), bench.outcome(elsewhere)), (Outcome::Nothing, Outcome::Open));
@@ -609,7 +609,7 @@ fn one_bad_client_does_not_lock_out_all_behind_its_gateway() {
 }
 
 #[test]
-fn binds_that_come_last_hold_no_place() {
+fn binds_that_wait_for_others_are_dropped_for_new_connections() {
     for failed in [39, 40] {
         let mut bench = two_peers(limits(), |_| {});
         for n in 0..failed {
@@ -631,7 +631,7 @@ fn binds_that_come_last_hold_no_place() {
                 bench.connect(ACT_FLASH, STRANGER);
             }
         }
-        // One is being checked; of the others the oldest goes.
+        // One is being checked; the oldest of the others is dropped.
         let oldest = if failed < 40 { 3 } else { 1 };
         bench.connect(ACT_FLASH, STRANGER);
         assert_eq!(bench.dropped, [ids[oldest]].into(), "{failed}");
@@ -639,7 +639,7 @@ fn binds_that_come_last_hold_no_place() {
 }
 
 #[test]
-fn guesses_do_not_burn_the_processor() {
+fn the_number_of_password_hashes_for_guesses_is_limited() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let ops = bench.user(STRANGER, "OPS", "secret");
     assert_eq!(bench.outcome(ops), Outcome::Open);
@@ -659,7 +659,7 @@ fn guesses_do_not_burn_the_processor() {
         bench.close(id);
     }
     assert!(bench.verified <= 1 + 40 + 3, "{} hashes for all names", bench.verified);
-    // Who bound from there before may go on; so may everybody else.
+    // A user who bound from there before may bind; so may all other users.
     for from in [STRANGER, "203.0.113.77"] {
         let id = bench.user(from, "OPS", "secret");
         assert_eq!(bench.outcome(id), Outcome::Open, "{from}");
@@ -669,11 +669,11 @@ fn guesses_do_not_burn_the_processor() {
 }
 
 #[test]
-fn what_a_peer_s_envelopes_take_is_bounded_and_the_transfer_kept_by_the_peer() {
+fn memory_for_a_peer_s_envelopes_is_limited_and_the_peer_keeps_the_transfer() {
     let mut bench = two_peers(Limits { memory_per_peer: 10_000, ..limits() }, |_| {});
     let [one, two] = [ACT_FLASH, ACT_ROUTINE].map(|l| bench.mta(l, ACT, "MTA-ACT", "theirs"));
     let rome = bench.mta(ROME, "198.51.100.7", "MTA-ROME", "theirs");
-    // An envelope that does not end: 9,000 octets and more to come.
+    // The first 9,000 octets of an envelope that does not end.
     let mut begun = Vec::new();
     for (tag, length) in
         [(&[0xa0][..], 66_000u32 - 5), (&[0x31], 66_000 - 10), (&[0x9f, 0x7f], 66_000 - 16)]
@@ -706,10 +706,10 @@ fn what_a_peer_s_envelopes_take_is_bounded_and_the_transfer_kept_by_the_peer() {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused_and_the_association_goes_on() {
+fn an_envelope_that_nests_too_deep_is_refused_and_the_association_continues() {
     let mut bench = two_peers(limits(), |_| {});
     let id = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
-    // A message envelope with a member that nests deep, and a probe that does nothing else.
+    // A message envelope with a member that nests deep, and a probe of nested elements only.
     let member = [&[0xbf, 0x7f, 0x80][..], &[0x30, 0x80].repeat(200), &[0, 0].repeat(201)].concat();
     let message = [&[0xa0, 0x80, 0x31, 0x80][..], &member, &[0; 4]].concat();
     let probe = [[0xa2, 0x80].repeat(200), [0, 0].repeat(200)].concat();
@@ -730,7 +730,7 @@ fn what_nests_too_deep_is_refused_and_the_association_goes_on() {
 }
 
 #[test]
-fn a_name_as_long_as_can_be_does_not_fill_the_log() {
+fn a_very_long_name_does_not_fill_the_log() {
     let mut bench = two_peers(limits(), |_| {});
     let long = "X".repeat(5_000);
     let id = bench.mta(ACT_FLASH, STRANGER, &long, "guess");

@@ -1,8 +1,8 @@
-//! What an input costs, in steps: associations, channels, wishes and times looked at, by the node and
-//! the scheduler together. Steps, not seconds: the same on every machine.
+//! The cost of an input in steps: associations, channels, requests and times that the node and the
+//! scheduler look at. Steps are the same on every machine; seconds are not.
 //!
-//! An input costs what it touches: its peer or its mailbox. However many other channels and users
-//! there are, and however many messages wait, the cost grows by no more than the logarithm.
+//! The cost depends on what the input touches: its peer or its mailbox. With the number of other
+//! channels, users and waiting messages it grows by the logarithm at most.
 
 use base::{AssociationId, EntryId, Instant, PeerId, Precedence};
 use bytes::Bytes;
@@ -21,16 +21,16 @@ use testkit::{Bench, NAPLES, P3, five_channels, node_config};
 /// The channels of each peer.
 const OF_PEER: u32 = 5;
 
-/// How much there is of all.
+/// The size of a node.
 #[derive(Clone, Copy, Debug)]
 struct Size {
-    /// In steps of [`OF_PEER`].
+    /// A multiple of [`OF_PEER`].
     channels: u32,
     users: u32,
     queued: u64,
 }
 
-/// A node with all that, and the most steps of each kind of input.
+/// A node of that size, and the largest number of steps of each kind of input.
 struct Exchange {
     bench: Bench,
     entries: u64,
@@ -113,7 +113,7 @@ impl Exchange {
         exchange
     }
 
-    /// The peer confirms the transfer that waited longest.
+    /// The peer confirms the oldest transfer.
     fn confirm(&mut self) {
         self.sent += 1;
         self.bench.confirm();
@@ -125,7 +125,7 @@ impl Exchange {
         association
     }
 
-    /// An entry that is durable now.
+    /// Queues a new entry.
     fn queue(&mut self, hop: NextHop, precedence: Precedence, template: &Record) {
         self.entries += 1;
         let record = record(&self.bench, hop, precedence, template);
@@ -164,27 +164,27 @@ fn name_of(input: &Input) -> &'static str {
     }
 }
 
-/// Most steps of each kind of input, over some turns of all that can happen.
+/// The largest number of steps of each kind of input, over some rounds of all inputs.
 fn steps(size: Size, template: &Record) -> BTreeMap<&'static str, u64> {
     let mut exchange = Exchange::new(size, template);
     let peers = size.channels / OF_PEER;
     assert_eq!(
         exchange.bench.script.connects.len() as u32,
         peers * (OF_PEER - 1) + 1,
-        "all open but on demand"
+        "all are open except those on demand"
     );
     assert_eq!(
         exchange.bench.script.unconfirmed.len(),
         1,
-        "of what is queued the first is in transfer"
+        "the first queued message is in transfer"
     );
-    // All were opened at once, and what they wait for after that ends at once.
+    // All associations were opened at once, so their timers end at once.
     exchange.pass(Duration::from_secs(61));
     exchange.most.borrow_mut().clear();
     for turn in 0..12u32 {
-        // What is queued goes on.
+        // The queue continues.
         exchange.confirm();
-        // One goes to another peer, on an association that is there, or on one that is opened.
+        // Messages for another peer, on an open association and on one that is opened for them.
         let to = NextHop::Peer(peer((turn + 1) % peers));
         for precedence in [Precedence::Flash, Precedence::Deferred] {
             exchange.queue(to.clone(), precedence, template);
@@ -192,7 +192,7 @@ fn steps(size: Size, template: &Record) -> BTreeMap<&'static str, u64> {
         while exchange.bench.script.unconfirmed.len() > 1 {
             exchange.confirm();
         }
-        // One is delivered.
+        // A message is delivered.
         let hop = NextHop::Mailbox(mailbox(turn % size.users));
         exchange.queue(hop, Precedence::Priority, template);
         let middle = EntryId(1_000 + size.queued / 2 + u64::from(turn));
@@ -200,7 +200,7 @@ fn steps(size: Size, template: &Record) -> BTreeMap<&'static str, u64> {
             let (request, entries) = (u64::from(turn), vec![middle]);
             exchange.bench.feed(Input::Operate { request, entries, hold });
         }
-        // A user goes and comes.
+        // A user binds and leaves.
         let gone = exchange.bind(turn % size.users);
         exchange.bench.close(gone);
         // An association is lost, and opened again.
@@ -220,7 +220,7 @@ fn steps(size: Size, template: &Record) -> BTreeMap<&'static str, u64> {
 }
 
 #[test]
-fn an_input_costs_what_it_touches() {
+fn the_cost_of_an_input_depends_on_what_it_touches() {
     let template = queued_record();
     let of = |channels, users, queued| steps(Size { channels, users, queued }, &template);
     let few = of(5, 1, 1_000);
@@ -233,8 +233,8 @@ fn an_input_costs_what_it_touches() {
     for (input, few) in &few {
         let all = larger.each_ref().map(|(_, steps)| steps[input]);
         println!("{input:<20}{few:>8}{:>8}{:>8}{:>9}", all[0], all[1], all[2]);
-        // From a thousand to a hundred thousand the logarithm grows by 5/3; nodes of an index are
-        // more or less full.
+        // From a thousand to a hundred thousand the logarithm grows by 5/3. The factor 5/4 allows for
+        // index nodes that are not full.
         for ((what, _), many) in larger.iter().zip(all) {
             assert!(many <= few * 5 / 3 * 5 / 4 + 20, "{input}, with {what}: {few}, then {many}");
         }

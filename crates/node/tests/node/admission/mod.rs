@@ -1,7 +1,7 @@
-//! Who gets in, and what others make a node hold and do.
+//! Which connections and binds are accepted, and how much memory and work others can cause.
 
 mod access;
 #[cfg(debug_assertions)]
 mod cost;
-mod hoard;
+mod memory;
 mod slices;

@@ -1,5 +1,5 @@
-//! Work that grows with the recipients of a message is done in slices, and others have their turn
-//! between them.
+//! Work that grows with the recipients of a message is done in slices; other work is done between
+//! them.
 
 use base::{AssociationId, Utc};
 use engine::{Config, Content, Engine, Route, RouteTarget};
@@ -19,7 +19,7 @@ fn name(address: &str) -> ORName {
     ORName { address: address.parse::<ORAddress>().unwrap(), directory_name: None }
 }
 
-/// A message to so many recipients of the bench's domain who do not exist, as a peer sends it.
+/// A message as a peer sends it, to this number of unknown recipients in the domain of the bench.
 fn message(from: &str, recipients: usize) -> Payload {
     let user = format!("/C=XX/ADMD=NATO/PRMD={from}/S=OPS");
     let mailbox = engine::canonical(&user.parse().unwrap());
@@ -78,13 +78,13 @@ fn both_bound() -> (Bench, AssociationId, AssociationId) {
 }
 
 #[test]
-fn one_to_a_few_is_not_delayed_by_one_to_thousands() {
+fn a_message_to_few_is_not_delayed_by_one_to_thousands() {
     let (mut bench, many, few) = both_bound();
     send(&mut bench, many, message("ACT", 4_500));
-    assert_eq!(received(&bench), [], "a slice of it is done");
+    assert_eq!(received(&bench), [], "one slice is done");
     send(&mut bench, few, message("ROME", 3));
-    assert_eq!(received(&bench), [few], "the other had its turn");
-    // It is due at once: no time has to pass. Four more slices.
+    assert_eq!(received(&bench), [few], "between two slices of the other");
+    // The rest is due at once, without a wait: four more slices.
     for _ in 0..3 {
         assert!(bench.node.deadline().is_some_and(|at| at <= bench.now));
         bench.feed(node::Input::Tick);
@@ -98,7 +98,7 @@ fn one_to_a_few_is_not_delayed_by_one_to_thousands() {
 }
 
 #[test]
-fn what_is_half_done_outlives_its_association_and_a_stop_waits_for_it() {
+fn work_in_slices_continues_after_its_association_ends_and_a_stop_waits_for_it() {
     let (mut bench, many, few) = both_bound();
     send(&mut bench, many, message("ACT", 2_500));
     for id in [many, few] {
@@ -107,12 +107,12 @@ fn what_is_half_done_outlives_its_association_and_a_stop_waits_for_it() {
     bench.feed(node::Input::Stop);
     assert_eq!(received(&bench), []);
     bench.pass(Duration::ZERO);
-    assert_eq!(received(&bench), [many], "durable, and known again when it is repeated");
+    assert_eq!(received(&bench), [many], "it is durable, so a repetition is recognised");
     assert_eq!(bench.node.holds(), node::status::Holds::default());
 }
 
 #[test]
-fn what_came_of_a_message_is_logged_once_it_is_durable_and_not_where_the_commit_fails() {
+fn results_are_logged_after_the_commit_and_not_if_it_fails() {
     let (mut bench, _, few) = both_bound();
     let logged = |bench: &Bench, kind| bench.of_kind(kind).count();
     let counts =

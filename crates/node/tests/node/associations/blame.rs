@@ -1,6 +1,6 @@
-//! A peer aborts in the middle of transfers: whose fault that is, what follows for the message, for
-//! the others and for the channel. One node in virtual time; at the other end of each channel a stack
-//! that aborts, cuts or takes what it is sent, message by message.
+//! A peer aborts during transfers: whether message, link or channel is charged, and what follows for
+//! the message, for others and for the channel. One node in virtual time. At the other end of each
+//! channel a stack aborts, cuts or accepts each message, as the test states.
 
 use base::{EntryId, Instant, Precedence};
 use node::Input;
@@ -18,7 +18,7 @@ const ROUTINE: Precedence = Precedence::Routine;
 
 const BAD: Disposition = Disposition::Abort(AbortReason::ProtocolError);
 
-/// A node with one channel, whose peer does this with messages.
+/// A node with one channel. Its peer treats messages like this.
 fn bench(others: Disposition) -> Bench {
     bench_with(vec![permanent(0, &Precedence::ALL)], others, 1_000)
 }
@@ -32,7 +32,7 @@ fn bench_with(channels: Vec<Channel>, others: Disposition, size: u64) -> Bench {
     bench
 }
 
-/// Queues a message now; it has nothing to do with how it got there.
+/// Queues a message now.
 fn queue(bench: &mut Bench, id: u64, precedence: Precedence) -> EntryId {
     let entry = EntryId(id);
     bench.queue(entry, precedence);
@@ -59,7 +59,7 @@ fn through(bench: &Bench, entry: EntryId) -> bool {
     !bench.times(Kind::TransferConfirmed, entry).is_empty()
 }
 
-/// When it was confirmed, after this moment.
+/// The time from this moment until it was confirmed.
 fn took(bench: &Bench, entry: EntryId, from: Instant) -> Duration {
     bench.times(Kind::TransferConfirmed, entry)[0].since(from)
 }
@@ -68,9 +68,9 @@ fn status(bench: &Bench) -> node::status::ChannelStatus {
     bench.node.status(bench.clock()).peers.remove(0).channels.remove(0)
 }
 
-/// A new Flash is not to wait for those before it that the peer cannot read.
+/// A new Flash does not wait for earlier messages that the peer cannot read.
 #[test]
-fn a_new_flash_goes_at_once_past_three_messages_that_the_peer_aborts() {
+fn a_new_flash_starts_at_once_behind_three_messages_that_the_peer_aborts() {
     for level in [ROUTINE, FLASH] {
         for wait in [0, 1, 5, 20, 65, 300] {
             for does in [BAD, Disposition::Abort(AbortReason::UserError), Disposition::Cut] {
@@ -81,12 +81,12 @@ fn a_new_flash_goes_at_once_past_three_messages_that_the_peer_aborts() {
                 }
                 bench.pass(wait * SECOND);
                 let (from, flash) = (bench.now, queue(&mut bench, 9, FLASH));
-                // A link that is lost is a link, once for each of them.
-                let most = if does == Disposition::Cut { 9 } else { 0 };
+                // A lost connection is charged to the link, once for each message.
+                let limit = if does == Disposition::Cut { 9 } else { 0 };
                 bench.pass(10 * SECOND);
                 assert!(through(&bench, flash), "{level} {wait} {does:?}");
                 let took = took(&bench, flash, from);
-                assert!(took <= most * SECOND, "{level} {wait} {does:?}: {took:?}");
+                assert!(took <= limit * SECOND, "{level} {wait} {does:?}: {took:?}");
             }
         }
     }
@@ -101,7 +101,7 @@ fn an_aborted_message_waits_alone_and_its_association_is_opened_again_at_once() 
         let bad = EntryId(1);
         bench.script.dispositions.insert(bad, Disposition::Abort(reason));
         queue(&mut bench, 1, ROUTINE);
-        assert_eq!(bench.script.connects.len(), 2, "{reason:?}: opened again in the same moment");
+        assert_eq!(bench.script.connects.len(), 2, "{reason:?}: opened again at once");
         assert_eq!(bench.count(Kind::MessageBlamed), 1);
         assert_eq!(status(&bench).associations[0].state, "idle");
         let next = queue(&mut bench, 2, ROUTINE);
@@ -116,7 +116,7 @@ fn an_aborted_message_waits_alone_and_its_association_is_opened_again_at_once() 
 }
 
 #[test]
-fn other_reasons_and_lost_connections_are_the_link_s() {
+fn other_reasons_and_lost_connections_are_charged_to_the_link_first() {
     for does in [
         Disposition::Abort(AbortReason::LocalSystemProblem),
         Disposition::Abort(AbortReason::TemporaryProblem),
@@ -130,7 +130,7 @@ fn other_reasons_and_lost_connections_are_the_link_s() {
             "{does:?}"
         );
         bench.pass(SECOND);
-        // At the same place again: the message's.
+        // Lost again at the same place: charged to the message.
         assert_eq!(
             (bench.script.connects.len(), bench.count(Kind::MessageBlamed)),
             (3, 1),
@@ -140,7 +140,7 @@ fn other_reasons_and_lost_connections_are_the_link_s() {
 }
 
 #[test]
-fn after_so_many_aborts_a_message_is_reported_and_others_are_not() {
+fn after_message_aborts_a_message_is_reported_and_others_are_not() {
     let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     for id in 10..200 {
@@ -156,14 +156,14 @@ fn after_so_many_aborts_a_message_is_reported_and_others_are_not() {
         assert!(event.detail.contains(part), "{part} in {}", event.detail);
     }
     assert_eq!(bench.count(Kind::ReportMade), 1);
-    // No more of it, ever.
+    // It is never sent again.
     bench.pass(3_600 * SECOND);
     assert_eq!(bench.times(Kind::TransferStarted, bad).len(), 4);
 }
 
-/// What the peer says that it will never take is not tried until it expires.
+/// A message that the peer refuses for good is not tried until it expires.
 #[test]
-fn a_message_that_the_peer_refuses_for_good_is_reported_and_what_it_cannot_take_now_is_not() {
+fn a_message_refused_for_good_is_reported_and_one_refused_for_now_is_not() {
     for (reason, starts) in
         [(AbortReason::PermanentProblem, Some(4)), (AbortReason::LocalSystemProblem, None)]
     {
@@ -180,16 +180,16 @@ fn a_message_that_the_peer_refuses_for_good_is_reported_and_what_it_cannot_take_
         assert_eq!(bench.count(Kind::ReportMade), usize::from(starts.is_some()));
         assert_eq!(bench.count(Kind::AssociationLost), 0);
         let failed = bench.events.iter().find(|(_, e)| e.kind == Kind::TransferFailed).unwrap();
-        let says = match starts {
+        let reason = match starts {
             Some(_) => "unrecoverable procedural error (6)",
             None => "receiving ability jeopardized (1)",
         };
-        assert!(failed.1.detail.contains(says), "{}", failed.1.detail);
+        assert!(failed.1.detail.contains(reason), "{}", failed.1.detail);
     }
 }
 
 #[test]
-fn as_many_aborts_as_are_configured_and_none_with_0() {
+fn message_aborts_is_the_number_of_tries_and_0_never_gives_up() {
     for (most, tries) in [(1, 2), (2, 2), (7, 7), (0, 30)] {
         let mut bench = bench(Disposition::Take);
         bench.reload(|config| config.peers[0].message_aborts = most);
@@ -207,7 +207,7 @@ fn as_many_aborts_as_are_configured_and_none_with_0() {
 }
 
 #[test]
-fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
+fn a_peer_that_aborts_everything_causes_no_report_and_is_tried_more_and_more_rarely() {
     for does in [BAD, Disposition::Cut, Disposition::Abort(AbortReason::TemporaryProblem)] {
         let mut bench = bench(does);
         for id in 1..=40 {
@@ -220,10 +220,10 @@ fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
         }
         assert_eq!((bench.count(Kind::GivenUp), bench.count(Kind::ReportMade)), (0, 0), "{does:?}");
         assert!((1..=100).all(|id| bench.is_queued(EntryId(id))), "{does:?}");
-        // Some trials, then at most one every half minute, and one for what is new.
+        // Some tries, then at most one every half minute, and one for each new message.
         let connects = bench.script.connects.len();
         assert!(connects < 30 + 60 * 2 + 60, "{does:?}: {connects} in an hour");
-        // It is mended: all go, soon.
+        // The peer works again: all messages are transferred soon.
         bench.script.others = Disposition::Take;
         bench.pass(180 * SECOND);
         let left = (1..=100).filter(|id| !through(&bench, EntryId(*id))).count();
@@ -233,7 +233,7 @@ fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
 }
 
 #[test]
-fn one_message_alone_is_not_given_up_before_another_one_got_through() {
+fn the_only_message_is_not_given_up_before_another_one_is_confirmed() {
     let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     bench.pass(3_600 * SECOND);
@@ -241,13 +241,13 @@ fn one_message_alone_is_not_given_up_before_another_one_got_through() {
     assert!(bench.is_queued(bad));
     let good = queue(&mut bench, 2, FLASH);
     assert!(through(&bench, good));
-    assert!(bench.is_queued(bad), "not for that: perhaps the peer has been mended");
+    assert!(bench.is_queued(bad), "not yet: the peer may have been repaired");
     bench.pass(601 * SECOND);
     assert!(!bench.is_queued(bad), "but at the next abort");
 }
 
 #[test]
-fn several_bad_messages_among_good_ones_are_all_reported() {
+fn all_bad_messages_among_good_ones_are_reported() {
     let mut bench = bench(Disposition::Take);
     let bad = [1, 2, 3].map(|id| bad_one(&mut bench, id, FLASH));
     for id in 10..1_000 {
@@ -265,21 +265,21 @@ fn several_bad_messages_among_good_ones_are_all_reported() {
 }
 
 #[test]
-fn many_bad_ones_before_a_good_one_do_not_keep_it_for_ever() {
+fn a_good_message_behind_many_bad_ones_is_transferred() {
     let mut bench = bench(Disposition::Take);
     for id in 1..=40 {
         bad_one(&mut bench, id, ROUTINE);
     }
     let good = queue(&mut bench, 99, ROUTINE);
-    // Sixteen at once, then one with each wait of the channel.
+    // Sixteen at once, then one after each wait of the channel.
     bench.pass(2_000 * SECOND);
     assert!(through(&bench, good));
     let flash = queue(&mut bench, 100, FLASH);
-    assert!(through(&bench, flash), "what is higher needs no turn");
+    assert!(through(&bench, flash), "a higher precedence does not wait for the others");
 }
 
 #[test]
-fn a_transfer_that_was_cut_off_elsewhere_goes_on_and_is_blamed_on_nobody() {
+fn a_transfer_cut_at_another_place_continues_and_its_message_is_not_charged() {
     let mut bench = bench_with(vec![permanent(0, &Precedence::ALL)], Disposition::Cut, 100_000);
     queue(&mut bench, 1, ROUTINE);
     assert_eq!(bench.count(Kind::MessageBlamed), 0);
@@ -289,7 +289,7 @@ fn a_transfer_that_was_cut_off_elsewhere_goes_on_and_is_blamed_on_nobody() {
 }
 
 #[test]
-fn another_channel_carries_what_waits_for_one_at_fault() {
+fn another_channel_carries_the_messages_of_a_channel_at_fault() {
     let mut standby = permanent(1, &[ROUTINE]);
     standby.fallback = vec![FLASH];
     let mut bench = bench_with(vec![permanent(0, &[FLASH]), standby], Disposition::Take, 1_000);
@@ -310,18 +310,18 @@ fn another_channel_carries_what_waits_for_one_at_fault() {
 }
 
 #[test]
-fn a_reload_lets_all_be_tried_again_at_once() {
+fn after_a_reload_all_messages_are_tried_at_once() {
     let mut bench = bench(BAD);
     let all: Vec<EntryId> = (1..=20).map(|id| queue(&mut bench, id, ROUTINE)).collect();
     bench.pass(600 * SECOND);
     bench.script.others = Disposition::Take;
     bench.reload(|config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
-    assert!(all.iter().all(|entry| through(&bench, *entry)), "in the same moment");
+    assert!(all.iter().all(|entry| through(&bench, *entry)), "at once");
 }
 
-/// Whatever it is that cuts it, the link or what stands in it: nobody said that it is the message.
+/// A cut may come from the link or from a device in it. No peer reported a fault of the message.
 #[test]
-fn a_message_that_is_cut_off_each_time_goes_through_in_the_end_and_is_not_reported() {
+fn a_message_that_is_cut_several_times_is_transferred_at_last_and_not_reported() {
     let mut bench = bench(Disposition::Take);
     let entry = EntryId(1);
     bench.script.dispositions.insert(entry, Disposition::Cut);
@@ -337,18 +337,18 @@ fn a_message_that_is_cut_off_each_time_goes_through_in_the_end_and_is_not_report
     assert_eq!((bench.count(Kind::GivenUp), bench.count(Kind::ReportMade)), (0, 0));
     assert!(through(&bench, entry), "{:?}", bench.times(Kind::TransferStarted, entry));
     assert_eq!(bench.times(Kind::TransferStarted, entry).len(), 6);
-    assert!(bench.count(Kind::MessageBlamed) > 1, "but it waited alone");
+    assert!(bench.count(Kind::MessageBlamed) > 1, "and only this message waited");
 }
 
 #[test]
-fn losses_do_not_add_to_what_the_peer_says_of_a_message() {
+fn lost_connections_do_not_add_to_the_aborts_of_a_message() {
     let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     for id in 10..400 {
         queue(&mut bench, id, ROUTINE);
         bench.pass(10 * SECOND);
         let tried = bench.times(Kind::TransferStarted, bad).len();
-        // Said three times, then lost three times, then said once more.
+        // Three aborts, then three lost connections, then one more abort.
         bench
             .script
             .dispositions
@@ -358,9 +358,9 @@ fn losses_do_not_add_to_what_the_peer_says_of_a_message() {
     assert!(!bench.is_queued(bad));
 }
 
-/// What was read ahead is the same each time; what the peer has had of it is not.
+/// The node reads the same octets each time; how many the peer has taken differs.
 #[test]
-fn a_loss_after_more_was_taken_is_not_at_the_same_place() {
+fn a_loss_after_more_octets_were_taken_is_at_another_place() {
     let mut bench = bench(Disposition::Cut);
     bench.script.taken = Some(1_000);
     queue(&mut bench, 1, ROUTINE);

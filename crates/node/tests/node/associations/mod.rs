@@ -1,4 +1,4 @@
-//! When associations are opened, at what rate they carry, and whose fault it is when they end.
+//! When associations are opened, how they carry on slow lines, and which fault ended them.
 
 mod blame;
 mod opening;

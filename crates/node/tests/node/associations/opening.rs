@@ -1,6 +1,6 @@
 //! When a node opens associations: how many at once, which first, what follows a refusal, and the
-//! hours of scheduled channels. One node, and at the other end of each channel a stack that accepts,
-//! refuses, or a connection that never comes.
+//! windows of scheduled channels. One node; at the other end of each channel a stack accepts or refuses,
+//! or nothing answers.
 
 use base::rng::Rng;
 use base::{EntryId, Instant, PeerId, Precedence};
@@ -21,6 +21,7 @@ use testkit::{Bench, Events};
 const SECOND: Duration = Duration::from_secs(1);
 /// Octets of a message that is queued.
 const LENGTH: u64 = 1_000_000;
+
 fn channel(index: u32, precedence: Precedence, connection: Connection) -> Channel {
     Channel { connection, ..permanent(index, &[precedence]) }
 }
@@ -33,8 +34,8 @@ fn facing_all(channels: Vec<Channel>, answers: Vec<Answer>, opening: usize) -> B
     facing_queued(channels, answers, opening, &[])
 }
 
-/// With a message of each of these precedences, none of which holds another. The disk gives nothing
-/// of their contents.
+/// With a message of each of these precedences; none holds another. The store does not return their
+/// contents.
 fn facing_queued(
     channels: Vec<Channel>,
     answers: Vec<Answer>,
@@ -77,13 +78,13 @@ fn connect(bench: &mut Bench, request: u64, channel: u32) {
     bench.feed(Input::ConnectChannel { request, channel });
 }
 
-/// What the operator is answered.
+/// The answer to the operator.
 fn answered(bench: &mut Bench) -> Connected {
     assert_eq!(bench.connected.len(), 1, "{:?}", bench.connected);
     bench.connected.remove(0).1
 }
 
-/// The peer binds to us on channel 0.
+/// The peer opens an association with this node on channel 0.
 fn peer_binds(bench: &mut Bench) {
     bench.mta(ListenerId(0), "192.0.2.10", "MTA-ACT", "theirs");
 }
@@ -94,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn never_more_than_the_limit_and_all_open_at_last(
+    fn at_most_the_limit_is_opened_at_once_and_all_open_in_the_end(
         limit in 1usize..10,
         channels in proptest::collection::vec((any::<bool>(), 0usize..6), 1..40),
         cuts in proptest::collection::vec((0u32..40, 1u64..60), 0..8),
@@ -115,13 +116,13 @@ proptest! {
         prop_assert!(bench.most_opening <= limit, "{} of {limit}", bench.most_opening);
         for (n, (dead, _)) in channels.iter().enumerate() {
             prop_assert_eq!(is_open(&bench, n), !dead, "channel {}", n);
-            // Those that matter less have their turn, too.
+            // Channels of lower precedence are tried, too.
             prop_assert!(bench.script.connects_of(n as u32).len() > if *dead { 3 } else { 0 }, "channel {}", n);
         }
     }
 
     #[test]
-    fn waits_double_to_the_longest_and_keep_half_of_it_to_chance(
+    fn waits_double_up_to_the_longest_and_half_of_each_is_random(
         first in 1u64..5_000,
         longest in 5_000u64..100_000,
         seed in any::<u64>(),
@@ -180,7 +181,7 @@ fn eight_dead_routine_channels_do_not_keep_a_flash_out() {
         bench.cut(12);
         let full = bench.opening.len();
         bench.pass(SECOND);
-        assert!(is_open(&bench, 12), "its own wait of a second is all, {full} being opened");
+        assert!(is_open(&bench, 12), "it waits for its own second only, with {full} being opened");
     }
     assert_eq!(bench.most_opening, 8);
 }
@@ -188,29 +189,29 @@ fn eight_dead_routine_channels_do_not_keep_a_flash_out() {
 // ----- refusals -----------------------------------------------------------------------------------
 
 #[test]
-fn what_a_message_waits_for_is_opened_first_then_by_precedence() {
+fn channels_with_waiting_messages_are_opened_first_then_by_precedence() {
     let levels = [1, 2, 3, 4, 5].map(|level: usize| Precedence::ALL[level]);
     let channels = (0..).zip(levels).map(|(index, p)| channel(index, p, Connection::Permanent));
     let waiting = [Precedence::Routine, Precedence::Priority];
     let mut bench = facing_queued(channels.collect(), vec![Answer::Nothing; 5], 2, &waiting);
     let order = |bench: &Bench| bench.script.connects.iter().map(|(_, c)| *c).collect::<Vec<_>>();
     assert_eq!(order(&bench), [1, 0], "Priority, then Routine");
-    // Nobody answers; while those two wait to be tried again, the highest of the others.
+    // No peer answers. While those two wait to be tried again, the highest of the others are opened.
     bench.pass(CONNECT_TIMEOUT);
     assert_eq!(order(&bench)[2..], [4, 3]);
-    // Once is no sign: what a message waits for has the places again.
+    // One failure is not enough: channels with waiting messages come first again.
     bench.pass(SECOND);
     let mut again = order(&bench)[4..].to_vec();
     again.sort_unstable();
     assert_eq!(again, [0, 1]);
-    // They failed twice: now the others.
+    // They have failed twice: the others come first.
     bench.pass(CONNECT_TIMEOUT);
     assert_eq!(order(&bench)[6..], [4, 3]);
     assert_eq!(bench.most_opening, 2);
 }
 
 #[test]
-fn a_busy_peer_is_asked_again_soon() {
+fn a_busy_peer_is_tried_again_soon() {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::Busy));
     let event = bench.last(Kind::AssociationRefused);
     assert_eq!(event.level, Level::Warning);
@@ -223,7 +224,7 @@ fn a_busy_peer_is_asked_again_soon() {
 }
 
 #[test]
-fn a_refused_password_waits_long_and_names_what_to_check() {
+fn after_a_refused_password_the_wait_is_long_and_the_log_names_what_to_check() {
     for error in [
         MtaBindError::AuthenticationError,
         MtaBindError::UnacceptableSecurityContext,
@@ -244,7 +245,7 @@ fn a_refused_password_waits_long_and_names_what_to_check() {
         assert_eq!(bench.script.connects.len(), 2);
         assert!(is_open(&bench, 0));
         assert_eq!(status(&bench)[0].last_error, None);
-        // It works now: a loss is a loss again.
+        // It works now: after a lost connection the wait is short again.
         bench.pass(60 * SECOND);
         bench.cut(0);
         bench.pass(SECOND);
@@ -253,7 +254,7 @@ fn a_refused_password_waits_long_and_names_what_to_check() {
 }
 
 #[test]
-fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() {
+fn after_a_password_refused_during_recovery_the_wait_is_long_and_all_is_sent_again() {
     let mut bench = facing_queued(
         vec![channel(0, Precedence::Routine, Connection::Permanent)],
         vec![Answer::Accept],
@@ -269,7 +270,7 @@ fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() 
     let refused = bench.last(Kind::AssociationRefused);
     assert!(refused.detail.contains("check password and own_name"), "{}", refused.detail);
     assert_eq!(refused.level, Level::Error);
-    // A fresh association would be refused as well: none is tried before the long wait is over.
+    // A new association would be refused as well: none is tried before the long wait ends.
     bench.pass(290 * SECOND);
     assert_eq!(bench.script.connects.len(), 2);
     set_answer(&mut bench, Answer::Accept);
@@ -281,8 +282,8 @@ fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() 
 }
 
 #[test]
-fn what_a_busy_peer_does_not_recover_now_is_kept_and_asked_for_again() {
-    // Reasons 1 and 131 are congestion; 133 says nothing, and is asked a few times.
+fn a_recovery_refused_by_a_busy_peer_is_tried_again() {
+    // Reasons 1 and 131 are congestion. 133 gives no reason: recovery is tried a few times only.
     for (refusal, tries) in [
         (Answer::Refuse(MtaBindError::Busy), 9),
         (Answer::Session(1), 9),
@@ -304,7 +305,7 @@ fn what_a_busy_peer_does_not_recover_now_is_kept_and_asked_for_again() {
         let waits: Vec<_> =
             bench.script.connects.windows(2).skip(1).map(|w| w[1].0.since(w[0].0)).collect();
         assert!(waits[0] >= SECOND / 2 && waits[2] >= 2 * SECOND, "{refusal:?}: {waits:?}");
-        assert_eq!(bench.script.recoveries, tries, "{refusal:?}: each asked for it");
+        assert_eq!(bench.script.recoveries, tries, "{refusal:?}: each asks for recovery");
         assert_eq!(bench.count(Kind::TransferStarted), 1);
     }
 }
@@ -322,7 +323,7 @@ fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
     bench.cut(0);
     bench.pass(SECOND);
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue, Monologue]);
-    // The peer is configured anew.
+    // The peer gets another configuration.
     set_answer(&mut bench, Answer::Only(TwoWayAlternate));
     bench.pass(60 * SECOND);
     bench.cut(0);
@@ -332,7 +333,7 @@ fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
 }
 
 #[test]
-fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
+fn a_peer_that_accepts_neither_dialogue_mode_is_tried_rarely() {
     use Dialogue::{Monologue, TwoWayAlternate};
     let mut bench = facing_one(Answer::Refuse(MtaBindError::UnacceptableDialogueMode));
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
@@ -345,18 +346,18 @@ fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
     assert_eq!(
         bench.script.proposed[2..],
         [TwoWayAlternate, Monologue],
-        "once each in a long wait"
+        "each mode once, then a long wait"
     );
     set_answer(&mut bench, Answer::Only(Monologue));
     bench.pass(602 * SECOND);
     assert_eq!(bench.script.proposed[4..], [TwoWayAlternate, Monologue]);
-    assert!(is_open(&bench, 0), "what was changed at the peer is found");
+    assert!(is_open(&bench, 0), "the change at the peer is noticed");
 }
 
 // ----- what ends a wait ----------------------------------------------------------------------------
 
-/// A channel that waits for up to ten minutes: the peer refused our password, which then is mended.
-fn refused_and_mended() -> Bench {
+/// A channel that waits for up to ten minutes: the peer refused our password, and would accept it now.
+fn refused_then_accepted() -> Bench {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
     bench.pass(20 * SECOND);
     assert_eq!(bench.script.connects.len(), 1);
@@ -365,7 +366,7 @@ fn refused_and_mended() -> Bench {
 }
 
 #[test]
-fn busy_after_a_refused_password_says_what_it_may_be_until_one_is_taken() {
+fn busy_after_a_refused_password_names_the_password_until_one_is_accepted() {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
     set_answer(&mut bench, Answer::Refuse(MtaBindError::Busy));
     bench.reload(|config| config.peers[0].own_password = Secret(Bytes::from_static(b"new")));
@@ -388,14 +389,14 @@ fn busy_after_a_refused_password_says_what_it_may_be_until_one_is_taken() {
 
 #[test]
 fn a_reload_ends_the_wait_after_a_refused_password() {
-    let mut bench = refused_and_mended();
+    let mut bench = refused_then_accepted();
     bench.reload(|_| {});
-    assert!(is_open(&bench, 0), "at once, though nothing of it changed");
+    assert!(is_open(&bench, 0), "at once, although nothing of the channel changed");
     assert_eq!(bench.last(Kind::WaitEnded).level, Level::Info);
 }
 
 #[test]
-fn a_changed_reopen_shortens_a_wait_under_way() {
+fn a_changed_reopen_shortens_a_wait_in_progress() {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
     bench.pass(20 * SECOND);
     bench.reload(|config| config.peers[0].channels[0].reopen.refused = 10 * SECOND);
@@ -407,11 +408,11 @@ fn a_changed_reopen_shortens_a_wait_under_way() {
 
 #[test]
 fn a_bind_of_the_peer_ends_the_wait() {
-    let mut bench = refused_and_mended();
+    let mut bench = refused_then_accepted();
     peer_binds(&mut bench);
-    assert_eq!(bench.count(Kind::AssociationOpened), 2, "its own, and then ours");
+    assert_eq!(bench.count(Kind::AssociationOpened), 2, "the peer's, and then this node's");
     assert_eq!(bench.script.connects.len(), 2);
-    // A link that is down, too.
+    // The same after a link that was down.
     let mut bench = facing_one(Answer::Nothing);
     bench.pass(200 * SECOND);
     while bench.opening.len() == 1 {
@@ -423,8 +424,8 @@ fn a_bind_of_the_peer_ends_the_wait() {
 }
 
 #[test]
-fn an_operator_opens_a_channel_and_is_told_what_came_of_it() {
-    let mut bench = refused_and_mended();
+fn an_operator_opens_a_channel_and_gets_the_result() {
+    let mut bench = refused_then_accepted();
     connect(&mut bench, 1, 0);
     assert_eq!(answered(&mut bench), Connected::Opened);
     connect(&mut bench, 2, 0);
@@ -440,9 +441,13 @@ fn an_operator_opens_a_channel_and_is_told_what_came_of_it() {
     assert!(reason.contains("no such channel"), "{reason}");
     set_answer(&mut bench, Answer::Only(Dialogue::Monologue));
     connect(&mut bench, 5, 0);
-    assert_eq!(answered(&mut bench), Connected::Opened, "the other mode is part of it");
+    assert_eq!(
+        answered(&mut bench),
+        Connected::Opened,
+        "the other dialogue mode is tried in the same request"
+    );
 
-    // Nobody there: the answer comes with the end of the try.
+    // No answer from the peer: the result comes at the end of the try.
     let mut bench = facing_one(Answer::Nothing);
     bench.pass(100 * SECOND);
     connect(&mut bench, 6, 0);
@@ -460,13 +465,13 @@ fn an_operator_opens_a_channel_and_is_told_what_came_of_it() {
     let mut bench = facing_all(vec![quiet], vec![Answer::Accept], 8);
     assert!(bench.script.connects.is_empty());
     connect(&mut bench, 8, 0);
-    assert_eq!(answered(&mut bench), Connected::Opened, "without traffic, too");
+    assert_eq!(answered(&mut bench), Connected::Opened, "also without traffic");
     connect(&mut bench, 9, 0);
     bench.reload(|config| config.peers.clear());
     bench.pass(SECOND);
 }
 
-// ----- hours --------------------------------------------------------------------------------------
+// ----- windows -----------------------------------------------------------------------------------
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -480,16 +485,16 @@ fn a_scheduled_channel_is_open_in_its_windows_only() {
     bench.pass(SECOND);
     assert!(!is_open(&bench, 0));
     assert_eq!(bench.last(Kind::AssociationReleased).level, Level::Info);
-    let told = "outside its windows, opens at 2026-01-01T06:00:00.000000Z";
-    assert_eq!(status(&bench)[0].closed.as_deref(), Some(told));
+    let closed = "outside its windows, opens at 2026-01-01T06:00:00.000000Z";
+    assert_eq!(status(&bench)[0].closed.as_deref(), Some(closed));
     assert!(bench.last(Kind::WindowChanged).detail.starts_with("outside its windows until"));
     bench.pass(4 * HOUR - SECOND);
-    assert_eq!(bench.script.connects.len(), 1, "none is opened outside");
+    assert_eq!(bench.script.connects.len(), 1, "none is opened outside the window");
     bench.pass(SECOND);
     assert!(is_open(&bench, 0));
     assert_eq!(status(&bench)[0].closed, None);
     assert_eq!(bench.script.connects.len(), 2);
-    // Lost inside: opened again.
+    // A loss inside the window: opened again.
     bench.cut(0);
     bench.pass(SECOND);
     assert!(is_open(&bench, 0));
@@ -498,7 +503,7 @@ fn a_scheduled_channel_is_open_in_its_windows_only() {
 }
 
 #[test]
-fn a_channel_that_is_being_opened_when_its_window_ends_is_given_up() {
+fn an_opening_in_progress_ends_with_its_window() {
     let only = channel(0, Precedence::Routine, scheduled("00:00-02:00; 06:00-07:00"));
     let mut bench = facing_all(vec![only], vec![Answer::Nothing], 8);
     bench.pass(2 * HOUR);
@@ -506,12 +511,12 @@ fn a_channel_that_is_being_opened_when_its_window_ends_is_given_up() {
     assert!(bench.opening.is_empty() && before > 100);
     set_answer(&mut bench, Answer::Accept);
     bench.pass(4 * HOUR);
-    assert_eq!(bench.script.connects.len(), before + 1, "and at once when the next begins");
+    assert_eq!(bench.script.connects.len(), before + 1, "at once when the next window begins");
     assert!(is_open(&bench, 0));
 }
 
 #[test]
-fn a_wall_clock_that_is_set_is_noticed_within_a_minute() {
+fn a_changed_wall_clock_is_noticed_within_a_minute() {
     let only = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
     let mut bench = facing_all(vec![only], vec![Answer::Accept], 8);
     bench.pass(HOUR);

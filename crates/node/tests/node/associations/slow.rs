@@ -1,5 +1,5 @@
-//! A node behind a slow line: octets go out one after the other, and the edge says how many the
-//! other end has taken. What it takes is progress, and what waits is none.
+//! A node behind a slow line. The edge reports how many octets the other end has taken: that is
+//! progress. Octets that only wait are not.
 
 use base::{EntryId, Instant, PeerId, Precedence};
 use engine::NextHop;
@@ -14,7 +14,7 @@ use testkit::{Bench, Events, NAPLES, P3, Paced, Wire, address, five_channels, no
 const SECOND: Duration = Duration::from_secs(1);
 const ROUTINE: u32 = 0;
 const FLASH: u32 = 3;
-/// Of the channels of [`config`].
+/// The transfer timeout of the channels of [`config`].
 const TRANSFER: Duration = Duration::from_secs(120);
 
 fn config(config: &mut NodeConfig) {
@@ -27,7 +27,7 @@ fn config(config: &mut NodeConfig) {
     }
 }
 
-/// A line of this rate, and messages of this length that wait: a hop and a precedence each.
+/// A line of this rate, and waiting messages of this length: hop and precedence of each.
 fn behind(bit_s: u64, length: u64, queued: &[(NextHop, Precedence)]) -> Bench {
     behind_with(config, bit_s, length, queued)
 }
@@ -47,12 +47,13 @@ fn behind_with(
     line
 }
 
-/// Who connects next stops reading after 20,000 octets, but takes so many now and then.
+/// The next peer stops to read after 20,000 octets, but then takes a few octets (`trickles`) from time to
+/// time.
 fn stopping(bit_s: u64, trickles: u64) -> Box<dyn Fn() -> Box<dyn Wire>> {
     Box::new(move || Box::new(Paced::that_stops(bit_s, 20_000, trickles)))
 }
 
-/// What was lost or failed, in words.
+/// Lost associations and failed transfers, as text.
 fn failures(line: &Bench) -> Vec<String> {
     let bad = |kind| {
         let ours = matches!(kind, Kind::AssociationLost | Kind::TransferFailed);
@@ -78,7 +79,7 @@ fn act() -> NextHop {
 }
 
 #[test]
-fn what_takes_longer_than_the_timer_goes_through_at_the_first_try() {
+fn a_transfer_that_takes_longer_than_its_timer_succeeds_at_the_first_try() {
     for (bit_s, length) in [(2_400, 36_000), (2_400, 100_000), (9_600, 1_000_000)] {
         let mut line = behind(bit_s, length, &[(act(), Precedence::Routine)]);
         line.start();
@@ -95,7 +96,7 @@ fn what_takes_longer_than_the_timer_goes_through_at_the_first_try() {
 }
 
 #[test]
-fn a_peer_that_stops_reading_is_given_up_when_its_time_is_over() {
+fn a_peer_that_stops_reading_is_aborted_after_the_transfer_timeout() {
     let mut line = behind(2_400, 100_000, &[(act(), Precedence::Routine)]);
     line.wire = stopping(2_400, 0);
     line.start();
@@ -103,10 +104,10 @@ fn a_peer_that_stops_reading_is_given_up_when_its_time_is_over() {
     let (at, event) = line.first(Kind::AssociationLost);
     assert!(event.detail.contains("Timeout in Sta2"), "{:#?}", failures(&line));
     assert!(event.detail.contains("the peer took nothing"), "{event:?}");
-    // It stopped after 67 s or some packets more; that is seen some seconds later.
+    // It stopped after 67 s or some packets more; the node notices some seconds later.
     let took = at.since(Instant(0));
     assert!(took > 66 * SECOND + TRANSFER && took < 90 * SECOND + TRANSFER, "{took:?}");
-    // The message is not lost: it goes again to one who reads.
+    // The message is not lost: it is sent again to a peer that reads.
     line.wire = Box::new(|| Box::new(Paced::new(2_400)));
     line.pass_until(Duration::from_secs(1_000), |line| line.count(Kind::TransferConfirmed) > 0);
     assert_eq!(line.count(Kind::TransferConfirmed), 1);
@@ -114,26 +115,30 @@ fn a_peer_that_stops_reading_is_given_up_when_its_time_is_over() {
 
 /// A checkpoint of 64 KiB takes 218 s at 2,400 bit/s, and `stall` is 15 s.
 #[test]
-fn a_flash_holds_the_routine_while_its_octets_go() {
+fn a_flash_holds_the_routine_while_it_makes_progress() {
     let queued = [(act(), Precedence::Flash), (act(), Precedence::Routine)];
     let mut line = behind(2_400, 100_000, &queued);
     line.start();
     line.pass_until(Duration::from_secs(1_000), |line| line.count(Kind::TransferConfirmed) > 0);
     assert_eq!((started(&line, FLASH).len(), started(&line, ROUTINE).len()), (1, 1));
     let (through, _) = line.first(Kind::TransferConfirmed);
-    assert_eq!(started(&line, ROUTINE)[0], through, "not before the Flash is through");
+    assert_eq!(started(&line, ROUTINE)[0], through, "not before the Flash is confirmed");
 
     let mut line = behind(2_400, 100_000, &queued);
     line.wire = stopping(2_400, 0);
     line.start();
     line.pass(100 * SECOND);
     let began = started(&line, ROUTINE)[0].since(Instant(0));
-    assert!(began > 80 * SECOND && began < 100 * SECOND, "{began:?}: it held while it moved");
+    assert!(
+        began > 80 * SECOND && began < 100 * SECOND,
+        "{began:?}: it holds the Routine while it makes progress"
+    );
 }
 
-/// One octet now and then is no progress, or a message could be kept in transfer for ever.
+/// An octet from time to time is not progress: otherwise a peer could keep a message in transfer for
+/// ever.
 #[test]
-fn a_peer_that_takes_an_octet_now_and_then_is_given_up_and_holds_nothing() {
+fn a_peer_that_takes_only_a_few_octets_is_aborted_and_holds_nothing() {
     let queued = [(act(), Precedence::Flash), (act(), Precedence::Routine)];
     for trickles in [1, 8] {
         let mut line = behind(2_400, 100_000, &queued);
@@ -172,7 +177,7 @@ fn the_next_association_has_a_checkpoint_that_suits_the_line() {
 }
 
 #[test]
-fn a_checkpoint_that_is_configured_stays() {
+fn a_configured_checkpoint_does_not_adapt() {
     let fixed = |node: &mut NodeConfig| {
         config(node);
         for channel in &mut node.peers[0].channels {
@@ -185,13 +190,12 @@ fn a_checkpoint_that_is_configured_stays() {
     let status = channel_status(&line, ROUTINE);
     assert_eq!(status.checkpoint_bytes, 32 << 10);
     assert_eq!(status.associations[0].checkpoint_bytes, Some(32 << 10));
-    assert!(status.line_kbit_s.is_some(), "and the rate is known all the same");
+    assert!(status.line_kbit_s.is_some(), "the rate is known too");
 }
 
-/// The content is asked for in pieces of 64 KiB, each of which takes longer than a delivery may stand
-/// still.
+/// The content is read in pieces of 64 KiB. Each takes longer than a delivery may be without progress.
 #[test]
-fn a_delivery_over_a_slow_line_goes_through() {
+fn a_delivery_over_a_slow_line_succeeds() {
     let address = address(NAPLES, "OPS");
     let mailbox = canonical(&address);
     let hop = NextHop::Mailbox(mailbox.clone());

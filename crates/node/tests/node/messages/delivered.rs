@@ -1,5 +1,5 @@
-//! What is delivered once stays so, whichever way a copy of it comes: three MTAs in virtual time, of
-//! which two lose each other while a transfer is in doubt, and reach each other by the third.
+//! A message is delivered once, by whichever route its copies arrive. Three MTAs in virtual time: two
+//! lose their connection while a transfer is in doubt, and reach each other through the third.
 
 use base::Precedence;
 use node::changes::EdgeChanges;
@@ -42,8 +42,8 @@ impl Relayed {
         self.network.sites[site].details(kind)
     }
 
-    /// Runs until a site has committed so many arrivals, and cuts all pipes between sites: whoever
-    /// sent the last one does not know of it.
+    /// Runs until a site has committed this number of arrivals, and cuts all pipes between sites: the
+    /// sender of the last one gets no confirm.
     fn cut_after_arrival(&mut self, site: usize, count: usize) {
         for _ in 0..100_000 {
             if self.count(site, Kind::Received) >= count {
@@ -58,8 +58,8 @@ impl Relayed {
         self.network.configure(site, change, EdgeChanges::default());
     }
 
-    /// From now on this site reaches the other one by the relay.
-    fn go_round(&mut self, site: usize) {
+    /// From now on this site reaches the other one through the relay.
+    fn route_through_relay(&mut self, site: usize) {
         let other = 1 - site;
         self.configure(site, |config| {
             config.peers.remove(0);
@@ -100,8 +100,8 @@ impl Relayed {
     }
 }
 
-/// A user whose client dies over each delivery, at once, and binds again.
-fn binds_and_dies(relayed: &mut Relayed, user: usize, site: usize) {
+/// A user binds, and its client ends at once during the delivery.
+fn bind_and_close(relayed: &mut Relayed, user: usize, site: usize) {
     relayed.network.users[user].silent = true;
     relayed.network.bind(user, site);
     relayed.network.run_for(Duration::from_millis(500));
@@ -111,7 +111,7 @@ fn binds_and_dies(relayed: &mut Relayed, user: usize, site: usize) {
 }
 
 #[test]
-fn a_user_who_binds_again_gets_at_once_what_broke_off() {
+fn a_broken_delivery_is_repeated_at_once_when_the_user_binds_again() {
     let mut relayed = Relayed::new(3);
     let user = relayed.users[1];
     let end = relayed.network.users[user].end;
@@ -119,16 +119,16 @@ fn a_user_who_binds_again_gets_at_once_what_broke_off() {
     relayed.submit(&[(ACT, "OPS")], b"flash", ReportRequest::None);
     relayed.network.run_for(Duration::from_secs(2));
     for _ in 0..3 {
-        binds_and_dies(&mut relayed, user, ACT);
+        bind_and_close(&mut relayed, user, ACT);
     }
     relayed.network.users[user].silent = false;
     relayed.network.bind(user, ACT);
     relayed.network.run_for(Duration::from_millis(500));
-    assert_eq!(relayed.messages(1), [b"flash"], "without any wait");
+    assert_eq!(relayed.messages(1), [b"flash"], "at once");
 }
 
 #[test]
-fn what_a_user_s_client_dies_of_time_after_time_waits_alone() {
+fn a_delivery_that_breaks_each_time_waits_and_others_do_not() {
     let mut relayed = Relayed::new(3);
     let user = relayed.users[1];
     let end = relayed.network.users[user].end;
@@ -136,7 +136,7 @@ fn what_a_user_s_client_dies_of_time_after_time_waits_alone() {
     relayed.submit(&[(ACT, "OPS")], b"poison", ReportRequest::None);
     relayed.network.run_for(Duration::from_secs(2));
     for _ in 0..6 {
-        binds_and_dies(&mut relayed, user, ACT);
+        bind_and_close(&mut relayed, user, ACT);
     }
     relayed.submit(&[(ACT, "OPS")], b"other", ReportRequest::None);
     relayed.network.run_for(Duration::from_secs(2));
@@ -149,17 +149,21 @@ fn what_a_user_s_client_dies_of_time_after_time_waits_alone() {
 }
 
 #[test]
-fn a_transfer_in_doubt_that_goes_round_is_delivered_once() {
+fn a_transfer_in_doubt_that_is_repeated_through_the_relay_is_delivered_once() {
     for seed in 0..8 {
         let mut relayed = Relayed::new(seed);
         relayed.submit(&[(ACT, "OPS")], &[7; 5_000], ReportRequest::None);
         relayed.cut_after_arrival(ACT, 1);
         assert_eq!(relayed.count(NAPLES, Kind::TransferConfirmed), 0, "it is in doubt");
-        relayed.go_round(NAPLES);
+        relayed.route_through_relay(NAPLES);
         relayed.at_rest();
         assert_eq!(relayed.count(NAPLES, Kind::Rerouted), 1);
         assert_eq!(relayed.count(RELAY, Kind::Received), 1);
-        assert_eq!(relayed.count(RELAY, Kind::TransferConfirmed), 1, "the relay is rid of it");
+        assert_eq!(
+            relayed.count(RELAY, Kind::TransferConfirmed),
+            1,
+            "the relay has transferred it"
+        );
         assert_eq!(relayed.messages(1), [&[7; 5_000][..]]);
         let dropped = relayed.details(ACT, Kind::DuplicateDropped);
         assert_eq!(dropped, ["1 of 1 taken before, 1 of them delivered already"]);
@@ -168,15 +172,15 @@ fn a_transfer_in_doubt_that_goes_round_is_delivered_once() {
 }
 
 #[test]
-fn nor_does_a_death_in_between_double_it() {
+fn a_crash_before_the_repetition_does_not_deliver_it_twice() {
     for (seed, death) in [(1, Death::Power), (2, Death::Process)] {
         let mut relayed = Relayed::new(seed);
         relayed.submit(&[(ACT, "OPS")], &[7; 5_000], ReportRequest::Report);
         relayed.cut_after_arrival(ACT, 1);
-        // It is in the mailbox, and perhaps with its user, whose answer is lost: P3 has no key.
+        // It is in the mailbox, or its user has it and the answer is lost: P3 has no duplicate key.
         relayed.network.run_for(Duration::from_secs(1));
         relayed.network.crash_as(ACT, death, usize::MAX);
-        relayed.go_round(NAPLES);
+        relayed.route_through_relay(NAPLES);
         for _ in 0..3 {
             if !relayed.network.is_bound(relayed.users[1]) {
                 relayed.network.bind(relayed.users[1], ACT);
@@ -189,9 +193,9 @@ fn nor_does_a_death_in_between_double_it() {
 }
 
 #[test]
-fn what_was_delivered_of_it_is_dropped_and_the_rest_goes_on() {
+fn recipients_already_delivered_are_dropped_and_the_others_are_delivered() {
     let mut relayed = Relayed::new(3);
-    // LOG has no mailbox when the first copy comes: reported, and not delivered.
+    // LOG has no mailbox when the first copy arrives: it is reported, not delivered.
     relayed.network.feed(
         ACT,
         node::Input::Mailboxes {
@@ -204,7 +208,7 @@ fn what_was_delivered_of_it_is_dropped_and_the_rest_goes_on() {
     let both = ["OPS", "LOG"].map(|s| canonical(&address(ACT, s)));
     let addresses = both.to_vec();
     relayed.network.feed(ACT, node::Input::Mailboxes { addresses, changed: Vec::new() });
-    relayed.go_round(NAPLES);
+    relayed.route_through_relay(NAPLES);
     relayed.network.run_for(Duration::from_secs(60));
     assert_eq!((relayed.messages(1), relayed.messages(2)), (vec![&b"two"[..]], vec![&b"two"[..]]));
     let dropped = relayed.details(ACT, Kind::DuplicateDropped);
@@ -212,45 +216,46 @@ fn what_was_delivered_of_it_is_dropped_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_report_in_doubt_that_goes_round_is_delivered_once() {
+fn a_report_in_doubt_that_is_repeated_through_the_relay_is_delivered_once() {
     for seed in 0..8 {
         let mut relayed = Relayed::new(seed);
         relayed.submit(&[(ACT, "NOBODY")], b"nobody", ReportRequest::NonDelivery);
         relayed.cut_after_arrival(NAPLES, 1);
         assert_eq!(relayed.count(ACT, Kind::TransferConfirmed), 0, "it is in doubt");
-        relayed.go_round(ACT);
+        relayed.route_through_relay(ACT);
         relayed.at_rest();
         assert_eq!(relayed.reports(0), [false]);
         assert_eq!(relayed.count(NAPLES, Kind::DuplicateDropped), 1);
     }
 }
 
-/// Two copies come at the same time by two ways: the second waits for the first, whatever its disposition.
+/// Two copies arrive at the same time by two routes: the second waits for the outcome of the first.
 #[test]
-fn two_copies_that_come_together_are_one_delivery() {
+fn two_copies_that_arrive_at_the_same_time_are_delivered_once() {
     for seed in 0..20 {
         let mut relayed = Relayed::new(seed);
         relayed.submit(&[(ACT, "OPS")], &[9; 3_000], ReportRequest::None);
-        // Act's disk answers nothing: the arrival is whole, and not committed.
+        // Act's store does not answer: the arrival is complete, but not committed.
         relayed.network.sites[ACT].store.stuck = true;
         relayed.network.run_for(Duration::from_secs(2));
         assert_eq!(relayed.count(ACT, Kind::Received), 0);
         relayed.network.cut();
-        relayed.go_round(NAPLES);
+        relayed.route_through_relay(NAPLES);
         relayed.network.run_for(Duration::from_secs(5));
-        assert_eq!(relayed.count(RELAY, Kind::Received), 1, "the other copy is on its way");
+        assert_eq!(relayed.count(RELAY, Kind::Received), 1, "the other copy is in transit");
         relayed.network.sites[ACT].store.stuck = false;
         relayed.at_rest();
         assert_eq!(relayed.messages(1), [&[9; 3_000][..]]);
     }
 }
 
-/// What waited for a peer is to be delivered here now: it was delivered already, by another way.
+/// A message that waited for a peer is routed to a local mailbox, to which it was already delivered by
+/// another route.
 #[test]
-fn a_copy_that_is_routed_to_a_mailbox_is_known_there() {
+fn a_copy_routed_to_a_mailbox_is_recognised_as_a_duplicate() {
     for known in [true, false] {
         let mut relayed = Relayed::new(5);
-        // It waits for Act, and Naples serves Act's users in the end.
+        // It waits for Act; later Naples serves the users of Act.
         let log = canonical(&address(ACT, "LOG"));
         relayed.submit(&[(ACT, "LOG")], b"moved", ReportRequest::None);
         relayed.network.sites[ACT].store.full = !known;
@@ -261,7 +266,7 @@ fn a_copy_that_is_routed_to_a_mailbox_is_known_there() {
         }
         relayed.network.sites[ACT].store.full = false;
         if known {
-            // As if the other way had brought it here: the key is remembered.
+            // As if it had been delivered here by the other route: the key is stored.
             let seen = relayed.network.sites[ACT].store.seen.clone();
             relayed.network.sites[NAPLES].store.seen.extend(seen);
         }

@@ -1,5 +1,5 @@
-//! Messages that an earlier version accepted, with identifiers that are refused today: what is queued
-//! is passed on, delivered or reported as it is.
+//! Messages that an earlier version accepted, with identifiers that are refused today: queued ones are
+//! transferred, delivered or reported unchanged.
 
 use base::Precedence;
 use engine::Record;
@@ -9,7 +9,7 @@ use p1::flags::ReportRequest;
 use std::time::Duration;
 use testkit::{ACT, Death, Delivered, Events, NAPLES, NOTHING, Network, Setup, address};
 
-/// Its identifiers have these local parts from now on.
+/// Local identifiers that the queued message gets.
 const IDENTIFIERS: [&str; 2] = ["123456789012345678901234567890123", "x\n\u{1b}[2J"];
 
 /// One message of Naples to this site, queued under this identifier when the MTA starts again.
@@ -42,7 +42,7 @@ fn failures(network: &Network) -> Vec<&str> {
 }
 
 #[test]
-fn it_is_delivered_from_the_mailbox() {
+fn a_message_with_an_old_identifier_is_delivered_from_the_mailbox() {
     for local in IDENTIFIERS {
         let (mut network, _) = queued(NAPLES, local);
         let reader = network.user(NAPLES, "LOG", true);
@@ -58,7 +58,7 @@ fn it_is_delivered_from_the_mailbox() {
 }
 
 #[test]
-fn it_is_reported_when_its_time_is_over() {
+fn a_message_with_an_old_identifier_is_reported_when_it_expires() {
     for local in IDENTIFIERS {
         let (mut network, sender) = queued(ACT, local);
         network.bind(sender, NAPLES);

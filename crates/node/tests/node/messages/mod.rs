@@ -1,4 +1,4 @@
-//! Messages and reports between sites: whole, once, and to whom.
+//! Messages and reports between sites: each arrives whole, once, at the right user.
 
 mod delivered;
 mod earlier;

@@ -1,4 +1,4 @@
-//! Two whole MTAs in virtual time: nothing lost, nothing twice, whatever happens on the way.
+//! Two whole MTAs in virtual time: no message is lost or delivered twice, whatever fails.
 
 use base::{AssociationId, Precedence};
 use dscp::Dscp;
@@ -14,21 +14,21 @@ fn to_ops() -> Vec<String> {
     vec![address(ACT, "OPS")]
 }
 
-/// Messages a user got, by MTS identifier, with how often.
+/// The messages that a user got, by MTS identifier: how often, and the content.
 fn messages(network: &Network, user: usize) -> BTreeMap<String, (usize, Vec<u8>)> {
     let mut found: BTreeMap<String, (usize, Vec<u8>)> = BTreeMap::new();
     for delivered in &network.users[user].delivered {
         if let Delivered::Message { identifier, content } = delivered {
             let slot = found.entry(identifier.clone()).or_insert((0, content.clone()));
             slot.0 += 1;
-            assert_eq!(&slot.1, content, "a repetition of the same content");
+            assert_eq!(&slot.1, content, "the repetition has the same content");
         }
     }
     found
 }
 
 #[test]
-fn messages_of_every_size_and_precedence_arrive_once_and_whole() {
+fn messages_of_every_size_and_precedence_arrive_once_and_complete() {
     let mut network = Network::plain(1, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
@@ -75,7 +75,7 @@ fn a_resubmission_is_answered_with_the_first_identifier() {
 }
 
 #[test]
-fn a_submission_is_remembered_for_ten_days_whoever_dies_and_no_longer() {
+fn a_submission_is_recognised_for_ten_days_over_crashes_and_not_longer() {
     let mut network = Network::plain(2, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let day = Duration::from_hours(24);
@@ -92,11 +92,14 @@ fn a_submission_is_remembered_for_ten_days_whoever_dies_and_no_longer() {
         network.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
     assert_eq!((answers.len(), answers[0]), (3, answers[1]), "the second time after nine days");
     assert_ne!(answers[1], answers[2], "the third time after eleven");
-    assert!(network.sites.iter().all(|s| s.store.seen.is_empty()), "and all is forgotten in time");
+    assert!(
+        network.sites.iter().all(|s| s.store.seen.is_empty()),
+        "all keys are deleted in the end"
+    );
 }
 
 #[test]
-fn an_unknown_recipient_is_reported_and_the_others_are_served() {
+fn an_unknown_recipient_is_reported_and_the_others_get_the_message() {
     let mut network = Network::plain(3, |_| {});
     let sender = network.user(NAPLES, "OPS", true);
     let ops = network.user(ACT, "OPS", true);
@@ -146,7 +149,7 @@ fn a_wrong_password_is_refused() {
 }
 
 #[test]
-fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
+fn a_cut_transfer_resumes_at_its_checkpoint() {
     let mut network = Network::plain(5, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
@@ -161,7 +164,7 @@ fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
         "LONG",
         ReportRequest::None,
     );
-    // Cut once a good part has been carried.
+    // Cut after more than half of it.
     while network.carried < 1_200_000 {
         network.run_for(Duration::from_millis(20));
     }
@@ -177,15 +180,15 @@ fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
 }
 
 /// Cuts, refused connections and crashes at random moments, by seed.
-fn turmoil(seed: u64, rts: fn(&mut osi::api::RtseParameters)) {
-    turmoil_with(seed, Setup { rts, ..NOTHING });
+fn random_failures(seed: u64, rts: fn(&mut osi::api::RtseParameters)) {
+    random_failures_with(seed, Setup { rts, ..NOTHING });
 }
 
-fn turmoil_with(seed: u64, setup: Setup) {
+fn random_failures_with(seed: u64, setup: Setup) {
     let mut network = Network::pair(seed, setup);
-    // On odd seeds the disk now and then takes longer than anyone waits.
+    // With odd seeds the disk sometimes takes longer than all timers.
     network.delays.slow = Duration::from_secs((seed % 2) * 45);
-    // On every third one contents are read so slowly that their transfer may be over.
+    // With every third seed contents are read so slowly that their transfer may have ended.
     if seed % 3 == 2 {
         network.delays.read = Duration::from_millis(300);
     }
@@ -246,7 +249,7 @@ fn turmoil_with(seed: u64, setup: Setup) {
         let (_, content) = got.get(*answer).unwrap_or_else(|| panic!("seed {seed}: {n} lost"));
         assert_eq!(content[..], self::content(n, content.len())[..], "seed {seed}: {n} whole");
     }
-    // P3 has no replay key: the reader may hear of one message twice, never of another one.
+    // P3 has no duplicate key: the reader may get a message twice, but under one identifier.
     assert_eq!(got.len(), count, "seed {seed}: no message under two identifiers");
     assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0), "seed {seed}");
     assert!(network.sites.iter().all(|s| s.store.bodies.is_empty()), "seed {seed}: bodies left");
@@ -258,36 +261,36 @@ fn turmoil_with(seed: u64, setup: Setup) {
 }
 
 #[test]
-fn nothing_is_lost_or_doubled_in_turmoil() {
+fn nothing_is_lost_or_doubled_by_random_failures() {
     for seed in 100..140 {
-        turmoil(seed, |_| {});
+        random_failures(seed, |_| {});
     }
 }
 
 #[test]
-fn nor_without_checkpoints_nor_with_indefinite_lengths_nor_in_turns() {
+fn nothing_is_lost_or_doubled_without_checkpoints_with_indefinite_lengths_or_two_way_alternate() {
     for seed in 200..215 {
-        turmoil(seed, |rts| rts.checkpoint_size = 0);
-        turmoil(seed, |rts| rts.indefinite_lengths = true);
-        turmoil(seed, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
+        random_failures(seed, |rts| rts.checkpoint_size = 0);
+        random_failures(seed, |rts| rts.indefinite_lengths = true);
+        random_failures(seed, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
     }
 }
 
 #[test]
-fn nor_over_five_channels_that_come_and_go_with_a_fallback() {
+fn nothing_is_lost_or_doubled_over_five_channels_that_fail_at_random() {
     for seed in 300..315 {
-        turmoil_with(seed, Setup { node: five_channels, ..NOTHING });
+        random_failures_with(seed, Setup { node: five_channels, ..NOTHING });
         let node = |config: &mut node::config::NodeConfig| {
             five_channels(config);
             config.hold.hold = node::config::Hold::Strict;
             config.peers[0].channels[0].fallback = Precedence::ALL[2..].to_vec();
         };
-        turmoil_with(seed, Setup { node, ..NOTHING });
+        random_failures_with(seed, Setup { node, ..NOTHING });
     }
 }
 
 #[test]
-fn a_stop_releases_everything_and_forgets_nothing() {
+fn a_stop_releases_all_associations_and_keeps_the_queue() {
     let mut network = Network::plain(6, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     network.bind(sender, NAPLES);
@@ -298,7 +301,7 @@ fn a_stop_releases_everything_and_forgets_nothing() {
     }
     network.feed(NAPLES, Input::Stop);
     network.run_for(Duration::from_secs(10));
-    assert!(network.sites[NAPLES].stopped, "bounded in time");
+    assert!(network.sites[NAPLES].stopped, "within ten seconds");
     assert!((network.carried as usize) < text.len(), "the long transfer was interrupted");
     assert_eq!(network.queued(NAPLES), 1, "and is still queued");
     network.crash(NAPLES);
@@ -309,7 +312,7 @@ fn a_stop_releases_everything_and_forgets_nothing() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_loses_nothing() {
+fn a_full_disk_refuses_messages_and_loses_none() {
     let mut network = Network::plain(8, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
@@ -354,14 +357,14 @@ fn a_site_that_cannot_connect_sends_in_its_turn() {
     }
     network.run_for(Duration::from_secs(120));
     assert_eq!(messages(&network, act).len(), 6, "from the end that connects");
-    assert_eq!(messages(&network, naples).len(), 6, "from the end that cannot");
+    assert_eq!(messages(&network, naples).len(), 6, "from the end that cannot connect");
     assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0));
 }
 
 #[test]
-fn a_commit_slower_than_the_peer_waits_confirms_nothing_else() {
-    // The sender gives the first transfer up while its commit is in progress and sends again: the
-    // late commit may confirm neither the repetition nor another message.
+fn a_commit_after_the_timeout_of_the_peer_confirms_no_other_transfer() {
+    // The sender gives up the first transfer while its commit is in progress, and sends again. The late
+    // commit must confirm neither the repetition nor another message.
     for seed in 300..330 {
         let mut network =
             Network::plain(seed, |rts| rts.transfer_timeout = Duration::from_secs(10));
@@ -391,7 +394,7 @@ fn a_commit_slower_than_the_peer_waits_confirms_nothing_else() {
 }
 
 #[test]
-fn a_report_whose_commit_failed_is_sent_when_there_is_room() {
+fn a_report_whose_commit_failed_is_sent_when_the_disk_has_room() {
     let mut network = Network::plain(10, |_| {});
     let sender = network.user(NAPLES, "OPS", true);
     let reader = network.user(ACT, "OPS", true);
@@ -410,7 +413,7 @@ fn a_report_whose_commit_failed_is_sent_when_there_is_room() {
 }
 
 #[test]
-fn a_user_that_cannot_take_a_message_ends_in_a_report() {
+fn a_message_that_its_user_refuses_is_reported() {
     let mut network = Network::plain(11, |_| {});
     let sender = network.user(NAPLES, "OPS", true);
     let reader = network.user(ACT, "OPS", true);
@@ -427,7 +430,7 @@ fn a_user_that_cannot_take_a_message_ends_in_a_report() {
 }
 
 #[test]
-fn what_waits_for_a_renamed_peer_is_routed_again() {
+fn messages_for_a_renamed_peer_are_routed_again() {
     let mut network = Network::plain(12, |_| {});
     network.link_up = false;
     let sender = network.user(NAPLES, "OPS", false);
@@ -448,7 +451,7 @@ fn what_waits_for_a_renamed_peer_is_routed_again() {
 }
 
 #[test]
-fn a_mark_changed_on_the_way_is_shown_and_told_once() {
+fn a_mark_changed_on_the_path_is_in_the_status_and_logged_once() {
     let mut network = Network::plain(1, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     network.bind(sender, NAPLES);
@@ -461,11 +464,11 @@ fn a_mark_changed_on_the_way_is_shown_and_told_once() {
         assert_eq!((a.dscp_expected.number(), a.dscp_expected_name.as_str()), (24, "CS3"));
         (a.dscp_seen, a.dscp_seen_name)
     };
-    let told = |network: &Network| -> Vec<String> {
+    let mismatches = |network: &Network| -> Vec<String> {
         let events = network.sites[ACT].events.iter().filter(|(_, e)| e.kind == Kind::MarkMismatch);
         events.map(|(_, e)| e.detail.clone()).collect()
     };
-    assert_eq!(seen_at(&network, ACT), (None, None), "null as long as nothing was seen");
+    assert_eq!(seen_at(&network, ACT), (None, None), "null before the first observation");
 
     let see = |network: &mut Network, dscp| {
         network.feed(ACT, Input::MarkSeen { association: AssociationId(1), dscp });
@@ -473,12 +476,12 @@ fn a_mark_changed_on_the_way_is_shown_and_told_once() {
     see(&mut network, Dscp::CS0);
     see(&mut network, Dscp::CS0);
     assert_eq!(seen_at(&network, ACT), (Some(Dscp::CS0), Some("CS0".to_owned())));
-    assert_eq!(told(&network), ["the peer's handshake came with CS0, not with CS3"]);
+    assert_eq!(mismatches(&network), ["the peer's handshake came with CS0, not with CS3"]);
     let json = serde_json::to_value(network.sites[ACT].node.status(network.clock())).unwrap();
     let a = &json["peers"][0]["channels"][0]["associations"][0];
     assert_eq!((&a["dscp_expected"], &a["dscp_seen"]), (&24.into(), &0.into()));
 
-    // The other end saw nothing, and a right mark is no event.
+    // The other end has seen no mark. The expected mark causes no event.
     assert_eq!(seen_at(&network, NAPLES), (None, None));
     network.sites[ACT].events.clear();
     network.run_for(Duration::from_secs(120));
@@ -486,11 +489,11 @@ fn a_mark_changed_on_the_way_is_shown_and_told_once() {
     network.run_for(Duration::from_secs(5));
     network.feed(ACT, Input::MarkSeen { association: AssociationId(2), dscp: Dscp::CS3 });
     assert_eq!(seen_at(&network, ACT).0, Some(Dscp::CS3));
-    assert_eq!(told(&network), Vec::<String>::new());
+    assert_eq!(mismatches(&network), Vec::<String>::new());
 }
 
 #[test]
-fn a_user_that_does_not_answer_gives_the_message_to_another() {
+fn a_message_whose_user_does_not_answer_goes_to_another_association_of_the_mailbox() {
     let mut network = Network::plain(13, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let silent = network.user(ACT, "OPS", true);
@@ -503,14 +506,14 @@ fn a_user_that_does_not_answer_gives_the_message_to_another() {
     let reader = network.user(ACT, "OPS", true);
     network.bind(reader, ACT);
     network.run_for(Duration::from_secs(60));
-    assert!(messages(&network, reader).is_empty(), "the silent one has it in hand");
+    assert!(messages(&network, reader).is_empty(), "the silent association still has it");
     network.run_for(Duration::from_secs(120));
     assert_eq!(messages(&network, reader).len(), 1);
     assert!(!network.is_bound(silent), "its association was ended");
 }
 
 #[test]
-fn a_peer_that_keeps_the_turn_and_hangs_is_left() {
+fn an_association_whose_peer_keeps_the_turn_and_hangs_is_ended() {
     let mut network = Network::plain(14, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
     // Only naples connects, so act has the turn on the one association after it has sent.
     network.sites[ACT].may_connect = false;
@@ -527,15 +530,15 @@ fn a_peer_that_keeps_the_turn_and_hangs_is_left() {
     network.sites[ACT].frozen = true;
     network.submit(naples, &to_ops(), Precedence::Flash, b"3", "3", ReportRequest::None);
     network.run_for(Duration::from_secs(30));
-    let told = |(_, e): &&(base::Instant, node::event::Event)| e.detail.contains("give the turn");
-    assert_eq!(network.sites[NAPLES].events.iter().filter(told).count(), 1);
+    let ended = |(_, e): &&(base::Instant, node::event::Event)| e.detail.contains("give the turn");
+    assert_eq!(network.sites[NAPLES].events.iter().filter(ended).count(), 1);
     network.sites[ACT].frozen = false;
     network.run_for(Duration::from_secs(120));
     assert_eq!(messages(&network, act).len(), 2);
 }
 
 #[test]
-fn a_flaky_link_makes_headway() {
+fn a_transfer_over_an_unreliable_link_makes_progress() {
     let mut network = Network::plain(15, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
@@ -557,7 +560,7 @@ fn a_flaky_link_makes_headway() {
 }
 
 #[test]
-fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
+fn a_peer_with_a_wrong_password_in_its_answer_is_tried_rarely() {
     let mut network = Network::plain(16, |_| {});
     network.sites[NAPLES].distrusts = true;
     let sender = network.user(NAPLES, "OPS", false);
@@ -576,9 +579,9 @@ fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn what_was_read_for_a_transfer_that_failed_goes_into_no_other() {
-    // One association, whose peer refuses the first transfer in the middle; the second one begins
-    // on it while content for the first is still being read.
+fn content_read_for_a_failed_transfer_is_not_sent_in_another() {
+    // One association. The peer refuses the first transfer in the middle; the second begins while
+    // content for the first is still being read.
     let node =
         |config: &mut node::config::NodeConfig| config.peers[0].channels[0].associations_max = 1;
     let mut network = Network::pair(17, Setup { node, ..NOTHING });
@@ -603,7 +606,7 @@ fn what_was_read_for_a_transfer_that_failed_goes_into_no_other() {
     let failed: Vec<_> = of(Kind::TransferFailed).map(|(at, _)| *at).collect();
     assert_eq!(failed.len(), 1, "the first was refused");
     let next = of(Kind::TransferStarted).nth(1).unwrap().0;
-    assert!(next < failed[0] + Duration::from_millis(100), "the second waits for nothing");
+    assert!(next < failed[0] + Duration::from_millis(100), "the second starts at once");
     let on: std::collections::BTreeSet<_> =
         of(Kind::TransferStarted).map(|(_, e)| e.association).collect();
     assert_eq!((of(Kind::TransferStarted).count(), on.len()), (3, 1), "all on one association");
@@ -614,9 +617,9 @@ fn what_was_read_for_a_transfer_that_failed_goes_into_no_other() {
     }
 }
 
-/// Its envelope is longer than what is decoded and sent in one step, its reports are several.
+/// Its envelope is decoded and sent in several steps, and it causes several reports.
 #[test]
-fn a_message_to_thousands_is_delivered_once_and_reported_once_for_each_whatever_happens() {
+fn a_message_to_thousands_is_delivered_once_and_reported_once_for_each_over_failures() {
     const OTHERS: usize = 2_500;
     for at in [0, 7, 11, 13, 20, 40] {
         let mut network = Network::plain(at, |_| {});

@@ -1,5 +1,5 @@
-//! A wall clock that jumps, in virtual time: nothing is given up by it before it was steady, or an
-//! operator says that it is right.
+//! A wall clock that jumps, in virtual time: nothing expires by it until it was steady, or an operator
+//! accepts it.
 
 use base::{Precedence, Utc};
 use node::Input;
@@ -12,7 +12,7 @@ use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Pair};
 
 const HOUR: i64 = 3_600;
 
-/// So many Flash wait in Naples for Act, which cannot be reached.
+/// This number of Flash waits in Naples for Act, which cannot be reached.
 fn waiting(flash: usize) -> Pair {
     let mut network = Network::pair(5, NOTHING);
     network.link_up = false;
@@ -30,15 +30,15 @@ fn submit(pair: &mut Pair, flash: usize) {
     }
 }
 
-/// Runs for so long, and a second more. Users, who do not wait as long as some of these tests, bind
-/// again.
+/// Runs for this time and a second. Users bind again: some tests take longer than their associations
+/// stay open.
 fn run(pair: &mut Pair, seconds: i64) {
     pair.run(seconds.unsigned_abs());
     pair.bind_all();
     pair.run(1);
 }
 
-/// The wall clock of all is set to so much beside the true one.
+/// Sets the wall clock of all sites this far from the true time.
 fn set(pair: &mut Pair, seconds: i64) {
     pair.clock_set = seconds * 1_000_000;
 }
@@ -68,20 +68,20 @@ fn deliver(pair: &mut Pair) {
         .collect();
     assert_eq!((delivered.len(), identifiers.len()), (pair.submitted, pair.submitted));
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
-    assert!(pair.users[pair.sender].delivered.is_empty(), "nothing is reported");
+    assert!(pair.users[pair.sender].delivered.is_empty(), "no report");
 }
 
 #[test]
-fn five_hours_forward_for_a_minute_expire_nothing() {
+fn a_clock_five_hours_ahead_for_a_minute_expires_nothing() {
     let mut pair = waiting(50);
     set(&mut pair, 5 * HOUR);
     run(&mut pair, 58);
-    let doubt = doubted(&pair).expect("nobody trusts it");
+    let doubt = doubted(&pair).expect("the clock is doubted");
     assert!(doubt.because.contains("set forward by 18000 s"), "{doubt:?}");
     assert!(doubt.late == 50 && doubt.believed < doubt.since, "{doubt:?}");
     set(&mut pair, 0);
     run(&mut pair, 300);
-    assert!(doubted(&pair).is_some(), "nor at once when it is back");
+    assert!(doubted(&pair).is_some(), "still doubted right after it was set back");
     assert!(last(&pair, Kind::ClockDoubted).contains("back by 18000 s again; nothing expires"));
     run(&mut pair, 400);
     assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::ClockTrusted)), (None, 1));
@@ -91,12 +91,12 @@ fn five_hours_forward_for_a_minute_expire_nothing() {
 }
 
 #[test]
-fn what_passes_the_time_for_true_expires() {
+fn a_message_expires_when_its_true_time_has_passed() {
     let mut pair = waiting(50);
     set(&mut pair, 5 * HOUR);
     run(&mut pair, 60);
     set(&mut pair, 0);
-    // 4 h after they were submitted; the clock has long been steady.
+    // 4 h after the submission. The clock has been steady for a long time.
     run(&mut pair, 4 * HOUR - 200);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
     run(&mut pair, 200);
@@ -104,13 +104,13 @@ fn what_passes_the_time_for_true_expires() {
 }
 
 #[test]
-fn a_clock_that_stays_where_it_was_set_is_believed_once_it_was_steady() {
+fn a_clock_that_stays_set_is_trusted_once_it_was_steady() {
     let mut pair = waiting(50);
     set(&mut pair, 5 * HOUR);
     run(&mut pair, 500);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
     assert_eq!(pair.sites[NAPLES].node.status(pair.clock()).counters.expired, 0);
-    // Set by an hour more: it waits anew.
+    // Set by another hour: the wait begins again.
     set(&mut pair, 6 * HOUR);
     run(&mut pair, 500);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
@@ -120,7 +120,7 @@ fn a_clock_that_stays_where_it_was_set_is_believed_once_it_was_steady() {
 }
 
 #[test]
-fn or_once_an_operator_says_that_it_is_right() {
+fn a_doubted_clock_is_trusted_once_an_operator_accepts_it() {
     let mut pair = waiting(50);
     pair.feed(NAPLES, Input::AcceptClock);
     assert_eq!(pair.count(NAPLES, Kind::ClockTrusted), 0, "there is nothing to accept");
@@ -131,7 +131,7 @@ fn or_once_an_operator_says_that_it_is_right() {
     run(&mut pair, 5);
     assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
     assert!(last(&pair, Kind::ClockTrusted).contains("an operator said that it is right"));
-    // It is durable: the next start finds it as it was.
+    // The trusted time is durable: the next start does not doubt the clock.
     submit(&mut pair, 1);
     run(&mut pair, 5);
     pair.crash(NAPLES);
@@ -140,7 +140,7 @@ fn or_once_an_operator_says_that_it_is_right() {
 }
 
 #[test]
-fn five_hours_back_for_a_minute_lose_nothing_of_what_came_meanwhile() {
+fn a_clock_five_hours_back_for_a_minute_loses_no_message_of_that_minute() {
     let mut pair = waiting(10);
     set(&mut pair, -5 * HOUR);
     run(&mut pair, 10);
@@ -154,7 +154,7 @@ fn five_hours_back_for_a_minute_lose_nothing_of_what_came_meanwhile() {
 }
 
 #[test]
-fn what_came_while_it_was_ahead_has_its_time() {
+fn messages_accepted_while_the_clock_was_ahead_do_not_expire_early() {
     let mut pair = waiting(0);
     set(&mut pair, 5 * HOUR);
     run(&mut pair, 10);
@@ -166,7 +166,7 @@ fn what_came_while_it_was_ahead_has_its_time() {
 }
 
 #[test]
-fn small_steps_are_followed_but_not_when_they_add_up() {
+fn small_steps_are_accepted_but_not_when_they_add_up() {
     let mut pair = waiting(50);
     set(&mut pair, 50);
     run(&mut pair, 200);
@@ -175,7 +175,7 @@ fn small_steps_are_followed_but_not_when_they_add_up() {
     run(&mut pair, 100);
     let doubt = doubted(&pair).expect("100 s in 5 minutes");
     assert!(doubt.because.contains("by 50 s (100 s together)"), "{doubt:?}");
-    // One who goes on so gets nowhere.
+    // More steps like this change nothing.
     for step in 3..400 {
         set(&mut pair, step * 50);
         run(&mut pair, 300);
@@ -183,7 +183,7 @@ fn small_steps_are_followed_but_not_when_they_add_up() {
     }
     assert!(pair.clock_set > 5 * HOUR * 1_000_000);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
-    // Each by itself and with time between: they are followed.
+    // Single steps with time between them are accepted.
     let mut pair = waiting(1);
     for step in 1..10 {
         set(&mut pair, step * 50);
@@ -194,7 +194,7 @@ fn small_steps_are_followed_but_not_when_they_add_up() {
 }
 
 #[test]
-fn a_slow_drift_is_no_step() {
+fn a_slow_drift_is_not_a_step() {
     let mut pair = waiting(1);
     // 500 ppm, as much as a kernel slews.
     for minute in 1..600 {
@@ -209,14 +209,14 @@ fn a_start_with_a_wrong_clock_is_noticed() {
     for hours in [5, -5] {
         let mut pair = waiting(50);
         run(&mut pair, 120);
-        // The clock is wrong when the machine starts, and set right a minute later.
+        // The clock is wrong when the machine starts, and is corrected a minute later.
         set(&mut pair, hours * HOUR);
         pair.crash(NAPLES);
         run(&mut pair, 60);
-        let doubt = doubted(&pair).expect("it was another time when it last ran");
-        let way = if hours > 0 { "ahead of" } else { "behind of" };
-        assert!(doubt.because.contains(way), "{doubt:?}");
-        // Nor does dying again make it right.
+        let doubt = doubted(&pair).expect("its time differs from that of the last run");
+        let side = if hours > 0 { "ahead of" } else { "behind of" };
+        assert!(doubt.because.contains(side), "{doubt:?}");
+        // Another crash does not make it trusted.
         pair.crash(NAPLES);
         run(&mut pair, 60);
         assert!(doubted(&pair).is_some());
@@ -228,7 +228,7 @@ fn a_start_with_a_wrong_clock_is_noticed() {
 }
 
 #[test]
-fn a_restart_without_delay_doubts_nothing_and_one_after_a_week_waits() {
+fn after_a_quick_restart_the_clock_is_trusted_and_after_a_week_it_is_doubted() {
     let mut pair = waiting(50);
     run(&mut pair, 120);
     pair.crash(NAPLES);
@@ -241,7 +241,7 @@ fn a_restart_without_delay_doubts_nothing_and_one_after_a_week_waits() {
     assert_eq!(doubted(&pair).expect("it waits").late, 50);
     run(&mut pair, 20);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 50);
-    // Orderly stops note the time, too.
+    // An orderly stop stores the time, too.
     pair.feed(NAPLES, Input::Stop);
     run(&mut pair, 5);
     let noted = &pair.sites[NAPLES].store.meta[node::wall::CLOCK];
@@ -250,7 +250,7 @@ fn a_restart_without_delay_doubts_nothing_and_one_after_a_week_waits() {
 }
 
 #[test]
-fn what_is_deferred_does_not_leave_early_and_no_key_is_forgotten() {
+fn a_jump_sends_no_deferred_message_early_and_deletes_no_key() {
     let mut pair = waiting(0);
     pair.link_up = true;
     submit(&mut pair, 1);
@@ -267,7 +267,7 @@ fn what_is_deferred_does_not_leave_early_and_no_key_is_forgotten() {
     run(&mut pair, 60);
     set(&mut pair, 20 * 24 * HOUR);
     run(&mut pair, 580);
-    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1, "the other waits");
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1, "the deferred one waits");
     let held = pair.sites[NAPLES].store.seen.len() + pair.sites[ACT].store.seen.len();
     assert!(held >= keys, "{held} of {keys}");
     set(&mut pair, 0);
@@ -276,7 +276,7 @@ fn what_is_deferred_does_not_leave_early_and_no_key_is_forgotten() {
 }
 
 #[test]
-fn an_order_of_minimize_does_not_end_by_a_jump() {
+fn a_jump_does_not_end_an_order_of_minimize() {
     let mut pair = waiting(1);
     let order = Input::Minimize {
         scope: scheduler::Scope::Mta,
@@ -298,7 +298,7 @@ fn an_order_of_minimize_does_not_end_by_a_jump() {
     assert_eq!(floor(&pair), None);
 }
 
-/// Submits one that is deferred by 2 h, by the clock that the user has.
+/// Submits a message deferred by 2 h, by the user's clock.
 fn defer(pair: &mut Pair) {
     let at = pair.clock().utc + Duration::from_secs(7_200);
     pair.network.users[pair.sender].deferred = Some(at);
@@ -307,7 +307,7 @@ fn defer(pair: &mut Pair) {
 }
 
 #[test]
-fn what_is_deferred_does_not_leave_early_at_a_start_with_a_clock_that_is_ahead() {
+fn a_start_with_a_clock_ahead_sends_no_deferred_message_early() {
     let mut pair = waiting(0);
     pair.link_up = true;
     defer(&mut pair);
@@ -324,7 +324,7 @@ fn what_is_deferred_does_not_leave_early_at_a_start_with_a_clock_that_is_ahead()
     assert_eq!((doubted(&pair), pair.network.users[pair.reader].delivered.len()), (None, 0));
     run(&mut pair, 300);
     assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
-    // If it is right all the same, it leaves once it is trusted.
+    // If that clock is right, the message leaves once it is trusted.
     defer(&mut pair);
     run(&mut pair, 120);
     set(&mut pair, 5 * HOUR);
@@ -336,7 +336,7 @@ fn what_is_deferred_does_not_leave_early_at_a_start_with_a_clock_that_is_ahead()
 }
 
 #[test]
-fn what_comes_deferred_while_the_clock_is_ahead_waits_too() {
+fn a_message_deferred_while_the_clock_is_ahead_is_not_sent_early() {
     let mut pair = waiting(0);
     pair.link_up = true;
     run(&mut pair, 10);
@@ -352,9 +352,9 @@ fn what_comes_deferred_while_the_clock_is_ahead_waits_too() {
     assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
 }
 
-/// With nothing in the queue the time is noted every ten minutes.
+/// While the queue is empty the time is stored every ten minutes.
 #[test]
-fn a_kill_and_a_start_at_once_doubt_nothing() {
+fn after_a_kill_and_a_quick_start_the_clock_is_trusted() {
     for flash in [0, 1] {
         for after in [10, 55, 119, 299, 590, 700, 1_195] {
             let mut pair = waiting(flash);
@@ -363,11 +363,11 @@ fn a_kill_and_a_start_at_once_doubt_nothing() {
             run(&mut pair, 50);
             pair.crash(NAPLES);
             run(&mut pair, 5);
-            let told = pair.count(NAPLES, Kind::ClockDoubted);
-            assert_eq!((doubted(&pair), told), (None, 0), "{flash} {after}");
+            let doubts = pair.count(NAPLES, Kind::ClockDoubted);
+            assert_eq!((doubted(&pair), doubts), (None, 0), "{flash} {after}");
         }
     }
-    // What waits tells when it was there last.
+    // With a message in the queue the time is stored every minute, so a jump of 300 s is noticed.
     let mut pair = waiting(1);
     run(&mut pair, 1_195);
     set(&mut pair, 300);

@@ -1,4 +1,4 @@
-//! What an operator changes: the configuration, the clock.
+//! The configuration and the wall clock change.
 
 mod clock;
 mod reload;

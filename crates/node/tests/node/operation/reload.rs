@@ -48,7 +48,7 @@ fn dispositions(pair: &Pair) -> BTreeMap<String, (usize, usize)> {
         let Delivered::Message { identifier, content: text } = delivered else { panic!() };
         let place = |answer: &Result<String, i64>| answer.as_ref() == Ok(identifier);
         let n = pair.users[pair.sender].answers.iter().position(place).unwrap();
-        assert_eq!(text[..], content(n + 1, text.len())[..], "{n} whole");
+        assert_eq!(text[..], content(n + 1, text.len())[..], "{n} is complete");
         dispositions.entry(identifier.clone()).or_default().0 += 1;
     }
     for delivered in &pair.users[pair.sender].delivered {
@@ -58,12 +58,12 @@ fn dispositions(pair: &Pair) -> BTreeMap<String, (usize, usize)> {
     dispositions
 }
 
-/// Nothing is left anywhere, and of so many messages this became.
+/// Runs to the end: this number of messages is delivered and reported, and nothing is left.
 fn finish(mut pair: Pair, delivered: usize, reported: usize) {
     pair.run(700);
     let dispositions = dispositions(&pair);
-    let of = |disposition| dispositions.values().filter(|f| **f == disposition).count();
-    assert_eq!((of((1, 0)), of((0, 1))), (delivered, reported), "{dispositions:?}");
+    let count = |disposition| dispositions.values().filter(|f| **f == disposition).count();
+    assert_eq!((count((1, 0)), count((0, 1))), (delivered, reported), "{dispositions:?}");
     assert_eq!(dispositions.len(), pair.submitted);
     at_rest(&pair);
 }
@@ -83,8 +83,8 @@ fn channel<'c>(config: &'c mut NodeConfig, name: &str) -> &'c mut Channel {
     channels(config).iter_mut().find(|c| c.name == name).unwrap()
 }
 
-/// Another mark and window for Flash, no channel for Override, a new one for Priority.
-fn turned_over(config: &mut NodeConfig) {
+/// Another mark and window for Flash, no channel for Override, a new channel for Priority.
+fn rearranged(config: &mut NodeConfig) {
     let flash = channel(config, "flash");
     (flash.rts.window, flash.dscp) = (1, Dscp::EF);
     flash.precedences.push(Override);
@@ -108,7 +108,7 @@ fn effects(changes: &Changes) -> String {
 }
 
 #[test]
-fn what_did_not_change_is_not_touched() {
+fn channels_that_did_not_change_keep_their_associations() {
     let mut pair = joined(five_channels);
     pair.run(5);
     pair.submit(Routine, 10_000_000);
@@ -116,7 +116,7 @@ fn what_did_not_change_is_not_touched() {
     let before = (ours(&pair, "routine"), ours(&pair, "immediate"), ours(&pair, "flash"));
     assert_eq!(associations(&pair, "routine").iter().filter(|a| a.state == "sending").count(), 1);
 
-    let changes = configure(&mut pair, NAPLES, turned_over);
+    let changes = configure(&mut pair, NAPLES, rearranged);
     assert_eq!(
         effects(&changes),
         "act kept : bulk=added routine=changed precedences priority=changed precedences \
@@ -132,13 +132,13 @@ fn what_did_not_change_is_not_touched() {
          act/flash      reopened  precedences, dscp, rts.window\n\
          act/override   removed\n"
     );
-    configure(&mut pair, ACT, turned_over);
+    configure(&mut pair, ACT, rearranged);
     pair.submit(Priority, 1_000);
     pair.submit(Override, 1_000);
     pair.submit(Flash, 1_000);
     pair.run(3);
     assert_eq!(dispositions(&pair).len(), 3, "beside the long one");
-    assert!(pair.carried < 8_000_000, "which goes on: {}", pair.carried);
+    assert!(pair.carried < 8_000_000, "the long one continues: {}", pair.carried);
     let after = (ours(&pair, "routine"), ours(&pair, "immediate"));
     assert_eq!((&before.0, &before.1), (&after.0, &after.1), "the same associations");
     assert!(status(&pair, "override").is_none());
@@ -153,7 +153,7 @@ fn what_did_not_change_is_not_touched() {
 }
 
 #[test]
-fn a_transfer_goes_on_to_its_end_while_its_channel_is_opened_anew_beside_it() {
+fn a_transfer_is_finished_while_its_channel_is_opened_again_beside_it() {
     let mut pair = joined(with_one_association);
     pair.latency = Duration::from_millis(50);
     pair.run(5);
@@ -184,7 +184,7 @@ fn a_transfer_goes_on_to_its_end_while_its_channel_is_opened_anew_beside_it() {
 }
 
 #[test]
-fn a_removed_channel_s_transfer_is_interrupted_and_its_message_takes_another() {
+fn the_transfer_of_a_removed_channel_is_interrupted_and_sent_on_another() {
     let mut pair = joined(five_channels);
     pair.run(5);
     pair.submit(Flash, 3_000_000);
@@ -198,17 +198,17 @@ fn a_removed_channel_s_transfer_is_interrupted_and_its_message_takes_another() {
     assert_eq!(associations(&pair, "immediate").iter().filter(|a| a.state == "sending").count(), 1);
     pair.until(Kind::TransferConfirmed, 1);
     assert_eq!(pair.count(NAPLES, Kind::TransferStarted), 2);
-    // What the peer had opened is gone as well, and comes back no more.
+    // The associations that the peer opened have ended, too, and are not opened again.
     pair.run(60);
     assert!(status(&pair, "flash").is_none());
     finish(pair, 1, 0);
 }
 
 #[test]
-fn a_precedence_moves_with_what_is_queued() {
+fn queued_messages_follow_their_precedence_to_another_channel() {
     let mut pair = joined(five_channels);
     pair.run(5);
-    // "priority" cannot be opened, and what is Priority waits.
+    // Channel "priority" cannot be opened, so Priority messages wait.
     pair.block(1);
     for _ in 0..20 {
         pair.submit(Priority, 2_000);
@@ -228,7 +228,7 @@ fn a_precedence_moves_with_what_is_queued() {
     finish(pair, 20, 0);
 }
 
-/// The peer under another name: its channels are other channels.
+/// The peer gets another name, so its channels are new.
 fn renamed(config: &mut NodeConfig) {
     config.peers[0].name = "act again".to_owned();
     let id = config.peers[0].id();
@@ -248,7 +248,7 @@ fn asked(limit: usize) -> node::listing::QueueRequest {
 }
 
 #[test]
-fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
+fn an_operator_who_names_a_rerouted_entry_gets_the_new_one() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     pair.submit(Routine, 5_000_000);
@@ -271,10 +271,10 @@ fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
     let new = *list(&pair).last().unwrap();
     assert_ne!(old, new);
     let events = &pair.sites[NAPLES].events;
-    let of = events.iter().filter(|(_, event)| event.kind == Kind::Rerouted);
-    let said: Vec<&str> = of.map(|(_, event)| event.detail.as_str()).collect();
+    let rerouted = events.iter().filter(|(_, event)| event.kind == Kind::Rerouted);
+    let details: Vec<&str> = rerouted.map(|(_, event)| event.detail.as_str()).collect();
     let expected = format!("routed again, as {new} to peer act again");
-    assert!(said.iter().any(|detail| detail.ends_with(&expected)), "{new} in {said:?}");
+    assert!(details.iter().any(|detail| detail.ends_with(&expected)), "{new} in {details:?}");
     let asked = node::listing::QueueRequest { entry: Some(old), ..asked(10) };
     let site = &pair.sites[NAPLES];
     let why = site.node.queue_page(pair.clock(), &asked).unwrap_err();
@@ -288,7 +288,7 @@ fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
 }
 
 #[test]
-fn what_is_queued_for_a_removed_peer_is_routed_again() {
+fn messages_for_a_removed_peer_are_routed_again() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     pair.submit(Routine, 5_000_000);
@@ -301,12 +301,16 @@ fn what_is_queued_for_a_removed_peer_is_routed_again() {
     pair.run(1);
     assert_eq!(pair.count(NAPLES, Kind::Rerouted), 101);
     assert_eq!(pair.count(NAPLES, Kind::NonDelivery), 0);
-    assert!(ours(&pair, "all").len() == 1, "the old one is gone: {:?}", associations(&pair, "all"));
+    assert!(
+        ours(&pair, "all").len() == 1,
+        "the old association has ended: {:?}",
+        associations(&pair, "all")
+    );
     finish(pair, 101, 0);
 }
 
 #[test]
-fn or_reported_where_no_route_leads() {
+fn messages_for_a_removed_peer_without_a_route_are_reported() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     pair.submit(Routine, 5_000_000);
@@ -316,7 +320,7 @@ fn or_reported_where_no_route_leads() {
     pair.until(Kind::Submitted, 51);
     configure(&mut pair, NAPLES, without_peer);
     pair.run(60);
-    // What comes late is refused by the routes.
+    // A later message has no route.
     pair.submit(Flash, 10);
     pair.run(10);
     assert_eq!(dispositions(&pair).values().filter(|f| **f == (0, 1)).count(), 52);
@@ -326,7 +330,7 @@ fn or_reported_where_no_route_leads() {
 }
 
 #[test]
-fn a_peer_that_is_back_before_its_messages_were_read_keeps_them() {
+fn a_peer_that_is_added_again_before_its_messages_were_read_keeps_them() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     pair.block(0);
@@ -344,7 +348,7 @@ fn a_peer_that_is_back_before_its_messages_were_read_keeps_them() {
 }
 
 #[test]
-fn unrouted_are_few_in_memory_while_the_disk_does_not_answer() {
+fn few_unrouted_entries_are_in_memory_while_the_disk_does_not_answer() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     pair.link_up = false;
@@ -364,7 +368,7 @@ fn unrouted_are_few_in_memory_while_the_disk_does_not_answer() {
 }
 
 #[test]
-fn another_identity_binds_anew() {
+fn a_changed_password_ends_associations_and_a_changed_dialect_keeps_them() {
     let mut pair = joined(with_one_association);
     pair.run(5);
     let before = ours(&pair, "all");
@@ -388,7 +392,7 @@ fn another_identity_binds_anew() {
 }
 
 #[test]
-fn what_the_new_dialect_has_no_form_for_is_reported_and_the_rest_goes_on() {
+fn a_message_without_a_form_in_the_new_dialect_is_reported_and_others_are_sent() {
     let mut pair = joined(five_channels);
     pair.link_up = false;
     pair.cut();
@@ -403,14 +407,14 @@ fn what_the_new_dialect_has_no_form_for_is_reported_and_the_rest_goes_on() {
     let rerouted = pair.sites[NAPLES].details(Kind::Rerouted);
     let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };
     assert!(detail.starts_with("its peer has no form for a critical extension: routed again"));
-    // The peer is sent the other one, without its qualifier; and nothing of the first.
+    // The other message is sent to the peer without its qualifier; nothing of the first is sent.
     let sent = pair.sites[NAPLES].details(Kind::TransferStarted);
     assert_eq!(sent, ["1000 octets of content, 1 private extensions left out"]);
     finish(pair, 1, 1);
 }
 
 #[test]
-fn limits_hold_at_once_and_cut_nobody_off() {
+fn new_limits_apply_at_once_and_end_no_association() {
     let mut pair = joined(five_channels);
     pair.run(5);
     let before = pair.sites[NAPLES].node.holds().associations;
@@ -425,14 +429,14 @@ fn limits_hold_at_once_and_cut_nobody_off() {
     let second = pair.user(NAPLES, "LOG", false);
     pair.bind(second, NAPLES);
     pair.run(5);
-    assert!(!pair.is_bound(second), "one too many");
+    assert!(!pair.is_bound(second), "one association too many");
     assert!(pair.is_bound(pair.sender));
     pair.submit(Flash, 1_000);
     finish(pair, 1, 0);
 }
 
 #[test]
-fn what_came_by_a_listener_that_is_gone_ends_and_the_rest_stays() {
+fn associations_of_a_removed_listener_end_and_others_stay() {
     let mut pair = joined(five_channels);
     pair.run(5);
     let theirs = |pair: &Pair| -> Vec<String> {
@@ -441,7 +445,7 @@ fn what_came_by_a_listener_that_is_gone_ends_and_the_rest_stays() {
     };
     let (own, peers) = (ours(&pair, "flash"), theirs(&pair));
     assert_eq!((own.len(), peers.len()), (1, 1));
-    // Users stay, for their listener does.
+    // Users stay, because their listener stays.
     let config = {
         let mut config = pair.sites[NAPLES].config.clone();
         let flash = config.listeners.iter_mut().find(|l| l.id.0 == 4).unwrap();
@@ -455,14 +459,14 @@ fn what_came_by_a_listener_that_is_gone_ends_and_the_rest_stays() {
     pair.feed(NAPLES, Input::Configure { config: Box::new(config), edge });
     pair.run(20);
     assert_eq!(ours(&pair, "flash"), own);
-    assert!(theirs(&pair).len() == 1 && theirs(&pair) != peers, "bound again by the new one");
+    assert!(theirs(&pair).len() == 1 && theirs(&pair) != peers, "bound again on the new listener");
     assert!(pair.is_bound(pair.sender));
     pair.submit(Flash, 1_000);
     finish(pair, 1, 0);
 }
 
 #[test]
-fn nothing_is_done_where_nothing_changed() {
+fn a_reload_without_a_change_does_nothing() {
     let mut pair = joined(five_channels);
     pair.run(5);
     let ids = |pair: &Pair| -> Vec<Vec<String>> {
@@ -481,7 +485,7 @@ fn nothing_is_done_where_nothing_changed() {
     assert_eq!(changes.restart, ["mta.name"]);
 }
 
-/// Channels in some order, with some precedences each, of which some are new.
+/// Random channels in a random order, some of them new, with random precedences.
 fn shuffle(config: &mut NodeConfig, model: &Channel, next: &mut u32, random: &mut base::rng::Rng) {
     let names = ["one", "two", "three", "four"];
     let mut made: Vec<Channel> = Vec::new();
@@ -507,7 +511,7 @@ fn shuffle(config: &mut NodeConfig, model: &Channel, next: &mut u32, random: &mu
     *channels(config) = made;
 }
 
-fn turmoil(seed: u64) {
+fn random_changes(seed: u64) {
     let mut pair = Pair::with_reports(seed, NOTHING);
     let model = pair.sites[NAPLES].config.peers[0].channels[0].clone();
     let full = [NAPLES, ACT].map(|site| pair.sites[site].config.clone());
@@ -557,16 +561,16 @@ fn turmoil(seed: u64) {
 }
 
 #[test]
-fn nothing_is_lost_or_doubled_whatever_changes() {
+fn nothing_is_lost_or_doubled_by_random_changes() {
     for seed in 500..524 {
-        turmoil(seed);
+        random_changes(seed);
     }
 }
 
 #[test]
-fn an_identifier_names_one_channel_for_ever() {
+fn an_identifier_of_a_channel_is_never_used_again() {
     let mut pair = joined(five_channels);
-    configure(&mut pair, NAPLES, turned_over);
+    configure(&mut pair, NAPLES, rearranged);
     let config = &pair.sites[NAPLES].config;
     let peer = PeerId::of_name("act");
     let named = |index| config.channel(ChannelId { peer, index }).map(|(_, c)| c.name.as_str());

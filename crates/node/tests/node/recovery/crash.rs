@@ -1,5 +1,5 @@
-//! A process dies after each of its outputs, one run for each of them: nothing is lost, nothing is
-//! there twice, nothing is left over.
+//! A process crashes after each of its outputs, in one run for each: no message is lost or delivered
+//! twice, and nothing is left in a store.
 
 use base::Precedence;
 use osi::api::Dialogue;
@@ -17,8 +17,8 @@ struct Planned {
     report: ReportRequest,
 }
 
-/// Two local recipients that share a content, with reports; a transfer of several checkpoints; one
-/// that never leaves the site; one that nobody takes.
+/// Two recipients of one site that share a content, with reports; a transfer of several checkpoints; a
+/// message that is also delivered at its own site; a message to an unknown user.
 const PLAN: [Planned; 4] = [
     Planned {
         to: &[(ACT, "OPS"), (ACT, "LOG")],
@@ -67,7 +67,7 @@ impl Scenario {
         Scenario { network, users: users.to_vec() }
     }
 
-    /// All was answered, taken and forgotten.
+    /// All submissions are answered, and all messages are delivered and deleted.
     fn is_over(&self) -> bool {
         let over = |s: &testkit::Site| {
             let store = &s.store;
@@ -76,12 +76,12 @@ impl Scenario {
         self.network.users[0].answers.len() == PLAN.len() && self.network.sites.iter().all(over)
     }
 
-    /// Runs to the end; who lost its association binds again.
+    /// Runs to the end. Users without an association bind again.
     fn run(&mut self) {
         for pause in [1, 1, 1, 1, 10, 30, 120, 120, 400, 700] {
             if self.is_over() {
-                // What is to come twice comes when they bind again, or when the sites connect; a
-                // death that is still to come, too.
+                // A second delivery would come when users bind or sites connect again. A crash that
+                // is still pending happens then, too.
                 self.network.cut();
                 self.network.run_for(Duration::from_secs(10));
                 if self.network.sites.iter().all(|s| s.strikes.is_empty()) {
@@ -97,7 +97,7 @@ impl Scenario {
         }
     }
 
-    /// What must hold then, where each site died so often.
+    /// What must hold in the end, if each site crashed this number of times.
     fn check(&self, deaths: [u32; 2]) {
         let network = &self.network;
         let answers: Vec<&String> =
@@ -112,14 +112,15 @@ impl Scenario {
                         *got.entry(identifier).or_default() += 1;
                         let n = answers.iter().position(|a| *a == identifier);
                         let n = n.expect("an identifier that was the answer to a submission");
-                        assert!(*octets == content(n, PLAN[n].size), "{n} is whole");
+                        assert!(*octets == content(n, PLAN[n].size), "{n} is complete");
                     }
                     Delivered::Report { subject, delivered } => {
                         *reports.entry((subject, *delivered)).or_default() += 1;
                     }
                 }
             }
-            // P3 has no replay key: a delivery whose confirm was lost comes again, once a death.
+            // P3 has no duplicate key: a delivery whose confirm was lost is repeated, once for each
+            // crash.
             let once = 1..=1 + deaths[site];
             let meant = |p: &&Planned| p.to.contains(&(site, name));
             assert_eq!(got.len(), PLAN.iter().filter(meant).count(), "{name} at {site}: {got:?}");
@@ -132,11 +133,11 @@ impl Scenario {
             }
         }
         network.assert_empty();
-        assert!(network.sites.iter().all(|s| s.strikes.is_empty()), "each died as it should");
+        assert!(network.sites.iter().all(|s| s.strikes.is_empty()), "each planned crash happened");
     }
 }
 
-/// Outputs of each site where nobody dies.
+/// The number of outputs of each site in a run without crashes.
 fn outputs(setup: Setup) -> [u64; 2] {
     let mut scenario = Scenario::new(setup);
     scenario.run();
@@ -144,8 +145,8 @@ fn outputs(setup: Setup) -> [u64; 2] {
     [NAPLES, ACT].map(|site| scenario.network.sites[site].outputs)
 }
 
-/// Each site dies after each of its outputs (or every `step`th), in every way; `again` outputs later
-/// once more.
+/// Each site crashes after each of its outputs (or every `step`th), in each kind of crash; with `again`,
+/// it crashes again after that number of outputs.
 fn sweep(setup: Setup, step: usize, again: Option<u64>) {
     let counts = outputs(setup);
     let mut failed = Vec::new();
@@ -171,24 +172,24 @@ fn sweep(setup: Setup, step: usize, again: Option<u64>) {
             }
         }
     }
-    // Each of them said why.
+    // Each failed run has printed its reason.
     assert!(failed.is_empty(), "of outputs {counts:?} at each site, these: {failed:#?}");
 }
 
 #[test]
-fn a_death_after_any_output_loses_and_doubles_nothing() {
+fn a_crash_after_any_output_loses_and_doubles_nothing() {
     sweep(NOTHING, 1, None);
 }
 
 #[test]
-fn nor_does_a_second_one_while_it_starts() {
+fn a_second_crash_during_the_start_loses_and_doubles_nothing() {
     for more in [1, 2] {
         sweep(NOTHING, 3, Some(more));
     }
 }
 
 #[test]
-fn nor_without_checkpoints_nor_in_turns() {
+fn a_crash_loses_and_doubles_nothing_without_checkpoints_or_two_way_alternate() {
     sweep(Setup { rts: |rts| rts.checkpoint_size = 0, ..NOTHING }, 3, None);
     sweep(Setup { rts: |rts| rts.dialogue = Dialogue::TwoWayAlternate, ..NOTHING }, 3, None);
 }

@@ -1,4 +1,4 @@
-//! Keys whose time is over are forgotten a few at a time, so that no commit waits long for that.
+//! Expired keys are deleted in slices, so that no commit waits long for it.
 
 use base::Instant;
 use engine::journal::Digest;
@@ -11,7 +11,7 @@ use testkit::bench::two_peers;
 const MINUTES: Duration = Duration::from_secs(600);
 
 #[test]
-fn what_is_to_be_forgotten_goes_in_slices_with_pauses_between() {
+fn expired_keys_are_deleted_in_slices_with_pauses_between() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let begun = bench.clock().utc;
     let expired = |n: u16| {
@@ -28,7 +28,7 @@ fn what_is_to_be_forgotten_goes_in_slices_with_pauses_between() {
     assert_eq!((bench.store.seen.len(), asked), (0, 10_000));
     let pauses = bench.store.forgets.windows(2).map(|two| two[1].0.since(two[0].0));
     assert!(pauses.min().unwrap() >= Duration::from_millis(20), "others commit between them");
-    // All are gone: the next time is a while off.
+    // All are deleted: the next slice is due after the usual interval.
     let slices = bench.store.forgets.len();
     bench.pass(MINUTES - Duration::from_secs(60));
     assert_eq!(bench.store.forgets.len(), slices);
@@ -37,29 +37,29 @@ fn what_is_to_be_forgotten_goes_in_slices_with_pauses_between() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_it() {
+fn a_stop_does_not_wait_for_the_deletion_of_keys() {
     let mut bench = two_peers(Limits::default(), |_| {});
-    // It is asked for, and not answered.
+    // The deletion is requested, and not answered.
     bench.now = Instant(0) + MINUTES;
     bench.node.handle(bench.clock(), Input::Tick);
-    let said = drained(&mut bench);
-    let asked = said.iter().filter(|o| matches!(o, node::Output::ForgetSeen { .. })).count();
+    let outputs = drained(&mut bench);
+    let asked = outputs.iter().filter(|o| matches!(o, node::Output::ForgetSeen { .. })).count();
     assert_eq!(asked, 1);
     bench.node.handle(bench.clock(), Input::Stop);
     // The time of the stop is made durable first.
-    let said = drained(&mut bench);
-    assert!(matches!(said.last(), Some(node::Output::Stopped)), "{said:?}");
+    let outputs = drained(&mut bench);
+    assert!(matches!(outputs.last(), Some(node::Output::Stopped)), "{outputs:?}");
 }
 
-/// What the node asks for, until it asks for nothing more; commits are made.
+/// All outputs of the node. Its commits succeed.
 fn drained(bench: &mut Bench) -> Vec<node::Output> {
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     while let Some(output) = bench.node.poll() {
         if let node::Output::Commit { token, .. } = &output {
             let token = *token;
             bench.node.handle(bench.clock(), Input::Committed { token, result: Ok(()) });
         }
-        said.push(output);
+        outputs.push(output);
     }
-    said
+    outputs
 }

@@ -1,4 +1,4 @@
-//! What follows a crash or a cut.
+//! What follows a crash or a lost connection.
 
 mod crash;
 mod forget;

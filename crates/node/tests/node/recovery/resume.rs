@@ -1,5 +1,5 @@
-//! Transfers that are cut off go on at their last confirmed checkpoint, whoever opened the
-//! association and whoever sends: counted in octets of content that are sent.
+//! A transfer that is cut continues at its last confirmed checkpoint, whichever end opened the
+//! association and whichever sends: counted in octets of content that are sent.
 
 use base::Precedence;
 use node::Input;
@@ -15,7 +15,7 @@ use testkit::{ACT, Delivered, Events, NAPLES, Network, Setup, address};
 /// Octets between checkpoints, and checkpoints in the window.
 const CHECKPOINT: u64 = 4 * 1024;
 const WINDOW: u64 = 3;
-/// The most that one cut may have sent again.
+/// The largest number of octets that are sent again after a cut.
 const AGAIN: u64 = (WINDOW + 1) * CHECKPOINT;
 const SIZE: usize = 250_000;
 
@@ -41,8 +41,8 @@ fn either(config: &mut NodeConfig) {
 
 /// Only this site may open connections.
 fn only(network: &mut Network, opener: usize) {
-    for (site, it) in network.sites.iter_mut().enumerate() {
-        it.may_connect = site == opener;
+    for (number, site) in network.sites.iter_mut().enumerate() {
+        site.may_connect = number == opener;
     }
 }
 
@@ -76,7 +76,7 @@ impl Case {
         self.network.sites[self.sender].store.octets_read
     }
 
-    /// Runs until so many octets of content went out, or all of them have arrived.
+    /// Runs until this number of octets of content was sent, or the message has arrived.
     fn run_until_sent(&mut self, octets: u64) {
         for _ in 0..20_000 {
             if self.sent() >= octets || self.network.queued(self.sender) == 0 && self.sent() > 0 {
@@ -98,10 +98,10 @@ impl Case {
         panic!("no connection\n{}", self.log());
     }
 
-    /// Lets the transfer come to its end, and gives the octets that were sent again.
+    /// Runs to the end of the transfer. Returns the number of octets that were sent again.
     fn finish(&mut self) -> u64 {
         self.network.run_for(Duration::from_secs(150));
-        // The reader takes it now: what is read for that is not counted.
+        // The reader takes it now; octets read for the delivery are not counted.
         let sent = self.sent();
         assert_eq!(self.network.queued(self.sender), 0, "{}", self.log());
         self.network.bind(self.reader, 1 - self.sender);
@@ -133,13 +133,13 @@ impl Case {
 const ALL: [(usize, usize); 4] = [(NAPLES, NAPLES), (NAPLES, ACT), (ACT, NAPLES), (ACT, ACT)];
 
 #[test]
-fn a_cut_sends_no_more_than_the_window_again_whoever_opened() {
+fn after_a_cut_at_most_the_window_is_sent_again_whichever_end_opened() {
     for seed in 0..8 {
         for (opener, sender) in ALL {
             let mut case = Case::new(seed, opener, sender, kept_open);
             let cut_at = case.network.rng.below(SIZE as u64 + 4_000);
             case.run_until_sent(cut_at);
-            // Also while the end is confirmed.
+            // The cut may fall into the confirm of the end.
             let more = Duration::from_micros(case.network.rng.below(30_000));
             case.network.run_for(more);
             case.network.cut();
@@ -150,7 +150,7 @@ fn a_cut_sends_no_more_than_the_window_again_whoever_opened() {
 }
 
 #[test]
-fn nor_does_a_second_cut_while_it_is_recovered_or_soon_after() {
+fn after_cuts_during_the_recovery_at_most_the_window_is_sent_again_for_each() {
     for seed in 100..106 {
         for (opener, sender) in ALL {
             let mut case = Case::new(seed, opener, sender, kept_open);
@@ -176,8 +176,8 @@ fn nor_does_a_second_cut_while_it_is_recovered_or_soon_after() {
 }
 
 #[test]
-fn nor_does_a_cut_that_one_end_does_not_notice() {
-    // One end recovers, or waits, while the other still thinks that the association is there.
+fn after_a_cut_that_one_end_does_not_notice_at_most_the_window_is_sent_again() {
+    // One end recovers, or waits, while the association still exists for the other end.
     for seed in 200..203 {
         for (opener, sender) in ALL {
             for blind in [NAPLES, ACT] {
@@ -193,10 +193,10 @@ fn nor_does_a_cut_that_one_end_does_not_notice() {
 }
 
 #[test]
-fn where_the_profile_allows_it_the_sender_recovers_what_the_peer_opened() {
+fn with_resume_either_the_sender_recovers_an_association_that_the_peer_opened() {
     for (seed, sender) in [(300, NAPLES), (301, ACT)] {
         let opener = 1 - sender;
-        for (node, goes_on) in [(either as fn(&mut NodeConfig), true), (kept_open, false)] {
+        for (node, continues) in [(either as fn(&mut NodeConfig), true), (kept_open, false)] {
             let mut case = Case::new(seed, opener, sender, node);
             case.run_until_sent(200_000);
             // From now on only the sender can connect.
@@ -204,15 +204,15 @@ fn where_the_profile_allows_it_the_sender_recovers_what_the_peer_opened() {
             case.network.cut();
             let before = case.sent();
             case.network.run_for(Duration::from_secs(4));
-            assert_eq!(case.sent(), before, "it waits for the peer, and is not sent afresh");
+            assert_eq!(case.sent(), before, "it waits for the peer, and does not begin again");
             let again = case.finish();
-            assert_eq!(again <= AGAIN, goes_on, "{again} again\n{}", case.log());
+            assert_eq!(again <= AGAIN, continues, "{again} again\n{}", case.log());
         }
     }
 }
 
 #[test]
-fn both_ends_may_ask_at_once() {
+fn both_ends_may_ask_for_recovery_at_the_same_time() {
     let mut collisions = [0; 2];
     for seed in 400..424 {
         for (opener, sender) in [(NAPLES, ACT), (ACT, NAPLES)] {
@@ -222,23 +222,23 @@ fn both_ends_may_ask_at_once() {
             case.network.sites.iter_mut().for_each(|site| site.may_connect = true);
             case.network.link_up = false;
             case.network.cut();
-            // So long a way that the one asks before it hears that the other does.
+            // With this latency an end asks before it receives the request of the other end.
             case.network.latency = Duration::from_millis(1_500);
             let down = case.network.rng.below(9_000);
             case.network.run_for(Duration::from_millis(down));
             case.network.link_up = true;
             let again = case.finish();
             assert!(again <= AGAIN, "seed {seed}: {again} again\n{}", case.log());
-            let told = case.log();
-            collisions[0] += usize::from(told.contains("busy: we ask"));
-            collisions[1] += usize::from(told.contains("the peer recovers the association itself"));
+            let log = case.log();
+            collisions[0] += usize::from(log.contains("busy: we ask"));
+            collisions[1] += usize::from(log.contains("the peer recovers the association itself"));
         }
     }
     assert!(collisions.iter().all(|c| *c > 0), "{collisions:?}");
 }
 
 #[test]
-fn after_a_restart_of_either_end_it_begins_again_and_arrives_once() {
+fn after_a_restart_of_either_end_the_transfer_begins_again_and_arrives_once() {
     for seed in 500..503 {
         for (opener, sender) in ALL {
             for dies in [NAPLES, ACT] {
@@ -246,7 +246,7 @@ fn after_a_restart_of_either_end_it_begins_again_and_arrives_once() {
                 let cut_at = case.network.rng.below(SIZE as u64);
                 case.run_until_sent(cut_at);
                 case.network.crash(dies);
-                // [`Case::finish`] asserts that it comes whole, and once.
+                // [`Case::finish`] asserts that it arrives complete, and once.
                 let again = case.finish();
                 assert!(again <= SIZE as u64, "seed {seed}: {again} again\n{}", case.log());
             }
@@ -255,15 +255,15 @@ fn after_a_restart_of_either_end_it_begins_again_and_arrives_once() {
 }
 
 #[test]
-fn a_reload_in_between_keeps_it_unless_its_octets_would_be_others() {
+fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
     type Change = fn(&mut NodeConfig);
     let changes: [(Change, bool); 3] = [
         (|config| config.peers[0].channels[0].grow_at = 9, true),
-        // What has begun in one form goes on in it.
+        // A transfer that has begun in one form continues in it.
         (|config| config.peers[0].dialect = p1::Dialect::BlueBook1988, true),
         (|config| config.peers[0].channels[0].rts.indefinite_lengths = true, false),
     ];
-    for (n, (change, goes_on)) in changes.into_iter().enumerate() {
+    for (n, (change, continues)) in changes.into_iter().enumerate() {
         for (opener, sender) in ALL {
             let mut case = Case::new(600 + n as u64, opener, sender, kept_open);
             case.run_until_sent(200_000);
@@ -274,13 +274,13 @@ fn a_reload_in_between_keeps_it_unless_its_octets_would_be_others() {
             }
             case.network.link_up = true;
             let again = case.finish();
-            assert_eq!(again <= AGAIN, goes_on, "change {n}: {again} again\n{}", case.log());
+            assert_eq!(again <= AGAIN, continues, "change {n}: {again} again\n{}", case.log());
         }
     }
 }
 
 #[test]
-fn what_an_operator_holds_meanwhile_waits_and_begins_again_when_released() {
+fn a_cut_transfer_that_an_operator_holds_waits_until_its_release() {
     for (opener, sender) in ALL {
         let mut case = Case::new(700, opener, sender, kept_open);
         case.run_until_sent(200_000);
@@ -300,7 +300,7 @@ fn what_an_operator_holds_meanwhile_waits_and_begins_again_when_released() {
 }
 
 #[test]
-fn a_transfer_whose_peer_is_gone_is_routed_again_and_reported() {
+fn a_cut_transfer_whose_peer_is_removed_is_routed_again_and_reported() {
     let mut case = Case::new(800, ACT, NAPLES, kept_open);
     case.run_until_sent(200_000);
     case.network.link_up = false;

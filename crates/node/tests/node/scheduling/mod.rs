@@ -1,4 +1,4 @@
-//! Which message goes when, and on which channel.
+//! When a message starts, and on which channel.
 
 mod precedence;
 mod rules;

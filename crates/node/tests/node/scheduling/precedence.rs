@@ -1,5 +1,5 @@
-//! Several channels to one peer, in virtual time: what holds what, and which association carries it,
-//! asserted by the order of events.
+//! Several channels to one peer, in virtual time: which message holds another, and which association
+//! carries it, asserted by the order of events.
 
 use base::EntryId;
 use base::Precedence::{self, *};
@@ -23,14 +23,14 @@ fn joined(node: fn(&mut NodeConfig)) -> Pair {
     Pair::new(11, Setup { node, ..NOTHING })
 }
 
-/// Transfers begun and confirmed, and what was held, in order: `+flash`, `-flash`, `=routine`.
+/// Transfers begun and confirmed, and held messages, in order: `+flash`, `-flash`, `=routine`.
 fn order_of(pair: &Pair) -> String {
     let signs = [(Kind::TransferStarted, '+'), (Kind::TransferConfirmed, '-'), (Kind::Held, '=')];
     pair.sites[NAPLES].order(&signs)
 }
 
 #[test]
-fn the_edge_is_told_the_precedence_of_what_it_does() {
+fn the_node_reports_the_precedence_of_associations_and_commits_to_the_edge() {
     for precedence in [Routine, Flash] {
         let mut pair = joined(five_channels);
         pair.sites.iter_mut().for_each(|site| site.store.requested.clear());
@@ -39,7 +39,7 @@ fn the_edge_is_told_the_precedence_of_what_it_does() {
         let carries = pair.events(Kind::TransferStarted).next().unwrap().association.unwrap();
         assert_eq!(pair.sites[NAPLES].node.level(carries), precedence);
         pair.run(60);
-        // A look-up and a commit to take it, one to forget it.
+        // A look-up and a commit accept the message; another commit deletes it.
         let requested = [NAPLES, ACT].map(|site| &pair.sites[site].store.requested);
         assert_eq!(requested, [&vec![precedence; 3]; 2]);
         pair.finish(120);
@@ -47,7 +47,7 @@ fn the_edge_is_told_the_precedence_of_what_it_does() {
 }
 
 #[test]
-fn what_a_user_submits_is_neither_high_nor_low_until_its_envelope_tells() {
+fn the_level_of_a_user_is_below_urgent_until_the_envelope_of_its_submission_is_read() {
     let mut pair = joined(five_channels);
     let bound = |e: &&Event| e.kind == Kind::AssociationOpened && e.channel.is_none();
     let user = pair.sites[NAPLES].events.iter().map(|(_, e)| e).find(bound).unwrap();
@@ -75,13 +75,13 @@ fn a_flash_starts_beside_a_routine_and_holds_the_next() {
     assert_eq!(
         order_of(&pair),
         "+routine +flash -flash +flash -flash -routine +routine -routine",
-        "the Flash at once, the second after it, neither waits for the long Routine"
+        "the Flash at once, the second after it; neither waits for the long Routine"
     );
     pair.finish(120);
 }
 
 #[test]
-fn what_is_queued_behind_a_flash_waits_and_says_so() {
+fn a_message_behind_a_flash_is_held_with_a_reason_in_the_status() {
     let mut pair = joined(five_channels);
     pair.submit(Flash, 1_000_000);
     pair.until(Kind::TransferStarted, 1);
@@ -129,8 +129,8 @@ fn a_mixed_queue_goes_in_strict_order() {
     pair.run(60);
     pair.link_up = true;
     pair.until(Kind::TransferConfirmed, 7);
-    // Channels come back at different times, and lower ones pass what has none; with all there,
-    // each of the rest waits for those above.
+    // Channels come back at different times. A lower message may pass a higher one whose channel is
+    // down. With all channels up, each message waits for the higher ones.
     pair.finish(120);
 
     let mut pair = joined(five_channels);
@@ -145,11 +145,14 @@ fn a_mixed_queue_goes_in_strict_order() {
     assert_eq!(starts, [Override, Flash, Flash, Immediate, Priority, Routine, Deferred]);
     let order = order_of(&pair);
     let transfers: Vec<&str> = order.split(' ').filter(|w| !w.starts_with('=')).collect();
-    assert!(transfers.chunks(2).all(|pair| pair[0][1..] == pair[1][1..]), "one by one: {order}");
+    assert!(
+        transfers.chunks(2).all(|pair| pair[0][1..] == pair[1][1..]),
+        "one after the other: {order}"
+    );
     pair.finish(120);
 }
 
-/// A Flash without its channel, then a Routine: when the Routine started, if it did.
+/// A Flash whose channel is down, then a Routine: the time until the Routine started, if it did.
 fn routine_beside_a_flash_without_a_channel(node: fn(&mut NodeConfig)) -> (Pair, Option<Duration>) {
     let mut pair = joined(node);
     let lost = pair.now;
@@ -168,7 +171,7 @@ fn routine_beside_a_flash_without_a_channel(node: fn(&mut NodeConfig)) -> (Pair,
 }
 
 #[test]
-fn lower_ones_go_on_where_the_higher_has_no_channel() {
+fn a_lower_message_starts_if_the_channel_of_the_higher_is_down() {
     let (mut pair, after) = routine_beside_a_flash_without_a_channel(five_channels);
     let after = after.unwrap();
     assert!(after >= Duration::from_secs(5) && after < Duration::from_secs(6), "{after:?}");
@@ -177,7 +180,7 @@ fn lower_ones_go_on_where_the_higher_has_no_channel() {
 }
 
 #[test]
-fn but_wait_where_the_order_is_strict() {
+fn a_lower_message_waits_for_a_channel_that_is_down_if_the_order_is_strict() {
     let (mut pair, after) = routine_beside_a_flash_without_a_channel(|config| {
         five_channels(config);
         config.hold.hold = Hold::Strict;
@@ -200,7 +203,7 @@ fn a_fallback_carries_a_flash_whose_channel_is_down() {
     pair.submit(Flash, 10_000);
     pair.submit(Routine, 10_000);
     pair.run(4);
-    assert_eq!(order_of(&pair), "=routine", "its own channel may come back");
+    assert_eq!(order_of(&pair), "=routine", "its own channel may come up again");
     pair.until(Kind::TransferConfirmed, 2);
     assert_eq!(order_of(&pair), "=routine +flash -flash +routine -routine");
     let start = pair.events(Kind::TransferStarted).next().unwrap();
@@ -210,7 +213,7 @@ fn a_fallback_carries_a_flash_whose_channel_is_down() {
 }
 
 #[test]
-fn a_flash_cut_off_leaves_its_lost_channel_for_a_fallback() {
+fn a_flash_whose_transfer_was_cut_uses_a_fallback() {
     let mut pair = joined(|config| {
         five_channels(config);
         config.peers[0].channels[0].fallback = vec![Flash];
@@ -257,7 +260,7 @@ fn a_channel_opened_by_traffic_is_not_down_because_it_was_lost_while_idle() {
     pair.submit(Flash, 1_000);
     pair.until(Kind::TransferConfirmed, 2);
     pair.cut();
-    // Nothing waits, so nothing is opened; an hour later it is still a channel like any other.
+    // No message waits, so no association is opened. An hour later the channel is still not down.
     pair.run(3_600);
     pair.submit(Flash, 1_000);
     pair.until(Kind::TransferConfirmed, 3);
@@ -265,7 +268,7 @@ fn a_channel_opened_by_traffic_is_not_down_because_it_was_lost_while_idle() {
     assert_eq!(last.channel.unwrap().index, FLASH_CHANNEL, "{}", last.detail);
 }
 
-/// One channel for all, opened by NAPLES alone, with one association of its own at most.
+/// One channel for all precedences, opened by NAPLES only, with at most one association of its own.
 fn one_channel_of_ours(config: &mut NodeConfig) {
     let channel = &mut config.peers[0].channels[0];
     channel.rts.dialogue = osi::api::Dialogue::TwoWayAlternate;
@@ -300,17 +303,13 @@ fn a_flash_behind_a_transfer_to_us_gets_an_association_of_its_own() {
     assert_eq!((receiving(&pair), order_of(&pair).as_str()), (1, ""));
     pair.submit(Flash, 1_000);
     pair.until(Kind::TransferConfirmed, 1);
-    assert_eq!(receiving(&pair), 1, "beside it, which is not disturbed");
+    assert_eq!(receiving(&pair), 1, "beside the transfer, which continues");
     assert_eq!(
         pair.events(Kind::AssociationOpened).filter(|e| e.detail == "as initiator").count(),
         2
     );
     pair.run(120);
-    assert_eq!(
-        (receiving(&pair), pair.events(Kind::Received).count()),
-        (0, 1),
-        "it went on to its end"
-    );
+    assert_eq!((receiving(&pair), pair.events(Kind::Received).count()), (0, 1), "it was finished");
     assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
 }
 
@@ -335,14 +334,14 @@ fn operate(
     result.map(|outcomes| outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-/// The metrics of the queue say what the status says.
+/// The metrics of the queue equal the status.
 fn check_metrics(pair: &Pair) {
     let (node, now) = (&pair.sites[NAPLES].node, pair.clock());
     let (status, families) = (node.status(now), node.metrics(now));
     let value = |name: &str, labels: &[&str]| {
         let family = families.iter().find(|family| family.name == name).unwrap();
-        let is_it = |sample: &&Sample| sample.labels.iter().map(|(_, l)| l).eq(labels);
-        match family.samples.iter().find(is_it).unwrap().value {
+        let has_labels = |sample: &&Sample| sample.labels.iter().map(|(_, l)| l).eq(labels);
+        match family.samples.iter().find(has_labels).unwrap().value {
             Value::Gauge(value) => value as u64,
             Value::Counter(count) => count,
             Value::Histogram { .. } => panic!("{name}"),
@@ -350,7 +349,12 @@ fn check_metrics(pair: &Pair) {
     };
     for family in &families {
         let labels: BTreeSet<_> = family.samples.iter().map(|s| &s.labels).collect();
-        assert_eq!(labels.len(), family.samples.len(), "{}: told apart", family.name);
+        assert_eq!(
+            labels.len(),
+            family.samples.len(),
+            "{}: each sample has its own labels",
+            family.name
+        );
     }
     for channel in &status.peers[0].channels {
         for level in &channel.levels {
@@ -372,7 +376,7 @@ fn id(row: &QueueRow) -> EntryId {
 }
 
 #[test]
-fn what_an_operator_holds_stays_over_a_restart() {
+fn a_hold_of_an_operator_survives_a_restart() {
     let mut pair = joined(five_channels);
     (0..5).for_each(|channel| pair.block(channel));
     for (precedence, size) in [(Routine, 2_000), (Flash, 1_000), (Routine, 3_000)] {
@@ -406,19 +410,19 @@ fn what_an_operator_holds_stays_over_a_restart() {
     pair.blocked.clear();
     pair.run(200);
     let left = page(&pair, None, 9).entries;
-    assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others went past it");
+    assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others were transferred");
     assert_eq!(operate(&mut pair, &[held], false).unwrap(), [Outcome::Done]);
     pair.finish(120);
 }
 
 #[test]
-fn channels_that_go_and_come_back_are_measured_as_one() {
+fn a_counter_continues_when_a_channel_is_replaced_by_one_of_its_name() {
     let mut pair = joined(five_channels);
     pair.run(5);
     for submitted in 1..=3 {
         pair.submit(Flash, 1_000);
         pair.until(Kind::TransferConfirmed, submitted);
-        // The channel of this name is another one now.
+        // A new channel gets the same name.
         let mut config = pair.sites[NAPLES].config.clone();
         let flash = &mut config.peers[0].channels[3];
         let old = std::mem::replace(&mut flash.index, 10 + submitted as u32);
@@ -442,9 +446,9 @@ fn channels_that_go_and_come_back_are_measured_as_one() {
     }
 }
 
-/// As with records of thousands of recipients, of which a page of 500 would read a gigabyte.
+/// Records of thousands of recipients are large: a page of 500 of them would read a gigabyte.
 #[test]
-fn a_page_reads_so_many_octets_of_records_and_another_goes_on_from_there() {
+fn a_page_reads_a_limited_size_of_records_and_the_next_page_continues() {
     let mut pair = joined(five_channels);
     (0..5).for_each(|channel| pair.block(channel));
     for _ in 0..5 {
@@ -473,7 +477,7 @@ fn a_page_reads_so_many_octets_of_records_and_another_goes_on_from_there() {
 }
 
 #[test]
-fn what_an_operator_holds_stays_held_when_its_peer_goes() {
+fn a_hold_of_an_operator_survives_the_removal_of_the_peer() {
     let mut pair = joined(five_channels);
     (0..5).for_each(|channel| pair.block(channel));
     pair.submit(Routine, 2_000);
@@ -481,7 +485,7 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     let held = id(&page(&pair, None, 1).entries[0]);
     assert_eq!(operate(&mut pair, &[held], true).unwrap(), [Outcome::Done]);
 
-    // Its peer is there under another name.
+    // The peer gets another name.
     let mut config = pair.sites[NAPLES].config.clone();
     config.peers[0].name = "act-2".to_owned();
     let to = Target::Peer(config.peers[0].id());
@@ -511,7 +515,7 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     let rows = page(&pair, None, 9).entries;
     assert_eq!(rows.iter().map(|r| r.state.as_str()).collect::<Vec<_>>(), ["held_by_operator"]);
     assert_eq!((id(&rows[0]) == held, rows[0].removed), (false, false), "it was routed again");
-    // A place in another list is none in this one.
+    // A cursor of another list is refused.
     let cursor = r#"{"to":{"peer":7},"precedence":"routine","accepted":0,"entry":1}"#;
     let after: Cursor = serde_json::from_str(cursor).unwrap();
     let asked = QueueRequest { after: Some(after), limit: 9, ..QueueRequest::default() };

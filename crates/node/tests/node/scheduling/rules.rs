@@ -16,7 +16,7 @@ use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Pair, Setup, address, fiv
 
 const ROUTINE_CHANNEL: u32 = 0;
 const FLASH_CHANNEL: u32 = 3;
-/// No pipe can be made on it.
+/// A channel without a connection.
 const NOWHERE_CHANNEL: u32 = 9;
 
 /// A pair with this configuration of both nodes, whose sender takes reports.
@@ -24,7 +24,7 @@ fn joined(node: fn(&mut NodeConfig)) -> Pair {
     Pair::with_reports(11, Setup { node, ..NOTHING })
 }
 
-/// Transfers begun `+`, confirmed `-`, failed `!`, paused `(`, going on `)`, in order.
+/// Transfers begun `+`, confirmed `-`, failed `!`, paused `(`, resumed `)`, in order.
 fn order_of(pair: &Pair) -> String {
     pair.sites[NAPLES].order(&[
         (Kind::TransferStarted, '+'),
@@ -37,7 +37,7 @@ fn order_of(pair: &Pair) -> String {
 
 // ----- expiry -------------------------------------------------------------------------------------
 
-/// Naples knows of a third site only by way of Act, which cannot reach it. Flash has two minutes.
+/// Naples reaches a third site only through Act, which cannot reach it. Flash expires after two minutes.
 fn ghost(config: &mut NodeConfig) {
     five_channels(config);
     *config.times.expire.0.get_mut(Flash) = Duration::from_secs(120);
@@ -64,14 +64,14 @@ fn to_ghost() -> Pair {
 }
 
 fn reports(pair: &Pair) -> Vec<bool> {
-    let of = |d: &Delivered| match d {
+    let is_delivery = |d: &Delivered| match d {
         Delivered::Report { delivered, .. } => *delivered,
         Delivered::Message { .. } => panic!("{d:?}"),
     };
-    pair.network.users[pair.sender].delivered.iter().map(of).collect()
+    pair.network.users[pair.sender].delivered.iter().map(is_delivery).collect()
 }
 
-/// The counters of the sending site; the metrics say the same.
+/// The counters of the sending site. The metrics have the same values.
 fn counted(pair: &Pair) -> Counters {
     let (node, now) = (&pair.sites[NAPLES].node, pair.clock());
     let (counters, families) = (node.status(now).counters, node.metrics(now));
@@ -92,7 +92,7 @@ fn counted(pair: &Pair) -> Counters {
 }
 
 #[test]
-fn what_expires_at_the_second_mta_is_reported_to_its_originator_at_the_first() {
+fn a_message_that_expires_at_the_second_mta_is_reported_to_its_originator_at_the_first() {
     let mut pair = to_ghost();
     let submitted = pair.timed(NAPLES, Kind::Submitted).next().unwrap().0;
     pair.run(60);
@@ -122,19 +122,19 @@ fn a_report_that_could_not_be_committed_is_made_at_the_next_start() {
     pair.sites[ACT].store.full = false;
     pair.crash(ACT);
     pair.run_for(Duration::from_secs(1));
-    // The disk took the time as little as the report: the clock is doubted first.
+    // The full disk stored neither the report nor the time, so the clock is doubted first.
     assert_eq!(pair.timed(ACT, Kind::Expired).count(), 1);
     pair.feed(ACT, Input::AcceptClock);
     assert_eq!(pair.timed(ACT, Kind::ClockTrusted).count(), 1);
     pair.run_for(Duration::from_secs(1));
-    assert_eq!(pair.timed(ACT, Kind::Expired).count(), 2, "late already: at once");
+    assert_eq!(pair.timed(ACT, Kind::Expired).count(), 2, "it is expired already: at once");
     pair.run(30);
     assert_eq!(reports(&pair), [false], "once");
     assert_eq!(pair.queued(ACT), 0);
 }
 
 #[test]
-fn what_waits_in_a_mailbox_does_not_expire() {
+fn a_message_in_a_mailbox_does_not_expire() {
     let mut pair = joined(|config| {
         five_channels(config);
         *config.times.expire.0.get_mut(Flash) = Duration::from_secs(120);
@@ -143,7 +143,7 @@ fn what_waits_in_a_mailbox_does_not_expire() {
     pair.run(4_000);
     assert_eq!(pair.timed(ACT, Kind::Expired).count(), 0);
     let late: Vec<_> = pair.timed(ACT, Kind::Overdue).collect();
-    assert_eq!(late.len(), 1, "but the operator hears of it: {late:?}");
+    assert_eq!(late.len(), 1, "but it is reported as overdue: {late:?}");
     let reader = pair.user(ACT, "LOG", true);
     pair.bind(reader, ACT);
     pair.run(5);
@@ -151,7 +151,7 @@ fn what_waits_in_a_mailbox_does_not_expire() {
 }
 
 #[test]
-fn what_waits_in_a_mailbox_beyond_the_latest_time_is_reported() {
+fn a_message_in_a_mailbox_beyond_the_latest_delivery_time_is_reported() {
     let mut pair = joined(five_channels);
     pair.network.users[pair.sender].latest = Some(pair.clock().utc + Duration::from_secs(100));
     pair.submit_to(&address(ACT, "LOG"), Flash, 1_000);
@@ -168,7 +168,7 @@ fn what_waits_in_a_mailbox_beyond_the_latest_time_is_reported() {
 }
 
 #[test]
-fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
+fn hundreds_of_messages_that_expire_together_are_all_reported() {
     let mut pair = joined(|config| {
         five_channels(config);
         *config.times.expire.0.get_mut(Routine) = Duration::from_secs(60);
@@ -187,7 +187,7 @@ fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
     assert_eq!((counters.submitted, counters.expired, counters.reports_made), (300, 300, 300));
 }
 
-/// Some hundred Routine that are about to expire at Naples, and the link down.
+/// 200 Routine that will expire at Naples soon, while the link is down.
 fn about_to_expire() -> Pair {
     let mut pair = joined(|config| {
         five_channels(config);
@@ -203,24 +203,24 @@ fn about_to_expire() -> Pair {
 }
 
 #[test]
-fn a_disk_that_does_not_answer_bounds_what_is_given_up_at_once() {
+fn few_messages_expire_at_once_while_the_disk_does_not_answer() {
     let mut pair = about_to_expire();
     pair.sites[NAPLES].store.stuck = true;
     pair.run(600);
-    let given_up = pair.events(Kind::Expired).count();
-    assert!((32..=64).contains(&given_up), "{given_up}");
+    let expired = pair.events(Kind::Expired).count();
+    assert!((32..=64).contains(&expired), "{expired}");
     pair.sites[NAPLES].store.stuck = false;
     pair.run(60);
     assert_eq!(reports(&pair).len(), 200);
 }
 
 #[test]
-fn a_disk_that_refuses_bounds_what_is_given_up_at_once() {
+fn few_messages_expire_at_once_while_the_disk_refuses() {
     let mut pair = about_to_expire();
     pair.sites[NAPLES].store.full = true;
     pair.run(600);
-    let given_up = pair.events(Kind::Expired).count();
-    assert!((32..=64).contains(&given_up), "{given_up}");
+    let expired = pair.events(Kind::Expired).count();
+    assert!((32..=64).contains(&expired), "{expired}");
     pair.sites[NAPLES].store.full = false;
     pair.run(60);
     assert_eq!(reports(&pair).len(), 200);
@@ -231,9 +231,9 @@ fn a_disk_that_refuses_bounds_what_is_given_up_at_once() {
 
 const YEARS_6: i64 = 6 * 365 * 86_400;
 
-/// A Flash for Act, which cannot be reached, and one for a user here, both deferred until so many
-/// seconds from now by a wall clock that will be set by `step` seconds after a while. Gives when the
-/// alert, the expiry and the delivery here were, in seconds from the submission.
+/// A Flash for Act, which cannot be reached, and a Flash for a local user. Both are deferred by `until`
+/// seconds, by a wall clock that is later set by `step` seconds. Returns the times of the alert, the
+/// expiry and the local delivery, in seconds from the submission.
 fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
     let mut pair = joined(|config| {
         five_channels(config);
@@ -260,20 +260,20 @@ fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
 }
 
 #[test]
-fn what_is_deferred_leaves_and_expires_by_the_clock_that_was_set() {
-    // Set to the time, 6 years forward, while they wait: believed when it was steady for 10 min.
+fn a_deferred_message_is_sent_and_expires_by_the_corrected_clock() {
+    // The clock is set 6 years forward while they wait. It is trusted after 10 steady minutes.
     let [overdue, expired, delivered] = deferred_over_a_step(YEARS_6 + 2_000, YEARS_6);
     let near = |times: &[u64], at: u64| times.first().is_some_and(|t| (at..at + 3).contains(t));
-    // Seconds in the message are whole ones.
+    // The times in the message are whole seconds.
     assert!(near(&overdue, 2_059), "{overdue:?}");
     assert!(near(&expired, 2_299), "{expired:?}");
     assert!(near(&delivered, 1_999), "{delivered:?}");
     assert_eq!((overdue.len(), expired.len()), (1, 1));
-    // What has its time before leaves, and expires, then.
+    // A message whose time comes before that is sent, and expires, when the clock is trusted.
     for times in deferred_over_a_step(YEARS_6 + 200, YEARS_6) {
         assert!(times.iter().all(|t| (650..720).contains(t)) && !times.is_empty(), "{times:?}");
     }
-    // Not early: what would have left soon waits an hour more.
+    // With the clock set back, the message waits an hour longer.
     let [overdue, expired, delivered] = deferred_over_a_step(100, -3_600);
     assert!((3_758..3_762).contains(&overdue[0]), "{overdue:?}");
     assert!((3_998..4_002).contains(&expired[0]), "{expired:?}");
@@ -281,7 +281,7 @@ fn what_is_deferred_leaves_and_expires_by_the_clock_that_was_set() {
 }
 
 #[test]
-fn a_message_too_long_for_the_peer_is_reported_at_once() {
+fn a_message_longer_than_the_peer_accepts_is_reported_at_once() {
     let mut pair = joined(|config| {
         five_channels(config);
         config.peers[0].content_max = Some(1_000);
@@ -297,7 +297,7 @@ fn a_message_too_long_for_the_peer_is_reported_at_once() {
 // ----- alerts -------------------------------------------------------------------------------------
 
 #[test]
-fn a_late_message_is_told_once_at_its_time_over_a_restart() {
+fn an_overdue_message_is_logged_once_at_its_time_over_a_restart() {
     let mut pair = joined(five_channels);
     pair.link_up = false;
     pair.cut();
@@ -310,13 +310,13 @@ fn a_late_message_is_told_once_at_its_time_over_a_restart() {
     pair.run(100);
     pair.link_up = true;
     pair.run(100);
-    let told: Vec<_> = pair
+    let alerts: Vec<_> = pair
         .timed(NAPLES, Kind::Overdue)
         .map(|(at, e)| (e.precedence, at.since(submitted).as_secs_f64().round() as u64))
         .collect();
-    // The start says in one line that one was late already, not which.
-    assert_eq!(told, [(Some(Override), 30), (None, 45), (Some(Flash), 60)]);
-    assert_eq!(counted(&pair).overdue, 2, "that line stands for one");
+    // At the start one line states how many are overdue already, without naming them.
+    assert_eq!(alerts, [(Some(Override), 30), (None, 45), (Some(Flash), 60)]);
+    assert_eq!(counted(&pair).overdue, 2, "the line at the start counts as one");
     let flash = pair.events(Kind::Overdue).last().unwrap();
     assert!(flash.message.is_some() && flash.detail.contains("60 s"), "{}", flash.detail);
     let mut delivered = pair.delivered();
@@ -325,7 +325,7 @@ fn a_late_message_is_told_once_at_its_time_over_a_restart() {
 }
 
 #[test]
-fn what_is_in_time_is_no_alert() {
+fn a_message_in_time_causes_no_alert() {
     let mut pair = joined(five_channels);
     pair.submit(Override, 1_000);
     pair.run(200);
@@ -335,8 +335,8 @@ fn what_is_in_time_is_no_alert() {
 
 // ----- retry --------------------------------------------------------------------------------------
 
-/// When transfers of this precedence began at a site whose peer cannot store anything.
-fn tries(precedence: Precedence) -> Vec<f64> {
+/// The waits between tries of this precedence, in seconds, at a site whose peer cannot store anything.
+fn waits_of_retries(precedence: Precedence) -> Vec<f64> {
     let mut pair = joined(five_channels);
     pair.sites[ACT].store.full = true;
     pair.submit(precedence, 1_000);
@@ -350,9 +350,9 @@ fn tries(precedence: Precedence) -> Vec<f64> {
 }
 
 #[test]
-fn delays_grow_by_half_and_low_precedences_wait_longer() {
+fn waits_grow_by_half_and_low_precedences_wait_longer() {
     for (precedence, first) in [(Flash, 10.0), (Priority, 30.0), (Routine, 60.0)] {
-        let waits = tries(precedence);
+        let waits = waits_of_retries(precedence);
         assert!(waits.len() >= 2, "{precedence}: {waits:?}");
         let mut full: f64 = first;
         for wait in waits {
@@ -365,7 +365,7 @@ fn delays_grow_by_half_and_low_precedences_wait_longer() {
 // ----- MINIMIZE -----------------------------------------------------------------------------------
 
 #[test]
-fn minimize_opens_and_closes_by_its_hours() {
+fn minimize_begins_and_ends_with_its_windows() {
     let mut pair = joined(|config| {
         five_channels(config);
         let windows = "00:05-00:20".parse().unwrap();
@@ -373,7 +373,7 @@ fn minimize_opens_and_closes_by_its_hours() {
     });
     pair.submit(Routine, 1_000);
     pair.run(299);
-    assert_eq!(pair.delivered(), [1], "midnight: not yet");
+    assert_eq!(pair.delivered(), [1], "before the window");
     pair.run(2);
     pair.submit(Routine, 1_000);
     pair.submit(Immediate, 1_000);
@@ -388,13 +388,13 @@ fn minimize_opens_and_closes_by_its_hours() {
     assert_eq!(pair.delivered(), [1, 3]);
     pair.run(120);
     assert_eq!(pair.delivered(), [1, 3, 2]);
-    let told: Vec<_> =
+    let changes: Vec<_> =
         pair.timed(NAPLES, Kind::Minimize).map(|(at, _)| at.since(Instant(0)).as_secs()).collect();
-    assert_eq!(told, [300, 902, 1_200], "begins, in force at the restart, ends");
+    assert_eq!(changes, [300, 902, 1_200], "begins, in force at the restart, ends");
 }
 
 #[test]
-fn minimize_of_a_channel_leaves_the_others_alone() {
+fn minimize_of_a_channel_does_not_apply_to_others() {
     let mut pair = joined(|config| {
         five_channels(config);
         let windows = "00:00-00:10".parse().unwrap();
@@ -411,7 +411,7 @@ fn minimize_of_a_channel_leaves_the_others_alone() {
 }
 
 #[test]
-fn an_operator_orders_minimize_and_lifts_it() {
+fn an_operator_orders_and_withdraws_minimize() {
     let mut pair = joined(|config| {
         five_channels(config);
         let windows = "00:10-00:30".parse().unwrap();
@@ -425,9 +425,9 @@ fn an_operator_orders_minimize_and_lifts_it() {
     pair.submit(Routine, 1_000);
     pair.run(90);
     assert_eq!(pair.delivered(), [0; 0]);
-    let told = |pair: &Pair| {
-        let told = pair.sites[NAPLES].node.minimize_status(pair.clock());
-        told.into_iter().map(|m| (m.on, m.floor, m.by, m.until)).collect::<Vec<_>>()
+    let in_force = |pair: &Pair| {
+        let status = pair.sites[NAPLES].node.minimize_status(pair.clock());
+        status.into_iter().map(|m| (m.on, m.floor, m.by, m.until)).collect::<Vec<_>>()
     };
     let ends = |pair: &Pair, s: u64| {
         let start = pair.clock().utc.0 - pair.now.0;
@@ -435,19 +435,19 @@ fn an_operator_orders_minimize_and_lifts_it() {
     };
     let all = "all peers".to_owned();
     assert_eq!(
-        told(&pair),
+        in_force(&pair),
         [(all.clone(), Some(Priority), "operator".to_owned(), ends(&pair, 100))]
     );
     pair.run(20);
     assert_eq!(pair.delivered(), [1], "it ended by itself");
-    assert_eq!(told(&pair), [(all, None, "windows".to_owned(), ends(&pair, 600))]);
+    assert_eq!(in_force(&pair), [(all, None, "windows".to_owned(), ends(&pair, 600))]);
     order(&mut pair, Some(Priority), None);
     pair.submit(Routine, 1_000);
     pair.run(60);
     order(&mut pair, None, None);
     pair.run(5);
     assert_eq!(pair.delivered(), [1, 2], "withdrawn");
-    // During the hours of the configuration it can be suspended.
+    // In a configured window an operator can suspend it.
     pair.run(500);
     pair.submit(Routine, 1_000);
     pair.run(60);
@@ -487,8 +487,8 @@ fn routine_among_flash(node: fn(&mut NodeConfig)) -> usize {
 }
 
 #[test]
-fn a_minimum_share_lets_some_of_the_lower_ones_go() {
-    // Strict: neither goes because the other's channel is not back yet.
+fn a_minimum_share_lets_some_lower_messages_start() {
+    // Strict: no message starts only because the channel of the other is still down.
     let strict = |config: &mut NodeConfig| {
         five_channels(config);
         config.hold.hold = Hold::Strict;
@@ -527,19 +527,19 @@ fn flash_beside_a_routine(rts: fn(&mut RtseParameters), node: fn(&mut NodeConfig
 }
 
 #[test]
-fn a_lower_transfer_pauses_while_a_higher_one_goes() {
+fn a_lower_transfer_pauses_during_a_higher_one() {
     let order = flash_beside_a_routine(|_| {}, preempting);
     assert_eq!(order, "+routine +flash (routine -flash )routine -routine");
 }
 
 #[test]
-fn without_leave_it_goes_on_beside_it() {
+fn without_preempt_a_lower_transfer_continues_beside_a_higher_one() {
     let order = flash_beside_a_routine(|_| {}, five_channels);
     assert_eq!(order, "+routine +flash -flash -routine");
 }
 
 #[test]
-fn without_checkpoints_it_does_not_pause() {
+fn without_checkpoints_a_lower_transfer_does_not_pause() {
     let order = flash_beside_a_routine(|rts| rts.checkpoint_size = 0, preempting);
     assert!(!order.contains('('), "{order}");
 }
@@ -564,7 +564,7 @@ fn routine_done(pair: &Pair) -> Option<u64> {
 }
 
 #[test]
-fn a_long_pause_ends_nothing() {
+fn a_long_pause_ends_no_association() {
     let mut pair = paused();
     let done = routine_done(&pair);
     assert!(done.is_some());
@@ -594,7 +594,7 @@ fn an_association_lost_during_a_pause_is_recovered_and_pauses_again() {
     pair.finish(240);
 }
 
-/// A paused transfer loses its association twice, the second time so long after it went on.
+/// A paused transfer loses its association twice; `after` is the time from its new start to the next loss.
 fn paused_and_cut_off_twice(after: Duration) {
     let mut pair = paused();
     let done = routine_done(&pair);
@@ -604,7 +604,7 @@ fn paused_and_cut_off_twice(after: Duration) {
         pair.run(1);
         pair.blocked.clear();
         pair.until(Kind::TransferStarted, starts);
-        // It is to pause: nothing more of it is confirmed.
+        // It has to pause, so no more of it is confirmed.
         pair.run_for(after);
     }
     assert!(!order_of(&pair).contains("-flash"), "{}", order_of(&pair));
@@ -617,15 +617,15 @@ fn paused_and_cut_off_twice(after: Duration) {
 }
 
 #[test]
-fn a_pause_that_loses_its_association_twice_costs_nothing() {
-    // Before the peer has heard that it goes on, and afterwards.
+fn a_pause_that_loses_its_association_twice_is_resumed() {
+    // Before and after the peer has received the request to resume.
     for ms in [5, 120, 300] {
         paused_and_cut_off_twice(Duration::from_millis(ms));
     }
 }
 
 #[test]
-fn what_paused_goes_on_when_the_higher_one_loses_its_channel() {
+fn a_paused_transfer_continues_when_the_higher_one_loses_its_channel() {
     let mut pair = paused();
     pair.block(FLASH_CHANNEL);
     pair.until(Kind::Resumed, 1);
@@ -637,10 +637,10 @@ fn what_paused_goes_on_when_the_higher_one_loses_its_channel() {
 }
 
 #[test]
-fn what_paused_goes_on_when_the_higher_one_stalls() {
+fn a_paused_transfer_continues_when_the_higher_one_stalls() {
     let mut pair = paused();
     let at = pair.now;
-    // The Flash's content cannot be read for a while; the Routine pulls nothing.
+    // The content of the Flash cannot be read for a while. The Routine reads nothing.
     pair.delays.read = Duration::from_secs(25);
     pair.until(Kind::Resumed, 1);
     let after = pair.now.since(at);
@@ -650,7 +650,7 @@ fn what_paused_goes_on_when_the_higher_one_stalls() {
 }
 
 #[test]
-fn a_stop_interrupts_what_is_paused() {
+fn a_stop_interrupts_a_paused_transfer() {
     let mut pair = paused();
     pair.feed(NAPLES, Input::Stop);
     pair.run(5);

@@ -40,7 +40,7 @@ fn windows(config: &mut NodeConfig, text: &str) {
 
 const LONG: usize = 3_000_000;
 
-/// A message so long that the window ends in the midst of it.
+/// A message whose transfer takes longer than the window.
 fn cut_by_the_end_of_a_window(node: fn(&mut NodeConfig)) -> Pair {
     let mut pair = joined(node);
     pair.latency = Duration::from_millis(200);
@@ -48,8 +48,12 @@ fn cut_by_the_end_of_a_window(node: fn(&mut NodeConfig)) -> Pair {
     run_to(&mut pair, 55);
     assert_eq!((starts(&pair).len(), initiated(&pair, NAPLES)), (1, 1));
     run_to(&mut pair, 70);
-    assert_eq!(initiated(&pair, NAPLES), 0, "interrupted and released");
-    assert_eq!(pair.count(NAPLES, Kind::AssociationLost), 0, "in order");
+    assert_eq!(
+        initiated(&pair, NAPLES),
+        0,
+        "the transfer is interrupted, the association released"
+    );
+    assert_eq!(pair.count(NAPLES, Kind::AssociationLost), 0, "the end was orderly");
     assert_eq!(pair.count(NAPLES, Kind::TransferConfirmed), 0);
     let carried = pair.carried;
     assert!(carried > 500_000, "{carried}");
@@ -57,7 +61,7 @@ fn cut_by_the_end_of_a_window(node: fn(&mut NodeConfig)) -> Pair {
 }
 
 #[test]
-fn a_transfer_goes_on_in_the_next_window() {
+fn a_transfer_is_resumed_in_the_next_window() {
     let mut pair = cut_by_the_end_of_a_window(|c| windows(c, "00:00-00:01; 00:06-24:00"));
     run_to(&mut pair, 359);
     assert_eq!(starts(&pair).len(), 1);
@@ -71,7 +75,7 @@ fn a_transfer_goes_on_in_the_next_window() {
 }
 
 #[test]
-fn a_transfer_begins_again_in_a_window_that_is_too_far_away() {
+fn a_transfer_begins_again_if_the_next_window_is_too_late() {
     let mut pair = cut_by_the_end_of_a_window(|c| windows(c, "00:00-00:01; 00:20-24:00"));
     run_to(&mut pair, 2_400);
     let starts = starts(&pair);
@@ -80,11 +84,11 @@ fn a_transfer_begins_again_in_a_window_that_is_too_far_away() {
     assert_eq!(lengths(&pair), [LONG], "once");
 }
 
-/// A minute of every 20, and a long window at last. The same at both ends, where `both` says so.
+/// One minute of every 20.
 const SHORT: &str = "00:00-00:01; 00:20-00:21; 00:40-00:41; 01:00-01:01; 01:20-01:21";
 
 #[test]
-fn a_message_longer_than_every_window_goes_on_from_one_to_the_next() {
+fn a_message_longer_than_every_window_is_resumed_from_one_to_the_next() {
     let mut pair = cut_by_the_end_of_a_window(|config| {
         let windows = SHORT.parse().unwrap();
         config.peers[0].channels[0].connection = Connection::Scheduled { windows };
@@ -98,7 +102,7 @@ fn a_message_longer_than_every_window_goes_on_from_one_to_the_next() {
 }
 
 #[test]
-fn a_message_longer_than_every_window_lets_others_pass_where_the_peer_forgets_it() {
+fn a_message_longer_than_every_window_lets_others_pass_if_it_cannot_be_resumed() {
     let mut pair = cut_by_the_end_of_a_window(|c| windows(c, SHORT));
     pair.submit(Routine, 1_000);
     run_to(&mut pair, 6_000);
@@ -116,7 +120,7 @@ fn a_message_for_a_closed_channel_waits_for_its_window() {
 }
 
 #[test]
-fn what_the_peer_opens_outside_the_windows_may_be_used() {
+fn an_association_that_the_peer_opens_outside_the_windows_is_used() {
     let mut pair = joined(|config| {
         windows(config, "12:00-13:00");
         let channel = &mut config.peers[0].channels[0];
@@ -131,7 +135,7 @@ fn what_the_peer_opens_outside_the_windows_may_be_used() {
 }
 
 #[test]
-fn an_idle_channel_sends_right_after_the_commit() {
+fn an_idle_channel_sends_at_once_after_the_commit() {
     let mut pair = joined(five_channels);
     run_to(&mut pair, 60);
     let carried = pair.carried;
@@ -147,11 +151,11 @@ fn an_idle_channel_sends_right_after_the_commit() {
     run_to(&mut pair, 70);
     assert_eq!(lengths(&pair), [1_000]);
     let loads = |site: usize| pair.sites[site].store.loads;
-    assert_eq!((loads(NAPLES), loads(ACT)), (0, 0), "nor for the delivery");
+    assert_eq!((loads(NAPLES), loads(ACT)), (0, 0), "none for the delivery either");
 }
 
 #[test]
-fn what_had_to_wait_is_read_when_it_goes() {
+fn the_record_of_a_message_that_waited_is_read_when_it_starts() {
     let mut pair = joined(five_channels);
     run_to(&mut pair, 60);
     for size in [1_000_000, 1_001, 1_002] {
@@ -162,13 +166,13 @@ fn what_had_to_wait_is_read_when_it_goes() {
     assert_eq!(pair.sites[NAPLES].store.loads, 2);
 }
 
-/// Five channels; the one of Flash is there at these hours, and the one of Routine stands in for it.
-fn scheduled_flash(config: &mut NodeConfig, hours: &str) {
+/// Five channels. That of Flash has these windows, and that of Routine is its fallback.
+fn scheduled_flash(config: &mut NodeConfig, text: &str) {
     five_channels(config);
     let channels = &mut config.peers[0].channels;
     channels[0].fallback = vec![Flash];
     if config.mta.0 == "NAPLES" {
-        channels[FLASH].connection = Connection::Scheduled { windows: hours.parse().unwrap() };
+        channels[FLASH].connection = Connection::Scheduled { windows: text.parse().unwrap() };
     }
 }
 
@@ -180,7 +184,7 @@ fn taken(pair: &Pair) -> Vec<usize> {
 }
 
 #[test]
-fn outside_its_hours_a_channel_has_its_fallback_and_within_them_none() {
+fn the_fallback_of_a_channel_is_used_outside_its_windows_only() {
     let mut pair = joined(|config| scheduled_flash(config, "00:00-00:01; 00:02-00:03"));
     for (at, size) in [(30, 1_000), (70, 2_000), (130, 3_000), (190, 4_000)] {
         run_to(&mut pair, at);
@@ -194,10 +198,10 @@ fn outside_its_hours_a_channel_has_its_fallback_and_within_them_none() {
 }
 
 #[test]
-fn what_is_ending_with_its_hours_is_no_way_for_others() {
+fn an_association_that_ends_with_its_window_carries_no_other_message() {
     let mut pair = joined(|config| {
         scheduled_flash(config, "00:00-00:01; 00:20-24:00");
-        // Without checkpoints what is in transfer ends when it is through.
+        // Without checkpoints a transfer is not interrupted: it is finished.
         for channel in &mut config.peers[0].channels {
             channel.rts.checkpoint_size = 0;
         }
@@ -212,7 +216,7 @@ fn what_is_ending_with_its_hours_is_no_way_for_others() {
     run_to(&mut pair, 64);
     assert_eq!((taken(&pair), lengths(&pair)), (vec![FLASH, 0], vec![1_000]), "beside it");
     run_to(&mut pair, 300);
-    assert_eq!(lengths(&pair), [1_000, 1_000_000], "it was let through");
+    assert_eq!(lengths(&pair), [1_000, 1_000_000], "it was finished");
     assert_eq!(taken(&pair).len(), 2);
     let status = pair.sites[NAPLES].node.status(pair.clock());
     let open =

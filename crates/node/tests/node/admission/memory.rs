@@ -1,4 +1,4 @@
-//! What users make a node hold, in memory and in time: within the limits, and no longer than needed.
+//! Memory that users and peers make a node hold: within the limits, and no longer than needed.
 
 use node::config::Limits;
 use node::event::Kind;
@@ -15,17 +15,17 @@ fn bound(bench: &mut Bench, from: &str) -> base::AssociationId {
     id
 }
 
-/// 72,000 octets of content.
-fn give(bench: &mut Bench, id: base::AssociationId) {
+/// Sends 72,000 octets of content.
+fn send_content(bench: &mut Bench, id: base::AssociationId) {
     (0..9).for_each(|_| bench.request(id, Request::Content(vec![0; 8_000].into())));
 }
 
-/// Invokes a submission of OPS to so many recipients, of a content of this length.
+/// Begins a submission of OPS to this number of recipients, with a content of this length.
 fn begin_submission(bench: &mut Bench, id: base::AssociationId, recipients: usize, length: u64) {
     submission_at(bench, id, Priority::Normal, recipients, length);
 }
 
-/// The same, of this priority.
+/// The same, with this priority.
 fn submission_at(
     bench: &mut Bench,
     id: base::AssociationId,
@@ -43,18 +43,18 @@ fn refused(bench: &Bench) -> Vec<&str> {
 }
 
 #[test]
-fn a_recipient_counts_as_what_it_takes_once_parsed_and_a_mailbox_as_one() {
+fn memory_counts_parsed_recipients_and_all_associations_of_a_mailbox_together() {
     let mut bench = two_peers(Limits { memory_per_peer: 5 << 20, ..Limits::default() }, |_| {});
     let ids = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| bound(&mut bench, from));
     begin_submission(&mut bench, ids[0], 2_000, 100_000);
-    give(&mut bench, ids[0]);
+    send_content(&mut bench, ids[0]);
     let one = bench.node.holds().octets;
     assert!(one > 2_000 * 1_024, "{one}");
     begin_submission(&mut bench, ids[1], 2_000, 100_000);
-    give(&mut bench, ids[1]);
+    send_content(&mut bench, ids[1]);
     assert_eq!(bench.node.holds().octets, 2 * one);
     begin_submission(&mut bench, ids[2], 2_000, 100_000);
-    give(&mut bench, ids[2]);
+    send_content(&mut bench, ids[2]);
     let [why] = refused(&bench)[..] else { panic!("{:?}", refused(&bench)) };
     assert!(why.contains("limits.memory_per_peer"), "{why}");
     assert_eq!(bench.node.holds().octets, 2 * one);
@@ -65,7 +65,7 @@ fn a_recipient_counts_as_what_it_takes_once_parsed_and_a_mailbox_as_one() {
 }
 
 #[test]
-fn what_is_being_committed_is_held_until_it_is() {
+fn memory_of_a_submission_is_counted_until_its_commit() {
     let mut bench = two_peers(Limits { memory_per_peer: 1 << 20, ..Limits::default() }, |_| {});
     bench.store.withholds = true;
     let id = bound(&mut bench, "192.0.2.1");
@@ -81,13 +81,13 @@ fn what_is_being_committed_is_held_until_it_is() {
     assert_eq!(bench.node.holds().octets, 0);
     begin_submission(&mut bench, id, 700, 3);
     bench.request(id, Request::Content(b"abc"[..].into()));
-    let commit = bench.store.take_commit().expect("room again");
+    let commit = bench.store.take_commit().expect("memory is free again");
     bench.finish_commit(commit, Err("full".to_owned()));
     assert_eq!(bench.node.holds().octets, 0);
 }
 
 #[test]
-fn who_dawdles_over_an_argument_is_not_waited_for() {
+fn a_user_who_sends_an_argument_too_slowly_is_aborted() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let minute = Duration::from_secs(60);
     let [slow, steady] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut bench, from));
@@ -99,7 +99,7 @@ fn who_dawdles_over_an_argument_is_not_waited_for() {
         if bench.outcome(slow) == Outcome::Open {
             bench.send(slow, octet);
         }
-        give(&mut bench, steady);
+        send_content(&mut bench, steady);
         bench.pass(minute);
     }
     assert!(matches!(bench.outcome(slow), Outcome::Aborted(_)), "{:?}", bench.outcome(slow));
@@ -109,7 +109,7 @@ fn who_dawdles_over_an_argument_is_not_waited_for() {
 }
 
 #[test]
-fn limits_envelope_is_for_submissions_too() {
+fn limits_envelope_applies_to_submissions() {
     let mut bench = two_peers(Limits { envelope: 20_000, ..Limits::default() }, |_| {});
     let id = bound(&mut bench, "192.0.2.1");
     for recipients in [100, 1_000] {
@@ -121,7 +121,7 @@ fn limits_envelope_is_for_submissions_too() {
 }
 
 #[test]
-fn what_is_deferred_is_not_said_to_wait() {
+fn deferred_messages_are_not_counted_as_waiting() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let id = bound(&mut bench, "192.0.2.1");
     let day = Duration::from_secs(86_400);
@@ -141,14 +141,14 @@ fn what_is_deferred_is_not_said_to_wait() {
 }
 
 #[test]
-fn a_user_removed_or_with_another_password_is_bound_no_more() {
+fn a_removed_user_or_one_with_a_new_password_is_unbound() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut bench, from));
     let ops = engine::canonical(&user_address("OPS").parse().unwrap());
     let (addresses, changed) = (vec![ops.clone()], vec!["somebody else".to_owned()]);
     bench.feed(node::Input::Mailboxes { addresses, changed });
     bench.settle();
-    assert_eq!(bench.outcome(one), Outcome::Open, "not concerned");
+    assert_eq!(bench.outcome(one), Outcome::Open, "another user changed");
     bench.verifies = false;
     let late = bench.user("192.0.2.3", "OPS", "secret");
     bench.feed(node::Input::Mailboxes { addresses: Vec::new(), changed: vec![ops] });
@@ -158,14 +158,18 @@ fn a_user_removed_or_with_another_password_is_bound_no_more() {
         assert!(matches!(bench.outcome(id), Outcome::Aborted(_)), "{:?}", bench.outcome(id));
     }
     let late = bench.outcome(late);
-    assert_eq!(late, Outcome::Refused("authentication-error".to_owned()), "checked by the old one");
+    assert_eq!(
+        late,
+        Outcome::Refused("authentication-error".to_owned()),
+        "checked against the old password"
+    );
     let lost = bench.of_kind(Kind::AssociationLost);
-    let told = lost.filter(|e| e.detail.contains("the user is gone, or has another password"));
-    assert_eq!(told.count(), 2);
+    let unbound = lost.filter(|e| e.detail.contains("the user is gone, or has another password"));
+    assert_eq!(unbound.count(), 2);
 }
 
 #[test]
-fn two_peers_that_chose_one_name_do_not_lose_each_other_s_transfers() {
+fn transfers_of_two_peers_with_the_same_connection_identifier_are_kept_apart() {
     let mut bench = two_peers(Limits::default(), |_| {});
     let peers = [(ACT_FLASH, "192.0.2.10", "MTA-ACT"), (ROME, "198.51.100.7", "MTA-ROME")]
         .map(|(listener, from, name)| bench.mta(listener, from, name, "theirs"));
@@ -183,7 +187,7 @@ fn two_peers_that_chose_one_name_do_not_lose_each_other_s_transfers() {
     assert_eq!(bench.node.holds().octets, 0);
 }
 
-/// The first octets of an envelope of 66,000.
+/// Sends the first octets of an envelope of 66,000.
 fn begin_transfer(bench: &mut Bench, id: base::AssociationId, octets: usize) {
     let head = [0xa0, 0x83, 1, 1, 0xcb, 0x31, 0x83, 1, 1, 0xc6, 0x9f, 0x7f, 0x83, 1, 1, 0xbf];
     let mut begun = head.to_vec();
@@ -194,7 +198,7 @@ fn begin_transfer(bench: &mut Bench, id: base::AssociationId, octets: usize) {
 }
 
 #[test]
-fn transfers_that_stall_on_a_low_channel_leave_memory_to_the_high_one() {
+fn stalled_transfers_of_a_low_channel_leave_memory_for_a_high_channel() {
     use base::Precedence::{Flash, Override, Routine};
     let limits = Limits { memory_per_peer: 1 << 20, envelope: 128 << 10, ..Limits::default() };
     let mut bench = two_peers(limits, |config| {
@@ -207,7 +211,7 @@ fn transfers_that_stall_on_a_low_channel_leave_memory_to_the_high_one() {
         begin_transfer(&mut bench, id, 60_000);
     }
     let failed = |bench: &Bench| bench.count(Kind::ReceiveFailed);
-    assert_eq!(failed(&bench), 24 - 13, "twelve sixteenths, and the front of one more");
+    assert_eq!(failed(&bench), 24 - 13, "twelve sixteenths, and the beginning of one more");
     for _ in 0..2 {
         let id = bench.mta(ACT_FLASH, "192.0.2.10", "MTA-ACT", "theirs");
         begin_transfer(&mut bench, id, 60_000);
@@ -215,16 +219,16 @@ fn transfers_that_stall_on_a_low_channel_leave_memory_to_the_high_one() {
     }
 }
 
-/// What breaks off in the middle of an envelope is refused, or not, by what is kept for its level.
+/// The memory of its level decides whether an unfinished submission is refused.
 #[test]
-fn stalled_routine_submissions_leave_memory_to_flash_and_override() {
+fn stalled_routine_submissions_leave_memory_for_flash_and_override() {
     let mut bench = two_peers(Limits::default(), |_| {});
     for _ in 0..12 {
         let id = bound(&mut bench, "192.0.2.1");
         submission_at(&mut bench, id, Priority::NonUrgent, 5_500, 100_000);
-        give(&mut bench, id);
+        send_content(&mut bench, id);
     }
-    assert!(!refused(&bench).is_empty(), "they took all they may");
+    assert!(!refused(&bench).is_empty(), "they have used all memory of their level");
     let why = refused(&bench)[0].to_owned();
     assert!(why.contains("of which 16777216 are kept for higher levels"), "{why}");
     let before = refused(&bench).len();
