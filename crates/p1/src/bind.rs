@@ -7,12 +7,11 @@ use crate::names::MtaName;
 use crate::wire::{self, Kept, keep, keep_all, latin1_octets};
 use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
-use rasn::types::{Constraints, Identifier, OctetString, TagTree};
+use rasn::types::{Constraints, Identifier, OctetString};
 use rasn::{AsnType, Decode, Encode, Encoder};
-use std::borrow::Cow;
 
 /// A password, compared in constant time and never shown.
-#[derive(Clone, Decode, Encode)]
+#[derive(Clone, AsnType, Decode, Encode)]
 #[rasn(delegate)]
 pub struct Password(Simple);
 
@@ -23,12 +22,6 @@ enum Simple {
     #[rasn(tag(universal, 22))]
     Ia5(OctetString),
     Octets(OctetString),
-}
-
-/// A derived delegate does not say which tags its CHOICE has.
-impl AsnType for Password {
-    const TAG: rasn::types::Tag = Simple::TAG;
-    const TAG_TREE: TagTree = Simple::TAG_TREE;
 }
 
 /// Which alternative of simple credentials carries a password: both are sent in the field.
@@ -49,6 +42,16 @@ impl Password {
             PasswordForm::Ia5 => Simple::Ia5(octets),
             PasswordForm::Octets => Simple::Octets(octets),
         })
+    }
+
+    fn read(e: &Element<'_>) -> Result<Password, Error> {
+        // rasn takes no segments of the string's own type, as encoders by X.409 make them.
+        let form = match e.tag {
+            universal::IA5_STRING if e.constructed => PasswordForm::Ia5,
+            universal::OCTET_STRING if e.constructed => PasswordForm::Octets,
+            _ => return wire::decode(e),
+        };
+        Ok(Password::new(e.octets()?.into_owned(), form))
     }
 
     /// Its octets. Never to be logged or shown.
@@ -89,7 +92,7 @@ impl std::fmt::Debug for Password {
 }
 
 /// Credentials.
-#[derive(Clone, Debug, PartialEq, Eq, AsnType, Decode, Encode)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
 #[rasn(choice)]
 pub enum Credentials {
     /// simple: a password.
@@ -165,19 +168,16 @@ impl Credentials {
     /// # Errors
     /// Another tag, or malformed.
     pub fn read(e: &Element<'_>) -> Result<Credentials, Error> {
-        let form = match e.tag {
-            universal::IA5_STRING => PasswordForm::Ia5,
-            universal::OCTET_STRING => PasswordForm::Octets,
-            _ => return wire::decode(e).field("credentials"),
-        };
-        // Segments of a string's own type, as encoders by X.409 make them, are none to rasn.
-        match e.octets().field("credentials")? {
-            Cow::Owned(octets) => Ok(Credentials::Simple(Password::new(octets, form))),
-            Cow::Borrowed(_) => wire::decode(e).field("credentials"),
+        match e.tag {
+            STRONG => Ok(Credentials::Strong(Kept(keep(e)))),
+            PROTECTED => Ok(Credentials::Protected(Kept(keep(e)))),
+            _ => Ok(Credentials::Simple(Password::read(e).field("credentials")?)),
         }
     }
 }
 
+const STRONG: Tag = Tag::context(0);
+const PROTECTED: Tag = Tag::context(1);
 const AUTHENTICATED: Tag = Tag::context(1);
 const NAME: Tag = Tag::context(0);
 const CREDENTIALS: Tag = Tag::context(1);

@@ -1,11 +1,10 @@
 //! What the codecs here share: strings octet for octet, small bit strings, elements kept whole, and the
 //! way to values that rasn reads and writes.
 
-use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer};
+use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer, universal};
 use bytes::Bytes;
-use rasn::ber::de::{Decoder as BerDecoder, DecoderOptions};
 use rasn::types::{Any, Constraints, Identifier, TagTree};
-use rasn::{AsnType, Decode, Decoder, Encode, Encoder};
+use rasn::{AsnType, Decode, Encode, Encoder};
 
 /// Tags of X.411 that several types use.
 pub mod tag {
@@ -118,17 +117,6 @@ impl AsnType for Kept {
     const TAG_TREE: TagTree = TagTree::Choice(&[]);
 }
 
-impl Decode for Kept {
-    fn decode_with_tag_and_constraints<D: Decoder>(
-        decoder: &mut D,
-        _: rasn::types::Tag,
-        _: &Constraints,
-    ) -> Result<Kept, D::Error> {
-        // With a tag, rasn would hand on the contents without the header.
-        decoder.decode_any(Self::TAG).map(|any| Kept(any.into_bytes().into()))
-    }
-}
-
 impl Encode for Kept {
     fn encode_with_tag_and_constraints<'e, E: Encoder<'e>>(
         &self,
@@ -141,8 +129,7 @@ impl Encode for Kept {
     }
 }
 
-/// The value that rasn makes of an element. Who calls has checked all but the tag: length, depth and
-/// form.
+/// The value that rasn makes of an element. The caller has checked length, depth and form.
 ///
 /// # Errors
 /// The type has no such tag.
@@ -150,15 +137,16 @@ pub fn decode<T: Decode>(e: &Element<'_>) -> Result<T, Error> {
     rasn::ber::decode(e.raw).map_err(|_| Fault::Unexpected(e.tag).into())
 }
 
-/// An INTEGER that rasn reads, under whichever tag.
+/// An INTEGER that rasn reads, under whichever tag it came.
 ///
 /// # Errors
 /// As [`Element::check_integer`], which rasn would let pass in part.
 pub fn integer<T: Decode>(e: &Element<'_>) -> Result<T, Error> {
     e.check_integer()?;
-    let mut decoder = BerDecoder::new(e.raw, DecoderOptions::ber());
-    let value = decoder.peek_tag().and_then(|tag| T::decode_with_tag(&mut decoder, tag));
-    value.map_err(|_| Fault::Unexpected(e.tag).into())
+    // Under INTEGER's own tag: the caller has checked the tag, and rasn has no [UNIVERSAL 0].
+    let mut w = Writer::new();
+    w.primitive(universal::INTEGER, e.content);
+    rasn::ber::decode(w.as_slice()).map_err(|_| Fault::Unexpected(e.tag).into())
 }
 
 /// Writes a value with rasn.

@@ -5,32 +5,51 @@
 use super::{Row, check, check_value, octets};
 use base::ber::{Element, Error, Writer};
 use p1::p3::{AccessError, ChangeCredentials, MtsBind, MtsBindError, ObjectName, SecurityProblem};
-use p1::{Credentials, MtaBindArgument, MtaBindError, MtaName};
+use p1::{Credentials, MtaBindArgument, MtaBindError, MtaName, Password};
 use rasn::prelude::*;
 
-/// Credentials, as the explicit tag of a bind has them.
-const CREDENTIALS: &[Row] = &[
+/// Simple credentials.
+const PASSWORDS: &[Row] = &[
     ("an IA5String", "16 04 73 65 63 72", true, true),
     ("an OCTET STRING", "04 04 73 65 63 72", true, true),
     ("beyond ASCII", "16 04 73 65 63 e4", true, true),
     ("empty", "16 00", true, true),
+    ("its length in the long form", "16 82 00 04 73 65 63 72", true, true),
     ("in segments", "36 08 04 02 73 65 04 02 63 72", true, true),
     ("in segments, their length indefinite", "36 80 04 04 73 65 63 72 00 00", true, true),
     ("in segments of segments", "24 08 24 06 04 04 73 65 63 72", true, true),
     ("in no segments", "24 00", true, true),
     ("in segments of its own type", "36 06 16 04 73 65 63 72", true, false),
     ("in segments of another type", "36 06 0c 04 73 65 63 72", false, false),
-    ("strong", "a0 02 30 00", true, true),
-    ("strong, of indefinite length", "a0 80 30 00 00 00", true, true),
-    ("strong, of another type", "80 01 05", true, true),
-    ("protected", "a1 02 30 00", true, true),
-    ("an alternative that is unknown", "a2 02 30 00", false, false),
     ("another string", "0c 04 73 65 63 72", false, false),
+    ("an alternative that is unknown", "a2 02 30 00", false, false),
     ("cut off", "16 05 73 65 63 72", false, false),
     ("octets after it", "16 04 73 65 63 72 00", false, true),
     ("nine length octets", "16 89 00 00 00 00 00 00 00 00 01 73", false, true),
-    ("strong, malformed inside", "a0 02 30 05", true, true),
-    ("strong, nested deeper than the limit", DEEP, false, true),
+];
+
+fn password(e: &Element<'_>) -> Result<Password, Error> {
+    match Credentials::read(e)? {
+        Credentials::Simple(password) => Ok(password),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn passwords_are_read_by_rasn() {
+    check_value(PASSWORDS, password);
+}
+
+/// Strong and protected credentials, which are kept whole: ours keeps them, rasn writes them.
+const KEPT: &[Row] = &[
+    ("strong", "a0 02 30 00", true, true),
+    ("protected", "a1 02 30 00", true, true),
+    ("primitive", "80 01 05", true, true),
+    ("malformed inside", "a0 02 30 05", true, true),
+    ("of indefinite length", "a0 80 30 00 00 00", true, true),
+    ("of indefinite length, with [UNIVERSAL 0] inside", "a0 80 00 01 07 00 00", true, false),
+    ("nested deeper than the limit", DEEP, false, true),
+    ("octets after it", "a0 02 30 00 00", false, true),
 ];
 
 /// 40 levels of indefinite length.
@@ -42,8 +61,10 @@ const DEEP: &str = "a0 80 30 80 30 80 30 80 30 80 30 80 30 80 30 80 30 80 30 80 
     00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00";
 
 #[test]
-fn credentials_are_read_by_rasn() {
-    check_value(CREDENTIALS, Credentials::read);
+fn elements_are_kept_whole_by_ours() {
+    check::<Any>(KEPT, |octets| {
+        Element::parse(octets).is_ok_and(|e| Credentials::read(&e).is_ok())
+    });
 }
 
 /// SecurityProblem, an INTEGER. The binds' errors, and the numbers of an operation that is refused and
@@ -85,6 +106,10 @@ fn numbers_are_read_by_rasn_in_the_forms_that_x690_has() {
     assert!(MtaBindError::read(&other).is_err());
     assert_eq!(MtsBindError::read(&other), Ok(MtsBindError::AuthenticationError));
     assert_eq!(security_problem(&other), Ok(SecurityProblem(2)));
+    // [UNIVERSAL 0] is refused by rasn under whichever length.
+    let reserved = Element::parse(&[0, 1, 2]).unwrap();
+    assert_eq!(security_problem(&reserved), Ok(SecurityProblem(2)));
+    assert!(rasn::ber::decode::<Any>(&[0, 1, 2]).is_err());
 }
 
 /// Octets that are read and written come back the same, members in an order that DER does not have too.

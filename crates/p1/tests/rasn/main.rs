@@ -1,8 +1,8 @@
 //! What rasn 0.30 makes of binds, of P3's errors and of the APDUs around them, as data: what it reads
 //! in production, and what is ours in front of it.
 //!
-//! rasn reads values: credentials, passwords, numbers of errors and queues. It writes binds and the
-//! parameters of errors whole. `access.rs` has who accepts which octets, value by value.
+//! rasn reads passwords and the numbers of errors and queues, and writes binds, the change of credentials
+//! and the parameters of errors whole. `access.rs` has who accepts which octets, value by value.
 //!
 //! SETs, and the APDUs of `upper.rs`, are not read by it. A member that the type does not know is refused, in
 //! a type marked extensible too: X.411 wants it passed over, and ours keeps it. A SET with an untagged
