@@ -1,15 +1,27 @@
 //! MTA-bind: how two MTAs introduce themselves (X.411 12.1.1).
+//!
+//! Members are found by tag here, so that unknown ones are kept and errors name a field. Their values are
+//! read, and the whole is written, by rasn.
 
 use crate::names::MtaName;
-use crate::wire::{keep, keep_all, write_kept};
+use crate::wire::{self, Kept, keep, keep_all, latin1_octets};
 use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
+use rasn::types::{Constraints, Identifier, OctetString};
+use rasn::{AsnType, Decode, Encode, Encoder};
 
 /// A password, compared in constant time and never shown.
-#[derive(Clone)]
-pub struct Password {
-    octets: Bytes,
-    form: PasswordForm,
+#[derive(Clone, AsnType, Decode, Encode)]
+#[rasn(delegate)]
+pub struct Password(Simple);
+
+/// An IA5String may hold any octets here, as peers have passwords beyond ASCII; rasn's may not.
+#[derive(Clone, AsnType, Decode, Encode)]
+#[rasn(choice)]
+enum Simple {
+    #[rasn(tag(universal, 22))]
+    Ia5(OctetString),
+    Octets(OctetString),
 }
 
 /// Which alternative of simple credentials carries a password: both are sent in the field.
@@ -25,29 +37,49 @@ pub enum PasswordForm {
 impl Password {
     /// From its octets.
     pub fn new(octets: impl Into<Bytes>, form: PasswordForm) -> Password {
-        Password { octets: octets.into(), form }
+        let octets = OctetString::from(octets.into());
+        Password(match form {
+            PasswordForm::Ia5 => Simple::Ia5(octets),
+            PasswordForm::Octets => Simple::Octets(octets),
+        })
+    }
+
+    fn read(e: &Element<'_>) -> Result<Password, Error> {
+        // rasn takes no segments of the string's own type, as encoders by X.409 make them.
+        let form = match e.tag {
+            universal::IA5_STRING if e.constructed => PasswordForm::Ia5,
+            universal::OCTET_STRING if e.constructed => PasswordForm::Octets,
+            _ => return wire::decode(e),
+        };
+        Ok(Password::new(e.octets()?.into_owned(), form))
     }
 
     /// Its octets. Never to be logged or shown.
     pub fn octets(&self) -> &[u8] {
-        &self.octets
+        match &self.0 {
+            Simple::Ia5(octets) | Simple::Octets(octets) => octets,
+        }
     }
 
     /// Which alternative it came as, or goes as.
     pub fn form(&self) -> PasswordForm {
-        self.form
+        match self.0 {
+            Simple::Ia5(_) => PasswordForm::Ia5,
+            Simple::Octets(_) => PasswordForm::Octets,
+        }
     }
 
     /// Whether the passwords are the same, in whichever form; takes the same time wherever they differ.
     pub fn matches(&self, octets: &[u8]) -> bool {
-        let differ = self.octets.iter().zip(octets).fold(0u8, |d, (a, b)| d | (a ^ b));
-        self.octets.len() == octets.len() && differ == 0
+        let own = self.octets();
+        let differ = own.iter().zip(octets).fold(0u8, |d, (a, b)| d | (a ^ b));
+        own.len() == octets.len() && differ == 0
     }
 }
 
 impl PartialEq for Password {
     fn eq(&self, other: &Password) -> bool {
-        self.matches(&other.octets) && self.form == other.form
+        self.matches(other.octets()) && self.form() == other.form()
     }
 }
 
@@ -60,14 +92,17 @@ impl std::fmt::Debug for Password {
 }
 
 /// Credentials.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
+#[rasn(choice)]
 pub enum Credentials {
     /// simple: a password.
     Simple(Password),
     /// strong: the whole element. Not supported, so an authentication failure.
-    Strong(Bytes),
+    #[rasn(tag(0))]
+    Strong(Kept),
     /// protected: the whole element. Not supported, so an authentication failure.
-    Protected(Bytes),
+    #[rasn(tag(1))]
+    Protected(Kept),
 }
 
 /// The authenticated form of both bind argument and bind result.
@@ -84,20 +119,24 @@ pub struct MtaAuthentication {
 }
 
 /// MTABindArgument.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
+#[rasn(choice)]
 pub enum MtaBindArgument {
     /// unauthenticated: NULL.
     Unauthenticated,
     /// authenticated.
+    #[rasn(tag(1))]
     Authenticated(MtaAuthentication),
 }
 
 /// MTABindResult.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
+#[rasn(choice)]
 pub enum MtaBindResult {
     /// unauthenticated: NULL.
     Unauthenticated,
     /// authenticated.
+    #[rasn(tag(1))]
     Authenticated(MtaAuthentication),
 }
 
@@ -129,28 +168,10 @@ impl Credentials {
     /// # Errors
     /// Another tag, or malformed.
     pub fn read(e: &Element<'_>) -> Result<Credentials, Error> {
-        let form = match e.tag {
-            universal::IA5_STRING => PasswordForm::Ia5,
-            universal::OCTET_STRING => PasswordForm::Octets,
-            STRONG => return Ok(Credentials::Strong(keep(e))),
-            PROTECTED => return Ok(Credentials::Protected(keep(e))),
-            other => return Err(Fault::Unexpected(other)).field("credentials"),
-        };
-        let octets = e.octets().field("credentials")?;
-        Ok(Credentials::Simple(Password::new(octets.into_owned(), form)))
-    }
-
-    /// Writes the alternative, which goes inside an explicit tag.
-    pub fn write(&self, w: &mut Writer) {
-        match self {
-            Credentials::Simple(password) => {
-                let tag = match password.form {
-                    PasswordForm::Ia5 => universal::IA5_STRING,
-                    PasswordForm::Octets => universal::OCTET_STRING,
-                };
-                w.string(tag, &password.octets);
-            }
-            Credentials::Strong(raw) | Credentials::Protected(raw) => w.raw(raw),
+        match e.tag {
+            STRONG => Ok(Credentials::Strong(Kept(keep(e)))),
+            PROTECTED => Ok(Credentials::Protected(Kept(keep(e)))),
+            _ => Ok(Credentials::Simple(Password::read(e).field("credentials")?)),
         }
     }
 }
@@ -161,6 +182,17 @@ const AUTHENTICATED: Tag = Tag::context(1);
 const NAME: Tag = Tag::context(0);
 const CREDENTIALS: Tag = Tag::context(1);
 const SECURITY_CONTEXT: Tag = Tag::context(2);
+
+/// A member of the SET of an authenticated bind, as it is written.
+#[derive(AsnType, Encode)]
+#[rasn(choice)]
+enum BindMember {
+    #[rasn(tag(0))]
+    Name(OctetString),
+    #[rasn(tag(explicit(1)))]
+    Credentials(Credentials),
+    Kept(Kept),
+}
 
 impl MtaAuthentication {
     /// A name and a password.
@@ -188,13 +220,30 @@ impl MtaAuthentication {
         })
     }
 
-    fn write(&self, w: &mut Writer) {
-        w.constructed(AUTHENTICATED, |w| {
-            self.name.write_as(w, NAME);
-            w.constructed(CREDENTIALS, |w| self.credentials.write(w));
-            write_kept(w, &self.security_context);
-            write_kept(w, &self.unknown);
-        });
+    fn members(&self) -> Vec<BindMember> {
+        let known = [
+            BindMember::Name(latin1_octets(&self.name.0).into()),
+            BindMember::Credentials(self.credentials.clone()),
+        ];
+        let kept = self.security_context.iter().chain(&self.unknown).cloned();
+        known.into_iter().chain(kept.map(|octets| BindMember::Kept(Kept(octets)))).collect()
+    }
+}
+
+impl AsnType for MtaAuthentication {
+    const TAG: rasn::types::Tag = rasn::types::Tag::SET;
+}
+
+/// The members keep their order: a derived SET would sort them.
+impl Encode for MtaAuthentication {
+    fn encode_with_tag_and_constraints<'e, E: Encoder<'e>>(
+        &self,
+        encoder: &mut E,
+        tag: rasn::types::Tag,
+        constraints: &Constraints,
+        identifier: Identifier,
+    ) -> Result<(), E::Error> {
+        encoder.encode_sequence_of(tag, &self.members(), constraints, identifier).map(drop)
     }
 }
 
@@ -219,10 +268,7 @@ impl MtaBindArgument {
 
     /// Writes it.
     pub fn write(&self, w: &mut Writer) {
-        match self {
-            MtaBindArgument::Unauthenticated => w.null(universal::NULL),
-            MtaBindArgument::Authenticated(all) => all.write(w),
-        }
+        wire::encode(w, self);
     }
 }
 
@@ -238,10 +284,7 @@ impl MtaBindResult {
 
     /// Writes it.
     pub fn write(&self, w: &mut Writer) {
-        match self {
-            MtaBindResult::Unauthenticated => w.null(universal::NULL),
-            MtaBindResult::Authenticated(all) => all.write(w),
-        }
+        wire::encode(w, self);
     }
 }
 
@@ -278,12 +321,12 @@ impl MtaBindError {
         if e.tag != universal::INTEGER {
             return Err(Fault::Unexpected(e.tag)).field("mta-bind-error");
         }
-        Ok(MtaBindError::from_number(e.integer().field("mta-bind-error")?))
+        Ok(MtaBindError::from_number(wire::integer(e).field("mta-bind-error")?))
     }
 
     /// Writes it.
     pub fn write(self, w: &mut Writer) {
-        w.integer(universal::INTEGER, self.number());
+        wire::encode(w, &self.number());
     }
 }
 
@@ -342,7 +385,7 @@ mod tests {
         assert_eq!(argument(&[5, 0]), Ok(MtaBindArgument::Unauthenticated));
         let strong = [0xa1, 10, 0xa1, 4, 0xa0, 2, 0x30, 0, 0x80, 2, b'M', b'2'];
         let MtaBindArgument::Authenticated(who) = argument(&strong).unwrap() else { panic!() };
-        assert_eq!(who.credentials, Credentials::Strong(vec![0xa0, 2, 0x30, 0].into()));
+        assert_eq!(who.credentials, Credentials::Strong(Kept(vec![0xa0, 2, 0x30, 0].into())));
         assert_eq!(
             argument(&[0xa1, 4, 0x80, 2, b'M', b'2']).unwrap_err().field,
             Some("credentials")

@@ -1,7 +1,10 @@
-//! What the codecs here share: strings octet for octet, small bit strings, elements kept whole.
+//! What the codecs here share: strings octet for octet, small bit strings, elements kept whole, and the
+//! way to values that rasn reads and writes.
 
-use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer};
+use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer, universal};
 use bytes::Bytes;
+use rasn::types::{Any, Constraints, Identifier, TagTree};
+use rasn::{AsnType, Decode, Encode, Encoder};
 
 /// Tags of X.411 that several types use.
 pub mod tag {
@@ -78,6 +81,13 @@ pub fn keep(e: &Element<'_>) -> Bytes {
     Bytes::copy_from_slice(e.raw)
 }
 
+/// What `write` writes, to be kept.
+pub(crate) fn written(write: impl FnOnce(&mut Writer)) -> Bytes {
+    let mut w = Writer::new();
+    write(&mut w);
+    w.into_vec().into()
+}
+
 /// Whole elements, to be written again as they are.
 pub fn keep_all(elements: &[Element<'_>]) -> Vec<Bytes> {
     elements.iter().map(keep).collect()
@@ -96,6 +106,55 @@ pub fn write_kept<'a>(w: &mut Writer, elements: impl IntoIterator<Item = &'a Byt
     for e in elements {
         w.raw(e);
     }
+}
+
+/// An element kept whole in a type that rasn derives, under whichever tag it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept(pub Bytes);
+
+impl AsnType for Kept {
+    const TAG: rasn::types::Tag = rasn::types::Tag::EOC;
+    const TAG_TREE: TagTree = TagTree::Choice(&[]);
+}
+
+impl Encode for Kept {
+    fn encode_with_tag_and_constraints<'e, E: Encoder<'e>>(
+        &self,
+        encoder: &mut E,
+        _: rasn::types::Tag,
+        _: &Constraints,
+        identifier: Identifier,
+    ) -> Result<(), E::Error> {
+        encoder.encode_any(Self::TAG, &Any::new(self.0.to_vec()), identifier).map(drop)
+    }
+}
+
+/// The value that rasn makes of an element. The caller has checked length, depth and form.
+///
+/// # Errors
+/// The type has no such tag.
+pub fn decode<T: Decode>(e: &Element<'_>) -> Result<T, Error> {
+    rasn::ber::decode(e.raw).map_err(|_| Fault::Unexpected(e.tag).into())
+}
+
+/// An INTEGER that rasn reads, under whichever tag it came.
+///
+/// # Errors
+/// As [`Element::check_integer`], which rasn would let pass in part.
+pub fn integer<T: Decode>(e: &Element<'_>) -> Result<T, Error> {
+    e.check_integer()?;
+    // Under INTEGER's own tag: the caller has checked the tag, and rasn has no [UNIVERSAL 0].
+    let mut w = Writer::new();
+    w.primitive(universal::INTEGER, e.content);
+    rasn::ber::decode(w.as_slice()).map_err(|_| Fault::Unexpected(e.tag).into())
+}
+
+/// Writes a value with rasn.
+pub fn encode(w: &mut Writer, value: &impl Encode) {
+    let octets = rasn::ber::encode(value);
+    // It refuses values outside of constraints, and derived SETs with members without a tag.
+    debug_assert!(octets.is_ok(), "no type here has a constraint or such a SET");
+    w.append(octets.unwrap_or_default());
 }
 
 /// Every element inside, read by `read`, at most `most` of them.

@@ -1,7 +1,8 @@
 //! `cargo xtask edges`: which crate may never depend on which, however indirectly.
 //!
 //! A crate is resolved as it stands alone (`cargo tree -p`), with its default features and without
-//! development dependencies: what other members turn on must not excuse it.
+//! development dependencies: what other members turn on must not excuse it. What runs in the compiler
+//! (procedural macros) does not count.
 
 use anyhow::{Context as _, bail};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -186,8 +187,10 @@ impl Args {
 }
 
 /// What a package depends on, with edges of this kind: `normal`, or `normal,dev` for those of its tests too.
+/// Procedural macros run in the compiler, so they and what they need are not in the tree.
 fn tree(workspace: &Workspace, package: &str, edges: &str) -> anyhow::Result<String> {
-    workspace.cargo(&["tree", "-p", package, "-e", edges, "--prefix", "depth"]).output()
+    let edges = format!("{edges},no-proc-macro");
+    workspace.cargo(&["tree", "-p", package, "-e", &edges, "--prefix", "depth"]).output()
 }
 
 /// Names of the packages that a rule forbids.

@@ -52,6 +52,8 @@ impl Bits<'_> {
     }
 }
 
+const NO_INTEGER: Fault = Fault::Value("INTEGER (X.690 8.3)");
+
 /// Length of the element at the front of `input`, of which the header is known.
 /// Iterative: each level that is open costs one counter, never a stack frame.
 fn element_size(input: &[u8], header: &Header, depth: usize) -> Result<usize, Fault> {
@@ -275,17 +277,26 @@ impl<'a> Element<'a> {
     /// INTEGER or ENUMERATED.
     ///
     /// # Errors
-    /// Empty, constructed, or of more than eight octets.
+    /// As [`Element::check_integer`].
     pub fn integer(&self) -> Result<i64, Error> {
-        let bad = || Error::from(Fault::Value("INTEGER (X.690 8.3)"));
+        self.check_integer()?;
+        let contents = Any::from_tag_and_data(asn1_rs::Tag::Integer, self.content);
+        i64::try_from(contents).map_err(|_| NO_INTEGER.into())
+    }
+
+    /// Whether the contents are those of an INTEGER or ENUMERATED, whoever reads them then.
+    ///
+    /// # Errors
+    /// Empty, constructed, or of more than eight octets.
+    pub fn check_integer(&self) -> Result<(), Error> {
         // X.690 8.3.2 has no padding, but some encoders write a fixed width: eight octets at most,
         // so that a reader of pieces reads the same as a reader with all octets.
-        // asn1-rs reads no octet as 0, and padding of any length before a positive number.
-        if self.constructed || !(1..=size_of::<i64>()).contains(&self.content.len()) {
-            return Err(bad());
+        // asn1-rs reads no octet as 0, and padding of any length before a positive number; rasn reads
+        // constructed ones too.
+        match !self.constructed && (1..=size_of::<i64>()).contains(&self.content.len()) {
+            true => Ok(()),
+            false => Err(NO_INTEGER.into()),
         }
-        let contents = Any::from_tag_and_data(asn1_rs::Tag::Integer, self.content);
-        i64::try_from(contents).map_err(|_| bad())
     }
 
     /// BOOLEAN.

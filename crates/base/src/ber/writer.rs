@@ -38,6 +38,14 @@ impl Writer {
         self.out.extend_from_slice(octets);
     }
 
+    /// As [`Writer::raw`], of a buffer. A writer that holds nothing takes it over, which saves a copy.
+    pub fn append(&mut self, octets: Vec<u8>) {
+        match self.out.is_empty() {
+            true => self.out = octets,
+            false => self.raw(&octets),
+        }
+    }
+
     /// A primitive element.
     pub fn primitive(&mut self, tag: Tag, content: &[u8]) {
         self.header(tag, false, Length::Definite(content.len() as u64));

@@ -7,6 +7,7 @@ use base::ber::{
     Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, universal as u,
 };
 use bytes::Bytes;
+use rasn::{AsnType, Encode, Encoder as _};
 
 /// Controls: the argument of submission-control and of delivery-control (X.411 8.2.1.4, 8.3.1.3).
 /// What is absent is not restricted.
@@ -107,11 +108,14 @@ pub fn read_register(e: &Element<'_>) -> Result<Vec<Tag>, Error> {
 }
 
 /// ChangeCredentialsArgument (X.411 8.4.1.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
+#[rasn(set)]
 pub struct ChangeCredentials {
     /// old-credentials.
+    #[rasn(tag(explicit(0)))]
     pub old: Credentials,
     /// new-credentials.
+    #[rasn(tag(explicit(1)))]
     pub new: Credentials,
 }
 
@@ -136,9 +140,6 @@ impl ChangeCredentials {
 
     /// Appends the SET. Credentials is a CHOICE, which makes both tags explicit.
     pub fn write(&self, w: &mut Writer) {
-        w.constructed(u::SET, |w| {
-            w.constructed(OLD, |w| self.old.write(w));
-            w.constructed(NEW, |w| self.new.write(w));
-        });
+        wire::encode(w, self);
     }
 }

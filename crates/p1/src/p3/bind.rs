@@ -1,10 +1,12 @@
 use crate::bind::Credentials;
 use crate::extension::Extensions;
 use crate::names::{MtaName, ORName};
-use crate::wire::{self, tag};
+use crate::wire::{self, Kept, tag};
 use base::ber::universal as u;
 use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, read_set};
 use bytes::Bytes;
+use rasn::types::OctetString;
+use rasn::{AsnType, Encode};
 
 /// ObjectName: who binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +20,29 @@ pub enum ObjectName {
 }
 
 /// DeliveryQueue: what waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, AsnType, Encode)]
+#[rasn(set)]
 pub struct DeliveryQueue {
     /// messages.
+    #[rasn(tag(0))]
     pub messages: i64,
     /// octets of content.
+    #[rasn(tag(1))]
     pub octets: Option<i64>,
 }
 
 /// MessagesWaiting for the one addressed, by priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, AsnType, Encode)]
+#[rasn(set)]
 pub struct MessagesWaiting {
     /// urgent.
+    #[rasn(tag(0))]
     pub urgent: DeliveryQueue,
     /// normal.
+    #[rasn(tag(1))]
     pub normal: DeliveryQueue,
     /// non-urgent.
+    #[rasn(tag(2))]
     pub non_urgent: DeliveryQueue,
 }
 
@@ -67,6 +76,23 @@ fn user_agent(e: &Element<'_>) -> Result<ObjectName, Error> {
 
 fn message_store(e: &Element<'_>) -> Result<ObjectName, Error> {
     ORName::read(e).map(ObjectName::MessageStore)
+}
+
+/// The SET as it is written: a derived one would sort the members.
+#[derive(AsnType, Encode)]
+#[rasn(delegate, tag(universal, 17))]
+struct BindMembers(Vec<BindMember>);
+
+#[derive(AsnType, Encode)]
+#[rasn(choice)]
+enum BindMember {
+    #[rasn(tag(0))]
+    Mta(OctetString),
+    #[rasn(tag(explicit(1)))]
+    Waiting(MessagesWaiting),
+    #[rasn(tag(explicit(2)))]
+    Credentials(Credentials),
+    Kept(Kept),
 }
 
 impl MtsBind {
@@ -118,22 +144,20 @@ impl MtsBind {
 
     /// Appends the SET.
     pub fn write(&self, w: &mut Writer) {
-        w.constructed(u::SET, |w| {
-            match &self.name {
-                ObjectName::UserAgent(name) => name.write(w),
-                ObjectName::Mta(name) => w.string(Tag::context(0), &name.0),
-                ObjectName::MessageStore(name) => name.write_as(w, Tag::context(4)),
+        let kept = |octets| BindMember::Kept(Kept(octets));
+        let mut members = vec![match &self.name {
+            ObjectName::UserAgent(name) => kept(wire::written(|w| name.write(w))),
+            ObjectName::Mta(name) => BindMember::Mta(name.0.clone().into_bytes().into()),
+            ObjectName::MessageStore(name) => {
+                kept(wire::written(|w| name.write_as(w, MESSAGE_STORE)))
             }
-            if let Some(waiting) = &self.messages_waiting {
-                w.constructed(Tag::context(1), |w| waiting.write(w));
-            }
-            w.constructed(Tag::context(2), |w| self.credentials.write(w));
-            if let Some(context) = &self.security_context {
-                w.raw(context);
-            }
-            self.extensions.write_as(w, Tag::context(5));
-            wire::write_kept(w, &self.unknown);
-        });
+        }];
+        members.extend(self.messages_waiting.map(BindMember::Waiting));
+        members.push(BindMember::Credentials(self.credentials.clone()));
+        members.extend(self.security_context.clone().map(kept));
+        members.push(kept(wire::written(|w| self.extensions.write_as(w, EXTENSIONS))));
+        members.extend(self.unknown.iter().cloned().map(kept));
+        wire::encode(w, &BindMembers(members));
     }
 }
 
@@ -148,8 +172,8 @@ impl DeliveryQueue {
     fn take(&mut self, e: &Element<'_>) -> Result<bool, Error> {
         read_set(e, |m| {
             match m.tag {
-                MESSAGES => self.messages = m.integer()?,
-                OCTETS => self.octets = Some(m.integer()?),
+                MESSAGES => self.messages = wire::integer(m)?,
+                OCTETS => self.octets = Some(wire::integer(m)?),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -168,19 +192,6 @@ impl MessagesWaiting {
             _ => Ok(false),
         })?;
         Ok(waiting)
-    }
-
-    fn write(&self, w: &mut Writer) {
-        w.constructed(u::SET, |w| {
-            for (n, queue) in [(0, self.urgent), (1, self.normal), (2, self.non_urgent)] {
-                w.constructed(Tag::context(n), |w| {
-                    w.integer(Tag::context(0), queue.messages);
-                    if let Some(octets) = queue.octets {
-                        w.integer(Tag::context(1), octets);
-                    }
-                });
-            }
-        });
     }
 }
 
@@ -225,7 +236,7 @@ impl MtsBindError {
     /// # Errors
     /// No INTEGER.
     pub fn read(e: &Element<'_>) -> Result<MtsBindError, Error> {
-        Ok(match e.integer().field("mts-bind-error")? {
+        Ok(match wire::integer(e).field("mts-bind-error")? {
             0 => MtsBindError::Busy,
             2 => MtsBindError::AuthenticationError,
             3 => MtsBindError::UnacceptableDialogueMode,
@@ -237,6 +248,6 @@ impl MtsBindError {
 
     /// Appends the INTEGER.
     pub fn write(self, w: &mut Writer) {
-        w.integer(u::INTEGER, self.number());
+        wire::encode(w, &self.number());
     }
 }

@@ -1,10 +1,12 @@
 use crate::names::ORName;
-use crate::wire::{self, bound};
-use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal as u};
+use crate::wire::{self, Kept, bound, written};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set};
 use bytes::Bytes;
+use rasn::{AsnType, Decode, Encode};
 
 /// security-problem (X.411 8.2.2.8): why an operation failed for security. Unknown numbers are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, AsnType, Decode, Encode)]
+#[rasn(delegate)]
 pub struct SecurityProblem(pub i64);
 
 impl SecurityProblem {
@@ -23,12 +25,35 @@ impl SecurityProblem {
 }
 
 /// RefusedOperation: which part of an argument was refused, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
+#[rasn(choice)]
 pub enum RefusedArgument {
     /// built-in-argument, by number: user-name 0, user-address 1, ..., permissible-operations 11.
+    #[rasn(tag(1))]
     BuiltIn(i64),
     /// refused-extension: the whole element of its type.
-    Extension(Bytes),
+    Extension(Kept),
+}
+
+/// The parameter of an error.
+#[derive(AsnType, Encode)]
+#[rasn(choice)]
+enum Parameter {
+    Null(()),
+    Recipients(Vec<Kept>),
+    Problem(SecurityProblem),
+    /// RefusedOperation: a derived SET takes no member without a tag.
+    #[rasn(tag(universal, 17))]
+    Refused(Vec<RefusedMember>),
+    Other(Kept),
+}
+
+#[derive(AsnType, Encode)]
+#[rasn(choice)]
+enum RefusedMember {
+    Argument(RefusedArgument),
+    #[rasn(tag(2))]
+    Reason(i64),
 }
 
 /// An error an operation returns (X.411 8.2.2, 8.3.2, 8.4.2; codes of X.419).
@@ -134,21 +159,22 @@ impl AccessError {
 
     /// Appends the error's parameter, NULL for most. Nothing for an unknown error without one.
     pub fn write_parameter(&self, w: &mut Writer) {
-        match self {
+        let parameter = match self {
             AccessError::RecipientImproperlySpecified(recipients) => {
-                w.constructed(u::SEQUENCE, |w| recipients.iter().for_each(|r| r.write(w)));
+                let name = |recipient: &ORName| Kept(written(|w| recipient.write(w)));
+                Parameter::Recipients(recipients.iter().map(name).collect())
             }
-            AccessError::Security(problem) => w.integer(u::INTEGER, problem.0),
-            AccessError::OperationRefused { argument, reason } => w.constructed(u::SET, |w| {
-                match argument {
-                    RefusedArgument::BuiltIn(number) => w.integer(BUILT_IN, *number),
-                    RefusedArgument::Extension(kind) => w.raw(kind),
-                }
-                w.integer(REASON, *reason);
-            }),
-            AccessError::Other { parameter, .. } => w.raw(parameter.as_deref().unwrap_or_default()),
-            _ => w.null(u::NULL),
-        }
+            AccessError::Security(problem) => Parameter::Problem(*problem),
+            AccessError::OperationRefused { argument, reason } => Parameter::Refused(vec![
+                RefusedMember::Argument(argument.clone()),
+                RefusedMember::Reason(*reason),
+            ]),
+            AccessError::Other { parameter, .. } => {
+                Parameter::Other(Kept(parameter.clone().unwrap_or_default()))
+            }
+            _ => Parameter::Null(()),
+        };
+        wire::encode(w, &parameter);
     }
 
     /// From a code and the parameter that came with it, if any.
@@ -174,7 +200,7 @@ impl AccessError {
             11 => AccessError::InconsistentRequest,
             12 => {
                 let problem = required().field("security-problem")?;
-                AccessError::Security(SecurityProblem(problem.integer().field("security-problem")?))
+                AccessError::Security(wire::integer(problem).field("security-problem")?)
             }
             13 => AccessError::UnsupportedCriticalFunction,
             14 => AccessError::ControlViolatesRegistration,
@@ -195,9 +221,9 @@ fn read_refused(e: &Element<'_>) -> Result<AccessError, Error> {
     let (mut argument, mut reason) =
         (Member::new("refused-argument"), Member::new("refusal-reason"));
     read_set(e, |m| match m.tag {
-        BUILT_IN => argument.last(m, |m| Ok(RefusedArgument::BuiltIn(m.integer()?))),
-        REASON => reason.last(m, Element::integer),
-        _ => argument.last(m, |m| Ok(RefusedArgument::Extension(wire::keep(m)))),
+        BUILT_IN => argument.last(m, |m| Ok(RefusedArgument::BuiltIn(wire::integer(m)?))),
+        REASON => reason.last(m, wire::integer),
+        _ => argument.last(m, |m| Ok(RefusedArgument::Extension(Kept(wire::keep(m))))),
     })?;
     let (argument, reason) = (argument.required(BUILT_IN)?, reason.required(REASON)?);
     Ok(AccessError::OperationRefused { argument, reason })

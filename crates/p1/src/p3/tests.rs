@@ -10,6 +10,7 @@ use crate::flags::{PerMessageIndicators, Priority, ReportRequest};
 use crate::names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
+use crate::wire::Kept;
 use base::Utc;
 use base::ber::{Element, Error, Limits, Writer};
 use bytes::Bytes;
@@ -570,7 +571,7 @@ fn errors_have_the_codes_and_parameters_of_x419() {
         ),
         (
             AccessError::OperationRefused {
-                argument: RefusedArgument::Extension(Bytes::from_static(&[0x80, 1, 4])),
+                argument: RefusedArgument::Extension(Kept(Bytes::from_static(&[0x80, 1, 4]))),
                 reason: 2,
             },
             16,
