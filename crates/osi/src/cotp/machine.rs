@@ -5,8 +5,9 @@ mod cells;
 
 use super::pdu::{self, Connect, Decoder, Item, Rejected, Tpdu, reason};
 use super::table::{Action, Event, State, Table};
+use crate::api::calls_another;
 use crate::lower::LowerConfig;
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Performed, Step};
 use crate::tpkt;
 use base::time::Instant;
 use bytes::{Bytes, BytesMut};
@@ -294,12 +295,10 @@ impl Machine {
         if !connect.allows_class_0() {
             return Err((reason::NEGOTIATION_FAILED, "class 0 only"));
         }
-        match (&connect.called, &self.config.local.transport) {
-            (Some(called), Some(ours)) if called != ours => {
-                Err((reason::ADDRESS_UNKNOWN, "called transport selector unknown"))
-            }
-            _ => Ok(()),
+        if calls_another(connect.called.as_ref(), self.config.local.transport.as_ref()) {
+            return Err((reason::ADDRESS_UNKNOWN, "called transport selector unknown"));
         }
+        Ok(())
     }
 
     /// Takes an event and performs the action of its cell.
@@ -314,7 +313,11 @@ impl Machine {
             };
         }
         match entered.step {
-            Step::Do(action) => self.perform(now, &entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(&entered, action, with) {
+                    self.fail(now, entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(now, entered.to_string()),
             Step::ProtocolError => self.reject(&entered, with),
@@ -326,45 +329,18 @@ impl Machine {
         self.on(now, Event::Fail, With::Ends(End::Misuse(detail)));
     }
 
-    fn perform(&mut self, now: Instant, entered: &Entered<Table>, action: Action, with: With) {
-        match (action, with) {
-            (Action::SendCr, _) => self.send_cr(),
-            (Action::Accept, With::Connect(connect)) => self.accept(connect),
-            (Action::Refuse, With::Refused(code, why)) => {
-                self.packet(&pdu::encode_refusal(self.peer_reference, 0, code, why));
-                self.disconnected(None, &format!("transport: refused: {why} ({})", entered.clause));
-            }
-            (Action::Confirm, With::Connect(connect)) => self.confirm(&connect),
-            (Action::SendDt, With::Data(bytes, last)) => {
-                if !bytes.is_empty() {
-                    self.held_octets += bytes.len();
-                    self.held.push_back(bytes);
-                }
-                self.send_dt(last);
-            }
-            (Action::Deliver, _) => self.delivering = true,
-            (Action::Disconnected, With::Reason(code)) => {
-                let name = reason::name(code);
-                let clause = entered.clause;
-                let detail =
-                    format!("transport: disconnect request, reason {code}: {name} ({clause})");
-                self.disconnected((entered.before == State::Wfcc).then_some(code), &detail);
-                self.out.push_back(Output::Close);
-            }
-            (Action::Disconnected, With::Ends(end)) => {
-                self.disconnected(None, &ended(end, entered));
-                self.out.push_back(Output::Close);
-            }
-            (Action::Close, _) => self.out.push_back(Output::Close),
-            (
-                Action::Accept
-                | Action::Refuse
-                | Action::Confirm
-                | Action::SendDt
-                | Action::Disconnected,
-                _,
-            ) => self.fail(now, entered.fault()),
+    fn perform(&mut self, entered: &Entered<Table>, action: Action, with: With) -> Performed {
+        match action {
+            Action::SendCr => self.send_cr(),
+            Action::Accept => self.accept(with)?,
+            Action::Refuse => self.refuse(entered, with)?,
+            Action::Confirm => self.confirm(with)?,
+            Action::SendDt => self.send_data(with)?,
+            Action::Deliver => self.delivering = true,
+            Action::Disconnected => self.ended(entered, with)?,
+            Action::Close => self.out.push_back(Output::Close),
         }
+        Ok(())
     }
 
     /// Answers a protocol error with an ER.
@@ -385,6 +361,22 @@ impl Machine {
         self.packet(&pdu::encode_error(reference, error, &header));
         let Entered { event, before, clause, .. } = entered;
         self.disconnected(None, &format!("transport: {error}: {event:?} in {before:?} ({clause})"));
+    }
+
+    /// T-DISCONNECT.indication, and the end of the TCP connection.
+    fn ended(&mut self, entered: &Entered<Table>, with: With) -> Performed {
+        match with {
+            With::Reason(code) => {
+                let (name, clause) = (reason::name(code), entered.clause);
+                let detail =
+                    format!("transport: disconnect request, reason {code}: {name} ({clause})");
+                self.disconnected((entered.before == State::Wfcc).then_some(code), &detail);
+            }
+            With::Ends(end) => self.disconnected(None, &why_ended(end, entered)),
+            _ => return Err(Lacking),
+        }
+        self.out.push_back(Output::Close);
+        Ok(())
     }
 
     fn disconnected(&mut self, refused: Option<u8>, detail: &str) {
@@ -414,7 +406,8 @@ impl Machine {
 
     /// Answers with the smaller of the size proposed and ours; where the CR proposes none, the
     /// proposal is RFC 1006's default.
-    fn accept(&mut self, connect: Connect) {
+    fn accept(&mut self, with: With) -> Performed {
+        let With::Connect(connect) = with else { return Err(Lacking) };
         self.peer_reference = connect.source;
         self.peer_selector = connect.calling;
         let size = match (connect.size, self.our_exponent()) {
@@ -431,16 +424,37 @@ impl Machine {
         };
         self.packet(&Tpdu::Cc(confirm).encode());
         self.out.push_back(Output::Connected);
+        Ok(())
     }
 
     /// A CC that names no size means RFC 1006's default: then we take that much, and send no more
     /// than we proposed ourselves.
-    fn confirm(&mut self, connect: &Connect) {
+    fn confirm(&mut self, with: With) -> Performed {
+        let With::Connect(connect) = with else { return Err(Lacking) };
         self.peer_reference = connect.source;
         let proposed = self.our_exponent().map_or(pdu::DEFAULT_SIZE, octets_of);
         self.receive_max = connect.size.map_or(pdu::DEFAULT_SIZE, octets_of);
         self.send_max = proposed.min(self.receive_max);
         self.out.push_back(Output::Connected);
+        Ok(())
+    }
+
+    /// Answers a CR with a DR.
+    fn refuse(&mut self, entered: &Entered<Table>, with: With) -> Performed {
+        let With::Refused(code, why) = with else { return Err(Lacking) };
+        self.packet(&pdu::encode_refusal(self.peer_reference, 0, code, why));
+        self.disconnected(None, &format!("transport: refused: {why} ({})", entered.clause));
+        Ok(())
+    }
+
+    fn send_data(&mut self, with: With) -> Performed {
+        let With::Data(bytes, last) = with else { return Err(Lacking) };
+        if !bytes.is_empty() {
+            self.held_octets += bytes.len();
+            self.held.push_back(bytes);
+        }
+        self.send_dt(last);
+        Ok(())
     }
 
     /// Sends the held data in full DTs; the last full one stays until it is known whether the TSDU
@@ -494,7 +508,7 @@ impl Machine {
 }
 
 /// Why the connection ended, for the log.
-fn ended(end: End, entered: &Entered<Table>) -> String {
+fn why_ended(end: End, entered: &Entered<Table>) -> String {
     match end {
         End::Rejected(cause) => {
             format!("transport: the peer rejected a TPDU, cause {cause} (X.224 13.12)")
