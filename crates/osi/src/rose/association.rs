@@ -186,8 +186,8 @@ impl Rose {
     }
 
     /// An abort that the user asks for.
-    pub(super) fn abort_user(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Request(Request::Abort(reason)) = with else { return Err(Lacking) };
+    pub(super) fn abort_user(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::Abort(reason)) = *with else { return Err(Lacking) };
         self.abort(below, format!("rose: aborted by us, {reason:?}"));
         Ok(())
     }

@@ -250,17 +250,17 @@ impl Rose {
             // Operations.
             Action::SendApdu => self.send_apdu(below, with)?,
             Action::SendContent => self.content(below, with)?,
-            Action::InvokeInd => self.invoke_indication(with)?,
+            Action::InvokeInd => self.invoke_indication(&with)?,
             Action::AnswerInd => self.answer_indication(with)?,
-            Action::RejectInd => self.reject_indication(with)?,
-            Action::SendRorj => self.send_rorj(below, with)?,
+            Action::RejectInd => self.reject_indication(&with)?,
+            Action::SendRorj => self.send_rorj(below, &with)?,
             // Unbind and abort.
             Action::Release => self.release_due = true,
             Action::ReleaseRsp => self.release_response(below),
             Action::ReleaseRspFirst => below.associate(acse::Request::ReleaseResponse),
             Action::ReleaseCnf => self.up.push_back(Indication::Released),
             Action::ReleaseCnfThenRsp => self.release_confirm_then_response(below),
-            Action::Abort => self.abort_user(below, with)?,
+            Action::Abort => self.abort_user(below, &with)?,
             Action::AbortInd => self.aborted(with)?,
             Action::AbortProvider => self.abort_provider(below, entered, with)?,
         }

@@ -147,8 +147,8 @@ impl Rose {
 
     /// RORJ for the APDU that is arriving. Not through `send_reject`: an earlier invocation of this
     /// identifier stays answerable.
-    pub(super) fn send_rorj(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Rejected { invoke, problem } = with else { return Err(Lacking) };
+    pub(super) fn send_rorj(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Rejected { invoke, problem } = *with else { return Err(Lacking) };
         let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
         let head = pdu::reject(invoke, problem);
         let name = problem::name(problem);
@@ -160,8 +160,8 @@ impl Rose {
     }
 
     /// RO-INVOKE.indication.
-    pub(super) fn invoke_indication(&mut self, with: With) -> Performed {
-        let With::Invoked { invoke, operation } = with else { return Err(Lacking) };
+    pub(super) fn invoke_indication(&mut self, with: &With) -> Performed {
+        let With::Invoked { invoke, operation } = *with else { return Err(Lacking) };
         let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
         self.theirs.insert(invoke, context);
         self.discarding = false;
@@ -178,8 +178,8 @@ impl Rose {
     }
 
     /// RO-REJECT-U.indication or RO-REJECT-P.indication.
-    pub(super) fn reject_indication(&mut self, with: With) -> Performed {
-        let With::Rejected { invoke, problem } = with else { return Err(Lacking) };
+    pub(super) fn reject_indication(&mut self, with: &With) -> Performed {
+        let With::Rejected { invoke, problem } = *with else { return Err(Lacking) };
         if let Some(invoke) = invoke.filter(|_| problem.kind < 2) {
             self.ours.remove(&invoke);
         }

@@ -18,8 +18,8 @@ impl Rtse {
     }
 
     /// RT-U-ABORT.request.
-    pub(super) fn abort_user(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Request(Request::Abort(reason)) = with else { return Err(Lacking) };
+    pub(super) fn abort_user(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::Abort(reason)) = *with else { return Err(Lacking) };
         self.send_rtab(below, reason);
         let detail = format!("rtse: aborted by us, {reason:?} (X.228 7.9.3)");
         self.fail_transfer(&detail, true);

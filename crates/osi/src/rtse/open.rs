@@ -41,7 +41,7 @@ impl Rtse {
     pub(super) fn send_rtorq(&mut self, below: &mut Below, with: With) -> Performed {
         match with {
             With::Request(Request::Open { bind }) => {
-                self.request_open(below, ConnectionData::Open(bind))
+                self.request_open(below, ConnectionData::Open(bind));
             }
             With::Request(Request::Recover { reference, received }) => {
                 self.interrupted.extend(received);
@@ -57,7 +57,7 @@ impl Rtse {
     pub(super) fn send_rtoac(&mut self, below: &mut Below, with: With) -> Performed {
         match with {
             With::Request(Request::Accept { bind }) => {
-                self.answer_open(below, ConnectionData::Open(bind))
+                self.answer_open(below, ConnectionData::Open(bind));
             }
             With::Request(Request::AcceptRecover(kept)) => {
                 self.interrupted.extend(kept);

@@ -91,10 +91,12 @@ impl Receiving {
         if !*begun {
             match reader.next(&mut input).field("RTTR")? {
                 None => return Ok(()),
-                Some(crate::raw::Event::Begin { header, .. }) if header.tag == u::OCTET_STRING => {
+                Some(crate::raw::BerEvent::Begin { header, .. })
+                    if header.tag == u::OCTET_STRING =>
+                {
                     *begun = true;
                 }
-                Some(crate::raw::Event::Begin { header, .. }) => {
+                Some(crate::raw::BerEvent::Begin { header, .. }) => {
                     return Err(Fault::Unexpected(header.tag)).field("RTTR");
                 }
                 Some(_) => return Err(Fault::Truncated).field("RTTR"),
@@ -241,8 +243,8 @@ impl Rtse {
     }
 
     /// P-SYNC-MINOR.indication.
-    pub(super) fn sync(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Serial(serial) = with else { return Err(Lacking) };
+    pub(super) fn sync(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Serial(serial) = *with else { return Err(Lacking) };
         let most = self.window + SLACK;
         let Some(receiving) = &mut self.receiving else { return Ok(()) };
         if receiving.pending.len() >= most {
@@ -260,8 +262,8 @@ impl Rtse {
     }
 
     /// P-SYNC-MINOR.response for the last checkpoint before the octets stored.
-    pub(super) fn confirm_checkpoint(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Request(Request::Stored { octets }) = with else { return Err(Lacking) };
+    pub(super) fn confirm_checkpoint(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::Stored { octets }) = *with else { return Err(Lacking) };
         if let Some(serial) = self.stored(octets) {
             below.pass(session::Request::MinorSyncResponse { serial });
         }
@@ -269,8 +271,8 @@ impl Rtse {
     }
 
     /// As [`Rtse::confirm_checkpoint`], where the confirm of the end covers the checkpoint.
-    pub(super) fn count_checkpoint(&mut self, with: With) -> Performed {
-        let With::Request(Request::Stored { octets }) = with else { return Err(Lacking) };
+    pub(super) fn count_checkpoint(&mut self, with: &With) -> Performed {
+        let With::Request(Request::Stored { octets }) = *with else { return Err(Lacking) };
         self.stored(octets);
         Ok(())
     }
@@ -325,8 +327,8 @@ impl Rtse {
     }
 
     /// The user cannot take the APDU.
-    pub(super) fn refuse_transfer(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Request(Request::TransferRefused(reason)) = with else { return Err(Lacking) };
+    pub(super) fn refuse_transfer(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::TransferRefused(reason)) = *with else { return Err(Lacking) };
         let exception = match reason {
             AbortReason::LocalSystemProblem | AbortReason::TemporaryProblem => {
                 ExceptionReason::ReceivingAbilityJeopardized

@@ -179,8 +179,8 @@ impl Rtse {
         }
     }
 
-    pub(super) fn mark_pause(&mut self, with: With) -> Performed {
-        let With::Request(Request::Pause(on)) = with else { return Err(Lacking) };
+    pub(super) fn mark_pause(&mut self, with: &With) -> Performed {
+        let With::Request(Request::Pause(on)) = *with else { return Err(Lacking) };
         if let Some(outflow) = &mut self.outflow {
             outflow.pause = on;
             outflow.pause_indicated &= on;
@@ -209,8 +209,8 @@ impl Rtse {
         Some(ResumePoint { reference, activity: outflow.activity, serial, octets })
     }
 
-    pub(super) fn sync_confirmed(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Serial(serial) = with else { return Err(Lacking) };
+    pub(super) fn sync_confirmed(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Serial(serial) = *with else { return Err(Lacking) };
         let ours = self.outflow.as_mut().is_some_and(|o| o.confirm(serial));
         if !ours {
             let what = format!("P-SYNC-MINOR confirm of serial number {serial}");
@@ -228,8 +228,8 @@ impl Rtse {
     }
 
     /// The receiver, or the session provider (`None`), reports an exception (7.6).
-    pub(super) fn exception(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Exception(reason) = with else { return Err(Lacking) };
+    pub(super) fn exception(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Exception(reason) = *with else { return Err(Lacking) };
         below.present(P::DataCut);
         if let Some(outflow) = &mut self.outflow {
             outflow.waiting = None;

@@ -11,8 +11,8 @@ use crate::table::{Lacking, Performed};
 
 impl Rtse {
     /// RT-TURN-PLEASE.request.
-    pub(super) fn send_rttp(&mut self, below: &mut Below, with: With) -> Performed {
-        let With::Request(Request::TurnPlease(priority)) = with else { return Err(Lacking) };
+    pub(super) fn send_rttp(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::TurnPlease(priority)) = *with else { return Err(Lacking) };
         if self.dialogue == Dialogue::TwoWayAlternate {
             let octets = pdu::encode_integer(priority);
             let value = Value { context: self.context(below), octets };
@@ -38,8 +38,8 @@ impl Rtse {
     }
 
     /// RT-TURN-PLEASE.indication.
-    pub(super) fn turn_please_indication(&mut self, with: With) -> Performed {
-        let With::Priority(priority) = with else { return Err(Lacking) };
+    pub(super) fn turn_please_indication(&mut self, with: &With) -> Performed {
+        let With::Priority(priority) = *with else { return Err(Lacking) };
         self.up.push_back(Indication::TurnPlease(priority));
         Ok(())
     }

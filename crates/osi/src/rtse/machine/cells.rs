@@ -110,7 +110,7 @@ fn machine(config: &Config, below: &mut Below, state: S) -> Rtse {
         }
         S::Sta30 | S::Sta31 | S::Sta32 => {
             rtse.activity_start(With::Activity(pdu::encode_integer(7))).unwrap();
-            rtse.sync(below, With::Serial(1)).unwrap();
+            rtse.sync(below, &With::Serial(1)).unwrap();
         }
         _ => {}
     }
@@ -130,8 +130,8 @@ fn whole_apdu(rtse: &mut Rtse, below: &mut Below) {
 /// Activity 1, interrupted after its second checkpoint.
 fn interrupted_apdu(rtse: &mut Rtse, below: &mut Below) {
     rtse.activity_start(With::Activity(pdu::encode_integer(1))).unwrap();
-    rtse.sync(below, With::Serial(1)).unwrap();
-    rtse.sync(below, With::Serial(2)).unwrap();
+    rtse.sync(below, &With::Serial(1)).unwrap();
+    rtse.sync(below, &With::Serial(2)).unwrap();
     assert_eq!(rtse.stored(0), Some(2));
     rtse.interrupted.extend(rtse.receiving.take().map(Receiving::interrupted));
 }

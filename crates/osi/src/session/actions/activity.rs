@@ -34,14 +34,14 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn send_interrupt(&mut self, with: With) -> Performed {
-        let With::Request(Request::ActivityInterrupt(reason)) = with else { return Err(Lacking) };
+    pub(super) fn send_interrupt(&mut self, with: &With) -> Performed {
+        let With::Request(Request::ActivityInterrupt(reason)) = *with else { return Err(Lacking) };
         self.send(&Spdu::ActivityInterrupt(reason));
         Ok(())
     }
 
-    pub(super) fn interrupted(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::ActivityInterrupt(reason)) = with else { return Err(Lacking) };
+    pub(super) fn interrupted(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::ActivityInterrupt(reason)) = *with else { return Err(Lacking) };
         self.indicate(Indication::ActivityInterrupt(reason));
         Ok(())
     }
@@ -56,14 +56,14 @@ impl Machine {
         self.indicate(Indication::ActivityInterruptConfirm);
     }
 
-    pub(super) fn send_discard(&mut self, with: With) -> Performed {
-        let With::Request(Request::ActivityDiscard(reason)) = with else { return Err(Lacking) };
+    pub(super) fn send_discard(&mut self, with: &With) -> Performed {
+        let With::Request(Request::ActivityDiscard(reason)) = *with else { return Err(Lacking) };
         self.send(&Spdu::ActivityDiscard(reason));
         Ok(())
     }
 
-    pub(super) fn discarded(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::ActivityDiscard(reason)) = with else { return Err(Lacking) };
+    pub(super) fn discarded(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::ActivityDiscard(reason)) = *with else { return Err(Lacking) };
         self.indicate(Indication::ActivityDiscard(reason));
         Ok(())
     }
@@ -83,8 +83,8 @@ impl Machine {
         self.variables.point_sent();
     }
 
-    pub(super) fn activity_ended(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::ActivityEnd(serial)) = with else { return Err(Lacking) };
+    pub(super) fn activity_ended(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::ActivityEnd(serial)) = *with else { return Err(Lacking) };
         self.variables.end_received();
         self.indicate(Indication::ActivityEnd { serial });
         Ok(())
@@ -105,15 +105,15 @@ impl Machine {
         self.variables.point_sent();
     }
 
-    pub(super) fn minor_sync(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::MinorSync { serial, .. }) = with else { return Err(Lacking) };
+    pub(super) fn minor_sync(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::MinorSync { serial, .. }) = *with else { return Err(Lacking) };
         self.variables.minor_received();
         self.indicate(Indication::MinorSync { serial });
         Ok(())
     }
 
-    pub(super) fn send_minor_sync_ack(&mut self, with: With) -> Performed {
-        let With::Request(Request::MinorSyncResponse { serial }) = with else {
+    pub(super) fn send_minor_sync_ack(&mut self, with: &With) -> Performed {
+        let With::Request(Request::MinorSyncResponse { serial }) = *with else {
             return Err(Lacking);
         };
         self.variables.va = serial + 1;
@@ -121,8 +121,8 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn minor_sync_confirmed(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::MinorSyncAck(serial)) = with else { return Err(Lacking) };
+    pub(super) fn minor_sync_confirmed(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::MinorSyncAck(serial)) = *with else { return Err(Lacking) };
         self.variables.va = serial + 1;
         self.indicate(Indication::MinorSyncConfirm { serial });
         Ok(())

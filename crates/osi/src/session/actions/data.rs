@@ -29,8 +29,8 @@ impl Machine {
         self.send(&Spdu::GiveTokens(tokens));
     }
 
-    pub(super) fn tokens_given(&mut self, with: With) -> Performed {
-        let With::Spdu(Spdu::GiveTokens(tokens)) = with else { return Err(Lacking) };
+    pub(super) fn tokens_given(&mut self, with: &With) -> Performed {
+        let With::Spdu(Spdu::GiveTokens(tokens)) = *with else { return Err(Lacking) };
         self.variables.owned |= tokens;
         self.indicate(Indication::TokensGiven { all: self.owns_tokens() });
         Ok(())
