@@ -1,7 +1,7 @@
 //! The log of a run: a Markdown table, a row for each target, written as each ends. A later run
 //! with the same log skips what is in it.
 
-use crate::worker::Outcome;
+use crate::worker::RunOutcome;
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -25,15 +25,20 @@ const HEADS: [&str; 12] = [
 
 /// A row of the table, a cell for each of [`HEADS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row(pub(crate) Vec<String>);
+pub(crate) struct LogRow(pub(crate) Vec<String>);
 
-impl Row {
+impl LogRow {
     /// The row of a target's outcome.
-    pub(crate) fn from_outcome(target: &str, seed: u64, seconds: u64, outcome: &Outcome) -> Row {
+    pub(crate) fn from_outcome(
+        target: &str,
+        seed: u64,
+        seconds: u64,
+        outcome: &RunOutcome,
+    ) -> LogRow {
         let mib = |kib: u64| format!("{:.1}", kib as f64 / 1024.0);
         let output: Vec<String> =
             outcome.findings.iter().map(|finding| finding.to_string()).collect();
-        Row(vec![
+        LogRow(vec![
             target.to_owned(),
             seed.to_string(),
             seconds.to_string(),
@@ -50,19 +55,19 @@ impl Row {
     }
 
     /// A target whose process did not survive.
-    pub(crate) fn lost(target: &str, seed: u64, seconds: u64, what: &str) -> Row {
+    pub(crate) fn lost(target: &str, seed: u64, seconds: u64, what: &str) -> LogRow {
         let mut cells = vec![target.to_owned(), seed.to_string(), seconds.to_string()];
         cells.resize(HEADS.len() - 2, String::new());
         cells.push(commit());
         cells.push(findings(&[what.to_owned()]));
-        Row(cells)
+        LogRow(cells)
     }
 
     /// Reads a line; `None` if it is not a row.
-    pub(crate) fn read(line: &str) -> Option<Row> {
+    pub(crate) fn read(line: &str) -> Option<LogRow> {
         let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
         let cells: Vec<String> = inner.split('|').map(|cell| cell.trim().to_owned()).collect();
-        (cells.len() == HEADS.len()).then_some(Row(cells))
+        (cells.len() == HEADS.len()).then_some(LogRow(cells))
     }
 
     /// Whether it is about this target, seed and time.
@@ -76,7 +81,7 @@ impl Row {
     }
 }
 
-impl std::fmt::Display for Row {
+impl std::fmt::Display for LogRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let widths = HEADS.iter().map(|head| head.len());
         write!(f, "|")?;
@@ -99,7 +104,7 @@ fn findings(output: &[String]) -> String {
 
 /// The two lines above the rows.
 pub(crate) fn heads() -> String {
-    let heads = Row(HEADS.iter().map(|head| (*head).to_owned()).collect()).to_string();
+    let heads = LogRow(HEADS.iter().map(|head| (*head).to_owned()).collect()).to_string();
     let rule: Vec<String> = (0..HEADS.len())
         .map(|n| if n == 0 { "---".to_owned() } else { "--:".to_owned() })
         .collect();
@@ -123,13 +128,13 @@ impl Log {
     }
 
     /// The rows it has by now.
-    pub(crate) fn rows(path: Option<&Path>) -> Vec<Row> {
+    pub(crate) fn rows(path: Option<&Path>) -> Vec<LogRow> {
         let text = path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-        text.lines().filter_map(Row::read).collect()
+        text.lines().filter_map(LogRow::read).collect()
     }
 
     /// Adds a row, at once.
-    pub(crate) fn add(&mut self, row: &Row) -> Result<()> {
+    pub(crate) fn add(&mut self, row: &LogRow) -> Result<()> {
         if let Some(file) = &mut self.0 {
             writeln!(file, "{row}")?;
             file.sync_data()?;
@@ -170,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_row_is_read_as_it_was_written_and_other_lines_are_none() {
-        let outcome = Outcome {
+        let outcome = RunOutcome {
             executions: 1_200,
             time: Duration::from_secs(60),
             cpu: Duration::from_millis(31_500),
@@ -179,16 +184,16 @@ mod tests {
             last_kib: 5_200,
             findings: Vec::new(),
         };
-        let row = Row::from_outcome("ber", 4, 60, &outcome);
-        assert_eq!(Row::read(&row.to_string()), Some(row.clone()));
+        let row = LogRow::from_outcome("ber", 4, 60, &outcome);
+        assert_eq!(LogRow::read(&row.to_string()), Some(row.clone()));
         assert_eq!(row.0.get(3..7), Some(&["1200", "20", "60.0", "31.5"].map(str::to_owned)[..]));
         assert!(row.is_of("ber", 4, 60) && row.is_clean());
         assert!(!row.is_of("ber", 4, 61) && !row.is_of("tpkt", 4, 60));
-        let lost = Row::lost("ber", 4, 60, "killed by signal 6 | at input 7\nagain with x");
-        assert_eq!(Row::read(&lost.to_string()), Some(lost.clone()));
+        let lost = LogRow::lost("ber", 4, 60, "killed by signal 6 | at input 7\nagain with x");
+        assert_eq!(LogRow::read(&lost.to_string()), Some(lost.clone()));
         assert!(!lost.is_clean());
         for line in ["", "# Fuzzing", "| --- | --: |", "| a | b |"] {
-            assert_eq!(Row::read(line), None, "{line}");
+            assert_eq!(LogRow::read(line), None, "{line}");
         }
     }
 
@@ -197,7 +202,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("fuzz-log-{}.md", std::process::id()));
         for name in ["ber", "tpkt"] {
             let mut log = Log::open(Some(&path), "fuzz all").unwrap();
-            log.add(&Row::lost(name, 1, 2, "x")).unwrap();
+            log.add(&LogRow::lost(name, 1, 2, "x")).unwrap();
         }
         let rows = Log::rows(Some(&path));
         let text = std::fs::read_to_string(&path).unwrap();

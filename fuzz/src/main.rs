@@ -13,7 +13,7 @@ mod worker;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use fuzz::{TARGETS, Target, corpus, targets};
-use log::{Log, Row};
+use log::{Log, LogRow};
 use pool::Run;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -91,7 +91,7 @@ fn alone(target: &'static Target, run: Run) -> Result<ExitCode> {
         std::fs::create_dir_all(directory)?;
     }
     let outcome = worker::run(pool::plan(target, run, Some(progress))?)?;
-    println!("{}", Row::from_outcome(target.name, run.seed, run.seconds, &outcome));
+    println!("{}", LogRow::from_outcome(target.name, run.seed, run.seconds, &outcome));
     outcome.findings.iter().for_each(|finding| eprintln!("\n{finding}"));
     Ok(ExitCode::SUCCESS)
 }

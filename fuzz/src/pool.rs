@@ -1,7 +1,7 @@
 //! Runs targets, a process each, several at once.
 
-use crate::log::{Log, Row};
-use crate::worker::{self, Plan};
+use crate::log::{Log, LogRow};
+use crate::worker::{self, RunPlan};
 use anyhow::{Context, Result};
 use fuzz::{Target, corpus};
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ pub(crate) fn run(targets: Vec<&'static Target>, run: Run, log: Log) -> Result<b
 }
 
 /// A target in a process of its own.
-fn one(target: &'static Target, run: Run) -> Result<Row> {
+fn one(target: &'static Target, run: Run) -> Result<LogRow> {
     let mut child = Command::new(std::env::current_exe()?)
         .arg(target.name)
         .arg("--alone")
@@ -63,7 +63,7 @@ fn one(target: &'static Target, run: Run) -> Result<Row> {
         .context("no process")?;
     let id = child.id();
     let (output, status) = ended(&mut child)?;
-    let row = output.lines().find_map(Row::read);
+    let row = output.lines().find_map(LogRow::read);
     let progress = std::fs::read(progress(id)).unwrap_or_default();
     let _ = std::fs::remove_file(self::progress(id));
     if let Some(row) = row {
@@ -73,7 +73,7 @@ fn one(target: &'static Target, run: Run) -> Result<Row> {
     let plan = plan(target, run, None)?;
     let what = format!("the process was lost: {}", how(status));
     let finding = worker::finding(&plan, number, what)?;
-    Ok(Row::lost(target.name, run.seed, run.seconds, &finding.to_string()))
+    Ok(LogRow::lost(target.name, run.seed, run.seconds, &finding.to_string()))
 }
 
 fn ended(child: &mut Child) -> Result<(String, ExitStatus)> {
@@ -101,8 +101,8 @@ pub(crate) fn plan(
     target: &'static Target,
     run: Run,
     progress: Option<std::path::PathBuf>,
-) -> Result<Plan> {
-    Ok(Plan {
+) -> Result<RunPlan> {
+    Ok(RunPlan {
         target,
         corpus: corpus::inputs(target)?.into_iter().map(|(_, octets)| octets).collect(),
         seed: run.seed,

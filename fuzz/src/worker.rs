@@ -36,7 +36,7 @@ const KEPT: usize = 3;
 
 /// What to execute.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunPlan {
     pub(crate) target: &'static Target,
     pub(crate) corpus: Vec<Vec<u8>>,
     pub(crate) seed: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Plan {
 
 /// The outcome of a target.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RunOutcome {
     pub(crate) executions: u64,
     pub(crate) time: Duration,
     pub(crate) cpu: Duration,
@@ -84,14 +84,14 @@ impl fmt::Display for Finding {
 }
 
 thread_local! {
-    /// Message and place of the last panic of this thread.
+    /// WorkerMessage and place of the last panic of this thread.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// What the thread is at: the number of its input.
 type Current = Arc<Mutex<Option<u64>>>;
 
-enum Message {
+enum WorkerMessage {
     /// How many were executed.
     Done(u64),
     /// Number of the input, kind and description.
@@ -99,7 +99,7 @@ enum Message {
 }
 
 /// Executes inputs until the time is over.
-pub(crate) fn run(plan: Plan) -> Result<Outcome> {
+pub(crate) fn run(plan: RunPlan) -> Result<RunOutcome> {
     std::panic::set_hook(Box::new(|info| {
         PANIC.with_borrow_mut(|text| *text = info.to_string());
     }));
@@ -111,7 +111,7 @@ pub(crate) fn run(plan: Plan) -> Result<Outcome> {
     let work = move || {
         let done = work(&of_thread, start, &at, &sender);
         // Nobody listens any more where the run was ended.
-        let _ = sender.send(Message::Done(done));
+        let _ = sender.send(WorkerMessage::Done(done));
     };
     // The stack is small, so that recursion without bound is found.
     std::thread::Builder::new().stack_size(1 << 20).spawn(work).context("no thread")?;
@@ -121,8 +121,10 @@ pub(crate) fn run(plan: Plan) -> Result<Outcome> {
     let mut samples = Vec::new();
     loop {
         match receiver.recv_timeout(SAMPLE) {
-            Ok(Message::Done(done)) => executions += done,
-            Ok(Message::Found(number, kind, what)) => found.keep(&plan, number, kind, what)?,
+            Ok(WorkerMessage::Done(done)) => executions += done,
+            Ok(WorkerMessage::Found(number, kind, what)) => {
+                found.keep(&plan, number, kind, what)?
+            }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 samples.push(meter::live_kib());
@@ -144,7 +146,7 @@ pub(crate) fn run(plan: Plan) -> Result<Outcome> {
         );
         found.keep(&plan, plan.from, "leak".to_owned(), what)?;
     }
-    Ok(Outcome {
+    Ok(RunOutcome {
         executions,
         time: meter::now().saturating_duration_since(start),
         cpu: meter::cpu(),
@@ -206,7 +208,7 @@ struct Found(BTreeMap<String, Vec<Finding>>);
 
 impl Found {
     /// Keeps the first findings of each kind, and writes their inputs.
-    fn keep(&mut self, plan: &Plan, number: u64, kind: String, what: String) -> Result<()> {
+    fn keep(&mut self, plan: &RunPlan, number: u64, kind: String, what: String) -> Result<()> {
         let alike = self.0.entry(kind).or_default();
         if alike.len() < KEPT {
             alike.push(finding(plan, number, what)?);
@@ -216,7 +218,7 @@ impl Found {
 }
 
 /// Writes the input.
-pub(crate) fn finding(plan: &Plan, number: u64, what: String) -> Result<Finding> {
+pub(crate) fn finding(plan: &RunPlan, number: u64, what: String) -> Result<Finding> {
     let input = fuzz::input(plan.target, &plan.corpus, plan.seed, number);
     let directory = corpus::root().join("artifacts").join(plan.target.name);
     std::fs::create_dir_all(&directory)?;
@@ -227,7 +229,7 @@ pub(crate) fn finding(plan: &Plan, number: u64, what: String) -> Result<Finding>
 }
 
 /// Executes; gives how many inputs it were.
-fn work(plan: &Plan, start: Instant, at: &Current, sender: &Sender<Message>) -> u64 {
+fn work(plan: &RunPlan, start: Instant, at: &Current, sender: &Sender<WorkerMessage>) -> u64 {
     let set = |value| *at.lock().unwrap_or_else(PoisonError::into_inner) = value;
     let progress = plan.progress.as_ref().and_then(|path| File::create(path).ok());
     let mut peak = meter::peak_kib();
@@ -246,7 +248,7 @@ fn work(plan: &Plan, start: Instant, at: &Current, sender: &Sender<Message>) -> 
         done += 1;
         let found = |kind: String, what: String| {
             // The receiver is gone only where the run was ended.
-            let _ = sender.send(Message::Found(number, kind, what));
+            let _ = sender.send(WorkerMessage::Found(number, kind, what));
         };
         if result.is_err() {
             let what = PANIC.with_borrow(Clone::clone);
@@ -278,7 +280,7 @@ fn work(plan: &Plan, start: Instant, at: &Current, sender: &Sender<Message>) -> 
 }
 
 /// The time of a repeated input: of the processor, if the system shows it.
-fn again(plan: &Plan, input: &[u8]) -> Duration {
+fn again(plan: &RunPlan, input: &[u8]) -> Duration {
     let (begin, cpu) = (meter::now(), meter::cpu_of_thread());
     // What it breaks was found before.
     let _ = catch_unwind(AssertUnwindSafe(|| (plan.target.run)(input)));
@@ -290,9 +292,9 @@ fn again(plan: &Plan, input: &[u8]) -> Duration {
 mod tests {
     use super::*;
 
-    fn plan(run: fn(&[u8])) -> Plan {
+    fn plan(run: fn(&[u8])) -> RunPlan {
         let target = Target { name: "test", about: "", run };
-        Plan {
+        RunPlan {
             target: Box::leak(Box::new(target)),
             corpus: vec![vec![1, 2, 3]],
             seed: 1,

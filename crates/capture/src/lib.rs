@@ -38,7 +38,7 @@ pub enum Opener {
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection {
+pub struct CapturedConnection {
     /// This program's address.
     pub local: SocketAddr,
     /// The other end's.
@@ -90,7 +90,7 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     /// Those of `W`.
-    pub fn connection(&mut self, time: Utc, connection: Connection) -> io::Result<()> {
+    pub fn connection(&mut self, time: Utc, connection: CapturedConnection) -> io::Result<()> {
         self.closed(time)?;
         let (local, remote) = packet::same_family(connection.local, connection.remote);
         self.live = Some(Live {

@@ -5,15 +5,15 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 use std::process::Command;
 
-const V4: Connection = Connection {
+const V4: CapturedConnection = CapturedConnection {
     local: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 40_000),
     remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)), 5_003),
     opener: Opener::Local,
     tos: 0x60,
 };
 
-fn v6() -> Connection {
-    Connection {
+fn v6() -> CapturedConnection {
+    CapturedConnection {
         local: "[fd00::1]:5003".parse().unwrap(),
         remote: "[fd00::2]:40001".parse().unwrap(),
         opener: Opener::Remote,
@@ -32,7 +32,7 @@ fn frames(file: &[u8]) -> Vec<Vec<u8>> {
     frames
 }
 
-fn capture(connection: Connection, moves: &[(bool, Vec<u8>)]) -> Vec<u8> {
+fn capture(connection: CapturedConnection, moves: &[(bool, Vec<u8>)]) -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new()).unwrap();
     let time = Utc(1_700_000_000_123_456);
     writer.sent(time, b"before any connection").unwrap();

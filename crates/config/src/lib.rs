@@ -100,11 +100,29 @@ pub fn read(
 /// Reads only the paths of a configuration file, for commands that need only these. Secrets may be
 /// missing.
 pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    load_part(path, |top, problems| {
-        let mut section = own_section(top, problems);
-        section.as_mut().and_then(|s| read_paths(s, problems, directory, &|_| None))
-    })
+    load_part(path, |top, problems| read_own_paths(top, problems, path))
+}
+
+/// The same for commands that only ask a running daemon: of a file that is not TOML, what can be
+/// read beside its error. The paths may be `Some` though the findings have an error.
+pub fn recover_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
+    let text = read_text(path)?;
+    let (mut problems, mut of_paths) = (Problems::default(), Problems::default());
+    let (root, errors) = DeTable::parse_recoverable(&text);
+    let mut top = Section::new(TOP, 0..0, root.get_ref());
+    let paths = read_own_paths(&mut top, &mut of_paths, path);
+    match errors.first() {
+        // What else is wrong is usually its consequence.
+        Some(error) => syntax(&mut problems, error),
+        None => problems = of_paths,
+    }
+    Ok((paths, problems.into_findings(&path.display().to_string(), &text)))
+}
+
+fn read_own_paths(top: &mut Section<'_>, problems: &mut Problems, file: &Path) -> Option<Paths> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let mut section = own_section(top, problems)?;
+    read_paths(&mut section, problems, directory, &|_| None)
 }
 
 /// Reads only the routes of a configuration file; `None` if any of them is wrong.

@@ -8,7 +8,7 @@
 
 use crate::Engine;
 use crate::outcome::{Concluded, Note, NoteKind};
-use crate::record::{Brief, Kind, NextHop, Record};
+use crate::record::{Brief, NextHop, Record, RecordKind};
 use crate::subject::Carried;
 use base::ber::Element;
 use base::{PerPrecedence, Precedence, Utc};
@@ -76,7 +76,7 @@ impl Engine {
     /// Expires a copy: non-delivery reports for all its recipients, as [`Engine::undeliverable`].
     /// A report that expires is discarded, with a note.
     pub fn expire(&mut self, now: Utc, record: &Record) -> Concluded {
-        if record.kind() == Kind::Report {
+        if record.kind() == RecordKind::Report {
             return discarded(record, "it has expired");
         }
         let (reason, diagnostic) =
@@ -91,7 +91,7 @@ impl Engine {
     /// 8.3.1.2.1.10); the diagnostic is protocol-violation, as the peer's problem may be the
     /// envelope as well as the content. A report is discarded, with a note.
     pub fn untransferable(&mut self, now: Utc, record: &Record, text: &str) -> Concluded {
-        if record.kind() == Kind::Report {
+        if record.kind() == RecordKind::Report {
             return discarded(record, text);
         }
         let (reason, diagnostic) =
@@ -338,7 +338,7 @@ mod tests {
         let head = received(&alpha, &sent);
         assert_eq!(message(&head).recipients.len(), 1);
         let made = beta.accept(at(1), head, &content(1), &[]).accepted.entries.remove(0);
-        assert_eq!(made.record.kind(), Kind::Report);
+        assert_eq!(made.record.kind(), RecordKind::Report);
         let expired = beta.expire(at(40 * HOUR), &made.record);
         assert!(expired.entries.is_empty());
         assert_eq!(expired.notes[0].kind, NoteKind::ReportDiscarded);

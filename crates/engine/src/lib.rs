@@ -41,7 +41,7 @@ pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
     put_entries, put_seen,
 };
-pub use record::{Brief, Kind, NextHop, Record, RecordError};
+pub use record::{Brief, NextHop, Record, RecordError, RecordKind};
 pub use subject::TRACE_MARGIN;
 
 use base::{PeerId, Utc};

@@ -29,7 +29,7 @@ pub enum NextHop {
 
 /// What a copy is a copy of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum RecordKind {
     /// A message.
     Message,
     /// A probe.
@@ -89,7 +89,7 @@ pub enum RecordError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief<'a> {
     /// What it is a copy of.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The next hop.
     pub next_hop: Cow<'a, NextHop>,
     /// MTS identifier as text, for the log.
@@ -122,11 +122,11 @@ struct Stored<'a> {
 
 impl Record {
     /// What it is a copy of.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RecordKind {
         match self.head {
-            MtsApduHead::Message(_) => Kind::Message,
-            MtsApduHead::Probe(_) => Kind::Probe,
-            MtsApduHead::Report(_) => Kind::Report,
+            MtsApduHead::Message(_) => RecordKind::Message,
+            MtsApduHead::Probe(_) => RecordKind::Probe,
+            MtsApduHead::Report(_) => RecordKind::Report,
         }
     }
 
@@ -204,8 +204,8 @@ impl Record {
     pub fn originator(octets: &[u8]) -> Result<Option<ORName>, RecordError> {
         let (Stored { brief, head }, _) = stored(octets)?;
         Ok(match brief.kind {
-            Kind::Message | Kind::Probe => Some(originator_of(head)?),
-            Kind::Report => None,
+            RecordKind::Message | RecordKind::Probe => Some(originator_of(head)?),
+            RecordKind::Report => None,
         })
     }
 }
@@ -226,14 +226,14 @@ fn stored(octets: &[u8]) -> Result<(Stored<'_>, Option<[u8; 32]>), RecordError> 
 }
 
 /// Names are bounded on arrival; an earlier release may have accepted longer ones.
-fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
+fn read_head(kind: RecordKind, octets: &[u8]) -> Result<MtsApduHead, Error> {
     Ok(match kind {
-        Kind::Message => MtsApduHead::Message(Box::new(decode_envelope(octets)?)),
-        Kind::Probe => {
+        RecordKind::Message => MtsApduHead::Message(Box::new(decode_envelope(octets)?)),
+        RecordKind::Probe => {
             let envelope = ProbeTransferEnvelope::read(&Element::parse_accepted(octets)?)?;
             MtsApduHead::Probe(Box::new(envelope))
         }
-        Kind::Report => {
+        RecordKind::Report => {
             let report = Report::read(&Element::parse_accepted(octets)?)?;
             MtsApduHead::Report(Box::new(report))
         }
@@ -254,13 +254,13 @@ mod tests {
     fn encodes_and_decodes_messages_and_reports() {
         let done = submit(&mut engine(), &submission(&[BAKER, JONES, NOBODY]));
         let kinds: Vec<_> = done.accepted.entries.iter().map(|e| e.record.kind()).collect();
-        assert_eq!(kinds, [Kind::Message, Kind::Message, Kind::Report]);
+        assert_eq!(kinds, [RecordKind::Message, RecordKind::Message, RecordKind::Report]);
         for entry in &done.accepted.entries {
             let octets = entry.record.encode();
             let back = Record::decode(&octets).unwrap();
             assert_eq!(back.encode(), octets);
             let sender = Record::originator(&octets).unwrap();
-            let is_report = entry.record.kind() == Kind::Report;
+            let is_report = entry.record.kind() == RecordKind::Report;
             assert_eq!(sender, (!is_report).then(|| crate::testing::name(SMITH)));
             let fields = |r: &Record| {
                 let times = (r.accepted, r.first_arrival, r.not_before);

@@ -259,7 +259,7 @@ fn discarded(report: &Report, why: &str) -> Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Kind;
+    use crate::record::RecordKind;
     use crate::testing::{
         BAKER, Codes, JONES, NOBODY, NOWHERE, SMITH, address, at, content, engine, engine_of,
         failures, message, received, report, submission, submit,
@@ -320,7 +320,7 @@ mod tests {
         let head = received(&alpha, &done.accepted.entries[0]);
         let there = beta.accept(at(5), head, &content(1000), &[]);
         let kinds: Vec<_> = there.accepted.entries.iter().map(|e| e.record.kind()).collect();
-        assert_eq!(kinds, [Kind::Message, Kind::Report]);
+        assert_eq!(kinds, [RecordKind::Message, RecordKind::Report]);
         let sent = &there.accepted.entries[1];
         assert_eq!(sent.record.next_hop, NextHop::Peer(PeerId(3)));
         assert_eq!(failures(report(sent)), [(2, UNKNOWN)]);
@@ -346,7 +346,7 @@ mod tests {
             envelope.recipients.iter_mut().for_each(|r| r.report_request = request);
             let done = submit(&mut alpha, &envelope);
             let (reports, copies): (Vec<_>, Vec<_>) =
-                done.accepted.entries.iter().partition(|e| e.record.kind() == Kind::Report);
+                done.accepted.entries.iter().partition(|e| e.record.kind() == RecordKind::Report);
             assert_eq!(reports.len(), non_delivery, "{request:?}");
             let after = alpha.delivered(at(9), at(8), &copies[0].record);
             assert_eq!(after.entries.len(), delivery, "{request:?}");
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(done.accepted.body, None);
         let [onward, local] = &done.accepted.entries[..] else { panic!("{done:?}") };
         assert_eq!(failures(report(local)), [(2, UNKNOWN), (3, None)]);
-        assert_eq!(onward.record.kind(), Kind::Probe);
+        assert_eq!(onward.record.kind(), RecordKind::Probe);
         let there = beta.accept(at(1), received(&alpha, onward), &content(0), &[]);
         let [entry] = &there.accepted.entries[..] else { panic!("{there:?}") };
         assert_eq!(failures(report(entry)), [(1, None)]);

@@ -1,7 +1,7 @@
 //! `mta run --pcap`: records one association as a file for Wireshark.
 
 use crate::clock::Clock;
-use capture::{CaptureWriter, Connection, Opener};
+use capture::{CaptureWriter, CapturedConnection, Opener};
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
@@ -90,7 +90,7 @@ impl Pcap {
         let (local, remote) = ends;
         let tap = self.tap.clone();
         let now = tap.clock.now().utc;
-        tap.write(|w| w.connection(now, Connection { local, remote, opener, tos }));
+        tap.write(|w| w.connection(now, CapturedConnection { local, remote, opener, tos }));
         tracing::info!(association = label, %local, %remote, "recording this association");
         Some(tap)
     }

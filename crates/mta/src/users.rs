@@ -74,12 +74,12 @@ impl std::fmt::Debug for Users {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    user: Vec<Line>,
+    user: Vec<UserLine>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct UserLine {
     address: String,
     password: String,
 }
@@ -136,7 +136,7 @@ impl Users {
 
     /// Writes and syncs a new file, renames it over the old one, then syncs the directory.
     fn write(&self, disk: &dyn Disk) -> io::Result<()> {
-        let line = |(address, password): (&String, &String)| Line {
+        let line = |(address, password): (&String, &String)| UserLine {
             address: address.clone(),
             password: password.clone(),
         };

@@ -257,6 +257,38 @@ fn a_clock_behind_the_last_run_s_is_not_trusted_until_an_operator_accepts_it() {
 }
 
 #[test]
+fn a_slip_in_the_file_does_not_hide_the_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let right = std::fs::read_to_string(&config).unwrap();
+    let file = config.to_str().unwrap();
+    let (_daemon, _) = Daemon::start(file);
+    // Not TOML behind [mta], within it, and a value that is none.
+    for wrong in [
+        format!("{right}\n[limits\n"),
+        right.replace("admd = \"NET\"", "admd = NET"),
+        right.replace("country = \"IT\"", "country \"IT\""),
+    ] {
+        assert_ne!(wrong, right);
+        std::fs::write(&config, &wrong).unwrap();
+        for verb in [&["status"][..], &["queue"], &["minimize"], &["clock"]] {
+            let (code, out, err) = run(&[verb, &["--config", file]].concat());
+            assert_eq!(code, Some(0), "{verb:?}: {err}");
+            assert!(!out.is_empty() && err.contains("not TOML"), "{verb:?}: {err}");
+            assert!(err.contains("warning: ") && err.contains("keeps its configuration"), "{err}");
+        }
+        let (code, _, err) = run(&["reload", "--config", file]);
+        assert_eq!(code, Some(2), "a command that reads the file does not: {err}");
+        assert!(err.contains("a running one keeps its configuration"), "{err}");
+    }
+    // Where the socket cannot be found, its option is named.
+    std::fs::write(&config, right.replace("[mta]", "[mat]")).unwrap();
+    let (code, _, err) = run(&["status", "--config", file]);
+    assert!(code == Some(2) && err.contains("--socket PATH"), "{err}");
+    assert_eq!(run(&["reload", "--config", file]).0, Some(2));
+}
+
+#[test]
 fn a_daemon_starts_answers_and_stops() {
     let directory = tempfile::tempdir().unwrap();
     let config = site(directory.path());

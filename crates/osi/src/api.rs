@@ -29,6 +29,11 @@ pub struct Selectors {
     pub presentation: Option<Bytes>,
 }
 
+/// Whether a peer calls another selector than ours. An absent one fits any.
+pub(crate) fn calls_another(called: Option<&Bytes>, ours: Option<&Bytes>) -> bool {
+    called.zip(ours).is_some_and(|(called, ours)| called != ours)
+}
+
 /// The dialogue mode (X.218): which end may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialogue {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// One step of an encoding, its content as a slice of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum BerEvent {
     /// An element begins.
     Begin {
         /// Its header.
@@ -62,14 +62,14 @@ impl RawReader {
     }
 
     /// The next token, taken from the front of `input`.
-    pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<Event>, Fault> {
+    pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<BerEvent>, Fault> {
         let (event, left) = {
             let mut rest: &[u8] = input;
             let event = match self.tokens.next(&mut rest)? {
                 None => None,
-                Some(Token::Begin { header, depth }) => Some(Event::Begin { header, depth }),
-                Some(Token::Data(data)) => Some(Event::Data(input.slice_ref(data))),
-                Some(Token::End { depth }) => Some(Event::End { depth }),
+                Some(Token::Begin { header, depth }) => Some(BerEvent::Begin { header, depth }),
+                Some(Token::Data(data)) => Some(BerEvent::Data(input.slice_ref(data))),
+                Some(Token::End { depth }) => Some(BerEvent::End { depth }),
             };
             (event, rest.len())
         };
@@ -142,11 +142,11 @@ impl RawReader {
     ) -> Result<bool, Fault> {
         while let Some(event) = self.next(input)? {
             match event {
-                Event::End { depth: d } if d == depth => return Ok(true),
-                Event::End { .. } => {}
-                Event::Begin { header, .. } if header.tag == segment => self.unused_due = true,
-                Event::Begin { header, .. } => return Err(Fault::Unexpected(header.tag)),
-                Event::Data(mut bytes) => {
+                BerEvent::End { depth: d } if d == depth => return Ok(true),
+                BerEvent::End { .. } => {}
+                BerEvent::Begin { header, .. } if header.tag == segment => self.unused_due = true,
+                BerEvent::Begin { header, .. } => return Err(Fault::Unexpected(header.tag)),
+                BerEvent::Data(mut bytes) => {
                     if segment == u::BIT_STRING && self.unused_due {
                         self.unused_due = false;
                         if bytes.get_u8() != 0 {
@@ -175,7 +175,7 @@ mod tests {
             let mut input = Bytes::copy_from_slice(piece);
             while !inside {
                 match reader.next(&mut input)? {
-                    Some(Event::Begin { depth: 1, .. }) => inside = true,
+                    Some(BerEvent::Begin { depth: 1, .. }) => inside = true,
                     Some(_) => {}
                     None => break,
                 }

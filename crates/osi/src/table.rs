@@ -20,8 +20,8 @@
 //! | received from the peer, in a state of the table's `late` list: no connection is there any more, or not yet | [`Step::Nothing`]: dropped | the same |
 //! | local: timers, the service below, the machine itself | [`Step::Nothing`]: dropped | the same |
 //!
-//! A cell whose action needs a parameter that the event does not carry is a fault of the table. The
-//! machine handles it as a misuse ([`Entered::fault`]).
+//! A cell whose action needs a parameter that the event does not carry is a fault of the table: the
+//! action answers [`Lacking`], and the machine handles it as a misuse ([`Entered::fault`]).
 
 #[cfg(test)]
 mod mutants;
@@ -131,6 +131,13 @@ pub(crate) enum Step<A> {
     /// No cell: the peer may not send this here.
     ProtocolError,
 }
+
+/// The action of a cell needs a parameter that its event does not carry. Nothing is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lacking;
+
+/// Whether an action found its parameter.
+pub(crate) type Performed = Result<(), Lacking>;
 
 /// The outcome of [`Automaton::enter`]. Its `Display` is the diagnostic (layer, event, state,
 /// clause), formatted only where it is used.

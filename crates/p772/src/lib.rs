@@ -25,6 +25,8 @@ pub use military::{
     AddressListDesignator, Addressing, DistributionCodes, MAX_MILITARY_STRING, MAX_SICS,
     MessageType, Military, MmhsPrecedence, OtherRecipient, RawExtension, SIC_LENGTH,
 };
-pub use parser::{ContentParser, Event, MAX_BODY_PARTS, MAX_HEADING, MAX_PARAMETERS, PartKind};
+pub use parser::{
+    ContentEvent, ContentParser, MAX_BODY_PARTS, MAX_HEADING, MAX_PARAMETERS, PartKind,
+};
 pub use peek::{HeadingPrecedence, PEEK_OCTETS, peek_precedence};
 pub use text::Charset;

@@ -46,7 +46,7 @@ pub enum PartKind {
 
 /// One step of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum ContentEvent<'a> {
     /// The heading.
     Heading(Box<Heading>),
     /// The content is a notification instead of a message: all of it; the last event.
@@ -61,7 +61,7 @@ pub enum Event<'a> {
     End,
 }
 
-/// Takes a content in slices of any size and gives its [`Event`]s. Holds the heading, at most
+/// Takes a content in slices of any size and gives its [`ContentEvent`]s. Holds the heading, at most
 /// [`MAX_HEADING`], and nothing of the body parts' data.
 ///
 /// Cutting the content at any octet gives the same events, but for how `Data` is divided.
@@ -162,7 +162,7 @@ impl ContentParser {
     /// # Errors
     /// Malformed BER, another structure than X.420's, or a limit passed. The parser is of no use
     /// afterwards.
-    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Error> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<ContentEvent<'a>>, Error> {
         loop {
             let before: &'a [u8] = input;
             let token = self.tokenizer.next(input)?;
@@ -188,7 +188,7 @@ impl ContentParser {
         &mut self,
         token: Token<'a>,
         raw: Cow<'a, [u8]>,
-    ) -> Result<Option<Event<'a>>, Error> {
+    ) -> Result<Option<ContentEvent<'a>>, Error> {
         match &mut self.state {
             State::Fresh | State::Message(_) | State::Body => self.between(token, &raw),
             State::Heading(buffer) => {
@@ -199,7 +199,7 @@ impl ContentParser {
                 let heading = Element::parse(buffer).and_then(|e| Heading::decode(&e));
                 let heading = Box::new(heading.field("heading")?);
                 self.state = State::Message(Due::Body);
-                Ok(Some(Event::Heading(heading)))
+                Ok(Some(ContentEvent::Heading(heading)))
             }
             State::Notification(buffer) => {
                 keep(buffer, &raw, MAX_HEADING).field("ipn")?;
@@ -208,7 +208,7 @@ impl ContentParser {
                 }
                 let whole = std::mem::take(buffer);
                 self.state = State::Ended;
-                Ok(Some(Event::Notification(whole)))
+                Ok(Some(ContentEvent::Notification(whole)))
             }
             State::Part(_) if token == (Token::End { depth: 2 }) => self.end_part(),
             State::Part(part) => part.step(token, raw),
@@ -217,7 +217,11 @@ impl ContentParser {
     }
 
     /// A token outside heading and body parts.
-    fn between<'a>(&mut self, token: Token<'a>, raw: &[u8]) -> Result<Option<Event<'a>>, Error> {
+    fn between<'a>(
+        &mut self,
+        token: Token<'a>,
+        raw: &[u8],
+    ) -> Result<Option<ContentEvent<'a>>, Error> {
         let (state, event) = match (&self.state, token) {
             (State::Fresh, Token::Begin { header, .. }) if header.constructed => match header.tag {
                 tag if tag == Tag::context(0) => (State::Message(Due::Heading), None),
@@ -234,7 +238,9 @@ impl ContentParser {
             {
                 (State::Body, None)
             }
-            (State::Message(Due::Nothing), Token::End { .. }) => (State::Ended, Some(Event::End)),
+            (State::Message(Due::Nothing), Token::End { .. }) => {
+                (State::Ended, Some(ContentEvent::End))
+            }
             (State::Message(due), Token::End { .. }) => {
                 let field = if *due == Due::Heading { "heading" } else { "body" };
                 return Err(Fault::Truncated).field(field);
@@ -260,30 +266,35 @@ impl ContentParser {
         Ok(event)
     }
 
-    fn end_part<'a>(&mut self) -> Result<Option<Event<'a>>, Error> {
+    fn end_part<'a>(&mut self) -> Result<Option<ContentEvent<'a>>, Error> {
         let begun = matches!(
             &self.state,
             State::Part(Part::Octets { .. } | Part::Encoding { .. } | Part::File(_))
         );
         self.state = State::Body;
-        if begun { Ok(Some(Event::PartEnd)) } else { Err(Fault::Truncated).field("body part") }
+        if begun {
+            Ok(Some(ContentEvent::PartEnd))
+        } else {
+            Err(Fault::Truncated).field("body part")
+        }
     }
 }
 
 impl Part {
     /// A body part begins, at depth 2.
-    fn begin<'a>(header: Header) -> (Part, Option<Event<'a>>) {
+    fn begin<'a>(header: Header) -> (Part, Option<ContentEvent<'a>>) {
         match header.tag {
             tag if tag == Tag::context(0) && header.constructed => (Part::Ia5Text, None),
-            tag if tag == Tag::context(14) => {
-                (Part::Octets { depth: 2, over: false }, Some(Event::PartBegin(PartKind::Binary)))
-            }
+            tag if tag == Tag::context(14) => (
+                Part::Octets { depth: 2, over: false },
+                Some(ContentEvent::PartBegin(PartKind::Binary)),
+            ),
             tag if tag == Tag::context(15) && header.constructed => {
                 (Part::Extended(Extended::default()), None)
             }
             _ => {
                 let kind = PartKind::Other { header };
-                (Part::Encoding { depth: 2, over: false }, Some(Event::PartBegin(kind)))
+                (Part::Encoding { depth: 2, over: false }, Some(ContentEvent::PartBegin(kind)))
             }
         }
     }
@@ -293,12 +304,12 @@ impl Part {
         &mut self,
         token: Token<'a>,
         raw: Cow<'a, [u8]>,
-    ) -> Result<Option<Event<'a>>, Error> {
+    ) -> Result<Option<ContentEvent<'a>>, Error> {
         match self {
             Part::Ia5Text => match token {
                 Token::Begin { header, depth: 3 } if header.tag != u::SET => {
                     *self = Part::Octets { depth: 3, over: false };
-                    Ok(Some(Event::PartBegin(PartKind::Text(Charset::Ascii))))
+                    Ok(Some(ContentEvent::PartBegin(PartKind::Text(Charset::Ascii))))
                 }
                 _ => Ok(None),
             },
@@ -311,7 +322,7 @@ impl Part {
                 {
                     Err(Fault::Unexpected(header.tag)).field("body part")
                 }
-                Token::Data(data) if !*over => Ok(Some(Event::Data(Cow::Borrowed(data)))),
+                Token::Data(data) if !*over => Ok(Some(ContentEvent::Data(Cow::Borrowed(data)))),
                 Token::End { depth: at } if at == *depth => {
                     *over = true;
                     Ok(None)
@@ -327,11 +338,11 @@ impl Part {
                     Ok(None)
                 }
                 _ if raw.is_empty() => Ok(None),
-                _ => Ok(Some(Event::Data(raw))),
+                _ => Ok(Some(ContentEvent::Data(raw))),
             },
             Part::File(file) => {
                 let data = file.step(token)?.filter(|data| !data.is_empty());
-                Ok(data.map(|data| Event::Data(Cow::Borrowed(data))))
+                Ok(data.map(|data| ContentEvent::Data(Cow::Borrowed(data))))
             }
             Part::Extended(extended) => {
                 let Some((part, event)) = extended.step(token, &raw)? else { return Ok(None) };
@@ -349,7 +360,7 @@ impl Extended {
         &mut self,
         token: Token<'a>,
         raw: &[u8],
-    ) -> Result<Option<(Part, Event<'a>)>, Error> {
+    ) -> Result<Option<(Part, ContentEvent<'a>)>, Error> {
         match (self.within, token) {
             (Within::Nothing, Token::Begin { header, .. }) => match header.tag {
                 tag if tag == Tag::context(0) && self.parameters.is_none() => {
@@ -385,7 +396,7 @@ impl Extended {
     }
 
     /// The value's encoding (`[0]` single-ASN1-type, `[1]` octet-aligned, `[2]` arbitrary) begins.
-    fn value<'a>(&mut self, encoding: &Header) -> Result<(Part, Event<'a>), Error> {
+    fn value<'a>(&mut self, encoding: &Header) -> Result<(Part, ContentEvent<'a>), Error> {
         let data = Oid::from_content(&self.reference).field("direct-reference")?;
         let parameters = self.parameters.take();
         let single = encoding.tag == Tag::context(0);
@@ -395,15 +406,18 @@ impl Extended {
             Some(FILE_TRANSFER) if single => {
                 let name = parameters.as_deref().and_then(crate::file::name);
                 let part = Part::File(FileData::default());
-                return Ok((part, Event::PartBegin(PartKind::File { name })));
+                return Ok((part, ContentEvent::PartBegin(PartKind::File { name })));
             }
             Some(GENERAL_TEXT) if single => PartKind::Text(charset(parameters.as_deref())),
             _ => {
                 let part = Part::Encoding { depth: 4, over: false };
-                return Ok((part, Event::PartBegin(PartKind::Extended { data, parameters })));
+                return Ok((
+                    part,
+                    ContentEvent::PartBegin(PartKind::Extended { data, parameters }),
+                ));
             }
         };
-        Ok((Part::Octets { depth: 5, over: false }, Event::PartBegin(kind)))
+        Ok((Part::Octets { depth: 5, over: false }, ContentEvent::PartBegin(kind)))
     }
 }
 

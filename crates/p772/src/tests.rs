@@ -74,18 +74,20 @@ fn read(pieces: &[&[u8]]) -> Result<Vec<Seen>, base::ber::Error> {
         let mut input = *piece;
         while let Some(event) = parser.next(&mut input)? {
             match event {
-                Event::Heading(heading) => seen.push(Seen::Heading(heading)),
-                Event::Notification(octets) => seen.push(Seen::Notification(octets)),
-                Event::PartBegin(kind) => assert!(open.replace((kind, Vec::new())).is_none()),
-                Event::Data(data) => {
+                ContentEvent::Heading(heading) => seen.push(Seen::Heading(heading)),
+                ContentEvent::Notification(octets) => seen.push(Seen::Notification(octets)),
+                ContentEvent::PartBegin(kind) => {
+                    assert!(open.replace((kind, Vec::new())).is_none());
+                }
+                ContentEvent::Data(data) => {
                     assert!(!data.is_empty());
                     open.as_mut().unwrap().1.extend_from_slice(&data);
                 }
-                Event::PartEnd => {
+                ContentEvent::PartEnd => {
                     let (kind, data) = open.take().unwrap();
                     seen.push(Seen::Part(kind, data));
                 }
-                Event::End => seen.push(Seen::End),
+                ContentEvent::End => seen.push(Seen::End),
             }
         }
         assert!(input.is_empty() || parser.is_done());
@@ -408,8 +410,8 @@ fn a_gigabyte_passes_in_pieces() {
     let mut input = framing.head.as_slice();
     loop {
         match parser.next(&mut input).unwrap() {
-            Some(Event::End) => break,
-            Some(Event::Data(data)) => received += data.len() as u64,
+            Some(ContentEvent::End) => break,
+            Some(ContentEvent::Data(data)) => received += data.len() as u64,
             Some(_) => {}
             None => {
                 assert!(sent < length);

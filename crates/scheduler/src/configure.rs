@@ -1,7 +1,7 @@
 //! Configuration at run time: channels, policy, floors.
 
 use crate::machine::Scheduler;
-use crate::peer::{Channel, Peer};
+use crate::peer::{ChannelState, Peer};
 use crate::rules::minimize::Scope;
 use crate::rules::{ChannelId, ChannelRules, Policy};
 use base::{Instant, PeerId, Precedence};
@@ -36,7 +36,7 @@ impl Scheduler {
 
     fn add(&mut self, rules: ChannelRules) {
         let id = rules.id;
-        let mut channel = Channel::new(rules);
+        let mut channel = ChannelState::new(rules);
         // The channel may have existed before and left transfers behind.
         for (item, transfer) in &self.transfers {
             if transfer.channel == Some(id)

@@ -45,7 +45,7 @@ pub struct Item {
 
 /// The state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SlotState {
     /// It may start now, considering the item alone.
     Ready,
     /// Waits for its deferral or its own backoff to end.
@@ -71,7 +71,7 @@ pub(crate) struct Slot {
     body: u64,
     to: u32,
     pub(crate) precedence: Precedence,
-    pub(crate) state: State,
+    pub(crate) state: SlotState,
     pub(crate) failures: u8,
     flags: u8,
 }
@@ -107,7 +107,7 @@ impl Slot {
             body: item.body.map_or(0, |body| body.0),
             to,
             precedence: item.precedence,
-            state: State::Ready,
+            state: SlotState::Ready,
             failures: 0,
             flags: mailbox | if item.body.is_some() { BODY } else { 0 },
         }
@@ -140,22 +140,23 @@ impl Slot {
     }
 
     /// The current state of an item that is not in transfer.
-    pub(crate) fn waiting(&self, now: Instant) -> State {
+    pub(crate) fn waiting(&self, now: Instant) -> SlotState {
         if self.expires <= now && !self.has(SPARED) {
-            State::Expired
+            SlotState::Expired
         } else if self.has(OPERATOR) {
-            State::Operator
+            SlotState::Operator
         } else if self.until > now {
-            State::Delayed
+            SlotState::Delayed
         } else {
-            State::Ready
+            SlotState::Ready
         }
     }
 
     /// The next time at which its state changes by itself.
     pub(crate) fn timer(&self) -> Option<Instant> {
-        let delay = if self.state == State::Delayed { self.until } else { NEVER };
-        let waits = !matches!(self.state, State::InTransfer | State::Expired) && !self.has(SPARED);
+        let delay = if self.state == SlotState::Delayed { self.until } else { NEVER };
+        let waits =
+            !matches!(self.state, SlotState::InTransfer | SlotState::Expired) && !self.has(SPARED);
         let expires = if waits { self.expires } else { NEVER };
         let alert = if self.has(OVERDUE) { NEVER } else { self.alert_at };
         Some(delay.min(expires).min(alert)).filter(|at| *at != NEVER)

@@ -1,7 +1,7 @@
 //! The machine: verbs for items and channels, and the indices they use.
 
-use crate::items::{Destination, Item, Items, Slot, State};
-use crate::peer::{Channel, Peer};
+use crate::items::{Destination, Item, Items, Slot, SlotState};
+use crate::peer::{ChannelState, Peer};
 use crate::queue::{Place, Queues};
 use crate::rules::growth::Open;
 use crate::rules::preempt::Transfer;
@@ -252,7 +252,7 @@ impl Scheduler {
     /// transfer returns to the queue. False if it is unknown or expired.
     pub fn delay(&mut self, now: Instant, id: EntryId, until: Instant) -> bool {
         self.tick(now);
-        if self.items.get(id).is_none_or(|slot| slot.state == State::Expired) {
+        if self.items.get(id).is_none_or(|slot| slot.state == SlotState::Expired) {
             return false;
         }
         self.take_out(id);
@@ -269,7 +269,7 @@ impl Scheduler {
     /// none.
     pub fn hasten(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
-        if self.items.get(id).is_none_or(|slot| slot.state != State::Delayed) {
+        if self.items.get(id).is_none_or(|slot| slot.state != SlotState::Delayed) {
             return false;
         }
         self.take_out(id);
@@ -305,7 +305,7 @@ impl Scheduler {
     }
 
     fn set_operator(&mut self, id: EntryId, on: bool) -> bool {
-        let may = |slot: &Slot| slot.is_operators() != on && slot.state != State::Expired;
+        let may = |slot: &Slot| slot.is_operators() != on && slot.state != SlotState::Expired;
         if !self.items.get(id).is_some_and(may) {
             return false;
         }
@@ -399,12 +399,12 @@ impl Scheduler {
 
     // ----- inside ---------------------------------------------------------------------------------
 
-    pub(crate) fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+    pub(crate) fn channel(&self, id: ChannelId) -> Option<(&Peer, &ChannelState)> {
         let peer = self.peers.get(&id.peer)?;
         Some((peer, peer.by_index.get(&id.index)?))
     }
 
-    pub(crate) fn channel_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+    pub(crate) fn channel_mut(&mut self, id: ChannelId) -> Option<&mut ChannelState> {
         self.peers.get_mut(&id.peer)?.by_index.get_mut(&id.index)
     }
 
@@ -428,7 +428,7 @@ impl Scheduler {
         let now = self.now;
         self.take_out(id);
         let Some(slot) = self.items.get_mut(id) else { return };
-        (slot.state, slot.until) = (State::InTransfer, Instant(0));
+        (slot.state, slot.until) = (SlotState::InTransfer, Instant(0));
         let precedence = slot.precedence;
         let (started, progress) = (now, now);
         let new = Transfer { channel, started, progress, by_share, paused: false, notified: false };
@@ -445,7 +445,7 @@ impl Scheduler {
         let transfer = self.transfers.remove(&id)?;
         self.pausing.remove(&id);
         let slot = self.items.get_mut(id)?;
-        slot.state = State::Ready;
+        slot.state = SlotState::Ready;
         let precedence = slot.precedence;
         if let Some(channel) = transfer.channel.and_then(|id| self.channel_mut(id)) {
             channel.ended(precedence);
@@ -455,11 +455,11 @@ impl Scheduler {
 
     fn place(&self, slot: &Slot) -> Place {
         match slot.state {
-            State::Ready => Place::Ready,
-            State::Delayed => Place::Delayed,
-            State::Operator => Place::Operator,
-            State::Expired => Place::Expired,
-            State::InTransfer => {
+            SlotState::Ready => Place::Ready,
+            SlotState::Delayed => Place::Delayed,
+            SlotState::Operator => Place::Operator,
+            SlotState::Expired => Place::Expired,
+            SlotState::InTransfer => {
                 self.transfers.get(&slot.id).map_or(Place::Paused, Transfer::place)
             }
         }

@@ -20,7 +20,7 @@ pub(crate) struct View<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Channel {
+pub(crate) struct ChannelState {
     pub(crate) rules: ChannelRules,
     pub(crate) associations: Associations,
     /// Rule 6: lower precedences do not start here.
@@ -33,9 +33,9 @@ pub(crate) struct Channel {
     transfers: BTreeMap<Precedence, u32>,
 }
 
-impl Channel {
-    pub(crate) fn new(rules: ChannelRules) -> Channel {
-        Channel {
+impl ChannelState {
+    pub(crate) fn new(rules: ChannelRules) -> ChannelState {
+        ChannelState {
             rules,
             associations: Associations::default(),
             floor: None,
@@ -102,7 +102,7 @@ impl Channel {
 pub(crate) struct Peer {
     pub(crate) id: PeerId,
     /// By [`crate::ChannelId::index`].
-    pub(crate) by_index: BTreeMap<u32, Channel>,
+    pub(crate) by_index: BTreeMap<u32, ChannelState>,
     pub(crate) queues: Queues,
     /// Rule 6: lower precedences do not start to this peer.
     pub(crate) floor: Option<Precedence>,
@@ -127,7 +127,7 @@ impl Peer {
         }
     }
 
-    pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &ChannelState> {
         self.by_index.values().inspect(|_| step())
     }
 
@@ -152,7 +152,7 @@ impl Peer {
         let stalls = stalls.filter(|_| waits);
         let any = !self.queues.is_empty();
         let losses = self.channels().filter_map(|c| c.down_at(view.policy)).filter(|_| any);
-        let shrinks = self.channels().filter_map(Channel::shrinks_at);
+        let shrinks = self.channels().filter_map(ChannelState::shrinks_at);
         stalls.chain(losses).chain(shrinks).filter(|at| *at > view.now).min()
     }
 }

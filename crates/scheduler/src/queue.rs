@@ -23,7 +23,7 @@ pub(crate) enum Place {
 
 /// The items of one precedence for one destination.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct PrecedenceQueue {
     pub(crate) ready: Keys,
     pub(crate) delayed: Keys,
     pub(crate) operator: Keys,
@@ -56,7 +56,7 @@ impl Keys {
     }
 }
 
-impl Queue {
+impl PrecedenceQueue {
     pub(crate) fn insert(&mut self, place: Place, key: Key, size: u64) {
         self.bytes = self.bytes.saturating_add(if waits(place) { size } else { 0 });
         match place {
@@ -119,20 +119,20 @@ fn waits(place: Place) -> bool {
 
 /// The items of all precedences for one destination.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queues(BTreeMap<Precedence, Queue>);
+pub(crate) struct Queues(BTreeMap<Precedence, PrecedenceQueue>);
 
 impl Queues {
-    pub(crate) fn get(&self, precedence: Precedence) -> Option<&Queue> {
+    pub(crate) fn get(&self, precedence: Precedence) -> Option<&PrecedenceQueue> {
         self.0.get(&precedence)
     }
 
-    pub(crate) fn at(&mut self, precedence: Precedence) -> &mut Queue {
+    pub(crate) fn at(&mut self, precedence: Precedence) -> &mut PrecedenceQueue {
         self.0.entry(precedence).or_default()
     }
 
     /// Drops an empty queue.
     pub(crate) fn tidy(&mut self, precedence: Precedence) {
-        if self.0.get(&precedence).is_some_and(Queue::is_empty) {
+        if self.0.get(&precedence).is_some_and(PrecedenceQueue::is_empty) {
             self.0.remove(&precedence);
         }
     }
@@ -143,7 +143,7 @@ impl Queues {
     }
 
     /// Precedences with any item, highest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Precedence, &Queue)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Precedence, &PrecedenceQueue)> {
         self.0.iter().rev().map(|(precedence, queue)| (*precedence, queue)).inspect(|_| step())
     }
 

@@ -1,9 +1,9 @@
 //! The status of the queues for operators.
 
-use crate::items::{Destination, Item, State};
+use crate::items::{Destination, Item, SlotState};
 use crate::machine::Scheduler;
 use crate::peer::{Peer, View};
-use crate::queue::{Key, Queue};
+use crate::queue::{Key, PrecedenceQueue};
 use crate::rules::ChannelId;
 use crate::rules::hold::Reason;
 use crate::rules::minimize::Floor;
@@ -131,7 +131,7 @@ pub struct Listed {
     pub overdue: bool,
 }
 
-fn level(queue: &Queue, by_rule: Option<Reason>) -> LevelStatus {
+fn level(queue: &PrecedenceQueue, by_rule: Option<Reason>) -> LevelStatus {
     let ready = queue.ready.len();
     let fronts = [queue.ready.first(), queue.delayed.first(), queue.operator.first()];
     let held_ready = queue.ready.first().zip(by_rule).map(|((at, id), why)| (at, id, why));
@@ -156,7 +156,7 @@ fn level(queue: &Queue, by_rule: Option<Reason>) -> LevelStatus {
 }
 
 fn collect<'q>(
-    queues: impl Iterator<Item = (Precedence, &'q Queue, Option<Reason>)>,
+    queues: impl Iterator<Item = (Precedence, &'q PrecedenceQueue, Option<Reason>)>,
 ) -> QueueStatus {
     let mut status = QueueStatus::default();
     for (precedence, queue, by_rule) in queues {
@@ -213,8 +213,8 @@ impl Scheduler {
     pub fn held_because(&self, id: EntryId) -> Option<Reason> {
         let slot = self.items.get(id)?;
         match (slot.state, slot.destination()) {
-            (State::Operator, _) => Some(Reason::Operator),
-            (State::Ready, Destination::Peer(peer)) => {
+            (SlotState::Operator, _) => Some(Reason::Operator),
+            (SlotState::Ready, Destination::Peer(peer)) => {
                 self.peers.get(&peer)?.held(&self.view(), slot.precedence)
             }
             _ => None,
@@ -287,12 +287,12 @@ impl Scheduler {
     pub fn listed(&self, id: EntryId) -> Option<Listed> {
         let slot = self.items.get(id)?;
         let at = match slot.state {
-            State::Ready | State::Operator => {
+            SlotState::Ready | SlotState::Operator => {
                 self.held_because(id).map_or(ItemState::Ready, ItemState::Held)
             }
-            State::Delayed => ItemState::Delayed(slot.until),
-            State::Expired => ItemState::Expired,
-            State::InTransfer => {
+            SlotState::Delayed => ItemState::Delayed(slot.until),
+            SlotState::Expired => ItemState::Expired,
+            SlotState::InTransfer => {
                 let transfer = self.transfers.get(&id)?;
                 ItemState::InTransfer { channel: transfer.channel, paused: transfer.paused }
             }

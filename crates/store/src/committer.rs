@@ -41,7 +41,7 @@ struct Job {
 }
 
 #[derive(Default)]
-struct Queue {
+struct CommitQueue {
     order: Order<Job>,
     /// When the last urgent batch arrived.
     urgent: Option<Instant>,
@@ -55,7 +55,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<CommitQueue>,
     more: Condvar,
 }
 
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Committer {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, CommitQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -266,16 +266,16 @@ fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
 }
 
 /// An urgent batch does not wait for others to share its group.
-fn has_time(queue: &Queue) -> bool {
+fn has_time(queue: &CommitQueue) -> bool {
     !queue.closed && queue.order.highest().is_some_and(|first| !first.is_urgent())
 }
 
 /// Rests after that group while urgent batches may arrive.
 fn rest<'a>(
     shared: &Shared,
-    mut queue: MutexGuard<'a, Queue>,
+    mut queue: MutexGuard<'a, CommitQueue>,
     last: Last,
-) -> MutexGuard<'a, Queue> {
+) -> MutexGuard<'a, CommitQueue> {
     while has_time(&queue)
         && let Some(until) = last.rest_for(queue.urgent)
         && let left = until.saturating_duration_since(now())
@@ -290,9 +290,9 @@ fn rest<'a>(
 /// Waits [`MOMENT`] for each further batch to share a group.
 fn gather<'a>(
     shared: &Shared,
-    mut queue: MutexGuard<'a, Queue>,
+    mut queue: MutexGuard<'a, CommitQueue>,
     last: Last,
-) -> MutexGuard<'a, Queue> {
+) -> MutexGuard<'a, CommitQueue> {
     let first = queue.order.highest();
     while last.batches >= BUSY
         && queue.order.len() < GATHERED

@@ -23,6 +23,7 @@ mod bodies;
 pub mod committer;
 pub mod disk;
 mod error;
+#[cfg(any(test, feature = "testing"))]
 pub mod faulty;
 mod order;
 pub mod queue;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use base::Instant;
 use base::ber::{Element, Writer};
 use bytes::{Buf as _, Bytes, BytesMut};
-use capture::{CaptureWriter, Connection, Opener};
+use capture::{CaptureWriter, CapturedConnection, Opener};
 use osi::api::{
     AbortReason, Config, Indication, Input, Output, Payload, Problem, Request, Role, Selectors,
 };
@@ -123,7 +123,10 @@ impl User {
         clock: Clock,
         interrupted: Interrupted,
     ) -> Result<User> {
-        let stream = connect(&login.mta).await?;
+        let stream = tokio::select! {
+            stream = connect(&login.mta) => stream?,
+            () = interrupted.wait() => bail!(Lost(INTERRUPTED.to_owned())),
+        };
         let capture = pcap.map(|path| start_capture(path, &stream)).transpose()?;
         let credentials = Credentials::Simple(login.password.clone());
         let bind = MtsBind::new(ObjectName::UserAgent(login.user.clone()), credentials);
@@ -468,7 +471,7 @@ fn start_capture(path: &Path, stream: &TcpStream) -> Result<CaptureWriter<BufWri
     let file = private(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut capture =
         CaptureWriter::new(BufWriter::new(file)).context("cannot write the capture")?;
-    let connection = Connection {
+    let connection = CapturedConnection {
         local: stream.local_addr().context("the connection has no address")?,
         remote: stream.peer_addr().context("the connection has no address")?,
         opener: Opener::Local,

@@ -28,13 +28,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use ua::{Clock, Interrupted, Message, Source};
 
-/// Exit code after a second Ctrl-C: 128 plus the number of SIGINT, as shells report it.
-const INTERRUPTED_TWICE: i32 = 130;
+/// Exit code of what Ctrl-C ended: 128 plus the number of SIGINT, as shells report it.
+const INTERRUPTED: u8 = 130;
 
 /// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
-/// doubt: the MTA may have accepted it or not; 130 ended by a second Ctrl-C.
+/// doubt: the MTA may have accepted it or not; 130 ended by Ctrl-C: receive by the first, send and burst by
+/// a second.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -142,7 +143,7 @@ struct SendArgs {
 
 #[derive(Debug, Args)]
 struct ReceiveArgs {
-    /// Stay bound and take new deliveries, until --count, --timeout or Ctrl-C
+    /// Stay bound and take new deliveries, until --count, --timeout or Ctrl-C (exit code 130)
     #[arg(long)]
     wait: bool,
     /// Stop after this number of deliveries; waits for them
@@ -182,7 +183,7 @@ fn parse_dtg(text: &str) -> Result<Utc, String> {
 
 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C waits for nothing")]
 fn end_at_once() -> ! {
-    std::process::exit(INTERRUPTED_TWICE)
+    std::process::exit(i32::from(INTERRUPTED))
 }
 
 fn main() -> ExitCode {
@@ -275,7 +276,7 @@ async fn run_send(access: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCo
 }
 
 /// A message in doubt decides the code: only then must the command be repeated unchanged.
-fn sent_code(outcome: &send::Outcome) -> u8 {
+fn sent_code(outcome: &send::SendOutcome) -> u8 {
     let all_sent = outcome.refused.is_empty() && outcome.not_sent.is_empty();
     match () {
         () if !outcome.in_doubt.is_empty() => 4,
@@ -283,20 +284,6 @@ fn sent_code(outcome: &send::Outcome) -> u8 {
         () if !outcome.messages.is_empty() => 3,
         () if outcome.is_wrong_use => 2,
         () => 1,
-    }
-}
-
-fn finish(outcome: Result<()>, has_received: bool) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            terminal::report_error(&format!("{error:#}"));
-            ExitCode::from(match has_received {
-                true => 3,
-                false if error.is::<profile::Wrong>() => 2,
-                false => 1,
-            })
-        }
     }
 }
 
@@ -420,20 +407,36 @@ async fn run_receive(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> 
             terminal::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
         }
     }
-    let short = args.count.is_some_and(|n| (lines.len() as u64) < n);
+    let code = received_code(args, lines.len(), outcome);
+    // One code at whatever moment Ctrl-C came: in a bind, between deliveries or within one.
+    if access.is_interrupted() { ExitCode::from(INTERRUPTED) } else { code }
+}
+
+/// Reports what is missing of the deliveries; returns the exit code.
+fn received_code(args: &ReceiveArgs, received: usize, outcome: Result<u64>) -> ExitCode {
+    let wanted = args.count.filter(|wanted| (received as u64) < *wanted);
     match outcome {
-        Ok(_) if short => {
-            let wanted = args.count.unwrap_or(0);
-            terminal::report_error(&format!("received {} of {wanted} deliveries", lines.len()));
-            ExitCode::from(if lines.is_empty() { 1 } else { 3 })
+        Ok(left) => {
+            if let Some(wanted) = wanted {
+                terminal::report_error(&format!("received {received} of {wanted} deliveries"));
+                ExitCode::from(if received == 0 { 1 } else { 3 })
+            } else if left > 0 {
+                terminal::report_error(&format!(
+                    "{left} messages still wait: the MTA has not delivered them, try again later"
+                ));
+                ExitCode::from(3)
+            } else {
+                ExitCode::SUCCESS
+            }
         }
-        Ok(left) if left > 0 => {
-            terminal::report_error(&format!(
-                "{left} messages still wait: the MTA has not delivered them, try again later"
-            ));
-            ExitCode::from(3)
+        Err(error) => {
+            terminal::report_error(&format!("{error:#}"));
+            ExitCode::from(match received > 0 {
+                true => 3,
+                false if error.is::<profile::Wrong>() => 2,
+                false => 1,
+            })
         }
-        other => finish(other.map(drop), !lines.is_empty()),
     }
 }
 
@@ -473,12 +476,12 @@ mod tests {
                 reason: "the association ended".to_owned(),
             }]
         };
-        let outcome = send::Outcome::default;
+        let outcome = send::SendOutcome::default;
         assert_eq!(sent_code(&outcome()), 0);
-        assert_eq!(sent_code(&send::Outcome { refused: unsent(), ..outcome() }), 1);
-        let wrong = send::Outcome { not_sent: unsent(), is_wrong_use: true, ..outcome() };
+        assert_eq!(sent_code(&send::SendOutcome { refused: unsent(), ..outcome() }), 1);
+        let wrong = send::SendOutcome { not_sent: unsent(), is_wrong_use: true, ..outcome() };
         assert_eq!(sent_code(&wrong), 2);
-        let both = send::Outcome { not_sent: unsent(), in_doubt: unsent(), ..outcome() };
+        let both = send::SendOutcome { not_sent: unsent(), in_doubt: unsent(), ..outcome() };
         assert_eq!(sent_code(&both), 4);
         let json = serde_json::json!(both);
         assert_eq!(json["in_doubt"][0]["content_identifier"], "A");

@@ -2,7 +2,7 @@
 
 use crate::extract::Files;
 use anyhow::Result;
-use p772::{Charset, ContentParser, Event, Heading, PartKind};
+use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
 
 /// Bound of the text shown, in octets.
 pub(crate) const MAX_TEXT: usize = 256;
@@ -76,9 +76,9 @@ impl<'a> Reading<'a> {
             };
             match event {
                 None => break,
-                Some(Event::Heading(heading)) => self.heading = Some(heading),
-                Some(Event::PartBegin(kind)) => self.begin(kind)?,
-                Some(Event::Data(data)) => {
+                Some(ContentEvent::Heading(heading)) => self.heading = Some(heading),
+                Some(ContentEvent::PartBegin(kind)) => self.begin(kind)?,
+                Some(ContentEvent::Data(data)) => {
                     self.size += data.len() as u64;
                     if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
                         let room = MAX_TEXT.saturating_sub(text.len()).min(data.len());
@@ -88,7 +88,7 @@ impl<'a> Reading<'a> {
                         files.write(&data)?;
                     }
                 }
-                Some(Event::PartEnd) => {
+                Some(ContentEvent::PartEnd) => {
                     self.in_text = false;
                     if std::mem::take(&mut self.in_file)
                         && let Some(files) = &mut self.files
@@ -96,7 +96,7 @@ impl<'a> Reading<'a> {
                         files.end();
                     }
                 }
-                Some(Event::Notification(_) | Event::End) => {}
+                Some(ContentEvent::Notification(_) | ContentEvent::End) => {}
             }
         }
         Ok(())

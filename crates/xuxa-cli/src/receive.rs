@@ -3,7 +3,7 @@
 use crate::extract::Extraction;
 use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
 use crate::reading::Reading;
-use crate::report::{Report, ReportReading};
+use crate::report::{ReceivedReport, ReportReading};
 use crate::show;
 use crate::submission::MtaAccess;
 use anyhow::{Context, Result, bail};
@@ -44,12 +44,12 @@ pub(crate) struct To<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Received {
-    Message(Box<Message>),
-    Report(Report),
+    Message(Box<ReceivedMessage>),
+    Report(ReceivedReport),
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Message {
+pub(crate) struct ReceivedMessage {
     pub mts_identifier: String,
     pub originator: String,
     /// The recipient of this delivery.
@@ -298,7 +298,7 @@ struct Summary<'a> {
 
 impl Summary<'_> {
     /// The line of the result, without the measured values.
-    fn message(self, mts_identifier: String, length: u64) -> Message {
+    fn message(self, mts_identifier: String, length: u64) -> ReceivedMessage {
         let (envelope, reading) = (self.envelope, self.reading);
         let heading = reading.heading.as_deref();
         let military = heading.map(|h| &h.military);
@@ -306,7 +306,7 @@ impl Summary<'_> {
         let mut copy: Vec<String> = heading.map_or(Vec::new(), |h| names(&h.copy_recipients));
         copy.extend(heading.map_or(Vec::new(), |h| names(&h.blind_copy_recipients)));
         let path = |path: PathBuf| path.display().to_string();
-        Message {
+        ReceivedMessage {
             mts_identifier,
             originator: envelope.originator.address.to_string(),
             this_recipient: envelope.this_recipient.address.to_string(),

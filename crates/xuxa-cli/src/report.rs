@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use base::ber::Element;
 use p1::envelope::ReportType;
 use p1::p3::{PerRecipientReportDelivery, ReportDelivery};
-use p772::{ContentParser, Event};
+use p772::{ContentEvent, ContentParser};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 const MAX_READ: usize = 64 << 20;
 
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ReceivedReport {
     /// MTS identifier of the report's subject; absent if the report is too long to read.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mts_identifier: String,
@@ -101,11 +101,11 @@ impl ReportReading {
     ///
     /// # Errors
     /// It is not a report.
-    pub(crate) fn finish(self) -> Result<(String, Report)> {
+    pub(crate) fn finish(self) -> Result<(String, ReceivedReport)> {
         let hash = show::hex(&self.hasher.finalize());
         let hash = hash.get(..16).unwrap_or(&hash);
         if self.length > MAX_READ as u64 {
-            let report = Report { length: self.length, ..Report::default() };
+            let report = ReceivedReport { length: self.length, ..ReceivedReport::default() };
             return Ok((format!("report {hash}"), report));
         }
         // Invalid names are accepted: the MTA would repeat a refused report without end.
@@ -114,7 +114,7 @@ impl ReportReading {
         let subject = report.returned_content.as_deref().and_then(subject_of);
         let mts_identifier = report.subject_identifier.to_string();
         let name = format!("report {hash} on {mts_identifier}");
-        let report = Report {
+        let report = ReceivedReport {
             mts_identifier,
             content_identifier: report.content_identifier,
             subject,
@@ -131,7 +131,7 @@ impl ReportReading {
 fn subject_of(content: &[u8]) -> Option<String> {
     let mut rest = content;
     match ContentParser::new().next(&mut rest) {
-        Ok(Some(Event::Heading(heading))) => heading.subject,
+        Ok(Some(ContentEvent::Heading(heading))) => heading.subject,
         _ => None,
     }
 }
@@ -176,7 +176,7 @@ pub(crate) mod tests {
         w.into_vec()
     }
 
-    fn read(octets: &[u8]) -> Result<(String, Report)> {
+    fn read(octets: &[u8]) -> Result<(String, ReceivedReport)> {
         let mut reading = ReportReading::default();
         octets.chunks(60_000).for_each(|piece| reading.take(piece));
         reading.finish()

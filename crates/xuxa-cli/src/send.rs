@@ -48,7 +48,7 @@ pub(crate) struct Unsent {
 
 /// The outcome of all messages.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct SendOutcome {
     /// The MTA answered with an MTS identifier.
     pub messages: Vec<Sent>,
     /// All of it was sent without an answer: the MTA may have accepted it or not.
@@ -65,7 +65,7 @@ pub(crate) struct Outcome {
     pub unbind: Option<String>,
 }
 
-impl Outcome {
+impl SendOutcome {
     fn add(&mut self, message: &Prepared, failure: &Failure) {
         let unsent = Unsent {
             content_identifier: message.content_identifier.clone(),
@@ -89,8 +89,8 @@ pub(crate) async fn send(
     access: &MtaAccess<'_>,
     messages: &[Prepared],
     retry_for: Duration,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> SendOutcome {
+    let mut outcome = SendOutcome::default();
     let mut user = None;
     let mut rest = messages.iter();
     for message in rest.by_ref() {

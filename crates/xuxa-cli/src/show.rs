@@ -1,8 +1,8 @@
 //! Output for people: aligned tables; and text forms shared with JSON.
 
-use crate::receive::{Message, Received};
-use crate::report::{Report, ReportLine};
-use crate::send::{Outcome, Sent};
+use crate::receive::{Received, ReceivedMessage};
+use crate::report::{ReceivedReport, ReportLine};
+use crate::send::{SendOutcome, Sent};
 use base::shown;
 use comfy_table::{CellAlignment, presets};
 use p1::content_type::ContentType;
@@ -139,7 +139,7 @@ pub(crate) fn sent(lines: &[Sent]) -> Table {
 }
 
 /// A line for each message that was not accepted, with the remedy, and the counts.
-pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn unsent(outcome: &SendOutcome) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for m in &outcome.in_doubt {
         let (id, dtg, reason) = (&m.content_identifier, &m.dtg, &m.reason);
@@ -202,7 +202,7 @@ pub(crate) fn details(lines: &[Received]) -> String {
     out
 }
 
-fn message_details(m: &Message) -> String {
+fn message_details(m: &ReceivedMessage) -> String {
     let mut out = format!("\n{}\n", shown::line(&m.mts_identifier));
     let mut add_line = |what: &str, value: &str| {
         if !value.is_empty() {
@@ -272,7 +272,7 @@ pub(crate) fn received(lines: &[Received]) -> Table {
 }
 
 /// A row for each recipient, with the message's identifier.
-fn report_rows(table: &mut Table, r: &Report) {
+fn report_rows(table: &mut Table, r: &ReceivedReport) {
     let what = if r.duplicate { "report (again)" } else { "report" };
     let mut row = |about: &str, outcome: String| {
         let empty = String::new;
@@ -350,9 +350,9 @@ mod tests {
     /// What a sender may try: clears, titles, the clipboard, forged lines and turned words.
     const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]52;c;cm0=\u{7}\r\nreport\u{0} \u{202e}exe\u{2066}";
 
-    fn message() -> Message {
+    fn message() -> ReceivedMessage {
         let evil = || EVIL.to_owned();
-        Message {
+        ReceivedMessage {
             mts_identifier: evil(),
             originator: evil(),
             this_recipient: evil(),
@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    fn report() -> Report {
+    fn report() -> ReceivedReport {
         let line = ReportLine {
             recipient: EVIL.to_owned(),
             because: Some("there is no such recipient".to_owned()),
@@ -394,12 +394,12 @@ mod tests {
             supplementary: Some(EVIL.to_owned()),
             ..ReportLine::default()
         };
-        Report {
+        ReceivedReport {
             mts_identifier: EVIL.to_owned(),
             content_identifier: Some(EVIL.to_owned()),
             subject: Some(EVIL.to_owned()),
             recipients: vec![line],
-            ..Report::default()
+            ..ReceivedReport::default()
         }
     }
 
@@ -429,7 +429,7 @@ mod tests {
             tries: 1,
             reason: EVIL.to_owned(),
         };
-        let outcome = Outcome { refused: vec![unsent], ..Outcome::default() };
+        let outcome = SendOutcome { refused: vec![unsent], ..SendOutcome::default() };
         let unsent = super::unsent(&outcome);
         assert_eq!(unsent.len(), 2);
         for shown_text in
@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn messages_and_reports_show_their_kind() {
         let address = |user: &str| format!("/S={user}/PRMD=ACT/ADMD=NATO/C=XX");
-        let message = Message {
+        let message = ReceivedMessage {
             mts_identifier: "[/C=XX/;A.1]".to_owned(),
             originator: address("ALPHA"),
             this_recipient: address("BRAVO"),

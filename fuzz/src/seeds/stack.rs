@@ -3,7 +3,7 @@
 use super::{Seed, hex, named, written};
 use crate::mutate;
 use crate::targets::association::{p1_config, p1_plan, p3_config, p3_plan};
-use crate::targets::driver::{Driver, converse};
+use crate::targets::checked::{CheckedAssociation, converse};
 use crate::tree::{self, Node};
 use base::ber::Tag;
 use osi::api::{Config, Dialogue, Role, Service};
@@ -31,9 +31,9 @@ fn variants() -> Vec<(&'static str, Config)> {
 /// The octets that the two ends send.
 fn conversation(config: &Config) -> (Vec<u8>, Vec<u8>) {
     let plan = if config.service == Service::Rose { p3_plan() } else { p1_plan() };
-    let mut initiator = Driver::new(config.clone(), Role::Initiator, plan.clone());
+    let mut initiator = CheckedAssociation::new(config.clone(), Role::Initiator, plan.clone());
     // A responder that was given the turn would send as well: it never is.
-    let mut responder = Driver::new(config.clone(), Role::Responder, plan);
+    let mut responder = CheckedAssociation::new(config.clone(), Role::Responder, plan);
     let output = converse(&mut initiator, &mut responder);
     assert!(initiator.is_closed() && initiator.count("Released") == 1, "{:?}", initiator.observed);
     output

@@ -1,6 +1,6 @@
 //! Whole associations: octets of a peer in, divided anyhow.
 
-use super::driver::{Driver, Plan, Seen};
+use super::checked::{AssociationPlan, CheckedAssociation, Seen};
 use base::rng::Rng;
 use bytes::Bytes;
 use osi::api::{Config, Role, Selectors};
@@ -31,14 +31,14 @@ fn reference() -> ConnectionReference {
 }
 
 /// What the user of a P1 association does: two transfers, one of several checkpoints.
-pub fn p1_plan() -> Plan {
+pub fn p1_plan() -> AssociationPlan {
     let element = |n: usize| {
         let [_, _, high, low] = (n as u32).to_be_bytes();
         let mut unit = vec![0x04, 0x82, high, low];
         unit.resize(n + 4, b'x');
         Bytes::from(unit)
     };
-    Plan {
+    AssociationPlan {
         bind: Bytes::from_static(&[5, 0]),
         units: vec![(0, element(3_000)), (0, element(20))],
         release: true,
@@ -46,9 +46,9 @@ pub fn p1_plan() -> Plan {
 }
 
 /// What the user of a P3 association does: two invocations.
-pub fn p3_plan() -> Plan {
+pub fn p3_plan() -> AssociationPlan {
     let unit = Bytes::from_static(b"\x30\x0c\x04\x0ahelloworld");
-    Plan {
+    AssociationPlan {
         bind: Bytes::from_static(&[5, 0]),
         units: vec![(3, unit.clone()), (4, unit)],
         release: true,
@@ -71,7 +71,7 @@ pub(super) fn p3_initiator(octets: &[u8]) {
     run(octets, &p3_config(), Role::Initiator, &p3_plan());
 }
 
-fn run(octets: &[u8], config: &Config, role: Role, plan: &Plan) {
+fn run(octets: &[u8], config: &Config, role: Role, plan: &AssociationPlan) {
     let whole = observe(octets, config, role, plan, &mut |packet| packet.len());
     let mut rng = Rng::new(crate::hash(octets));
     let most = crate::mutate::one_of(&mut rng, [1, 8, 70_000]);
@@ -112,21 +112,21 @@ fn observe(
     octets: &[u8],
     config: &Config,
     role: Role,
-    plan: &Plan,
+    plan: &AssociationPlan,
     size: &mut dyn FnMut(&[u8]) -> usize,
 ) -> Vec<Seen> {
-    let mut driver = Driver::new(config.clone(), role, plan.clone());
+    let mut association = CheckedAssociation::new(config.clone(), role, plan.clone());
     for packet in packets(octets) {
         let mut rest = packet;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(size(rest).clamp(1, rest.len()));
-            driver.feed_part(piece);
+            association.feed_part(piece);
             rest = after;
         }
-        driver.settle();
+        association.settle();
     }
-    driver.finish();
-    without_broken_off(driver.observed)
+    association.finish();
+    without_broken_off(association.observed)
 }
 
 /// Without the data of a unit that its fault broke off: how much of it was indicated before depends on

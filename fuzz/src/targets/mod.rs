@@ -4,7 +4,7 @@ mod admin;
 pub mod association;
 mod ber;
 mod capture;
-pub mod driver;
+pub mod checked;
 mod files;
 mod lower;
 mod message;

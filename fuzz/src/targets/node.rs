@@ -1,7 +1,7 @@
 //! A whole MTA, and an edge that does at once whatever the MTA wants.
 
 use super::association::{p1_config, p3_config, packets};
-use super::driver::{Driver, Plan};
+use super::checked::{AssociationPlan, CheckedAssociation};
 use base::ber::Writer;
 use base::rng::Rng;
 use base::{AssociationId, Instant, Precedence};
@@ -186,7 +186,7 @@ impl Site {
     }
 
     /// A conversation of the node with this end; gives what the end sent.
-    pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
+    pub fn converse(&mut self, listener: u32, end: &mut CheckedAssociation) -> Vec<u8> {
         let association = self.accept(listener);
         let output = self.carry(association, end);
         self.hang_up(association);
@@ -201,7 +201,7 @@ impl Site {
     }
 
     /// The same on a connection that is there.
-    pub fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
+    pub fn carry(&mut self, association: AssociationId, end: &mut CheckedAssociation) -> Vec<u8> {
         let mut output = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
@@ -220,43 +220,47 @@ impl Site {
 }
 
 /// A good peer that takes calls and everything it is sent.
-pub fn called_peer() -> Driver {
+pub fn called_peer() -> CheckedAssociation {
     let who = MtaAuthentication::new(MtaName(PEER.to_owned()), Credentials::simple("secret"));
     let mut w = Writer::new();
     MtaBindResult::Authenticated(who).write(&mut w);
-    let plan = Plan { bind: w.into_vec().into(), units: Vec::new(), release: false };
-    Driver::new(p1_config(), Role::Responder, plan)
+    let plan = AssociationPlan { bind: w.into_vec().into(), units: Vec::new(), release: false };
+    CheckedAssociation::new(p1_config(), Role::Responder, plan)
 }
 
 /// A good peer that transfers these APDUs.
-pub fn peer(apdus: &[Bytes]) -> Driver {
-    Driver::new(p1_config(), Role::Initiator, peer_plan(apdus))
+pub fn peer(apdus: &[Bytes]) -> CheckedAssociation {
+    CheckedAssociation::new(p1_config(), Role::Initiator, peer_plan(apdus))
 }
 
-fn peer_plan(apdus: &[Bytes]) -> Plan {
+fn peer_plan(apdus: &[Bytes]) -> AssociationPlan {
     let who = MtaAuthentication::new(MtaName(PEER.to_owned()), Credentials::simple("secret"));
     let mut w = Writer::new();
     MtaBindArgument::Authenticated(who).write(&mut w);
     let units = apdus.iter().map(|apdu| (0, apdu.clone())).collect();
-    Plan { bind: w.into_vec().into(), units, release: true }
+    AssociationPlan { bind: w.into_vec().into(), units, release: true }
 }
 
 /// A good peer that opens an association to send alone, and waits for what it is given.
-pub fn one_way_peer() -> Driver {
+pub fn one_way_peer() -> CheckedAssociation {
     let mut config = p1_config();
     if let osi::api::Service::Rtse(rtse) = &mut config.service {
         rtse.dialogue = Dialogue::Monologue;
     }
-    Driver::new(config, Role::Initiator, Plan { release: false, ..peer_plan(&[]) })
+    CheckedAssociation::new(
+        config,
+        Role::Initiator,
+        AssociationPlan { release: false, ..peer_plan(&[]) },
+    )
 }
 
 /// A good user that invokes these operations.
-pub fn user(units: &[(i64, Bytes)]) -> Driver {
+pub fn user(units: &[(i64, Bytes)]) -> CheckedAssociation {
     let name = ObjectName::UserAgent(address(USER).into());
     let mut w = Writer::new();
     MtsBind::new(name, Credentials::simple("secret")).write(&mut w);
-    let plan = Plan { bind: w.into_vec().into(), units: units.to_vec(), release: true };
-    Driver::new(p3_config(), Role::Initiator, plan)
+    let plan = AssociationPlan { bind: w.into_vec().into(), units: units.to_vec(), release: true };
+    CheckedAssociation::new(p3_config(), Role::Initiator, plan)
 }
 
 pub(super) fn p1(octets: &[u8]) {

@@ -1,7 +1,7 @@
 //! PPDUs and the APDUs in them, each in a frame that is right, so that damage reaches them.
 
 use super::association::{p1_config, p1_plan, p3_config, p3_plan};
-use super::driver::{Driver, Plan};
+use super::checked::{AssociationPlan, CheckedAssociation};
 use base::ber::{Tag, Writer, universal as u};
 use bytes::Bytes;
 use osi::api::{Config, Role};
@@ -10,7 +10,7 @@ use osi::session::pdu::{AcceptSpdu, ConnectSpdu, Enclosure, MAX_USER_DATA, Spdu}
 use osi::session::service::{ConnectionReference, requirements};
 
 /// The two kinds of association: configuration, plan, functional units.
-fn kinds() -> [(Config, Plan, u16); 2] {
+fn kinds() -> [(Config, AssociationPlan, u16); 2] {
     [(p1_config(), p1_plan(), requirements::RTSE), (p3_config(), p3_plan(), requirements::DUPLEX)]
 }
 
@@ -110,9 +110,9 @@ fn associate(tag: u32, config: &Config, value: &[u8]) -> Vec<u8> {
 }
 
 /// A responder that is asked with this CP.
-fn ask(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
-    let mut initiator = Driver::new(config.clone(), Role::Initiator, plan.clone());
-    let mut responder = Driver::new(config.clone(), Role::Responder, plan.clone());
+fn ask(config: &Config, plan: &AssociationPlan, units: u16, ppdu: &[u8]) {
+    let mut initiator = CheckedAssociation::new(config.clone(), Role::Initiator, plan.clone());
+    let mut responder = CheckedAssociation::new(config.clone(), Role::Responder, plan.clone());
     responder.feed(&std::mem::take(&mut initiator.out));
     let connect = Spdu::Connect(ConnectSpdu {
         reference: ConnectionReference {
@@ -130,7 +130,7 @@ fn ask(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
 }
 
 /// An initiator that is answered with this PPDU: accepted or refused.
-fn answer(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
+fn answer(config: &Config, plan: &AssociationPlan, units: u16, ppdu: &[u8]) {
     let user_data = Bytes::copy_from_slice(ppdu);
     let accept = Spdu::Accept(AcceptSpdu {
         version: Some(2),
@@ -145,8 +145,8 @@ fn answer(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
         user_data,
     };
     for spdu in [accept, refuse] {
-        let mut initiator = Driver::new(config.clone(), Role::Initiator, plan.clone());
-        let mut responder = Driver::new(config.clone(), Role::Responder, plan.clone());
+        let mut initiator = CheckedAssociation::new(config.clone(), Role::Initiator, plan.clone());
+        let mut responder = CheckedAssociation::new(config.clone(), Role::Responder, plan.clone());
         responder.feed(&std::mem::take(&mut initiator.out));
         initiator.feed(&std::mem::take(&mut responder.out));
         initiator.feed(&tpkts(&spdu.encode()));
@@ -155,12 +155,13 @@ fn answer(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
 }
 
 /// Both ends of an open association without anything in progress, then these TSDUs to either.
-fn open(config: &Config, plan: &Plan, tsdus: &[Vec<u8>], to: Role) {
-    let quiet = Plan { units: Vec::new(), release: false, ..plan.clone() };
+fn open(config: &Config, plan: &AssociationPlan, tsdus: &[Vec<u8>], to: Role) {
+    let quiet = AssociationPlan { units: Vec::new(), release: false, ..plan.clone() };
     // As initiator the receiver has an invocation or a transfer outstanding.
     let initiators = if to == Role::Initiator { plan } else { &quiet };
-    let mut initiator = Driver::new(config.clone(), Role::Initiator, initiators.clone());
-    let mut responder = Driver::new(config.clone(), Role::Responder, quiet);
+    let mut initiator =
+        CheckedAssociation::new(config.clone(), Role::Initiator, initiators.clone());
+    let mut responder = CheckedAssociation::new(config.clone(), Role::Responder, quiet);
     while !responder.is_open() {
         responder.feed(&std::mem::take(&mut initiator.out));
         initiator.feed(&std::mem::take(&mut responder.out));

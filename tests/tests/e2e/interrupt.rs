@@ -4,7 +4,7 @@ use super::SOON;
 use super::proxy::{Disposition, Proxy};
 use nix::sys::signal::Signal;
 use std::time::Duration;
-use testbed::answer::Sent;
+use testbed::answer::{Received, Sent};
 use testbed::clock::{Deadline, pause};
 use testbed::{Client, Site};
 
@@ -59,6 +59,48 @@ fn a_submission_interrupted_while_the_mta_takes_nothing_was_not_sent() {
     proxy.wait_until_quiet(SOON);
     client.signal(Signal::SIGINT).unwrap();
     assert_not_sent(&site, client);
+}
+
+/// A receiver over this proxy, interrupted at this moment: its exit code, and what it received.
+fn receiver_interrupted(
+    site: &Site,
+    disposition: Disposition,
+    options: &[&str],
+    moment: fn(&Proxy) -> bool,
+) -> (i32, usize) {
+    let proxy = Proxy::start(site.p3(), disposition);
+    let profiles = std::fs::read_to_string(site.profiles()).unwrap();
+    let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
+    std::fs::write(site.profiles(), over_proxy).unwrap();
+    let arguments = [&["--json", "receive"][..], options].concat();
+    let mut client = site.xuxa_beside("OPS", &arguments).unwrap();
+    let reached = || Ok(moment(&proxy).then_some(()));
+    Deadline::after(SOON).wait_for("the moment of the interrupt", reached).unwrap();
+    client.signal(Signal::SIGINT).unwrap();
+    let run = client.wait(SOON).unwrap();
+    std::fs::write(site.profiles(), profiles).unwrap();
+    (run.code, run.json_anyway::<Received>().unwrap().deliveries.len())
+}
+
+#[test]
+fn a_receiver_ends_with_the_same_code_at_whatever_moment_it_is_interrupted() {
+    let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
+    site.start().unwrap();
+    for options in [&[][..], &["--wait"], &["--count", "2"]] {
+        let asked = |proxy: &Proxy| proxy.to_server() > 0;
+        let in_bind = receiver_interrupted(&site, Disposition::HoldAnswers(1), options, asked);
+        assert_eq!(in_bind, (130, 0), "without an answer to the bind: {options:?}");
+    }
+    let answered = |proxy: &Proxy| proxy.to_client() > 0;
+    let idle = receiver_interrupted(&site, Disposition::Cut(u64::MAX), &["--wait"], answered);
+    assert_eq!(idle, (130, 0), "between deliveries");
+    site.send("OPS", &["--to", &site.address("OPS"), "--size", "200MB"]).unwrap();
+    for options in [&[][..], &["--wait"], &["--count", "1"]] {
+        let begun = |proxy: &Proxy| proxy.to_client() > BEGUN;
+        let within = receiver_interrupted(&site, Disposition::Cut(u64::MAX), options, begun);
+        assert_eq!(within, (130, 0), "within a delivery: {options:?}");
+    }
+    assert_eq!(site.receive("OPS", 1).unwrap().deliveries.len(), 1, "it stayed at the MTA");
 }
 
 #[test]

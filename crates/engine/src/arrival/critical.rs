@@ -140,7 +140,7 @@ mod tests {
         envelope.recipients[0].extensions = private(transfer);
         let done = submit(&mut engine(), &envelope);
         let hops: Vec<_> = done.accepted.entries.iter().map(|e| e.record.kind()).collect();
-        assert_eq!(hops, [crate::Kind::Message, crate::Kind::Report]);
+        assert_eq!(hops, [crate::RecordKind::Message, crate::RecordKind::Report]);
         assert_eq!(failures(report(&done.accepted.entries[1])), [(1, UNSUPPORTED)]);
     }
 

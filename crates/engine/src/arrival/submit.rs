@@ -266,7 +266,7 @@ mod tests {
         // An address without a route is still valid: it is reported.
         let done =
             alpha.submit(at(0), &smith(), &submission(&[NOWHERE]), &content(1), &[]).unwrap();
-        assert_eq!(done.accepted.entries[0].record.kind(), crate::Kind::Report);
+        assert_eq!(done.accepted.entries[0].record.kind(), crate::RecordKind::Report);
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn other_contents(
 mod tests {
     use super::*;
     use crate::outcome::NoteKind;
-    use crate::record::Kind;
+    use crate::record::RecordKind;
     use crate::testing::{
         BAKER, CARTER, NOWHERE, SMITH, at, content, engine_of, failures, message, name, received,
         report, submission, submit,
@@ -190,7 +190,7 @@ mod tests {
         let sent = submit(&mut source, &submission(&[BAKER])).accepted.entries.remove(0);
         let made = beta.accept(at(1), received(&source, &sent), &content(1000), &[]);
         let [old] = &made.accepted.entries[..] else { panic!() };
-        assert_eq!(old.record.kind(), Kind::Report);
+        assert_eq!(old.record.kind(), RecordKind::Report);
         let mut now = engine_of("beta", "mta2", &[], &[("", 2)]);
         let again = now.reroute(at(100), &old.record, &[]);
         let expected = Record { next_hop: NextHop::Peer(PeerId(2)), ..old.record.clone() };

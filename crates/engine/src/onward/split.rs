@@ -367,7 +367,7 @@ fn leaves_out_others(carried: &Carried, hop: &NextHop) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Kind;
+    use crate::record::RecordKind;
     use crate::testing::{
         BAKER, CARTER, JONES, NOBODY, NOWHERE, SMITH, at, content, engine, engine_of, failures,
         message, received, report, submission, submit,
@@ -409,7 +409,7 @@ mod tests {
             let mut hops = std::collections::BTreeSet::new();
             for entry in &taken.accepted.entries {
                 match entry.record.kind() {
-                    Kind::Message => {
+                    RecordKind::Message => {
                         let named = message(&entry.record.head).recipients.len();
                         let relayed = matches!(entry.record.next_hop, NextHop::Peer(_));
                         let mine = responsible(entry).len();
@@ -457,7 +457,7 @@ mod tests {
         let done = submit(&mut alpha, &submission(&[BAKER, CARTER, JONES]));
         let [copy, local, reported] = &done.accepted.entries[..] else { panic!("{done:?}") };
         assert_eq!(copy.record.next_hop, NextHop::Peer(base::PeerId(1)));
-        assert_eq!(local.record.kind(), Kind::Message);
+        assert_eq!(local.record.kind(), RecordKind::Message);
         // unable-to-transfer, content-too-long.
         assert_eq!(failures(report(reported)), [(1, Some((1, Some(7))))]);
         // A reroute finds it in a message already queued.

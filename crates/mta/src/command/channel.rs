@@ -10,11 +10,11 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: ChannelAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum ChannelAction {
     /// Ends the wait of a channel and opens it now; retries the messages delayed by failures on
     /// it.
     Connect(Connect),
@@ -42,7 +42,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
-    let Action::Connect(connect) = &arguments.action;
+    let ChannelAction::Connect(connect) = &arguments.action;
     let Some(socket) = connect.daemon.socket() else { return WRONG };
     let channel = connect.channel.as_str();
     let why = match ask(&socket, &Request::Connect { channel: channel.to_owned() }) {

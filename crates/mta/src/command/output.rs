@@ -24,13 +24,38 @@ impl Daemon {
     pub(super) fn socket(&self) -> Option<PathBuf> {
         match (&self.socket, &self.config) {
             (Some(socket), _) => Some(socket.clone()),
-            (None, Some(config)) => load_paths(config).map(|paths| paths.admin_socket),
+            (None, Some(config)) => socket_of(config),
             (None, None) => {
                 print_error("which daemon? write --config FILE or --socket PATH");
                 None
             }
         }
     }
+}
+
+/// The admin socket of a configuration file, which may have errors: the daemon runs with what it
+/// read before. `None` after printing why it is not known.
+fn socket_of(config: &Path) -> Option<PathBuf> {
+    let (paths, report) = match config::recover_paths(config) {
+        Ok(read) => read,
+        Err(error) => {
+            print_error(&error.to_string());
+            return None;
+        }
+    };
+    print_findings(&report);
+    let socket = paths.map(|paths| paths.admin_socket);
+    let is_wrong = report.any_fatal();
+    match &socket {
+        Some(socket) if is_wrong => print_error(&format!(
+            "warning: {} has errors; a running daemon keeps its configuration, and is asked on {}",
+            config.display(),
+            socket.display()
+        )),
+        Some(_) => {}
+        None => print_error("a running daemon can still be asked with --socket PATH"),
+    }
+    socket
 }
 
 /// The cell of an empty value.

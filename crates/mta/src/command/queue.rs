@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<QueueAction>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ struct Filter {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum QueueAction {
     /// Shows all fields of entries.
     Show(Entries),
     /// Holds entries until they are released, across restarts too. A held entry does not block
@@ -83,9 +83,9 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     let json = arguments.json;
     match &arguments.action {
         None => list(&socket, &arguments.filter, json),
-        Some(Action::Show(which)) => show(&socket, &which.entries, json),
-        Some(Action::Hold(which)) => operate(&socket, &which.entries, true, json),
-        Some(Action::Release(which)) => operate(&socket, &which.entries, false, json),
+        Some(QueueAction::Show(which)) => show(&socket, &which.entries, json),
+        Some(QueueAction::Hold(which)) => operate(&socket, &which.entries, true, json),
+        Some(QueueAction::Release(which)) => operate(&socket, &which.entries, false, json),
     }
 }
 

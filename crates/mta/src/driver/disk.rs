@@ -1,6 +1,6 @@
 //! Access to the store outside the node's thread: spools in order, commits by precedence, reads.
 
-use super::Answer;
+use super::DriverAnswer;
 use super::inbox::Inbox;
 use super::monitoring::gauge::Gauge;
 use super::pool::Pool;
@@ -198,9 +198,9 @@ impl StoreThreads {
         let on_done = Box::new(move |result: Result<(), StoreError>| {
             let reason = fatal(&result);
             let result = result.map_err(|e| EdgeError(e.to_string()));
-            answers.answer(precedence, Answer::Committed { token, result, spools });
+            answers.answer(precedence, DriverAnswer::Committed { token, result, spools });
             if let Some(reason) = reason {
-                answers.answer(precedence, Answer::Fatal(reason));
+                answers.answer(precedence, DriverAnswer::Fatal(reason));
             }
         });
         if reached.is_empty() {
@@ -397,19 +397,19 @@ fn fatal<T>(result: &Result<T, StoreError>) -> Option<String> {
 }
 
 fn answer(answers: &Inbox, level: Precedence, fatal: Option<String>, input: Input) {
-    answers.answer(level, Answer::Input(input));
+    answers.answer(level, DriverAnswer::Input(input));
     if let Some(reason) = fatal {
-        answers.answer(level, Answer::Fatal(reason));
+        answers.answer(level, DriverAnswer::Fatal(reason));
     }
 }
 
-fn spool_failed(spool: SpoolId, error: &StoreError) -> Answer {
-    Answer::Input(Input::SpoolFailed { spool, error: error.to_string() })
+fn spool_failed(spool: SpoolId, error: &StoreError) -> DriverAnswer {
+    DriverAnswer::Input(Input::SpoolFailed { spool, error: error.to_string() })
 }
 
-fn synced(spool: SpoolId, token: Token, result: Result<u64, StoreError>) -> Answer {
+fn synced(spool: SpoolId, token: Token, result: Result<u64, StoreError>) -> DriverAnswer {
     let result = result.map_err(|e| EdgeError(e.to_string()));
-    Answer::Input(Input::Synced { spool, token, result })
+    DriverAnswer::Input(Input::Synced { spool, token, result })
 }
 
 /// Does the jobs of a spool in a file, on threads that may wait for the disk.

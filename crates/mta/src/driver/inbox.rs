@@ -4,7 +4,7 @@
 //! Order matters only within one connection, and the connection's own queue keeps that: an answer
 //! belongs to one output, and the node accepts answers in any order.
 
-use super::Answer;
+use super::DriverAnswer;
 use base::{AssociationId, Precedence, PrecedenceQueue};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// One item of work.
 pub(crate) enum Work {
     /// An answer.
-    Answer(Answer),
+    Answer(DriverAnswer),
     /// This connection is ready to be served.
     Ready(AssociationId),
 }
@@ -37,7 +37,7 @@ impl Inbox {
     }
 
     /// Adds an answer with this precedence.
-    pub(crate) fn answer(&self, level: Precedence, answer: Answer) {
+    pub(crate) fn answer(&self, level: Precedence, answer: DriverAnswer) {
         self.push(level, Work::Answer(answer));
     }
 
@@ -135,7 +135,7 @@ mod tests {
             routine.wake_by_ref();
             flash.wake_by_ref();
         }
-        inbox.answer(Precedence::Immediate, Answer::Fatal(String::new()));
+        inbox.answer(Precedence::Immediate, DriverAnswer::Fatal(String::new()));
         inbox.filled().await;
         let next = || match inbox.pop() {
             Some(Work::Ready(AssociationId(n))) => n,

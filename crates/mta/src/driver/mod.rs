@@ -22,50 +22,47 @@ mod connection;
 mod disk;
 mod inbox;
 pub mod monitoring;
+mod operations;
 mod pool;
 mod reload;
 mod send_timeout;
 mod socket;
 mod start;
 mod stopping;
+mod transports;
 pub(crate) mod verify;
 
 pub use start::DriverError;
 
-use crate::admin::server::{AdminRequest, AdminServer, Operated};
+use crate::admin::server::{AdminServer, Operated};
 use crate::advice::{self, Facts};
 use crate::clock::Clock;
-use crate::config::{ChannelSocket, Site};
+use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
 use base::{AssociationId, Now, Precedence};
-use budget::{BudgetOwner, Budgets};
-use capture::Opener;
-use connection::{Arrival, Connection};
+use budget::Budgets;
 use disk::StoreThreads;
-use dscp::Dscp;
 use engine::journal::SpoolId;
 use inbox::{Inbox, Work};
 use monitoring::event_log::EventLogFile;
 use monitoring::labels::Labels;
 use monitoring::{log, metrics};
 use node::connect;
-use node::metrics::{Family, Sample, Value};
-use node::{ChannelId, EdgeError, Input, ListenerId, Node, Output, Token};
+use node::{EdgeError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
 use socket::Connected;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use stopping::{ABORT_GRACE, StopSignals, disk_wait, in_time};
 use store::queue::{for_each_entry, for_each_page_of_bodies};
 use store::{Entry, QueueStore as _, RedbStore};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
+use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
 use verify::Verifier;
 
 /// More content is read for a connection below this many queued octets, 64 KiB at a time. Queued
@@ -76,17 +73,11 @@ const MAX_UNSENT: usize = 32 << 10;
 /// Work is done for this long before the kernel is polled for more readiness events.
 const PASS: Duration = Duration::from_micros(100);
 
-/// Accepted connections that wait for the node, over all listeners; more wait in the kernel.
-const MAX_INCOMING: usize = 16;
-
 /// Entries recovered at start per progress line in the log.
 const RECOVERED_LINE: u64 = 100_000;
 
-/// Wait after `accept` failed, usually for lack of file descriptors.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
 /// Answers to the driver's requests.
-pub(crate) enum Answer {
+pub(crate) enum DriverAnswer {
     /// An input for the node.
     Input(Input),
     /// A batch was committed, or failed.
@@ -95,28 +86,6 @@ pub(crate) enum Answer {
     Connected { association: AssociationId, result: Result<Connected, String> },
     /// This process cannot continue.
     Fatal(String),
-}
-
-/// An accepted connection.
-struct IncomingConnection {
-    listener: ListenerId,
-    connected: Connected,
-    remote: SocketAddr,
-}
-
-/// A connection that is offered to the node.
-struct Arriving {
-    listener: ListenerId,
-    stream: TcpStream,
-    remote: IpAddr,
-}
-
-/// The transport connection of an association.
-enum Transport {
-    /// Being opened, on this channel.
-    Connecting(ChannelId, AbortHandle),
-    /// Open.
-    Open(Connection),
 }
 
 struct Driver {
@@ -319,7 +288,7 @@ fn end_on_panic(inbox: Arc<Inbox>) {
     std::panic::set_hook(Box::new(move |info| {
         earlier(info);
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        inbox.answer(Precedence::Override, Answer::Fatal(format!("panic at {place}")));
+        inbox.answer(Precedence::Override, DriverAnswer::Fatal(format!("panic at {place}")));
     }));
 }
 
@@ -409,220 +378,19 @@ impl Driver {
         Ok(())
     }
 
-    /// Reads and writes one slice of a connection.
-    fn serve(&mut self, association: AssociationId) {
-        let Some(Transport::Open(connection)) = self.transports.get_mut(&association) else {
-            return;
-        };
-        connection.serve();
-        while let Some(Transport::Open(connection)) = self.transports.get(&association)
-            && let Some(arrival) = connection.arrival()
-        {
-            self.arrival(arrival);
-        }
-    }
-
-    /// The current precedence of what an association carries.
-    fn level(&self, association: AssociationId) -> Precedence {
-        let level = self.node.level(association);
-        if let Some(Transport::Open(connection)) = self.transports.get(&association) {
-            connection.set_level(level);
-        }
-        level
-    }
-
-    fn answer(&mut self, answer: Answer) -> Result<(), DriverError> {
+    fn answer(&mut self, answer: DriverAnswer) -> Result<(), DriverError> {
         match answer {
-            Answer::Input(input) => self.input(input),
-            Answer::Committed { token, result, spools } => {
+            DriverAnswer::Input(input) => self.input(input),
+            DriverAnswer::Committed { token, result, spools } => {
                 if result.is_ok() {
                     self.disk.committed(&spools);
                 }
                 self.input(Input::Committed { token, result });
             }
-            Answer::Connected { association, result } => self.connected(association, result),
-            Answer::Fatal(reason) => return Err(DriverError::Broken(reason)),
+            DriverAnswer::Connected { association, result } => self.connected(association, result),
+            DriverAnswer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }
         Ok(())
-    }
-
-    fn connected(&mut self, association: AssociationId, result: Result<Connected, String>) {
-        let Some(Transport::Connecting(channel, _)) = self.transports.get(&association) else {
-            return; // closed meanwhile
-        };
-        match result {
-            Ok(Connected { stream, seen }) => {
-                let socket = self.site.channels.get(channel);
-                let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
-                let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
-                let share = self.budgets.share(BudgetOwner::Peer(channel.peer));
-                let who = (association, self.node.level(association));
-                let connection = Connection::start(who, stream, &self.inbox, share, tap);
-                self.transports.insert(association, Transport::Open(connection));
-                self.input(Input::Connected { association });
-                self.mark_seen(association, seen);
-            }
-            Err(error) => {
-                self.transports.remove(&association);
-                self.input(Input::ConnectFailed { association, error });
-            }
-        }
-    }
-
-    fn mark_seen(&mut self, association: AssociationId, seen: Option<Dscp>) {
-        if let Some(dscp) = seen {
-            self.input(Input::MarkSeen { association, dscp });
-        }
-    }
-
-    /// Admits one accepted connection, if there is one. It runs beside answers and input, so load
-    /// does not keep new connections out.
-    fn admit_one(&mut self, arriving: &mut mpsc::Receiver<IncomingConnection>) {
-        if let Ok(incoming) = arriving.try_recv() {
-            self.accepted(incoming);
-        }
-    }
-
-    fn accepted(&mut self, IncomingConnection { listener, connected, remote }: IncomingConnection) {
-        let Connected { stream, seen } = connected;
-        let remote = remote.ip().to_canonical();
-        self.last_connection += 1;
-        let connection = self.last_connection;
-        self.arriving = Some(Arriving { listener, stream, remote });
-        self.input(Input::Accepted { connection, listener, remote });
-        if let Some(association) = self.admitted.take() {
-            self.level(association);
-            self.mark_seen(association, seen);
-        }
-    }
-
-    /// The node gave an incoming connection an association, or none: then it is closed.
-    fn admitted(&mut self, admitted: Option<AssociationId>) {
-        self.admitted = admitted;
-        let arriving = self.arriving.take();
-        let (Some(association), Some(Arriving { listener, stream, remote })) = (admitted, arriving)
-        else {
-            return;
-        };
-        let socket = self.site.listener(listener);
-        let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
-        let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
-        let share = self.budgets.share_at(&self.site, listener, remote);
-        let who = (association, self.node.level(association));
-        let connection = Connection::start(who, stream, &self.inbox, share, tap);
-        self.transports.insert(association, Transport::Open(connection));
-    }
-
-    fn arrival(&mut self, arrival: Arrival) {
-        match arrival {
-            Arrival::Bytes { association, bytes } => {
-                let length = bytes.len();
-                let Some(Transport::Open(connection)) = self.transports.get(&association) else {
-                    return;
-                };
-                // Handled octets count until here; octets put into a spool count until they are
-                // stored.
-                let incoming = Arc::clone(&connection.incoming);
-                self.input(Input::Bytes { association, bytes });
-                self.level(association);
-                incoming.sub(length);
-            }
-            Arrival::Closed { association, error } => {
-                self.transports.remove(&association);
-                self.input(Input::Closed { association, error });
-            }
-        }
-    }
-
-    /// Executes an admin request; returns whether it asks for a stop.
-    fn asked(&mut self, asked: AdminRequest) -> bool {
-        match asked {
-            AdminRequest::Status(answer) => {
-                let mut status = self.node.status(self.clock.now());
-                status.events_lost = self.events.as_ref().map(EventLogFile::lost);
-                let _ = answer.send(status);
-                false
-            }
-            AdminRequest::Reload(answer) => {
-                let _ = answer.send(self.reload());
-                false
-            }
-            AdminRequest::Queue(asked, answer) => {
-                match self.node.queue_page(self.clock.now(), &asked) {
-                    Ok(page) => self.disk.describe(page, answer),
-                    Err(why) => drop(answer.send(Err(why.to_string()))),
-                }
-                false
-            }
-            AdminRequest::Operate { entries, hold, answer } => {
-                self.last_request += 1;
-                let request = self.last_request;
-                self.operators.insert(request, answer);
-                self.input(Input::Operate { request, entries, hold });
-                false
-            }
-            AdminRequest::Minimize(order, answer) => {
-                let order = self.node.minimize_input(self.clock.now(), &order);
-                let done = order.map(|order| {
-                    self.input(order);
-                    self.node.minimize_status(self.clock.now())
-                });
-                let _ = answer.send(done.map_err(|why| why.to_string()));
-                false
-            }
-            AdminRequest::AcceptClock(answer) => {
-                self.input(Input::AcceptClock);
-                let _ = answer.send(self.node.clock_status(self.clock.now()));
-                false
-            }
-            AdminRequest::Connect(name, answer) => {
-                match self.node.channel_named(&name) {
-                    Ok(channel) => {
-                        self.last_request += 1;
-                        let request = self.last_request;
-                        // Drop the clients that no longer wait.
-                        self.connecting.retain(|_, answer| !answer.is_closed());
-                        self.connecting.insert(request, answer);
-                        self.input(Input::ConnectChannel { request, channel });
-                    }
-                    Err(why) => drop(answer.send(Err(why.to_string()))),
-                }
-                false
-            }
-            AdminRequest::ReloadUsers(answer) => {
-                self.reload_users();
-                let _ = answer.send(());
-                false
-            }
-            AdminRequest::Stop(answer) => {
-                let _ = answer.send(());
-                true
-            }
-        }
-    }
-
-    fn metrics(&self) -> Vec<Family> {
-        let mut families = self.node.metrics(self.clock.now());
-        families.extend(self.events.as_ref().map(|events| Family {
-            name: "mta_events_lost",
-            help: "Lines of the event log that could not be written",
-            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
-        }));
-        families
-    }
-
-    fn reload_users(&mut self) {
-        match Users::read(&self.site.paths.data_dir) {
-            Ok(users) => self.take_users(users),
-            Err(error) => tracing::error!(%error, "the users stay as they were"),
-        }
-    }
-
-    fn take_users(&mut self, users: Users) {
-        let addresses = users.addresses();
-        tracing::info!(users = addresses.len(), "read the users again");
-        let changed = self.verifier.set_users(users);
-        self.input(Input::Mailboxes { addresses, changed });
     }
 
     fn perform(&mut self, now: Now, output: Output) {
@@ -677,7 +445,7 @@ impl Driver {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
                 tokio::spawn(async move {
                     let right = verifier.verify(principal, password).await;
-                    let verified = Answer::Input(Input::Verified { token, right });
+                    let verified = DriverAnswer::Input(Input::Verified { token, right });
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
@@ -701,90 +469,6 @@ impl Driver {
             Output::Stopped => self.stopped = true,
         }
     }
-
-    fn connect(&mut self, association: AssociationId, channel: ChannelId) {
-        let (inbox, level) = (Arc::clone(&self.inbox), self.node.level(association));
-        let socket: Option<ChannelSocket> = self.site.channels.get(&channel).cloned();
-        let task = tokio::spawn(async move {
-            let result = match socket {
-                Some(socket) => socket::connect(&socket).await,
-                None => Err("the channel is not configured".to_owned()),
-            };
-            inbox.answer(level, Answer::Connected { association, result });
-        });
-        self.transports.insert(association, Transport::Connecting(channel, task.abort_handle()));
-    }
-
-    /// Checks whether the peers accept what is sent to them.
-    fn look(&mut self) {
-        let now = self.clock.now().mono;
-        for transport in self.transports.values_mut() {
-            if let Transport::Open(connection) = transport {
-                connection.look(now);
-            }
-        }
-    }
-
-    fn measure(&self, association: AssociationId) {
-        if let Some(Transport::Open(connection)) = self.transports.get(&association)
-            && let Some(octets) = connection.taken()
-        {
-            let taken = Answer::Input(Input::Taken { association, octets });
-            self.inbox.answer(self.node.level(association), taken);
-        }
-    }
-
-    fn close(&mut self, association: AssociationId) {
-        match self.transports.get_mut(&association) {
-            Some(Transport::Open(connection)) => connection.close(),
-            Some(Transport::Connecting(_, task)) => {
-                task.abort();
-                self.transports.remove(&association);
-                let input = Input::Closed { association, error: None };
-                self.inbox.answer(Precedence::Immediate, Answer::Input(input));
-            }
-            None => {}
-        }
-    }
-}
-
-/// A tap, if this connection is the one to record.
-fn tap(
-    pcap: Option<&Pcap>,
-    stream: &TcpStream,
-    label: &str,
-    opener: Opener,
-    tos: u8,
-) -> Option<crate::pcap::Tap> {
-    let ends = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
-    pcap?.tap(label, ends, opener, tos)
-}
-
-async fn accept_all(
-    listener: ListenerId,
-    socket: Arc<TcpListener>,
-    incoming: mpsc::Sender<IncomingConnection>,
-) {
-    let mut failed = 0u64;
-    loop {
-        match socket::accept(&socket).await {
-            Ok((connected, remote)) => {
-                failed = 0;
-                if incoming.send(IncomingConnection { listener, connected, remote }).await.is_err()
-                {
-                    return;
-                }
-            }
-            Err(error) => {
-                failed += 1;
-                // Log the first failure, then at powers of two.
-                if failed.is_power_of_two() {
-                    tracing::warn!(listener = listener.0, %error, failed, "accept failed");
-                }
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -797,7 +481,7 @@ mod tests {
         end_on_panic(Arc::clone(&inbox));
         assert!(std::thread::spawn(|| panic!("as a test")).join().is_err());
         let mut reasons = std::iter::from_fn(|| match inbox.pop() {
-            Some(Work::Answer(Answer::Fatal(reason))) => Some(reason),
+            Some(Work::Answer(DriverAnswer::Fatal(reason))) => Some(reason),
             _ => None,
         });
         assert!(reasons.any(|reason| reason.contains("driver/mod.rs")));

@@ -4,7 +4,8 @@
 //! New listeners are opened before anything else changes. Removed ones are closed after the node
 //! has its new configuration.
 
-use super::{Driver, accept_all, socket};
+use super::transports::accept_all;
+use super::{Driver, socket};
 use crate::admin::{Reloaded, Verdict};
 use crate::advice::{self, Facts};
 use crate::config::{self, ChannelSocket, ListenSocket, Paths, Site, Tcp};

@@ -11,7 +11,7 @@ use crate::presentation::service::{self as presentation, Value};
 use crate::profiles;
 use crate::session::service::ConnectionReference;
 use crate::shown;
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Performed, Step};
 use base::ber::Oid;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -154,7 +154,11 @@ impl Acse {
     fn on(&mut self, below: &mut Presentation, event: Event, with: With) {
         let entered = self.automaton.enter(event);
         match entered.step {
-            Step::Do(action) => self.perform(below, &entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(below, &entered, action, with) {
+                    self.fail(below, entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(below, entered.to_string()),
             Step::ProtocolError => self.abort(below, &entered, with),
@@ -167,79 +171,106 @@ impl Acse {
         entered: &Entered<Table>,
         action: Action,
         with: With,
-    ) {
+    ) -> Performed {
         use presentation::Request as P;
-        match (action, with) {
-            (
-                Action::SendAarq,
-                With::Request(Request::Associate { reference, requirements, value }),
-            ) => {
-                let apdu = Apdu::Aarq {
-                    version1: true,
-                    application_context: self.name(),
-                    information: Some(value),
-                };
-                let value = Self::value(below, &apdu);
-                below.request(P::Connect { reference, requirements, value });
-            }
-            (Action::SendAareAccepted, With::Request(Request::Accept { requirements, value })) => {
-                let apdu = Apdu::Aare {
-                    application_context: self.name(),
-                    result: result::ACCEPTED,
-                    diagnostic: Diagnostic::User(diagnostic::NULL),
-                    information: Some(value),
-                };
-                below.request(P::Accept { requirements, value: Self::value(below, &apdu) });
-            }
-            (
-                Action::SendAareRejected,
-                With::Request(Request::Reject { transient, diagnostic, value }),
-            ) => {
-                let apdu = self.rejection(transient, Diagnostic::User(diagnostic), value);
-                below.request(P::Refuse { value: Self::value(below, &apdu) });
-            }
-            (Action::RejectAarq, With::Unsupported { version1, application_context }) => {
-                self.reject(below, version1, &application_context);
-            }
-            (Action::AAscInd, With::Aarq(indication)) => {
-                if let Indication::Associate { application_context, .. } = &indication {
-                    self.agreed = Some(application_context.clone());
-                }
-                self.up.push_back(indication);
-            }
-            (Action::AAscCnfAccept, With::Information(value)) => {
-                self.up.push_back(Indication::Accepted(value));
-            }
-            (Action::AAscCnfReject, With::Rejected(indication)) => self.up.push_back(indication),
-            (Action::SendRlrq, _) => below.request(P::Release(Self::value(below, &Apdu::Rlrq))),
-            (Action::SendRlre, _) => {
-                below.request(P::ReleaseResponse(Self::value(below, &Apdu::Rlre)));
-            }
-            (Action::ARlsInd, _) => self.up.push_back(Indication::Release),
-            (Action::ARlsCnf, _) => self.up.push_back(Indication::Released),
-            (Action::SendAbrt, With::Request(Request::Abort(information))) => {
-                let apdu = Apdu::Abrt { provider: false, information };
-                below.request(P::Abort(Some(Self::value(below, &apdu))));
-            }
-            (Action::AbortProvider, with) => self.abort(below, entered, with),
-            (Action::AAbInd, With::Abort(values)) => self.aborted(below, &values),
-            (Action::APAbInd, With::Detail(detail)) => {
-                self.up.push_back(Indication::Abort { value: None, detail });
-            }
-            (
-                Action::SendAarq
-                | Action::SendAareAccepted
-                | Action::SendAareRejected
-                | Action::RejectAarq
-                | Action::AAscInd
-                | Action::AAscCnfAccept
-                | Action::AAscCnfReject
-                | Action::SendAbrt
-                | Action::AAbInd
-                | Action::APAbInd,
-                _,
-            ) => self.fail(below, entered.fault()),
+        match action {
+            Action::SendAarq => self.send_aarq(below, with)?,
+            Action::SendAareAccepted => self.send_aare_accepted(below, with)?,
+            Action::SendAareRejected => self.send_aare_rejected(below, with)?,
+            Action::RejectAarq => self.reject_aarq(below, with)?,
+            Action::AAscInd => self.associate_indication(with)?,
+            Action::AAscCnfAccept => self.associate_confirm(with)?,
+            Action::AAscCnfReject => self.reject_confirm(with)?,
+            Action::SendRlrq => below.request(P::Release(Self::value(below, &Apdu::Rlrq))),
+            Action::SendRlre => below.request(P::ReleaseResponse(Self::value(below, &Apdu::Rlre))),
+            Action::ARlsInd => self.up.push_back(Indication::Release),
+            Action::ARlsCnf => self.up.push_back(Indication::Released),
+            Action::SendAbrt => Self::send_abrt(below, with)?,
+            Action::AbortProvider => self.abort(below, entered, with),
+            Action::AAbInd => self.aborted(below, with)?,
+            Action::APAbInd => self.provider_abort_indication(with)?,
         }
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.request.
+    fn send_aarq(&mut self, below: &mut Presentation, with: With) -> Performed {
+        let With::Request(Request::Associate { reference, requirements, value }) = with else {
+            return Err(Lacking);
+        };
+        let apdu = Apdu::Aarq {
+            version1: true,
+            application_context: self.name(),
+            information: Some(value),
+        };
+        let value = Self::value(below, &apdu);
+        below.request(presentation::Request::Connect { reference, requirements, value });
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.response, accepting.
+    fn send_aare_accepted(&mut self, below: &mut Presentation, with: With) -> Performed {
+        let With::Request(Request::Accept { requirements, value }) = with else {
+            return Err(Lacking);
+        };
+        let apdu = Apdu::Aare {
+            application_context: self.name(),
+            result: result::ACCEPTED,
+            diagnostic: Diagnostic::User(diagnostic::NULL),
+            information: Some(value),
+        };
+        let value = Self::value(below, &apdu);
+        below.request(presentation::Request::Accept { requirements, value });
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.response, rejecting.
+    fn send_aare_rejected(&mut self, below: &mut Presentation, with: With) -> Performed {
+        let With::Request(Request::Reject { transient, diagnostic, value }) = with else {
+            return Err(Lacking);
+        };
+        let apdu = self.rejection(transient, Diagnostic::User(diagnostic), value);
+        below.request(presentation::Request::Refuse { value: Self::value(below, &apdu) });
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.indication.
+    fn associate_indication(&mut self, with: With) -> Performed {
+        let With::Aarq(indication) = with else { return Err(Lacking) };
+        if let Indication::Associate { application_context, .. } = &indication {
+            self.agreed = Some(application_context.clone());
+        }
+        self.up.push_back(indication);
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.confirm, accepted.
+    fn associate_confirm(&mut self, with: With) -> Performed {
+        let With::Information(value) = with else { return Err(Lacking) };
+        self.up.push_back(Indication::Accepted(value));
+        Ok(())
+    }
+
+    /// A-ASSOCIATE.confirm, rejected.
+    fn reject_confirm(&mut self, with: With) -> Performed {
+        let With::Rejected(indication) = with else { return Err(Lacking) };
+        self.up.push_back(indication);
+        Ok(())
+    }
+
+    /// A-ABORT.request.
+    fn send_abrt(below: &mut Presentation, with: With) -> Performed {
+        let With::Request(Request::Abort(information)) = with else { return Err(Lacking) };
+        let apdu = Apdu::Abrt { provider: false, information };
+        below.request(presentation::Request::Abort(Some(Self::value(below, &apdu))));
+        Ok(())
+    }
+
+    /// A-P-ABORT.indication.
+    fn provider_abort_indication(&mut self, with: With) -> Performed {
+        let With::Detail(detail) = with else { return Err(Lacking) };
+        self.up.push_back(Indication::Abort { value: None, detail });
+        Ok(())
     }
 
     fn rejection(
@@ -353,7 +384,10 @@ impl Acse {
     }
 
     /// Rejects an AARQ without asking the user.
-    fn reject(&mut self, below: &mut Presentation, version1: bool, name: &Oid) {
+    fn reject_aarq(&mut self, below: &mut Presentation, with: With) -> Performed {
+        let With::Unsupported { version1, application_context: name } = with else {
+            return Err(Lacking);
+        };
         let (code, detail) = if version1 {
             let detail = format!("acse: refused: application context {name} (X.227 7.1.3.2)");
             (Diagnostic::User(diagnostic::APPLICATION_CONTEXT), detail)
@@ -364,6 +398,7 @@ impl Acse {
         let apdu = self.rejection(false, code, None);
         below.request(presentation::Request::Refuse { value: Self::value(below, &apdu) });
         self.up.push_back(Indication::Abort { value: None, detail });
+        Ok(())
     }
 
     fn accepted(&mut self, below: &mut Presentation, values: &[Value]) {
@@ -430,8 +465,10 @@ impl Acse {
         self.on(below, Event::Invalid, With::Wrong(wrong));
     }
 
-    fn aborted(&mut self, below: &Presentation, values: &[Value]) {
-        let (value, detail) = match Self::decode(below, values) {
+    /// A-ABORT.indication.
+    fn aborted(&mut self, below: &Presentation, with: With) -> Performed {
+        let With::Abort(values) = with else { return Err(Lacking) };
+        let (value, detail) = match Self::decode(below, &values) {
             Ok(Some(Apdu::Abrt { provider: true, information })) => {
                 let detail = "acse: ABRT, source acse-service-provider (X.227 7.3.3)";
                 let text = information.map(|value| shown::value(&value.octets));
@@ -442,8 +479,9 @@ impl Acse {
             }
             // Some peers put the user's value in the ARU without an ABRT around it.
             Ok(_) => (values.first().cloned(), "acse: ARU without ABRT (X.227 7.3.3)".to_owned()),
-            Err(e) => (None, format!("acse: ABRT: {e}: {}", shown(values))),
+            Err(e) => (None, format!("acse: ABRT: {e}: {}", shown(&values))),
         };
         self.up.push_back(Indication::Abort { value, detail });
+        Ok(())
     }
 }

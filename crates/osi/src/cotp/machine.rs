@@ -1,24 +1,22 @@
 //! The transport protocol machine: one transport connection on one TCP connection.
 
+mod actions;
 #[cfg(test)]
 mod cells;
 
 use super::pdu::{self, Connect, Decoder, Item, Rejected, Tpdu, reason};
 use super::table::{Action, Event, State, Table};
+use crate::api::calls_another;
 use crate::lower::LowerConfig;
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Performed, Step};
 use crate::tpkt;
 use base::time::Instant;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// Our reference. Class 0 has one transport connection to a network connection, so the
 /// reference need not distinguish them (X.224 6.9).
 const REFERENCE: u16 = 1;
-
-/// DTs up to this many octets of data are copied into one buffer with their header; longer ones
-/// go out as they were handed in.
-const COPIED: usize = 2_048;
 
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,12 +292,10 @@ impl Machine {
         if !connect.allows_class_0() {
             return Err((reason::NEGOTIATION_FAILED, "class 0 only"));
         }
-        match (&connect.called, &self.config.local.transport) {
-            (Some(called), Some(ours)) if called != ours => {
-                Err((reason::ADDRESS_UNKNOWN, "called transport selector unknown"))
-            }
-            _ => Ok(()),
+        if calls_another(connect.called.as_ref(), self.config.local.transport.as_ref()) {
+            return Err((reason::ADDRESS_UNKNOWN, "called transport selector unknown"));
         }
+        Ok(())
     }
 
     /// Takes an event and performs the action of its cell.
@@ -314,7 +310,11 @@ impl Machine {
             };
         }
         match entered.step {
-            Step::Do(action) => self.perform(now, &entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(&entered, action, with) {
+                    self.fail(now, entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(now, entered.to_string()),
             Step::ProtocolError => self.reject(&entered, with),
@@ -326,198 +326,17 @@ impl Machine {
         self.on(now, Event::Fail, With::Ends(End::Misuse(detail)));
     }
 
-    fn perform(&mut self, now: Instant, entered: &Entered<Table>, action: Action, with: With) {
-        match (action, with) {
-            (Action::SendCr, _) => self.send_cr(),
-            (Action::Accept, With::Connect(connect)) => self.accept(connect),
-            (Action::Refuse, With::Refused(code, why)) => {
-                self.packet(&pdu::encode_refusal(self.peer_reference, 0, code, why));
-                self.disconnected(None, &format!("transport: refused: {why} ({})", entered.clause));
-            }
-            (Action::Confirm, With::Connect(connect)) => self.confirm(&connect),
-            (Action::SendDt, With::Data(bytes, last)) => {
-                if !bytes.is_empty() {
-                    self.held_octets += bytes.len();
-                    self.held.push_back(bytes);
-                }
-                self.send_dt(last);
-            }
-            (Action::Deliver, _) => self.delivering = true,
-            (Action::Disconnected, With::Reason(code)) => {
-                let name = reason::name(code);
-                let clause = entered.clause;
-                let detail =
-                    format!("transport: disconnect request, reason {code}: {name} ({clause})");
-                self.disconnected((entered.before == State::Wfcc).then_some(code), &detail);
-                self.out.push_back(Output::Close);
-            }
-            (Action::Disconnected, With::Ends(end)) => {
-                self.disconnected(None, &ended(end, entered));
-                self.out.push_back(Output::Close);
-            }
-            (Action::Close, _) => self.out.push_back(Output::Close),
-            (
-                Action::Accept
-                | Action::Refuse
-                | Action::Confirm
-                | Action::SendDt
-                | Action::Disconnected,
-                _,
-            ) => self.fail(now, entered.fault()),
+    fn perform(&mut self, entered: &Entered<Table>, action: Action, with: With) -> Performed {
+        match action {
+            Action::SendCr => self.send_cr(),
+            Action::Accept => self.accept(with)?,
+            Action::Refuse => self.refuse(entered, &with)?,
+            Action::Confirm => self.confirm(with)?,
+            Action::SendDt => self.send_data(with)?,
+            Action::Deliver => self.delivering = true,
+            Action::Disconnected => self.ended(entered, with)?,
+            Action::Close => self.out.push_back(Output::Close),
         }
+        Ok(())
     }
-
-    /// Answers a protocol error with an ER.
-    fn reject(&mut self, entered: &Entered<Table>, with: With) {
-        let unexpected =
-            |tpdu: &Tpdu| Rejected { error: pdu::Error::Unexpected, header: tpdu.encode() };
-        let Rejected { error, header } = match with {
-            With::Rejected(rejected) => rejected,
-            With::Connect(connect) if entered.event == Event::Cc => unexpected(&Tpdu::Cc(connect)),
-            With::Connect(connect) => unexpected(&Tpdu::Cr(connect)),
-            With::Nothing
-            | With::Data(..)
-            | With::Refused(..)
-            | With::Reason(_)
-            | With::Ends(_) => unexpected(&Tpdu::Dt { end: true }),
-        };
-        let reference = reference_of(&header).unwrap_or(self.peer_reference);
-        self.packet(&pdu::encode_error(reference, error, &header));
-        let Entered { event, before, clause, .. } = entered;
-        self.disconnected(None, &format!("transport: {error}: {event:?} in {before:?} ({clause})"));
-    }
-
-    fn disconnected(&mut self, refused: Option<u8>, detail: &str) {
-        self.held.clear();
-        self.held_octets = 0;
-        let detail = detail.to_owned();
-        self.out.push_back(Output::Disconnected { refused, detail });
-    }
-
-    fn our_exponent(&self) -> Option<u8> {
-        self.config.tpdu_size.map(|octets| {
-            let exponent = u8::try_from(octets.max(1).ilog2()).unwrap_or(u8::MAX);
-            exponent.clamp(*pdu::SIZE_EXPONENTS.start(), *pdu::SIZE_EXPONENTS.end())
-        })
-    }
-
-    fn send_cr(&mut self) {
-        let connect = Connect {
-            source: REFERENCE,
-            size: self.our_exponent(),
-            calling: self.config.local.transport.clone(),
-            called: self.config.remote.transport.clone(),
-            ..Connect::default()
-        };
-        self.packet(&Tpdu::Cr(connect).encode());
-    }
-
-    /// Answers with the smaller of the size proposed and ours; where the CR proposes none, the
-    /// proposal is RFC 1006's default.
-    fn accept(&mut self, connect: Connect) {
-        self.peer_reference = connect.source;
-        self.peer_selector = connect.calling;
-        let size = match (connect.size, self.our_exponent()) {
-            (Some(theirs), Some(ours)) => Some(theirs.min(ours)),
-            (theirs, ours) => theirs.or(ours),
-        };
-        self.send_max = size.map_or(pdu::DEFAULT_SIZE, octets_of);
-        self.receive_max = self.send_max;
-        let confirm = Connect {
-            destination: self.peer_reference,
-            source: REFERENCE,
-            size,
-            ..Connect::default()
-        };
-        self.packet(&Tpdu::Cc(confirm).encode());
-        self.out.push_back(Output::Connected);
-    }
-
-    /// A CC that names no size means RFC 1006's default: then we take that much, and send no more
-    /// than we proposed ourselves.
-    fn confirm(&mut self, connect: &Connect) {
-        self.peer_reference = connect.source;
-        let proposed = self.our_exponent().map_or(pdu::DEFAULT_SIZE, octets_of);
-        self.receive_max = connect.size.map_or(pdu::DEFAULT_SIZE, octets_of);
-        self.send_max = proposed.min(self.receive_max);
-        self.out.push_back(Output::Connected);
-    }
-
-    /// Sends the held data in full DTs; the last full one stays until it is known whether the TSDU
-    /// ends with it.
-    fn send_dt(&mut self, end: bool) {
-        let room = self.send_max - pdu::DT_HEADER;
-        while self.held_octets > room {
-            self.dt(room, false);
-        }
-        if end {
-            self.dt(self.held_octets, true);
-        }
-        if end {
-            self.begun = false;
-        }
-    }
-
-    fn dt(&mut self, octets: usize, end: bool) {
-        let header = Tpdu::Dt { end }.encode();
-        let tpkt = tpkt::header(header.len() + octets);
-        let mut buffer = BytesMut::with_capacity(7 + if octets <= COPIED { octets } else { 0 });
-        buffer.extend_from_slice(&tpkt);
-        buffer.extend_from_slice(&header);
-        let mut slices = VecDeque::new();
-        let mut left = octets;
-        while left > 0
-            && let Some(mut slice) = self.held.pop_front()
-        {
-            if slice.len() > left {
-                self.held.push_front(slice.split_off(left));
-            }
-            left -= slice.len();
-            if octets <= COPIED {
-                buffer.extend_from_slice(&slice);
-            } else {
-                slices.push_back(slice);
-            }
-        }
-        self.held_octets -= octets;
-        self.begun = true;
-        self.out.push_back(Output::Send(buffer.freeze()));
-        self.out.extend(slices.into_iter().map(Output::Send));
-    }
-
-    fn packet(&mut self, tpdu: &[u8]) {
-        let mut buffer = BytesMut::with_capacity(tpkt::HEADER + tpdu.len());
-        buffer.extend_from_slice(&tpkt::header(tpdu.len()));
-        buffer.extend_from_slice(tpdu);
-        self.out.push_back(Output::Send(buffer.freeze()));
-    }
-}
-
-/// Why the connection ended, for the log.
-fn ended(end: End, entered: &Entered<Table>) -> String {
-    match end {
-        End::Rejected(cause) => {
-            format!("transport: the peer rejected a TPDU, cause {cause} (X.224 13.12)")
-        }
-        End::Unreadable(error) => format!("transport: {error}"),
-        End::Eof => "transport: the TCP connection was closed (X.224 6.8)".to_owned(),
-        End::Timeout => {
-            let awaited = if entered.before == State::Closed { "a CR" } else { "the CC" };
-            let clause = entered.clause;
-            format!("transport: {awaited} did not come within the setup timeout ({clause})")
-        }
-        End::Misuse(detail) => detail,
-    }
-}
-
-/// SRC-REF of a CR or CC that cannot be read, where it got so far: an ER goes to it.
-fn reference_of(header: &[u8]) -> Option<u16> {
-    match header {
-        [_, 0xD0..=0xEF, _, _, high, low, ..] => Some(u16::from_be_bytes([*high, *low])),
-        _ => None,
-    }
-}
-
-fn octets_of(exponent: u8) -> usize {
-    1 << exponent
 }

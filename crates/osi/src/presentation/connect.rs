@@ -2,11 +2,12 @@
 
 use super::machine::{Presentation, With};
 use super::pdu::{self, Cp, CpError, Cpa, Cpr, Proposal, ProviderReason, Verdict, provider_reason};
-use super::service::{Contexts, Indication, Value};
+use super::service::{Contexts, Indication, Request};
 use super::table::Event;
 use crate::api::Role;
 use crate::session::service as session;
 use crate::shown;
+use crate::table::{Lacking, Performed};
 use base::ber::{Error, Fault, Oid};
 use bytes::Bytes;
 use std::fmt;
@@ -72,12 +73,11 @@ impl fmt::Display for Refusal {
 }
 
 impl Presentation {
-    pub(super) fn send_cp(
-        &mut self,
-        reference: session::ConnectionReference,
-        requirements: u16,
-        value: Value,
-    ) {
+    /// P-CONNECT.request.
+    pub(super) fn send_cp(&mut self, with: With) -> Performed {
+        let With::Request(Request::Connect { reference, requirements, value }) = with else {
+            return Err(Lacking);
+        };
         let contexts = self.offered.iter().map(|c| Proposal {
             id: c.id,
             abstract_syntax: c.abstract_syntax.clone(),
@@ -96,9 +96,14 @@ impl Presentation {
             requirements,
             user_data: pdu::encode_cp(&cp),
         }));
+        Ok(())
     }
 
-    pub(super) fn send_cpa(&mut self, requirements: u16, value: Value) {
+    /// P-CONNECT.response, accepting.
+    pub(super) fn send_cpa(&mut self, with: With) -> Performed {
+        let With::Request(Request::Accept { requirements, value }) = with else {
+            return Err(Lacking);
+        };
         let cpa = Cpa {
             responding: self.local.presentation.clone(),
             results: std::mem::take(&mut self.verdicts),
@@ -109,10 +114,29 @@ impl Presentation {
             requirements,
             user_data: pdu::encode_cpa(&cpa),
         }));
+        Ok(())
     }
 
-    pub(super) fn refuse(&mut self, user_data: Bytes) {
+    /// P-CONNECT.response, refusing.
+    pub(super) fn send_cpr(&mut self, with: With) -> Performed {
+        let With::Request(Request::Refuse { value }) = with else { return Err(Lacking) };
+        let results = std::mem::take(&mut self.verdicts);
+        let cpr = Cpr { results, provider_reason: None, values: vec![value] };
+        self.refuse(pdu::encode_cpr(&cpr));
+        Ok(())
+    }
+
+    fn refuse(&mut self, user_data: Bytes) {
         self.down.push_back(session::Request::Refuse(session::Refuse { reason: 2, user_data }));
+    }
+
+    /// P-CONNECT.indication.
+    pub(super) fn connect_indication(&mut self, with: With) -> Performed {
+        let With::Cp { verdicts, contexts, indication } = with else { return Err(Lacking) };
+        self.verdicts = verdicts;
+        self.contexts = contexts;
+        self.up.push_back(indication);
+        Ok(())
     }
 
     /// S-CONNECT indication.
@@ -156,9 +180,8 @@ impl Presentation {
         if self.role == Role::Initiator {
             return Some(Refusal::Initiator);
         }
-        match (&cp.called, &self.local.presentation) {
-            (Some(called), Some(ours)) if called != ours => return Some(Refusal::Selector),
-            _ => {}
+        if crate::api::calls_another(cp.called.as_ref(), self.local.presentation.as_ref()) {
+            return Some(Refusal::Selector);
         }
         if let Some(missing) = self.required.iter().find(|s| contexts.id_of(s).is_none()) {
             return Some(Refusal::Context(missing.clone()));
@@ -182,21 +205,28 @@ impl Presentation {
     }
 
     /// Refuses a CP for the provider's reason.
-    pub(super) fn refuse_cp(&mut self, results: Vec<Verdict>, refusal: &Refusal) {
-        if matches!(refusal, Refusal::Ppdu(CpError::X410Mode)) {
+    pub(super) fn refuse_cp(&mut self, with: With) -> Performed {
+        let With::Refusal(results, refusal) = with else { return Err(Lacking) };
+        let detail = if matches!(refusal, Refusal::Ppdu(CpError::X410Mode)) {
             self.refuse(pdu::encode_cpr_x410());
-            let detail = format!("presentation: {refusal} (X.226 6.2.5.1)");
-            self.up.push_back(Indication::ProviderAbort { detail });
-            return;
-        }
-        let provider_reason = Some(refusal.reason());
-        self.refuse(pdu::encode_cpr(&Cpr { results, provider_reason, values: Vec::new() }));
-        let detail = format!("presentation: refused: {refusal} (X.226 6.2.4.7)");
+            format!("presentation: {refusal} (X.226 6.2.5.1)")
+        } else {
+            let provider_reason = Some(refusal.reason());
+            self.refuse(pdu::encode_cpr(&Cpr { results, provider_reason, values: Vec::new() }));
+            format!("presentation: refused: {refusal} (X.226 6.2.4.7)")
+        };
         self.up.push_back(Indication::ProviderAbort { detail });
+        Ok(())
     }
 
     /// P-CONNECT confirm, or ARP where the CPA does not fit the CP.
-    pub(super) fn accepted(&mut self, accept: &session::Accept) {
+    pub(super) fn accepted(&mut self, with: With) -> Performed {
+        let With::Accept(accept) = with else { return Err(Lacking) };
+        self.take_cpa(&accept);
+        Ok(())
+    }
+
+    fn take_cpa(&mut self, accept: &session::Accept) {
         let cpa = match pdu::decode_cpa(&accept.user_data) {
             Ok(cpa) => cpa,
             Err(e) => return self.invalid(Event::Cpa, e),
@@ -232,7 +262,8 @@ impl Presentation {
     }
 
     /// P-CONNECT confirm, refusing.
-    pub(super) fn refused(&mut self, refuse: &session::Refuse) {
+    pub(super) fn refused(&mut self, with: With) -> Performed {
+        let With::Refuse(refuse) = with else { return Err(Lacking) };
         let mut detail = crate::session::refusal(refuse.reason);
         let mut transient = crate::session::is_congestion(refuse.reason);
         let mut values = Vec::new();
@@ -254,5 +285,6 @@ impl Presentation {
             }
         }
         self.up.push_back(Indication::Refused { values, transient, detail });
+        Ok(())
     }
 }

@@ -4,14 +4,14 @@
 mod cells;
 
 use super::connect::Refusal;
-use super::pdu::{self, AbortPpdu, Cpr, ProviderReason, Verdict};
+use super::pdu::{self, AbortPpdu, ProviderReason, Verdict};
 use super::receive::Receive;
 use super::service::{Contexts, Indication, Request, Value};
 use super::table::{Action, Event, Table};
 use crate::api::{Config, Role, Service};
 use crate::session::service as session;
 use crate::shown;
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Performed, Step};
 use base::ber::{Error, Fault, Oid};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -157,7 +157,11 @@ impl Presentation {
     pub(super) fn on(&mut self, event: Event, with: With) {
         let entered = self.automaton.enter(event);
         match entered.step {
-            Step::Do(action) => self.perform(&entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(action, with) {
+                    self.fail(entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(entered.to_string()),
             Step::ProtocolError => self.protocol_error(&entered, with),
@@ -170,80 +174,29 @@ impl Presentation {
         self.on(Event::Fail, with);
     }
 
-    fn perform(&mut self, entered: &Entered<Table>, action: Action, with: With) {
-        match (action, with) {
-            (
-                Action::SendCp,
-                With::Request(Request::Connect { reference, requirements, value }),
-            ) => self.send_cp(reference, requirements, value),
-            (Action::SendCpa, With::Request(Request::Accept { requirements, value })) => {
-                self.send_cpa(requirements, value);
-            }
-            (Action::SendCpr, With::Request(Request::Refuse { value })) => {
-                let results = std::mem::take(&mut self.verdicts);
-                let cpr = Cpr { results, provider_reason: None, values: vec![value] };
-                self.refuse(pdu::encode_cpr(&cpr));
-            }
-            (Action::PConInd, With::Cp { verdicts, contexts, indication }) => {
-                self.verdicts = verdicts;
-                self.contexts = contexts;
-                self.up.push_back(indication);
-            }
-            (Action::RefuseCp, With::Refusal(results, refusal)) => {
-                self.refuse_cp(results, &refusal);
-            }
-            (Action::PConCnfAccept, With::Accept(accept)) => self.accepted(&accept),
-            (Action::PConCnfRefuse, With::Refuse(refuse)) => self.refused(&refuse),
-            (Action::SendTd, With::Request(Request::DataStart { context, length })) => {
-                let (head, trailer) = pdu::data_frame(context, length);
-                self.sending = Some(Sending { small: BytesMut::from(&*head), trailer });
-            }
-            (Action::SendTd, With::Request(Request::Data { bytes, last })) => {
-                self.send_data(bytes, last);
-            }
-            (Action::SendTd, With::Request(Request::DataCut)) => self.sending = None,
-            (Action::PDtInd, With::Data(bytes, last)) => self.data(bytes, last),
-            (Action::PassDown, With::Request(request)) => self.pass_down(entered, request),
-            (Action::PassUp, With::Up(indication)) => {
-                self.answer_due |= matches!(indication, Indication::Release(_));
-                self.up.push_back(indication);
-            }
-            (Action::SendAru, With::Request(Request::Abort(value))) => {
-                let user_data = pdu::encode_aru(value.as_ref());
-                self.down.push_back(session::Request::Abort { user_data });
-            }
-            (Action::PUAbInd, With::Aru(values)) => {
-                self.up.push_back(Indication::UserAbort(values));
-            }
-            (Action::PUAbInd | Action::PPAbInd, With::Aborted(detail)) => {
-                self.up.push_back(Indication::ProviderAbort { detail });
-            }
-            (Action::SendArp, With::Detail(reason, event, detail)) => {
-                self.send_arp(reason, event, detail);
-            }
-            (
-                Action::SendCp
-                | Action::SendCpa
-                | Action::SendCpr
-                | Action::PConInd
-                | Action::RefuseCp
-                | Action::PConCnfAccept
-                | Action::PConCnfRefuse
-                | Action::SendTd
-                | Action::PDtInd
-                | Action::PassDown
-                | Action::PassUp
-                | Action::SendAru
-                | Action::PUAbInd
-                | Action::PPAbInd
-                | Action::SendArp,
-                _,
-            ) => self.fail(entered.fault()),
+    fn perform(&mut self, action: Action, with: With) -> Performed {
+        match action {
+            Action::SendCp => self.send_cp(with)?,
+            Action::SendCpa => self.send_cpa(with)?,
+            Action::SendCpr => self.send_cpr(with)?,
+            Action::PConInd => self.connect_indication(with)?,
+            Action::RefuseCp => self.refuse_cp(with)?,
+            Action::PConCnfAccept => self.accepted(with)?,
+            Action::PConCnfRefuse => self.refused(with)?,
+            Action::SendTd => self.send_td(with)?,
+            Action::PDtInd => self.data(with)?,
+            Action::PassDown => self.pass_down(with)?,
+            Action::PassUp => self.pass_up(with)?,
+            Action::SendAru => self.send_aru(with)?,
+            Action::PUAbInd | Action::PPAbInd => self.abort_indication(with)?,
+            Action::SendArp => self.fail_with_arp(with)?,
         }
+        Ok(())
     }
 
     /// A primitive that the session carries under its own name.
-    fn pass_down(&mut self, entered: &Entered<Table>, request: Request) {
+    fn pass_down(&mut self, with: With) -> Performed {
+        let With::Request(request) = with else { return Err(Lacking) };
         let down = match request {
             Request::Release(value) => {
                 session::Request::Release { user_data: pdu::user_data(&value) }
@@ -262,9 +215,32 @@ impl Presentation {
             | Request::DataStart { .. }
             | Request::Data { .. }
             | Request::DataCut
-            | Request::Abort(_) => return self.fail(entered.fault()),
+            | Request::Abort(_) => return Err(Lacking),
         };
         self.down.push_back(down);
+        Ok(())
+    }
+
+    /// A primitive that the session indicates under its own name.
+    fn pass_up(&mut self, with: With) -> Performed {
+        let With::Up(indication) = with else { return Err(Lacking) };
+        self.answer_due |= matches!(indication, Indication::Release(_));
+        self.up.push_back(indication);
+        Ok(())
+    }
+
+    /// TD, in pieces.
+    fn send_td(&mut self, with: With) -> Performed {
+        match with {
+            With::Request(Request::DataStart { context, length }) => {
+                let (head, trailer) = pdu::data_frame(context, length);
+                self.sending = Some(Sending { small: BytesMut::from(&*head), trailer });
+            }
+            With::Request(Request::Data { bytes, last }) => self.send_data(bytes, last),
+            With::Request(Request::DataCut) => self.sending = None,
+            _ => return Err(Lacking),
+        }
+        Ok(())
     }
 
     fn send_data(&mut self, bytes: Bytes, last: bool) {
@@ -360,19 +336,25 @@ impl Presentation {
         }
     }
 
-    fn data(&mut self, bytes: Bytes, last: bool) {
+    /// P-DATA.indication, in pieces.
+    fn data(&mut self, with: With) -> Performed {
+        let With::Data(bytes, last) = with else { return Err(Lacking) };
+        if let Err(error) = self.receive(bytes, last) {
+            self.invalid(Event::Td, error);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, bytes: Bytes, last: bool) -> Result<(), Error> {
         let receive = self.receiving.get_or_insert_with(Receive::new);
         let up = &mut self.up;
         let nothing = receive.is_untouched() && bytes.is_empty();
         let result = receive.push(bytes, &self.contexts, &mut |i| up.push_back(i));
         let complete = receive.is_complete();
-        if let Err(e) = result {
-            return self.invalid(Event::Td, e);
-        }
+        result?;
         if last && nothing {
             // Nobody cuts short what has not begun.
-            let e = Error { fault: Fault::Truncated, field: Some("User-data") };
-            return self.invalid(Event::Td, e);
+            return Err(Error { fault: Fault::Truncated, field: Some("User-data") });
         }
         if last {
             self.receiving = None;
@@ -382,6 +364,7 @@ impl Presentation {
                 self.is_whole(false);
             }
         }
+        Ok(())
     }
 
     /// Whether the last P-DATA was whole. A sender may cut one short by ending its activity (X.225
@@ -400,6 +383,31 @@ impl Presentation {
 
     pub(super) fn invalid(&mut self, event: Event, error: Error) {
         self.on(Event::Invalid, With::Invalid(event, error));
+    }
+
+    /// P-U-ABORT.request.
+    fn send_aru(&mut self, with: With) -> Performed {
+        let With::Request(Request::Abort(value)) = with else { return Err(Lacking) };
+        let user_data = pdu::encode_aru(value.as_ref());
+        self.down.push_back(session::Request::Abort { user_data });
+        Ok(())
+    }
+
+    /// P-U-ABORT.indication or P-P-ABORT.indication.
+    fn abort_indication(&mut self, with: With) -> Performed {
+        self.up.push_back(match with {
+            With::Aru(values) => Indication::UserAbort(values),
+            With::Aborted(detail) => Indication::ProviderAbort { detail },
+            _ => return Err(Lacking),
+        });
+        Ok(())
+    }
+
+    /// An abort by this provider for another reason than the octets of a PPDU.
+    fn fail_with_arp(&mut self, with: With) -> Performed {
+        let With::Detail(reason, event, detail) = with else { return Err(Lacking) };
+        self.send_arp(reason, event, detail);
+        Ok(())
     }
 
     fn send_arp(&mut self, reason: ProviderReason, event: Option<i64>, detail: String) {

@@ -2,7 +2,7 @@
 
 use super::pdu::{FULLY_ENCODED, SIMPLY_ENCODED};
 use super::service::{Contexts, Indication};
-use crate::raw::{Contents, Event, RawReader};
+use crate::raw::{BerEvent, Contents, RawReader};
 use base::ber::{Class, Element, Error, Fault, Field, Header, Tag, Writer, universal as u};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -80,38 +80,38 @@ impl Receive {
 
     fn event(
         &mut self,
-        event: Event,
+        event: BerEvent,
         contexts: &Contexts,
         out: &mut impl FnMut(Indication),
     ) -> Result<(), Error> {
         match (event, &mut self.at) {
-            (Event::Begin { header, depth: 0 }, _) => begin(&header)?,
-            (Event::Begin { header, depth: 1 }, At::Lists) if header.tag == u::SEQUENCE => {
+            (BerEvent::Begin { header, depth: 0 }, _) => begin(&header)?,
+            (BerEvent::Begin { header, depth: 1 }, At::Lists) if header.tag == u::SEQUENCE => {
                 self.at = At::Members { context: None };
             }
-            (Event::Begin { header, depth: 2 }, At::Members { context }) => {
+            (BerEvent::Begin { header, depth: 2 }, At::Members { context }) => {
                 self.at = member(&header, *context, contexts, out)?;
             }
-            (Event::Data(data), At::Identifier { octets }) => {
+            (BerEvent::Data(data), At::Identifier { octets }) => {
                 if octets.len() + data.len() > 8 {
                     return Err(Fault::Value("INTEGER")).field("presentation-context-identifier");
                 }
                 octets.extend_from_slice(&data);
             }
-            (Event::End { depth: 2 }, At::Identifier { octets }) => {
+            (BerEvent::End { depth: 2 }, At::Identifier { octets }) => {
                 let context = Some(integer(octets).field("presentation-context-identifier")?);
                 self.at = At::Members { context };
             }
-            (Event::Data(_), At::Name { .. }) => {}
-            (Event::End { depth: 2 }, At::Name { context }) => {
+            (BerEvent::Data(_), At::Name { .. }) => {}
+            (BerEvent::End { depth: 2 }, At::Name { context }) => {
                 self.at = At::Members { context: *context };
             }
-            (Event::End { depth: 1 }, At::Tail) => self.at = At::Lists,
-            (Event::End { depth: 0 }, At::Lists) => {}
-            (Event::Begin { header, .. }, _) => {
+            (BerEvent::End { depth: 1 }, At::Tail) => self.at = At::Lists,
+            (BerEvent::End { depth: 0 }, At::Lists) => {}
+            (BerEvent::Begin { header, .. }, _) => {
                 return Err(Fault::Unexpected(header.tag)).field("PDV-list");
             }
-            (Event::Data(_) | Event::End { .. }, _) => {
+            (BerEvent::Data(_) | BerEvent::End { .. }, _) => {
                 return Err(Fault::Truncated).field("PDV-list");
             }
         }

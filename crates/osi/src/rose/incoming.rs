@@ -4,7 +4,7 @@
 use super::pdu::problem;
 use crate::api::Problem;
 use crate::presentation::integer;
-use crate::raw::{Contents, Event, RawReader};
+use crate::raw::{BerEvent, Contents, RawReader};
 use base::ber::{Class, Fault, Header, Tag, universal as u};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -148,16 +148,16 @@ impl Incoming {
         Ok(false)
     }
 
-    fn event(&mut self, event: Event, out: &mut impl FnMut(Found)) -> Result<bool, Problem> {
+    fn event(&mut self, event: BerEvent, out: &mut impl FnMut(Found)) -> Result<bool, Problem> {
         match (event, &mut self.at) {
-            (Event::Begin { header, depth: 0 }, At::Start) => {
+            (BerEvent::Begin { header, depth: 0 }, At::Start) => {
                 self.kind = kind(&header)?;
                 self.at = At::Between;
             }
-            (Event::Begin { header, depth }, At::Between) if depth == self.depth => {
+            (BerEvent::Begin { header, depth }, At::Between) if depth == self.depth => {
                 return self.member(&header);
             }
-            (Event::Data(data), At::Collect(member, octets)) => {
+            (BerEvent::Data(data), At::Collect(member, octets)) => {
                 let global = matches!(member, Member::Code { local: false });
                 if !global && octets.len() + data.len() > 8 {
                     return Err(problem::MISTYPED_APDU);
@@ -166,13 +166,13 @@ impl Incoming {
                     octets.extend_from_slice(&data);
                 }
             }
-            (Event::End { .. }, At::Collect(member, octets)) => {
+            (BerEvent::End { .. }, At::Collect(member, octets)) => {
                 let (member, octets) = (*member, std::mem::take(octets));
                 self.at = At::Between;
                 return self.collected(member, &octets, out);
             }
             // A result without operation value and result.
-            (Event::End { depth: 0 }, At::Between)
+            (BerEvent::End { depth: 0 }, At::Between)
                 if self.kind == Kind::Result && self.invoke_seen && self.depth == 1 =>
             {
                 let invoke = self.invoke.ok_or(problem::MISTYPED_APDU)?;

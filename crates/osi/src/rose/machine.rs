@@ -3,20 +3,15 @@
 #[cfg(test)]
 mod cells;
 
-use super::incoming::{Found, Incoming};
-use super::pdu::{self, problem};
+use super::incoming::Incoming;
 use super::sending::{MAX_QUEUED, Outgoing};
 use super::table::{Action, Event, State, Table};
-use crate::acse::{self, diagnostic};
-use crate::api::{
-    self, Config, Dialogue, Indication, Payload, Problem, RefuseReason, Request as R, Role,
-};
-use crate::presentation::service::{self as presentation, Value};
-use crate::rtse::pdu as bind;
+use crate::acse;
+use crate::api::{self, Config, Indication, Problem, Request as R, Role};
+use crate::presentation::service::Value;
 use crate::session::service::ConnectionReference;
-use crate::shown;
 use crate::stack::Below;
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Performed, Step};
 use base::ber::Oid;
 use base::time::Instant;
 use bytes::Bytes;
@@ -24,13 +19,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Most invocations of the peer that await our answer.
-const MAX_INVOCATIONS: usize = 256;
+pub(super) const MAX_INVOCATIONS: usize = 256;
 /// Octets of the longest RORJ: header, invoke identifier, problem.
 const MAX_REJECT: usize = 2 + 10 + 3;
 
 /// What an event carries.
 #[derive(Debug)]
-enum With {
+pub(super) enum With {
     /// Nothing.
     Nothing,
     /// A request of the user.
@@ -57,18 +52,18 @@ enum With {
 
 /// An A-ASSOCIATE confirm, rejected.
 #[derive(Debug)]
-struct Refused {
-    transient: bool,
-    diagnostic: Option<i64>,
-    value: Option<Value>,
-    detail: String,
+pub(super) struct Refused {
+    pub(super) transient: bool,
+    pub(super) diagnostic: Option<i64>,
+    pub(super) value: Option<Value>,
+    pub(super) detail: String,
 }
 
 /// The machine. It calls ACSE and presentation below; its indications are taken from `up`.
 #[derive(Debug)]
 pub(crate) struct Rose {
     pub(super) automaton: Automaton<Table>,
-    role: Role,
+    pub(super) role: Role,
     /// Abstract syntax of the bind.
     pub(super) syntax: Oid,
     pub(super) reference: ConnectionReference,
@@ -81,7 +76,7 @@ pub(crate) struct Rose {
     pub(super) theirs: BTreeMap<i64, i64>,
     pub(super) incoming: Option<Incoming>,
     /// The APDU that is arriving was rejected: its data is dropped.
-    discarding: bool,
+    pub(super) discarding: bool,
     operation_timeout: Duration,
     /// The last octet of an invocation was handed down since [`Rose::sends`] was asked.
     pub(super) invoked: bool,
@@ -156,7 +151,7 @@ impl Rose {
         + MAX_INVOCATIONS * size_of::<(i64, i64)>();
 
     /// Runs the timers while the peer is awaited; `progress` starts the wait for octets anew.
-    fn rearm(&mut self, now: Instant, progress: bool) {
+    pub(super) fn rearm(&mut self, now: Instant, progress: bool) {
         if self.automaton.state() == State::Sta00 {
             return self.stop_timers();
         }
@@ -223,356 +218,53 @@ impl Rose {
     }
 
     /// Takes an event and performs the action of its cell.
-    fn on(&mut self, below: &mut Below, event: Event, with: With) {
+    pub(super) fn on(&mut self, below: &mut Below, event: Event, with: With) {
         let entered = self.automaton.enter(event);
         match entered.step {
-            Step::Do(action) => self.perform(below, &entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(below, &entered, action, with) {
+                    self.fail(below, entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(below, entered.to_string()),
             Step::ProtocolError => self.abort(below, entered.to_string()),
         }
     }
 
-    fn perform(&mut self, below: &mut Below, entered: &Entered<Table>, action: Action, with: With) {
-        match (action, with) {
-            (Action::SendBind, With::Request(R::Open { bind })) => self.send_bind(below, &bind),
-            (Action::SendBindResult, With::Request(R::Accept { bind })) => {
-                self.send_bind_result(below, &bind);
-            }
-            (Action::SendBindError, With::Request(R::Refuse { reason, bind_error })) => {
-                self.refuse(below, reason, bind_error.as_ref());
-            }
-            (Action::SendApdu, With::Request(request)) => self.send_apdu(below, entered, request),
-            (Action::SendContent, With::Request(R::Content(bytes))) => self.content(below, bytes),
-            (Action::Release, _) => self.release_due = true,
-            (Action::Abort, With::Request(R::Abort(reason))) => {
-                self.abort(below, format!("rose: aborted by us, {reason:?}"));
-            }
-            (Action::BindInd, With::Bind(reference, indication)) => {
-                self.reference = reference;
-                self.up.push_back(indication);
-            }
-            (Action::BindCnf, With::Bound(bind)) => {
-                let reference = self.reference.clone();
-                self.up.push_back(Indication::Opened { bind, reference });
-            }
-            (Action::RefuseCnf, With::Refused(refused)) => self.refused(refused),
-            (Action::InvokeInd, With::Invoked { invoke, operation }) => {
-                let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
-                self.theirs.insert(invoke, context);
-                self.discarding = false;
-                self.up.push_back(Indication::Invoked { invoke, operation });
-            }
-            (Action::AnswerInd, With::Answered(indication)) => {
-                self.discarding = false;
-                self.up.push_back(indication);
-            }
-            (Action::RejectInd, With::Rejected { invoke, problem }) => {
-                if let Some(invoke) = invoke.filter(|_| problem.kind < 2) {
-                    self.ours.remove(&invoke);
-                }
-                self.up.push_back(Indication::Rejected { invoke, problem });
-            }
-            (Action::SendRorj, With::Rejected { invoke, problem }) => {
-                self.send_rorj(below, invoke, problem);
-            }
-            (Action::ReleaseRsp, _) => {
-                self.release_due = false;
-                below.associate(acse::Request::ReleaseResponse);
-                self.up.push_back(Indication::Released);
-            }
-            (Action::ReleaseRspFirst, _) => below.associate(acse::Request::ReleaseResponse),
-            (Action::ReleaseCnf, _) => self.up.push_back(Indication::Released),
-            (Action::ReleaseCnfThenRsp, _) => {
-                below.associate(acse::Request::ReleaseResponse);
-                self.up.push_back(Indication::Released);
-            }
-            (Action::AbortInd, With::Abort { value, detail }) => self.aborted(value, detail),
-            (Action::AbortProvider, With::Detail(detail)) => self.abort(below, detail),
-            (Action::AbortProvider, With::Why(why)) => {
-                self.abort(below, format!("{entered}: {why}"));
-            }
-            (
-                Action::SendBind
-                | Action::SendBindResult
-                | Action::SendBindError
-                | Action::SendApdu
-                | Action::SendContent
-                | Action::Abort
-                | Action::BindInd
-                | Action::BindCnf
-                | Action::RefuseCnf
-                | Action::InvokeInd
-                | Action::AnswerInd
-                | Action::RejectInd
-                | Action::SendRorj
-                | Action::AbortInd
-                | Action::AbortProvider,
-                _,
-            ) => self.fail(below, entered.fault()),
-        }
-    }
-
-    /// A-ABORT request, and the indication of it.
-    fn abort(&mut self, below: &mut Below, detail: String) {
-        self.queue.clear();
-        self.release_due = false;
-        below.associate(acse::Request::Abort(None));
-        self.up.push_back(Indication::Aborted { reason: None, detail });
-    }
-
-    fn aborted(&mut self, value: Option<Value>, detail: String) {
-        let detail = match value {
-            Some(value) => format!("{detail}, {}", shown::value(&value.octets)),
-            None => detail,
-        };
-        self.queue.clear();
-        self.up.push_back(Indication::Aborted { reason: None, detail });
-    }
-
-    /// Something from ACSE.
-    pub(crate) fn association(&mut self, below: &mut Below, indication: acse::Indication) {
-        use acse::Indication as I;
-        match indication {
-            I::Associate { .. } => self.associate(below, indication),
-            I::Accepted(value) => {
-                let value = value.filter(|v| v.context == self.context(below));
-                let (event, with) = match value.map(|v| bind::unwrap_result(&v.octets)) {
-                    Some(Ok(bind)) => (Event::BindCnf, With::Bound(bind)),
-                    Some(Err(e)) => (Event::Invalid, With::Why(e.to_string())),
-                    None => (Event::Invalid, With::Why("no bind result in the AARE".to_owned())),
-                };
-                self.on(below, event, with);
-            }
-            I::Rejected { transient, diagnostic, value, detail } => {
-                let refused = Refused { transient, diagnostic, value, detail };
-                self.on(below, Event::BindRefused, With::Refused(refused));
-            }
-            I::Release => {
-                let event = self.release_event();
-                self.on(below, event, With::Nothing);
-            }
-            I::Released => self.on(below, Event::ReleaseCnf, With::Nothing),
-            I::Abort { value, detail } => {
-                self.on(below, Event::AbortInd, With::Abort { value, detail });
-            }
-        }
-    }
-
-    /// What a release of the peer is: it may collide with our own.
-    fn release_event(&self) -> Event {
-        match (self.automaton.state(), self.role) {
-            (State::Sta20, _) if self.release_due => Event::ReleaseIndBeforeReq,
-            (State::Sta20, Role::Initiator) => Event::ReleaseCollisionInitiator,
-            (State::Sta20, Role::Responder) => Event::ReleaseCollisionResponder,
-            (
-                State::Sta00 | State::Sta01 | State::Sta02 | State::Sta10 | State::Sta21,
-                Role::Initiator | Role::Responder,
-            ) => Event::ReleaseInd,
-        }
-    }
-
-    fn associate(&mut self, below: &mut Below, indication: acse::Indication) {
-        let acse::Indication::Associate {
-            application_context,
-            session_selector,
-            presentation_selector,
-            reference,
-            syntaxes,
-            value,
-        } = indication
-        else {
-            return;
-        };
-        let value = value.filter(|v| v.context == self.context(below));
-        let bind = match value.map(|v| bind::unwrap_argument(&v.octets)) {
-            Some(Ok(bind)) => bind,
-            Some(Err(e)) => return self.on(below, Event::Invalid, With::Why(e.to_string())),
-            None => {
-                let why = "no bind argument in the AARQ".to_owned();
-                return self.on(below, Event::Invalid, With::Why(why));
-            }
-        };
-        let indication = Indication::Open {
-            bind,
-            application_context,
-            calling: api::Selectors {
-                transport: None,
-                session: session_selector,
-                presentation: presentation_selector,
-            },
-            reference: reference.clone(),
-            syntaxes,
-            dialogue: Dialogue::TwoWayAlternate,
-        };
-        self.on(below, Event::BindInd, With::Bind(reference, indication));
-    }
-
-    fn refused(&mut self, refused: Refused) {
-        let Refused { transient, diagnostic: code, value, mut detail } = refused;
-        let bind_error = match value.map(|v| (bind::unwrap_error(&v.octets), v)) {
-            Some((Ok(error), _)) => Some(error),
-            Some((Err(e), value)) => {
-                detail = format!("{detail}; {e}: {}", shown::value(&value.octets));
-                None
-            }
-            None => None,
-        };
-        let reason = match &bind_error {
-            Some(_) => RefuseReason::Bind,
-            None if code == Some(diagnostic::APPLICATION_CONTEXT) => {
-                RefuseReason::ApplicationContext
-            }
-            None if transient => RefuseReason::Busy,
-            None => RefuseReason::Unspecified,
-        };
-        self.up.push_back(Indication::Refused { reason, bind_error, detail });
-    }
-
-    /// Something from the presentation.
-    pub(crate) fn presentation(
-        &mut self,
-        now: Instant,
-        below: &mut Below,
-        indication: presentation::Indication,
-    ) {
-        use presentation::Indication as P;
-        let progress = matches!(indication, P::ValueData(_));
-        match indication {
-            P::ValueStart { context } => {
-                if below.contexts().id_of(&crate::profiles::acse()) == Some(context) {
-                    let why = "P-DATA in the context of ACSE".to_owned();
-                    self.on(below, Event::Invalid, With::Why(why));
-                }
-                self.discarding = false;
-                let open = self.automaton.state() != State::Sta00;
-                self.incoming = open.then(|| Incoming::new(context));
-            }
-            P::ValueData(bytes) => {
-                let mut found = Vec::new();
-                if let Some(incoming) = &mut self.incoming {
-                    incoming.push(bytes, &mut |f| found.push(f));
-                }
-                for found in found {
-                    self.found(below, found);
-                }
-            }
-            P::ValueEnd => {
-                let whole = self.incoming.as_ref().is_none_or(Incoming::is_whole);
-                if !whole && !self.discarding {
-                    self.abandon();
-                    self.bad(below, None, problem::MISTYPED_APDU);
-                }
-                self.incoming = None;
-            }
-            P::PleaseTokens(_) => {
-                let why = "unexpected P-TOKEN-PLEASE".to_owned();
-                self.on(below, Event::Invalid, With::Why(why));
-            }
-            P::Pass(other) => {
-                self.on(below, Event::Invalid, With::Why(format!("unexpected {other:?}")));
-            }
-            P::Connect { .. }
-            | P::Accepted { .. }
-            | P::Refused { .. }
-            | P::Release(_)
-            | P::Released(_)
-            | P::UserAbort(_)
-            | P::ProviderAbort { .. } => {
-                self.fail(below, "rose: internal error: a primitive of ACSE".to_owned());
-            }
-        }
-        self.pump(below);
-        self.rearm(now, progress);
-    }
-
-    fn found(&mut self, below: &mut Below, found: Found) {
-        match found {
-            Found::Invoke { invoke, linked, operation } => {
-                self.invoked(below, invoke, linked, operation);
-            }
-            Found::Result { invoke } => {
-                let indication = Indication::Returned { invoke };
-                self.answered(below, invoke, indication, problem::RESULT_UNRECOGNISED);
-            }
-            Found::Error { invoke, error } => {
-                let indication = Indication::ReturnedError { invoke, error };
-                self.answered(below, invoke, indication, problem::ERROR_UNRECOGNISED);
-            }
-            Found::Reject { invoke, problem } => {
-                self.on(below, Event::Rorj, With::Rejected { invoke, problem });
-            }
-            Found::Data { bytes, last } => {
-                if !self.discarding {
-                    self.up.push_back(Indication::Data { bytes, last });
-                }
-            }
-            Found::Bad { invoke, problem } => {
-                self.abandon();
-                self.bad(below, invoke, problem);
-            }
-        }
-    }
-
-    /// The incoming APDU breaks off: if its invocation was already indicated, the reject
-    /// is its answer, and its identifier is free again (X.229 7.5.1).
-    fn abandon(&mut self) {
-        if let (false, Some(incoming)) = (self.discarding, &self.incoming)
-            && let Some(invoke) = incoming.invoked()
-        {
-            self.theirs.remove(&invoke);
-        }
-    }
-
-    fn invoked(&mut self, below: &mut Below, invoke: i64, linked: Option<i64>, operation: i64) {
-        let problem = if let Some(linked) = linked {
-            // No operation of the message transfer system has child operations.
-            if self.ours.contains_key(&linked) {
-                problem::LINKED_RESPONSE_UNEXPECTED
-            } else {
-                problem::UNRECOGNISED_LINKED_ID
-            }
-        } else if self.theirs.contains_key(&invoke) {
-            problem::DUPLICATE_INVOCATION
-        } else if self.theirs.len() >= MAX_INVOCATIONS {
-            problem::RESOURCE_LIMITATION
-        } else {
-            self.discarding = true;
-            return self.on(below, Event::Roiv, With::Invoked { invoke, operation });
-        };
-        self.bad(below, Some(invoke), problem);
-    }
-
-    fn answered(
+    fn perform(
         &mut self,
         below: &mut Below,
-        invoke: i64,
-        indication: Indication,
-        unknown: Problem,
-    ) {
-        if self.ours.remove(&invoke).is_none() {
-            return self.bad(below, Some(invoke), unknown);
+        entered: &Entered<Table>,
+        action: Action,
+        with: With,
+    ) -> Performed {
+        match action {
+            // Bind.
+            Action::SendBind => self.send_bind(below, with)?,
+            Action::SendBindResult => self.send_bind_result(below, with)?,
+            Action::SendBindError => self.send_bind_error(below, with)?,
+            Action::BindInd => self.bind_indication(with)?,
+            Action::BindCnf => self.bind_confirm(with)?,
+            Action::RefuseCnf => self.refused(with)?,
+            // Operations.
+            Action::SendApdu => self.send_apdu(below, with)?,
+            Action::SendContent => self.content(below, with)?,
+            Action::InvokeInd => self.invoke_indication(&with)?,
+            Action::AnswerInd => self.answer_indication(with)?,
+            Action::RejectInd => self.reject_indication(&with)?,
+            Action::SendRorj => self.send_rorj(below, &with)?,
+            // Unbind and abort.
+            Action::Release => self.release_due = true,
+            Action::ReleaseRsp => self.release_response(below),
+            Action::ReleaseRspFirst => below.associate(acse::Request::ReleaseResponse),
+            Action::ReleaseCnf => self.up.push_back(Indication::Released),
+            Action::ReleaseCnfThenRsp => self.release_confirm_then_response(below),
+            Action::Abort => self.abort_user(below, &with)?,
+            Action::AbortInd => self.aborted(with)?,
+            Action::AbortProvider => self.abort_provider(below, entered, with)?,
         }
-        self.discarding = true;
-        self.on(below, Event::Answer, With::Answered(indication));
-    }
-
-    /// Rejects the APDU that is arriving.
-    fn bad(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
-        self.discarding = true;
-        self.on(below, Event::BadApdu, With::Rejected { invoke, problem });
-    }
-
-    /// RORJ for the APDU that is arriving. Not through `send_reject`: an earlier invocation of this
-    /// identifier stays answerable.
-    fn send_rorj(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
-        let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
-        let head = pdu::reject(invoke, problem);
-        let name = problem::name(problem);
-        let of = invoke.map(|invoke| format!(" of invocation {invoke}")).unwrap_or_default();
-        let detail = format!("rose: RORJ {name} to the peer's APDU{of} (X.229 7.5.1, 9.1)");
-        self.up.push_back(Indication::Faulty { invoke, problem, detail });
-        self.enqueue(below, context, None, &head, &Payload::default());
+        Ok(())
     }
 }
 
@@ -588,6 +280,15 @@ fn event_of(request: &api::Request) -> Option<Event> {
         R::ContentFailed => Event::ContentFailed,
         R::Release => Event::UnbindReq,
         R::Abort(_) => Event::AbortReq,
-        _ => return None,
+        R::Recover { .. }
+        | R::AcceptRecover(_)
+        | R::Transfer { .. }
+        | R::Interrupt
+        | R::Pause(_)
+        | R::Stored { .. }
+        | R::TransferSecured
+        | R::TransferRefused(_)
+        | R::TurnPlease(_)
+        | R::TurnGive => return None,
     })
 }

@@ -1,15 +1,14 @@
-//! APDUs on their way out: binds, invocations, answers and rejects, one after another.
+//! APDUs to be sent: invocations, answers and rejects, one after another.
 
-use super::machine::Rose;
+use super::machine::{Rose, With};
 use super::pdu::{self, problem};
-use super::table::{State, Table};
-use crate::acse::{self, diagnostic};
-use crate::api::{Indication, Payload, Problem, RefuseReason, Request as R};
-use crate::presentation::service::{self as presentation, Value};
-use crate::rtse::{Piece, Pulled, pdu as bind};
-use crate::session::service::requirements;
+use super::table::State;
+use crate::acse;
+use crate::api::{Indication, Payload, Problem, Request as R};
+use crate::presentation::service as presentation;
+use crate::rtse::{Piece, Pulled};
 use crate::stack::Below;
-use crate::table::Entered;
+use crate::table::{Lacking, Performed};
 use base::ber::Oid;
 use bytes::Bytes;
 
@@ -30,24 +29,9 @@ pub(super) struct Outgoing {
 }
 
 impl Rose {
-    pub(super) fn send_bind(&mut self, below: &mut Below, bare: &[u8]) {
-        let octets = bind::wrap_argument(bare);
-        below.associate(acse::Request::Associate {
-            reference: self.reference.clone(),
-            requirements: requirements::DUPLEX,
-            value: Value { context: self.context(below), octets },
-        });
-    }
-
-    pub(super) fn send_bind_result(&mut self, below: &mut Below, bare: &[u8]) {
-        let octets = bind::wrap_result(bare);
-        let value = Value { context: self.context(below), octets };
-        let requirements = requirements::DUPLEX;
-        below.associate(acse::Request::Accept { requirements, value });
-    }
-
     /// A request that makes an APDU.
-    pub(super) fn send_apdu(&mut self, below: &mut Below, entered: &Entered<Table>, request: R) {
+    pub(super) fn send_apdu(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(request) = with else { return Err(Lacking) };
         match request {
             R::Invoke { invoke, syntax, operation, argument } => {
                 self.invoke(below, invoke, &syntax, operation, &argument);
@@ -61,28 +45,9 @@ impl Rose {
                 self.answer(below, invoke, &head, &Payload::whole(parameter));
             }
             R::Reject { invoke, problem } => self.send_reject(below, invoke, problem),
-            _ => self.fail(below, entered.fault()),
+            _ => return Err(Lacking),
         }
-    }
-
-    pub(super) fn refuse(
-        &mut self,
-        below: &mut Below,
-        reason: RefuseReason,
-        bind_error: Option<&Bytes>,
-    ) {
-        let context = self.context(below);
-        let value = bind_error.map(|bare| Value { context, octets: bind::wrap_error(bare) });
-        below.associate(acse::Request::Reject {
-            transient: reason == RefuseReason::Busy && value.is_none(),
-            diagnostic: match reason {
-                RefuseReason::ApplicationContext => diagnostic::APPLICATION_CONTEXT,
-                _ => diagnostic::NO_REASON,
-            },
-            value,
-        });
-        let detail = format!("rose: refused by us, {reason:?} (X.219 9.2)");
-        self.up.push_back(Indication::Aborted { reason: None, detail });
+        Ok(())
     }
 
     fn invoke(
@@ -178,7 +143,9 @@ impl Rose {
         }
     }
 
-    pub(super) fn content(&mut self, below: &mut Below, bytes: Bytes) {
+    /// Content that was asked for.
+    pub(super) fn content(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(R::Content(bytes)) = with else { return Err(Lacking) };
         let waiting = self.queue.front_mut().and_then(|o| o.waiting.take());
         match waiting {
             None => {}
@@ -187,5 +154,6 @@ impl Rose {
             }
             Some(_) => self.send(below, bytes),
         }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What RTTR APDUs of one activity hold: an EXTERNAL, whose APDU goes to the user as it comes.
 
 use crate::presentation::service::Contexts;
-use crate::raw::{Contents, Event, RawReader};
+use crate::raw::{BerEvent, Contents, RawReader};
 use base::ber::{Class, Error, Fault, Field, Header, Tag, universal as u};
 use bytes::{Buf, Bytes};
 use smallvec::SmallVec;
@@ -121,32 +121,32 @@ impl Inflow {
         }
     }
 
-    fn event(&mut self, event: Event, contexts: &Contexts) -> Result<(), Error> {
+    fn event(&mut self, event: BerEvent, contexts: &Contexts) -> Result<(), Error> {
         match (event, &mut self.at) {
-            (Event::Begin { header, depth: 0 }, _) => {
+            (BerEvent::Begin { header, depth: 0 }, _) => {
                 if header.tag != u::EXTERNAL || !header.constructed {
                     return Err(Fault::Unexpected(header.tag).into());
                 }
             }
-            (Event::Begin { header, depth: 1 }, At::Members) => self.at = member(&header)?,
-            (Event::Data(data), At::Identifier(octets)) => {
+            (BerEvent::Begin { header, depth: 1 }, At::Members) => self.at = member(&header)?,
+            (BerEvent::Data(data), At::Identifier(octets)) => {
                 if octets.len() + data.len() > 8 {
                     return Err(Fault::Value("INTEGER")).field("indirect-reference");
                 }
                 octets.extend_from_slice(&data);
             }
-            (Event::End { depth: 1 }, At::Identifier(octets)) => {
+            (BerEvent::End { depth: 1 }, At::Identifier(octets)) => {
                 let id = crate::presentation::integer(octets).field("indirect-reference")?;
                 if !contexts.contains(id) {
                     return Err(Fault::Value("a context not defined")).field("indirect-reference");
                 }
                 self.at = At::Members;
             }
-            (Event::Data(_), At::Skipped) => {}
-            (Event::End { depth: 1 }, At::Skipped) => self.at = At::Members,
-            (Event::End { depth: 0 }, At::Tail) => {}
-            (Event::Begin { header, .. }, _) => return Err(Fault::Unexpected(header.tag).into()),
-            (Event::Data(_) | Event::End { .. }, _) => return Err(Fault::Truncated.into()),
+            (BerEvent::Data(_), At::Skipped) => {}
+            (BerEvent::End { depth: 1 }, At::Skipped) => self.at = At::Members,
+            (BerEvent::End { depth: 0 }, At::Tail) => {}
+            (BerEvent::Begin { header, .. }, _) => return Err(Fault::Unexpected(header.tag).into()),
+            (BerEvent::Data(_) | BerEvent::End { .. }, _) => return Err(Fault::Truncated.into()),
         }
         Ok(())
     }

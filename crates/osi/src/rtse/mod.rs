@@ -1,5 +1,7 @@
 //! Reliable transfer, normal mode (X.228): whole APDUs over activities, with checkpoints.
 
+mod abort;
+mod incoming;
 mod inflow;
 mod interrupted;
 mod machine;
@@ -9,6 +11,7 @@ pub(crate) mod pdu;
 mod receiver;
 mod sender;
 pub(crate) mod table;
+mod turn;
 
 pub use interrupted::InterruptedReceive;
 pub(crate) use machine::Rtse;

@@ -1,16 +1,15 @@
 //! Association establishment and recovery (X.228 7.1, 7.8.3).
 
-use super::interrupted::InterruptedReceive;
 use super::machine::{Rtse, With};
 use super::pdu::{ConnectionData, Rtoac, Rtorj, Rtorq, normalized};
-use super::table::{Event, Table};
+use super::table::Event;
 use crate::acse::{self, diagnostic};
 use crate::api::{AbortReason, Indication, RefuseReason, Request, Selectors};
 use crate::presentation::service::Value;
 use crate::session::service::requirements;
 use crate::shown;
 use crate::stack::Below;
-use crate::table::Entered;
+use crate::table::{Lacking, Performed};
 use bytes::Bytes;
 
 /// An A-ASSOCIATE confirm, rejected.
@@ -38,31 +37,62 @@ impl Rtse {
         self.window = usize::try_from(window.max(1)).unwrap_or(1);
     }
 
-    /// RT-OPEN request, or the recovery of an association.
-    pub(super) fn open(&mut self, below: &mut Below, entered: &Entered<Table>, request: Request) {
-        match request {
-            Request::Open { bind } => self.send_rtorq(below, ConnectionData::Open(bind)),
-            Request::Recover { reference, received } => {
+    /// RT-OPEN.request, or the recovery of an association.
+    pub(super) fn send_rtorq(&mut self, below: &mut Below, with: With) -> Performed {
+        match with {
+            With::Request(Request::Open { bind }) => {
+                self.request_open(below, ConnectionData::Open(bind));
+            }
+            With::Request(Request::Recover { reference, received }) => {
                 self.interrupted.extend(received);
                 self.recovering = Some(reference.clone());
-                self.send_rtorq(below, ConnectionData::Recover(reference));
+                self.request_open(below, ConnectionData::Recover(reference));
             }
-            _ => self.fail(below, AbortReason::LocalSystemProblem, entered.fault()),
+            _ => return Err(Lacking),
         }
+        Ok(())
     }
 
-    /// RT-OPEN confirm, positive.
-    pub(super) fn opened(&mut self, bind: Bytes, checkpoint_size: u32, window: u32) {
+    /// RT-OPEN.response, accepting, or the answer to a recovery.
+    pub(super) fn send_rtoac(&mut self, below: &mut Below, with: With) -> Performed {
+        match with {
+            With::Request(Request::Accept { bind }) => {
+                self.answer_open(below, ConnectionData::Open(bind));
+            }
+            With::Request(Request::AcceptRecover(kept)) => {
+                self.interrupted.extend(kept);
+                let reference = self.recovering.clone().unwrap_or_default();
+                self.answer_open(below, ConnectionData::Recover(reference));
+            }
+            _ => return Err(Lacking),
+        }
+        Ok(())
+    }
+
+    /// RT-OPEN.indication.
+    pub(super) fn open_indication(&mut self, with: With) -> Performed {
+        let With::Open(indication) = with else { return Err(Lacking) };
+        self.up.push_back(indication);
+        Ok(())
+    }
+
+    /// The indication of a recovery that the peer asks for.
+    pub(super) fn recover_indication(&mut self, with: With) -> Performed {
+        let With::Recover(lost, indication) = with else { return Err(Lacking) };
+        self.recovering = Some(lost);
+        self.up.push_back(indication);
+        Ok(())
+    }
+
+    /// RT-OPEN.confirm, positive.
+    pub(super) fn opened(&mut self, with: With) -> Performed {
+        let With::Opened(bind, checkpoint_size, window) = with else { return Err(Lacking) };
         self.agree(checkpoint_size, window);
         self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });
+        Ok(())
     }
 
-    /// RT-OPEN response, accepting.
-    pub(super) fn accept_open(&mut self, below: &mut Below, bind: Bytes) {
-        self.send_rtoac(below, ConnectionData::Open(bind));
-    }
-
-    fn send_rtorq(&mut self, below: &mut Below, data: ConnectionData) {
+    fn request_open(&mut self, below: &mut Below, data: ConnectionData) {
         let rtorq = Rtorq {
             checkpoint_size: self.parameters.checkpoint_size,
             window: self.parameters.window.max(1),
@@ -77,7 +107,7 @@ impl Rtse {
         });
     }
 
-    fn send_rtoac(&mut self, below: &mut Below, data: ConnectionData) {
+    fn answer_open(&mut self, below: &mut Below, data: ConnectionData) {
         let (checkpoint_size, window) = self.answer;
         self.agree(checkpoint_size, window);
         let rtoac = Rtoac { checkpoint_size, window, data };
@@ -85,18 +115,11 @@ impl Rtse {
         below.associate(acse::Request::Accept { requirements: requirements::RTSE, value });
     }
 
-    pub(super) fn accept_recover(&mut self, below: &mut Below, state: Option<InterruptedReceive>) {
-        self.interrupted.extend(state);
-        let reference = self.recovering.clone().unwrap_or_default();
-        self.send_rtoac(below, ConnectionData::Recover(reference));
-    }
-
-    pub(super) fn send_rtorj(
-        &mut self,
-        below: &mut Below,
-        reason: RefuseReason,
-        bind_error: Option<Bytes>,
-    ) {
+    /// RT-OPEN.response or the answer to a recovery, refusing.
+    pub(super) fn send_rtorj(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(Request::Refuse { reason, bind_error }) = with else {
+            return Err(Lacking);
+        };
         // refuseReason belongs to X.410 mode; in normal mode a reason without a bind error
         // is left to ACSE, where busy is a transient rejection.
         let rtorj = Rtorj { bind_error, ..Rtorj::default() };
@@ -112,6 +135,7 @@ impl Rtse {
         });
         let detail = format!("rtse: refused by us, {reason:?} (X.228 7.1.1.3)");
         self.up.push_back(Indication::Aborted { reason: None, detail });
+        Ok(())
     }
 
     /// A-ASSOCIATE.indication.
@@ -205,8 +229,9 @@ impl Rtse {
         self.on(below, Event::Rtoac, with);
     }
 
-    /// A-ASSOCIATE.confirm, rejected.
-    pub(super) fn refused(&mut self, refused: Refused) {
+    /// RT-OPEN.confirm, negative: A-ASSOCIATE.confirm, rejected.
+    pub(super) fn refused(&mut self, with: With) -> Performed {
+        let With::Refused(refused) = with else { return Err(Lacking) };
         let Refused { transient, diagnostic: code, value, mut detail } = refused;
         let octets = value.map(|v| v.octets).unwrap_or_default();
         let rtorj = match Rtorj::decode(&octets) {
@@ -236,6 +261,7 @@ impl Rtse {
             _ => RefuseReason::Unspecified,
         };
         self.up.push_back(Indication::Refused { reason, bind_error: rtorj.bind_error, detail });
+        Ok(())
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::inflow::Inflow;
 use super::interrupted::{InterruptedReceive, Names};
-use super::machine::Rtse;
+use super::machine::{Rtse, With};
 use super::pdu::{decode_activity, normalized};
-use crate::api::{AbortReason, Indication};
+use crate::api::{AbortReason, Indication, Request};
 use crate::raw::{Contents, RawReader};
 use crate::session::service::{self as session, ExceptionReason};
 use crate::stack::Below;
+use crate::table::{Lacking, Performed};
 use base::ber::{Error, Fault, Field, universal as u};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -90,10 +91,12 @@ impl Receiving {
         if !*begun {
             match reader.next(&mut input).field("RTTR")? {
                 None => return Ok(()),
-                Some(crate::raw::Event::Begin { header, .. }) if header.tag == u::OCTET_STRING => {
+                Some(crate::raw::BerEvent::Begin { header, .. })
+                    if header.tag == u::OCTET_STRING =>
+                {
                     *begun = true;
                 }
-                Some(crate::raw::Event::Begin { header, .. }) => {
+                Some(crate::raw::BerEvent::Begin { header, .. }) => {
                     return Err(Fault::Unexpected(header.tag)).field("RTTR");
                 }
                 Some(_) => return Err(Fault::Truncated).field("RTTR"),
@@ -138,10 +141,12 @@ impl Rtse {
         kept + size_of::<Receiving>() + MAX_KEPT + pending
     }
 
-    pub(super) fn activity_start(&mut self, activity: &[u8]) {
+    /// P-ACTIVITY-START.indication.
+    pub(super) fn activity_start(&mut self, with: With) -> Performed {
+        let With::Activity(activity) = with else { return Err(Lacking) };
         // A sender that starts anew knows how its last transfer ended.
         self.completed = None;
-        let activity = decode_activity(activity);
+        let activity = decode_activity(&activity);
         self.receiving = Some(Receiving {
             names: Names::new(self.reference.clone(), activity),
             inflow: Inflow::new(),
@@ -151,9 +156,17 @@ impl Rtse {
             faulty: false,
         });
         self.up.push_back(Indication::TransferStart { activity });
+        Ok(())
     }
 
-    pub(super) fn activity_resume(&mut self, below: &mut Below, resume: &session::Resume) {
+    /// P-ACTIVITY-RESUME.indication.
+    pub(super) fn activity_resume(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Resume(resume) = with else { return Err(Lacking) };
+        self.resume(below, &resume);
+        Ok(())
+    }
+
+    fn resume(&mut self, below: &mut Below, resume: &session::Resume) {
         let reference = match &resume.old_reference {
             Some(reference) => normalized(reference),
             None => self.reference.clone(),
@@ -192,13 +205,24 @@ impl Rtse {
         self.up.push_back(Indication::TransferResumed { activity });
     }
 
-    pub(super) fn value_start(&mut self) {
+    /// P-DATA.indication, or a piece of it.
+    pub(super) fn data(&mut self, below: &mut Below, with: With) -> Performed {
+        match with {
+            With::ValueStart => self.value_start(),
+            With::ValueData(bytes) => self.value_data(below, bytes),
+            With::ValueEnd => self.value_end(below),
+            _ => return Err(Lacking),
+        }
+        Ok(())
+    }
+
+    fn value_start(&mut self) {
         if let Some(receiving) = &mut self.receiving {
             receiving.rttr = Some((RawReader::new(), false));
         }
     }
 
-    pub(super) fn value_data(&mut self, below: &mut Below, bytes: Bytes) {
+    fn value_data(&mut self, below: &mut Below, bytes: Bytes) {
         let Some(receiving) = &mut self.receiving else { return };
         match receiving.take(bytes, below.contexts(), &mut self.up) {
             Ok(()) => {}
@@ -211,19 +235,22 @@ impl Rtse {
         }
     }
 
-    pub(super) fn value_end(&mut self, below: &mut Below) {
+    fn value_end(&mut self, below: &mut Below) {
         let rttr = self.receiving.as_mut().and_then(|r| r.rttr.take());
         if rttr.is_some_and(|(reader, _)| !reader.is_done()) && !self.is_faulty() {
             self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated".to_owned());
         }
     }
 
-    pub(super) fn sync(&mut self, below: &mut Below, serial: u32) {
+    /// P-SYNC-MINOR.indication.
+    pub(super) fn sync(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Serial(serial) = *with else { return Err(Lacking) };
         let most = self.window + SLACK;
-        let Some(receiving) = &mut self.receiving else { return };
+        let Some(receiving) = &mut self.receiving else { return Ok(()) };
         if receiving.pending.len() >= most {
             let what = format!("more than {most} checkpoints await our confirm (X.228 7.3.4)");
-            return self.invalid(below, AbortReason::ProtocolError, what);
+            self.invalid(below, AbortReason::ProtocolError, what);
+            return Ok(());
         }
         // While a resumed sender repeats itself, this is more than lies before the checkpoint: it
         // is confirmed no sooner than what was received earlier is stored.
@@ -231,6 +258,23 @@ impl Rtse {
         let offset = receiving.inflow.position();
         receiving.pending.push_back(Pending { serial, offset, user });
         self.up.push_back(Indication::Checkpoint { octets: user });
+        Ok(())
+    }
+
+    /// P-SYNC-MINOR.response for the last checkpoint before the octets stored.
+    pub(super) fn confirm_checkpoint(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::Stored { octets }) = *with else { return Err(Lacking) };
+        if let Some(serial) = self.stored(octets) {
+            below.pass(session::Request::MinorSyncResponse { serial });
+        }
+        Ok(())
+    }
+
+    /// As [`Rtse::confirm_checkpoint`], where the confirm of the end covers the checkpoint.
+    pub(super) fn count_checkpoint(&mut self, with: &With) -> Performed {
+        let With::Request(Request::Stored { octets }) = *with else { return Err(Lacking) };
+        self.stored(octets);
+        Ok(())
     }
 
     /// So many octets of the user's are stored: the serial number of the last checkpoint before
@@ -283,7 +327,8 @@ impl Rtse {
     }
 
     /// The user cannot take the APDU.
-    pub(super) fn refuse_transfer(&mut self, below: &mut Below, reason: AbortReason) {
+    pub(super) fn refuse_transfer(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Request(Request::TransferRefused(reason)) = *with else { return Err(Lacking) };
         let exception = match reason {
             AbortReason::LocalSystemProblem | AbortReason::TemporaryProblem => {
                 ExceptionReason::ReceivingAbilityJeopardized
@@ -295,10 +340,12 @@ impl Rtse {
             | AbortReason::UserError => ExceptionReason::Unrecoverable,
             AbortReason::TransferCompleted => {
                 let detail = "rtse: refused by us, the transfer is complete (X.228 7.8.1)";
-                return self.fail(below, reason, detail.to_owned());
+                self.fail(below, reason, detail.to_owned());
+                return Ok(());
             }
         };
         below.pass(session::Request::ExceptionReport(exception));
+        Ok(())
     }
 
     pub(super) fn activity_interrupt(&mut self, below: &mut Below) {

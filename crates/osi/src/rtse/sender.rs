@@ -4,10 +4,11 @@ use super::machine::{Rtse, With};
 use super::outflow::{Outflow, Piece};
 use super::pdu::{encode_integer, normalized};
 use super::table::{Event, State};
-use crate::api::{AbortReason, Indication, Payload, ResumePoint};
+use crate::api::{AbortReason, Indication, Payload, Request, ResumePoint};
 use crate::presentation::service::Request as P;
 use crate::session::service::{self as session, ExceptionReason};
 use crate::stack::Below;
+use crate::table::{Lacking, Performed};
 use base::ber::{Header, Length, universal as u};
 use bytes::Bytes;
 
@@ -16,20 +17,22 @@ const MAX_FILLED: u64 = 1024 * 1024;
 
 impl Rtse {
     /// RT-TRANSFER.request from the first octet.
-    pub(super) fn start_activity(&mut self, below: &mut Below, payload: &Payload) {
-        let activity = self.begin_outflow(below, payload, None);
+    pub(super) fn start_activity(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(Request::Transfer { payload, resume: None }) = with else {
+            return Err(Lacking);
+        };
+        let activity = self.begin_outflow(below, &payload, None);
         below.pass(session::Request::ActivityStart { activity });
         self.origin = None;
+        Ok(())
     }
 
     /// RT-TRANSFER.request that resumes an activity.
-    pub(super) fn resume_activity(
-        &mut self,
-        below: &mut Below,
-        payload: &Payload,
-        point: ResumePoint,
-    ) {
-        let activity = self.begin_outflow(below, payload, Some(&point));
+    pub(super) fn resume_activity(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(Request::Transfer { payload, resume: Some(point) }) = with else {
+            return Err(Lacking);
+        };
+        let activity = self.begin_outflow(below, &payload, Some(&point));
         below.pass(session::Request::ActivityResume(session::Resume {
             activity,
             old_activity: encode_integer(point.activity),
@@ -38,6 +41,7 @@ impl Rtse {
                 .then(|| point.reference.clone()),
         }));
         self.origin = Some(point);
+        Ok(())
     }
 
     /// The octets to be sent under the next activity identifier, which it gives.
@@ -141,14 +145,15 @@ impl Rtse {
     }
 
     /// Content that was asked for.
-    pub(super) fn content(&mut self, below: &mut Below, bytes: Bytes) {
-        let Some(outflow) = &mut self.outflow else { return };
-        match outflow.waiting.take() {
+    pub(super) fn content(&mut self, below: &mut Below, with: With) -> Performed {
+        let With::Request(Request::Content(bytes)) = with else { return Err(Lacking) };
+        match self.outflow.as_mut().and_then(|outflow| outflow.waiting.take()) {
             None => {}
             // Content of another length than requested is invalid.
             Some(max) if bytes.is_empty() || bytes.len() > max => self.content_failed(below),
             Some(_) => self.send(below, bytes),
         }
+        Ok(())
     }
 
     /// The content is gone: the RTTR, which has promised its length, is filled up, and the activity
@@ -174,11 +179,13 @@ impl Rtse {
         }
     }
 
-    pub(super) fn mark_pause(&mut self, on: bool) {
+    pub(super) fn mark_pause(&mut self, with: &With) -> Performed {
+        let With::Request(Request::Pause(on)) = *with else { return Err(Lacking) };
         if let Some(outflow) = &mut self.outflow {
             outflow.pause = on;
             outflow.pause_indicated &= on;
         }
+        Ok(())
     }
 
     fn notify_pause(&mut self) {
@@ -202,15 +209,16 @@ impl Rtse {
         Some(ResumePoint { reference, activity: outflow.activity, serial, octets })
     }
 
-    pub(super) fn sync_confirmed(&mut self, below: &mut Below, serial: u32) {
+    pub(super) fn sync_confirmed(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Serial(serial) = *with else { return Err(Lacking) };
         let ours = self.outflow.as_mut().is_some_and(|o| o.confirm(serial));
         if !ours {
             let what = format!("P-SYNC-MINOR confirm of serial number {serial}");
-            return self.invalid(below, AbortReason::ProtocolError, what);
-        }
-        if let Some(point) = self.resume_point() {
+            self.invalid(below, AbortReason::ProtocolError, what);
+        } else if let Some(point) = self.resume_point() {
             self.up.push_back(Indication::Progress(point));
         }
+        Ok(())
     }
 
     pub(super) fn end_confirmed(&mut self) {
@@ -220,7 +228,8 @@ impl Rtse {
     }
 
     /// The receiver, or the session provider (`None`), reports an exception (7.6).
-    pub(super) fn exception(&mut self, below: &mut Below, reason: Option<ExceptionReason>) {
+    pub(super) fn exception(&mut self, below: &mut Below, with: &With) -> Performed {
+        let With::Exception(reason) = *with else { return Err(Lacking) };
         below.present(P::DataCut);
         if let Some(outflow) = &mut self.outflow {
             outflow.waiting = None;
@@ -233,6 +242,7 @@ impl Rtse {
         let confirmed = self.outflow.as_ref().is_some_and(|o| o.confirmed().is_some());
         let event = if may_resume && confirmed { Event::InterruptDue } else { Event::DiscardDue };
         self.on(below, event, With::Nothing);
+        Ok(())
     }
 
     pub(super) fn interrupt_confirmed(&mut self) {

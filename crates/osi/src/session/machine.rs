@@ -9,9 +9,9 @@ use super::service::{Connect, ConnectionReference, Indication, Request, requirem
 use super::table::{Action, Event, State, Table};
 use super::tsdu::{Decoder, Item, Rejected};
 use super::variables::{Facts, Variables};
-use crate::api::Role;
+use crate::api::{Role, calls_another};
 use crate::lower::{LowerConfig, Misuse};
-use crate::table::{Automaton, Entered, Step};
+use crate::table::{Automaton, Entered, Lacking, Step};
 use base::time::Instant;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -284,7 +284,11 @@ impl Machine {
             };
         }
         match entered.step {
-            Step::Do(action) => self.perform(now, entered, action, with),
+            Step::Do(action) => {
+                if let Err(Lacking) = self.perform(now, entered, action, with) {
+                    self.fail(now, entered.fault());
+                }
+            }
             Step::Nothing => {}
             Step::Misuse => self.fail(now, entered.to_string()),
             Step::ProtocolError => self.protocol_error(entered, with),
@@ -328,9 +332,8 @@ impl Machine {
         const SELECTOR_UNKNOWN: u8 = 129;
         const VERSION_UNSUPPORTED: u8 = 132;
         const RESTRICTION: u8 = 134;
-        match (&connect.called, &self.config.local.session) {
-            (Some(called), Some(ours)) if called != ours => return Some(SELECTOR_UNKNOWN),
-            _ => {}
+        if calls_another(connect.called.as_ref(), self.config.local.session.as_ref()) {
+            return Some(SELECTOR_UNKNOWN);
         }
         if connect.versions & VERSION_2 == 0 {
             return Some(VERSION_UNSUPPORTED);

@@ -5,7 +5,7 @@
 //! An ordinary run takes a sample. `LONG=1` takes every cell, asks for 95 % caught in each layer, and
 //! for a list without entries that are caught.
 
-use super::overrides::{Kind, VARIABLE, predicates};
+use super::overrides::{OverrideKind, VARIABLE, predicates};
 use super::tests::arms;
 use super::{Step, Table};
 use std::collections::BTreeMap;
@@ -55,12 +55,12 @@ fn mutants<T: Table>() -> Vec<Mutant> {
         for &event in T::EVENTS {
             for row in arms::<T>(state, event).into_iter().flatten().map(|n| &T::ROWS[n]) {
                 let cell = format!("{}/{state:?}/{event:?}/{}", T::LAYER, predicates(row));
-                for kind in Kind::ALL {
+                for kind in OverrideKind::ALL {
                     let value = match kind {
-                        Kind::Omitted if row.action.is_none() => continue,
-                        Kind::Omitted => format!("{:?}", Step::<()>::Nothing),
-                        Kind::Action => format!("{:?}", next(T::ACTIONS, row.action)),
-                        Kind::Next => {
+                        OverrideKind::Omitted if row.action.is_none() => continue,
+                        OverrideKind::Omitted => format!("{:?}", Step::<()>::Nothing),
+                        OverrideKind::Action => format!("{:?}", next(T::ACTIONS, row.action)),
+                        OverrideKind::Next => {
                             format!("{:?}", next(T::STATES, Some(row.next.unwrap_or(state))))
                         }
                     };

@@ -14,7 +14,7 @@ const MAX_EVENTS: usize = 4_000_000;
 
 /// What is wrong in the cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OverrideKind {
     /// It has no action.
     Omitted,
     /// It has another action.
@@ -23,8 +23,9 @@ pub(super) enum Kind {
     Next,
 }
 
-impl Kind {
-    pub(super) const ALL: [Kind; 3] = [Kind::Omitted, Kind::Action, Kind::Next];
+impl OverrideKind {
+    pub(super) const ALL: [OverrideKind; 3] =
+        [OverrideKind::Omitted, OverrideKind::Action, OverrideKind::Next];
 }
 
 #[derive(Debug)]
@@ -33,7 +34,7 @@ struct Override {
     state: String,
     event: String,
     predicates: String,
-    kind: Kind,
+    kind: OverrideKind,
     value: String,
 }
 
@@ -42,7 +43,7 @@ fn parsed(text: &str) -> Option<Override> {
     let mut part = || parts.next();
     let (layer, state, event, predicates) = (part()?, part()?, part()?, part()?);
     let kind = part()?;
-    let kind = Kind::ALL.into_iter().find(|k| format!("{k:?}") == kind)?;
+    let kind = OverrideKind::ALL.into_iter().find(|k| format!("{k:?}") == kind)?;
     Some(Override { layer, state, event, predicates, kind, value: part()? })
 }
 
@@ -88,8 +89,8 @@ pub(super) fn applied<T: Table>(state: T::State, event: T::Event, found: Found<T
     });
     match wrong.kind {
         _ if !same => found,
-        Kind::Omitted => Found { step: Step::Nothing, ..found },
-        Kind::Action => Found { step: Step::Do(named(T::ACTIONS, &wrong.value)), ..found },
-        Kind::Next => Found { next: named(T::STATES, &wrong.value), ..found },
+        OverrideKind::Omitted => Found { step: Step::Nothing, ..found },
+        OverrideKind::Action => Found { step: Step::Do(named(T::ACTIONS, &wrong.value)), ..found },
+        OverrideKind::Next => Found { next: named(T::STATES, &wrong.value), ..found },
     }
 }

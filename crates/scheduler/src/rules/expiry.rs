@@ -4,7 +4,7 @@
 //! It stays known until the caller has finished with it: the caller reads its record meanwhile and
 //! may put it back. An item in transfer may still arrive: it expires when it returns to the queue.
 
-use crate::items::{Destination, State};
+use crate::items::{Destination, SlotState};
 use crate::machine::Scheduler;
 use base::{EntryId, Instant, Precedence};
 
@@ -39,8 +39,8 @@ impl Scheduler {
             self.take_out(id);
             let Some(slot) = self.items.get_mut(id) else { continue };
             slot.set_spared(false);
-            if slot.state == State::Expired {
-                slot.state = State::Ready; // not yet reported: it is checked again
+            if slot.state == SlotState::Expired {
+                slot.state = SlotState::Ready; // not yet reported: it is checked again
             }
             let to = slot.destination();
             self.settle(id);
@@ -114,13 +114,13 @@ impl Scheduler {
     pub(crate) fn settle(&mut self, id: EntryId) {
         let now = self.now;
         let Some(slot) = self.items.get_mut(id) else { return };
-        if slot.state != State::InTransfer && slot.state != State::Expired {
+        if slot.state != SlotState::InTransfer && slot.state != SlotState::Expired {
             if self.expiry_waits && slot.expires() <= now {
                 slot.set_spared(true);
                 self.spared.insert(id);
             }
             slot.state = slot.waiting(now);
-            if slot.state == State::Expired {
+            if slot.state == SlotState::Expired {
                 self.expired.insert((slot.expires(), id));
             }
         }

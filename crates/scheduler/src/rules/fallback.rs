@@ -1,9 +1,9 @@
 //! Rule 5: which channels may carry a precedence whose own channels are down.
 
-use crate::peer::{Channel, Peer, View};
+use crate::peer::{ChannelState, Peer, View};
 use base::Precedence;
 
-impl Channel {
+impl ChannelState {
     pub(crate) fn owns(&self, precedence: Precedence) -> bool {
         self.rules.precedences.contains(&precedence)
     }
@@ -15,12 +15,12 @@ impl Channel {
 
 impl Peer {
     /// Channels that have this precedence in their schedule.
-    fn owners(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
+    fn owners(&self, precedence: Precedence) -> impl Iterator<Item = &ChannelState> {
         self.channels().filter(move |c| c.owns(precedence))
     }
 
     /// Channels that could carry this precedence, MINIMIZE aside.
-    pub(crate) fn able(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
+    pub(crate) fn able(&self, precedence: Precedence) -> impl Iterator<Item = &ChannelState> {
         self.channels().filter(move |c| c.owns(precedence) || c.stands_in(precedence))
     }
 
@@ -30,8 +30,8 @@ impl Peer {
         &'a self,
         view: &View<'a>,
         precedence: Precedence,
-    ) -> impl Iterator<Item = &'a Channel> {
-        let open = |c: &Channel| c.bars(precedence) && !c.is_down(view);
+    ) -> impl Iterator<Item = &'a ChannelState> {
+        let open = |c: &ChannelState| c.bars(precedence) && !c.is_down(view);
         let barred = self.owners(precedence).any(open);
         self.able(precedence)
             .filter(move |c| !c.bars(precedence) && (c.owns(precedence) || !barred))
@@ -52,7 +52,7 @@ impl Peer {
     pub(crate) fn would_carry(
         &self,
         view: &View<'_>,
-        channel: &Channel,
+        channel: &ChannelState,
         precedence: Precedence,
     ) -> Option<bool> {
         if channel.owns(precedence) {
@@ -66,7 +66,7 @@ impl Peer {
     pub(crate) fn may_carry(
         &self,
         view: &View<'_>,
-        channel: &Channel,
+        channel: &ChannelState,
         precedence: Precedence,
     ) -> Option<bool> {
         let barred = channel.bars(precedence) || self.below_floor(view, precedence).is_some();

@@ -7,7 +7,7 @@
 //! several associations, one closes after one was free for `keep` without interruption.
 
 use crate::machine::{Start, StartReason};
-use crate::peer::{Channel, Peer, View};
+use crate::peer::{ChannelState, Peer, View};
 use crate::rules::ChannelId;
 use crate::rules::hold::Standing;
 use base::Precedence;
@@ -27,7 +27,7 @@ impl Peer {
     fn startable<'a>(
         &'a self,
         view: &'a View<'a>,
-        channel: &'a Channel,
+        channel: &'a ChannelState,
     ) -> impl Iterator<Item = (Precedence, StartReason)> + 'a {
         let by_share = self.licensed_by_share(view).map(|starving| starving.precedence);
         self.queues.iter().filter(|(_, queue)| queue.first().is_some()).filter_map(
@@ -44,7 +44,7 @@ impl Peer {
 
     /// The next transfer on a free association of this channel: what the share permits, else the
     /// highest.
-    pub(crate) fn pick(&self, view: &View<'_>, channel: &Channel) -> Option<Start> {
+    pub(crate) fn pick(&self, view: &View<'_>, channel: &ChannelState) -> Option<Start> {
         let by_share = view
             .policy
             .share
@@ -57,7 +57,7 @@ impl Peer {
     /// Whether something that could start is above everything in transfer on the channel. Incoming
     /// transfers count as lowest, as their precedence is unknown: everything that could start is
     /// above them.
-    fn is_urgent(&self, view: &View<'_>, channel: &Channel) -> bool {
+    fn is_urgent(&self, view: &View<'_>, channel: &ChannelState) -> bool {
         let Some((top, _)) = self.startable(view, channel).next() else { return false };
         let seen = &channel.associations;
         match channel.highest_in_transfer() {
@@ -67,7 +67,7 @@ impl Peer {
     }
 
     /// The association this channel should open now, if any.
-    pub(crate) fn wanted(&self, view: &View<'_>, channel: &Channel) -> Option<Open> {
+    pub(crate) fn wanted(&self, view: &View<'_>, channel: &ChannelState) -> Option<Open> {
         let (rules, seen) = (&channel.rules, &channel.associations);
         let open = |urgent| Some(Open { channel: rules.id, urgent });
         if seen.barred || seen.changing > 0 || (seen.ours > 0 && seen.free > 0) {
@@ -90,7 +90,7 @@ impl Peer {
     }
 
     /// Whether the channel has one surplus association of ours that is free.
-    pub(crate) fn has_surplus(&self, view: &View<'_>, channel: &Channel) -> bool {
+    pub(crate) fn has_surplus(&self, view: &View<'_>, channel: &ChannelState) -> bool {
         let (rules, seen) = (&channel.rules, &channel.associations);
         if seen.ours < 2 || seen.changing > 0 || seen.free == 0 {
             return false;

@@ -4,7 +4,7 @@
 //! that channel only, and from the peer if no other channel may carry it. Transfers continue.
 //! Mailboxes are not affected.
 
-use crate::peer::{Channel, Peer, View};
+use crate::peer::{ChannelState, Peer, View};
 use crate::rules::ChannelId;
 use crate::rules::hold::Reason;
 use base::{PeerId, Precedence};
@@ -41,7 +41,7 @@ impl fmt::Display for Floor {
     }
 }
 
-impl Channel {
+impl ChannelState {
     /// Whether the channel's own floor bars this precedence.
     pub(crate) fn bars(&self, precedence: Precedence) -> bool {
         self.floor.is_some_and(|floor| precedence < floor)
@@ -71,7 +71,7 @@ impl Peer {
     }
 
     /// The floor in force on a channel: the highest.
-    pub(crate) fn floor_on(&self, view: &View<'_>, channel: &Channel) -> Option<Floor> {
+    pub(crate) fn floor_on(&self, view: &View<'_>, channel: &ChannelState) -> Option<Floor> {
         let (id, scope) = (channel.rules.id, Scope::Channel);
         let floors = [
             view.floor.map(|lowest| Floor { lowest, scope: Scope::Mta }),

@@ -4,7 +4,7 @@
 //! patience. `not_before` of an item without failures is a deferral; of one with failures, a
 //! retry.
 
-use crate::items::{Destination, NEVER, Slot, State};
+use crate::items::{Destination, NEVER, Slot, SlotState};
 use crate::machine::Scheduler;
 use base::{EntryId, Instant, PeerId};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Scheduler {
         let now = self.now;
         let Some(slot) = self.items.get_mut(id) else { return };
         if self.expired.remove(&(slot.expires(), id)) {
-            slot.state = State::Ready; // not yet reported: it is checked again
+            slot.state = SlotState::Ready; // not yet reported: it is checked again
         }
         if self.spared.remove(&id) {
             slot.set_spared(false); // it may have more time now

@@ -1,7 +1,7 @@
 //! The faulty disk: [`Disk`] over the shared state, and the controls of its faults.
 
 use super::file::{FaultyDatabase, FaultyFile};
-use super::state::{Loss, State};
+use super::state::{DiskState, Loss};
 use crate::disk::{Disk, DiskFile};
 use redb::StorageBackend;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A disk in memory with configurable faults. Clones share the one disk.
 #[derive(Clone, Debug, Default)]
-pub struct FaultyDisk(Arc<Mutex<State>>);
+pub struct FaultyDisk(Arc<Mutex<DiskState>>);
 
 impl FaultyDisk {
     /// An empty disk without faults.
@@ -55,19 +55,19 @@ impl FaultyDisk {
         self.state().crash(loss);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         lock(&self.0)
     }
 
     /// The state, after counting a changing operation.
-    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn change(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.state();
         state.strike()?;
         Ok(state)
     }
 }
 
-pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+pub(super) fn lock(state: &Mutex<DiskState>) -> MutexGuard<'_, DiskState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,7 +1,7 @@
 //! Open files of the faulty disk: for appending, and under a database.
 
 use super::disk::lock;
-use super::state::State;
+use super::state::DiskState;
 use crate::disk::DiskFile;
 use redb::StorageBackend;
 use std::io;
@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 #[derive(Debug)]
 pub(super) struct FaultyFile {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DiskState>>,
     inode: u64,
     epoch: u64,
 }
 
 impl FaultyFile {
-    pub(super) fn new(state: &Arc<Mutex<State>>, inode: u64, epoch: u64) -> FaultyFile {
+    pub(super) fn new(state: &Arc<Mutex<DiskState>>, inode: u64, epoch: u64) -> FaultyFile {
         FaultyFile { state: Arc::clone(state), inode, epoch }
     }
 
-    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn state(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         let state = lock(&self.state);
         if state.epoch != self.epoch {
             return Err(io::Error::other("opened before the crash"));
@@ -27,7 +27,7 @@ impl FaultyFile {
         Ok(state)
     }
 
-    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn change(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.state()?;
         state.strike()?;
         Ok(state)

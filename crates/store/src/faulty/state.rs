@@ -58,7 +58,7 @@ fn apply(octets: &mut Vec<u8>, change: &Change) -> io::Result<()> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct DiskState {
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
     names: BTreeMap<PathBuf, u64>,
@@ -79,7 +79,7 @@ pub(super) struct State {
     pub(super) ignore_sync_of: BTreeSet<PathBuf>,
 }
 
-impl State {
+impl DiskState {
     /// Counts a changing operation and applies a planned fault.
     pub(super) fn strike(&mut self) -> io::Result<()> {
         self.calls += 1;

@@ -1,6 +1,6 @@
 //! Applies the changes of one batch to the tables.
 
-use super::bulk::{self, Bulk, Row};
+use super::bulk::{self, Bulk, KeyRow};
 use super::tables::Tables;
 use crate::recent::{Key, Recent};
 use crate::spool::Content;
@@ -17,7 +17,7 @@ pub(super) enum Change {
     DeleteBody(BodyId),
     PutSeen(Digest, Utc, Bytes),
     /// The keys of a batch with many, in a row of their own.
-    PutRow(u64, Row),
+    PutRow(u64, KeyRow),
     /// Moves the keys of this row into their table.
     Dissolve(u64),
     ForgetSeen(Utc, usize),

@@ -22,7 +22,7 @@ const MAX_KEYS: usize = 500_000;
 pub(super) type Remembered = (Digest, Utc, Bytes);
 
 /// The keys of one row.
-pub(super) type Row = Arc<[Remembered]>;
+pub(super) type KeyRow = Arc<[Remembered]>;
 
 /// The rows that are durable and not yet dissolved.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Bulk {
     /// one row into the table of keys.
     many: usize,
     /// By number: the oldest first.
-    rows: BTreeMap<u64, Row>,
+    rows: BTreeMap<u64, KeyRow>,
     /// By key: expiry, answer, and the number of rows with the key.
     keys: BTreeMap<Digest, (Utc, Bytes, usize)>,
     /// Number of the last row.
@@ -59,17 +59,17 @@ impl Bulk {
     }
 
     /// Divides the keys of one batch into numbered rows.
-    pub(super) fn rows_of(&mut self, keys: &[Remembered]) -> Vec<(u64, Row)> {
+    pub(super) fn rows_of(&mut self, keys: &[Remembered]) -> Vec<(u64, KeyRow)> {
         let row = self.many.div_ceil(2).max(1);
         let mut number = || {
             self.last += 1;
             self.last
         };
-        keys.chunks(row).map(|keys| (number(), Row::from(keys))).collect()
+        keys.chunks(row).map(|keys| (number(), KeyRow::from(keys))).collect()
     }
 
     /// Adds a row that is durable.
-    pub(super) fn add(&mut self, number: u64, row: Row) {
+    pub(super) fn add(&mut self, number: u64, row: KeyRow) {
         self.last = self.last.max(number);
         for (key, until, record) in row.iter() {
             let known = self.keys.entry(*key).or_insert_with(|| (*until, record.clone(), 0));
@@ -114,7 +114,7 @@ impl Bulk {
 }
 
 /// Writes a row.
-pub(super) fn put(tables: &mut Tables<'_>, number: u64, row: &Row) -> Result<(), redb::Error> {
+pub(super) fn put(tables: &mut Tables<'_>, number: u64, row: &KeyRow) -> Result<(), redb::Error> {
     let octets = postcard::to_stdvec(&row[..])
         .map_err(|e| redb::Error::Corrupted(format!("a row of keys: {e}")))?;
     tables.seen_bulk.insert(number, &octets[..])?;
@@ -136,7 +136,7 @@ pub(super) fn dissolve(tables: &mut Tables<'_>, number: u64) -> Result<(), redb:
     Ok(())
 }
 
-fn read(octets: &[u8]) -> Result<Row, redb::Error> {
+fn read(octets: &[u8]) -> Result<KeyRow, redb::Error> {
     let row: Vec<Remembered> = postcard::from_bytes(octets)
         .map_err(|e| redb::Error::Corrupted(format!("a row of keys: {e}")))?;
     Ok(row.into())

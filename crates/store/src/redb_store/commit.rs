@@ -4,7 +4,7 @@ use super::apply::Change;
 use super::bulk::Remembered;
 use super::guard::Trouble;
 use super::tables::{self, Tables};
-use super::{RedbStore, State};
+use super::{DatabaseState, RedbStore};
 use crate::error::StoreError;
 use crate::spool::{Claim, Content, MAX_INLINE};
 use base::BodyId;
@@ -150,7 +150,7 @@ impl RedbStore {
         }
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    fn state(&self) -> RwLockReadGuard<'_, DatabaseState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -71,7 +71,7 @@ pub struct RedbStore {
     /// Whether opening required a repair.
     repaired: bool,
     /// Readers share it; reopening after a failure excludes them.
-    state: RwLock<State>,
+    state: RwLock<DatabaseState>,
     /// One commit at a time.
     writer: Mutex<()>,
     /// Why the store accepts nothing more, after a failed sync or a close.
@@ -87,7 +87,7 @@ pub struct RedbStore {
 }
 
 #[derive(Debug)]
-struct State {
+struct DatabaseState {
     /// The database, or why it could not be opened again.
     db: Result<Database, StoreError>,
     trouble: Arc<OnceLock<Trouble>>,
@@ -125,7 +125,7 @@ impl RedbStore {
             bodies,
             sweep,
             repaired,
-            state: RwLock::new(State { db: Ok(db), trouble }),
+            state: RwLock::new(DatabaseState { db: Ok(db), trouble }),
             writer: Mutex::default(),
             stopped: OnceLock::new(),
             recent: Mutex::default(),
@@ -236,7 +236,7 @@ impl RedbStore {
             Ok(Opened { db, trouble, repaired: _ }) => {
                 let unsure = self.unsure.swap(0, Ordering::Relaxed);
                 let made = unsure != 0 && tables::commits(&db).is_ok_and(|last| last >= unsure);
-                *state = State { db: Ok(db), trouble };
+                *state = DatabaseState { db: Ok(db), trouble };
                 if made {
                     // The database differs from what the daemon assumes. The next start reads all
                     // of it and is correct.

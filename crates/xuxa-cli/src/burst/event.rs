@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// What happened to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// Accepted and committed.
     Accepted,
     /// Its transfer to the next MTA began.
@@ -28,7 +28,7 @@ pub(crate) struct MessageEvent {
     /// Microseconds since the Unix epoch, when the MTA handled it.
     pub time_us: u64,
     pub mta: String,
-    pub kind: Kind,
+    pub kind: EventKind,
     pub mts_identifier: String,
     /// The queue entry of the copy at this MTA.
     pub entry: Option<String>,
@@ -69,13 +69,13 @@ impl ParsedLine {
             return ParsedLine::Garbage;
         };
         let kind = match line.event.as_str() {
-            "submitted" => Kind::Accepted,
-            "transfer_started" => Kind::TransferStarted,
-            "transfer_confirmed" => Kind::TransferConfirmed,
-            "received" => Kind::Received,
-            "delivered" => Kind::Delivered,
-            "rerouted" => Kind::Rerouted,
-            "non_delivery" | "expired" | "given_up" => Kind::NonDelivery,
+            "submitted" => EventKind::Accepted,
+            "transfer_started" => EventKind::TransferStarted,
+            "transfer_confirmed" => EventKind::TransferConfirmed,
+            "received" => EventKind::Received,
+            "delivered" => EventKind::Delivered,
+            "rerouted" => EventKind::Rerouted,
+            "non_delivery" | "expired" | "given_up" => EventKind::NonDelivery,
             "lines_lost" => return ParsedLine::Lost(line.count),
             _ => return ParsedLine::Other,
         };
@@ -85,7 +85,7 @@ impl ParsedLine {
         // The detail of a delivery is "to ADDRESS".
         let to = line.detail.as_deref().and_then(|detail| detail.strip_prefix("to "));
         let recipient = match kind {
-            Kind::Delivered => to.and_then(|address| address.parse().ok()),
+            EventKind::Delivered => to.and_then(|address| address.parse().ok()),
             _ => None,
         };
         ParsedLine::Event(MessageEvent {
@@ -114,7 +114,7 @@ mod tests {
             panic!("{:?}", ParsedLine::from_line(line))
         };
         assert_eq!(event.time_us, 1_767_323_045_000_006);
-        assert_eq!((event.mta.as_str(), event.kind), ("MTA-A", Kind::TransferStarted));
+        assert_eq!((event.mta.as_str(), event.kind), ("MTA-A", EventKind::TransferStarted));
         assert_eq!((event.entry.as_deref(), event.peer.as_deref()), (Some("17"), Some("act")));
         let to = br#"{"time_us":1,"mta":"A","event":"delivered","mts_id":"x","detail":"to /c=it/admd=net/s=a"}"#;
         let address: ORAddress = "/S=A/ADMD=NET/C=IT".parse().unwrap();

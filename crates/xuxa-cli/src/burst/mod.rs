@@ -18,7 +18,7 @@ use crate::terminal;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use live::Live;
-use plan::Plan;
+use plan::BurstPlan;
 use result::BurstResult;
 use run::{Run, Setup};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ fn prepare(
     profiles: &Profiles<'_>,
     interrupted: Interrupted,
 ) -> Result<Option<Setup>> {
-    let plan = Plan::load(&args.plan)?;
+    let plan = BurstPlan::load(&args.plan)?;
     let planned = schedule::messages(&plan)?;
     if args.list {
         return Ok(None);
@@ -120,7 +120,7 @@ fn prepare(
 
 fn list(path: &Path, json: bool) -> ExitCode {
     // Read a moment ago without an error.
-    let read = Plan::load(path).and_then(|plan| Ok((schedule::messages(&plan)?, plan)));
+    let read = BurstPlan::load(path).and_then(|plan| Ok((schedule::messages(&plan)?, plan)));
     let (messages, plan) = match read {
         Ok(read) => read,
         Err(error) => {

@@ -32,7 +32,7 @@ const RETRY_FOR: Duration = Duration::from_secs(60);
 
 /// A checked plan.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct BurstPlan {
     /// Seed of all random values.
     pub seed: u64,
     /// Profiles that bind as recipients.
@@ -115,16 +115,16 @@ fn one_here() -> Spanned<u64> {
     Spanned::new(0..0, 1)
 }
 
-impl Plan {
+impl BurstPlan {
     /// Reads a plan; relative paths in it are relative to its file.
     ///
     /// # Errors
     /// [`Wrong`]: the file, the line, the error, and what to write instead.
-    pub(crate) fn load(path: &Path) -> Result<Plan> {
+    pub(crate) fn load(path: &Path) -> Result<BurstPlan> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .with_context(|| Wrong(format!("cannot read the plan {shown}")))?;
-        let mut plan = Plan::read(&text).with_context(|| Wrong(format!("in {shown}")))?;
+        let mut plan = BurstPlan::read(&text).with_context(|| Wrong(format!("in {shown}")))?;
         let base = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
         for log in &mut plan.events {
             *log = base.join(&log);
@@ -136,7 +136,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Wrong`] or toml's, with the line.
-    pub(crate) fn read(text: &str) -> Result<Plan> {
+    pub(crate) fn read(text: &str) -> Result<BurstPlan> {
         let raw: RawPlan = toml::from_str(text)?;
         let reader = Reader { text };
         reader.plan(raw)
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
     }
 
-    fn plan(&self, raw: RawPlan) -> Result<Plan> {
+    fn plan(&self, raw: RawPlan) -> Result<BurstPlan> {
         let limits: [(&str, usize, usize); 3] = [
             ("groups", raw.group.len(), MAX_GROUPS),
             ("files in events", raw.events.0.len(), MAX_LOGS),
@@ -189,7 +189,7 @@ impl Reader<'_> {
         if receive.len() < raw.receive.0.len() {
             return Err(Wrong("receive names the same profile twice".to_owned()).into());
         }
-        let plan = Plan {
+        let plan = BurstPlan {
             seed: raw.seed,
             receive: raw.receive.0,
             events: raw.events.0.into_iter().map(PathBuf::from).collect(),
@@ -291,7 +291,7 @@ impl Reader<'_> {
     }
 
     /// Checks the sums over all groups.
-    fn totals(&self, plan: &Plan, raw: &[Spanned<RawGroup>]) -> Result<()> {
+    fn totals(&self, plan: &BurstPlan, raw: &[Spanned<RawGroup>]) -> Result<()> {
         let wrong = |what: String| Err(Wrong(what).into());
         if plan.count() > MAX_MESSAGES {
             return wrong(format!("{} messages in all: at most {MAX_MESSAGES}", plan.count()));

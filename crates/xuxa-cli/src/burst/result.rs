@@ -1,6 +1,6 @@
 //! What a burst came to, for people and as JSON.
 
-use super::plan::Plan;
+use super::plan::BurstPlan;
 use super::run::Run;
 use super::summary::{
     Counts, Overtaken, Quantiles, Stretch, Times, of_precedence, overtaken, precedences,
@@ -115,7 +115,7 @@ fn outcome(row: &MessageRow) -> (&'static str, Option<String>) {
     }
 }
 
-fn message_result(row: &MessageRow, overtaken_by: Option<u64>, plan: &Plan) -> MessageResult {
+fn message_result(row: &MessageRow, overtaken_by: Option<u64>, plan: &BurstPlan) -> MessageResult {
     let moments: [(&str, Option<Micros>); 8] = [
         ("planned_at", row.due),
         ("submission_at", row.submitted),
@@ -396,3 +396,44 @@ impl BurstResult {
 
 /// Bound of the reasons shown beside the table; JSON has all.
 const MAX_REASONS: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::burst::event::{EventKind, MessageEvent};
+    use crate::burst::run::Setup;
+    use crate::burst::schedule::messages;
+    use ua::{Clock, Interrupted};
+
+    #[test]
+    fn overtaken_by_is_null_until_a_transfer_is_observed() {
+        let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\n\
+                    precedence = \"routine\"\nsize = \"1kB\"\n";
+        let plan = BurstPlan::read(text).unwrap();
+        let planned = messages(&plan).unwrap();
+        let (from, receive) = (Vec::new(), Vec::new());
+        let (clock, interrupted) = (Clock::start(), Interrupted::default());
+        let setup = Setup { plan, planned, from, receive, clock, interrupted };
+        let run = Run::new(setup, Box::new(|_| {})).unwrap();
+        run.tally.borrow_mut().begins(0, 100, 1_200);
+        run.tally.borrow_mut().accepted(0, 120, "m0", 1);
+        let json =
+            || serde_json::json!(BurstResult::from_run(&run, Path::new("p.toml"), Duration::ZERO));
+        let null = serde_json::Value::Null;
+        let message = &json()["messages"][0];
+        assert_eq!(message.get("overtaken_by"), Some(&null), "present, and not observed");
+        assert_eq!(json()["precedences"][0].get("overtaken"), Some(&null));
+        for (kind, time_us) in [(EventKind::Accepted, 110), (EventKind::TransferStarted, 130)] {
+            run.tally.borrow_mut().event(MessageEvent {
+                time_us,
+                mta: "A".to_owned(),
+                kind,
+                mts_identifier: "m0".to_owned(),
+                entry: Some("1".to_owned()),
+                peer: Some("act".to_owned()),
+                recipient: None,
+            });
+        }
+        assert_eq!(json()["messages"][0]["overtaken_by"], 0);
+    }
+}

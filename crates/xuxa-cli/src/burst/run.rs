@@ -1,33 +1,30 @@
 //! A running burst: associations that submit, users that receive, event logs that are followed.
 
-use super::event::MessageEvent;
-use super::follow::{Counts, Follower};
-use super::plan::{Group, Plan};
+mod logs;
+mod submitting;
+
+use super::follow::Counts;
+use super::plan::{BurstPlan, Group};
 use super::receive::receive;
 use super::schedule::Planned;
 use super::tally::{Micros, Tally};
 use super::value::Stage;
 use crate::profile::{Profile, Wrong};
-use crate::submission::{self, Disposition, Failure, MtaAccess, Prepared, Watch};
+use crate::submission::{Failure, MtaAccess, Prepared};
 use anyhow::{Context, Result, bail};
 use base::rng::Rng;
 use base::{Instant, Utc};
+use logs::Logs;
 use p1::names::ORName;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc};
+use submitting::submit_group;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use ua::{Clock, Interrupted, Message, Services, User};
+use ua::{Clock, Interrupted, Message, Services};
 
-/// Interval of reading the event logs.
-const LOOK: Duration = Duration::from_millis(20);
-/// Bound of reads whose events wait to be counted; beyond it the follower waits.
-const LOOKS_WAITING: usize = 64;
 /// Time without events after which missing events are given up, once all is delivered.
 const QUIET: Duration = Duration::from_secs(1);
 /// Longest wait for missing events.
@@ -40,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A plan with its profiles.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub plan: Plan,
+    pub plan: BurstPlan,
     pub planned: Vec<Planned>,
     /// For each group, the profiles that submit: at least one.
     pub from: Vec<Vec<Rc<Profile>>>,
@@ -62,7 +59,7 @@ impl Setup {
     /// # Errors
     /// [`Wrong`]: names one that cannot.
     pub(super) fn check(&self) -> Result<()> {
-        let Plan { groups, events, .. } = &self.plan;
+        let BurstPlan { groups, events, .. } = &self.plan;
         for group in groups.iter().filter(|_| events.is_empty()) {
             if let Some((other, Stage::Delivered)) = group.after
                 && let Some(other) = groups.get(other).filter(|other| !self.receives(other))
@@ -127,7 +124,7 @@ impl Run {
         }))
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &BurstPlan {
         &self.setup.plan
     }
 
@@ -324,232 +321,4 @@ async fn await_deliveries(run: &Run) {
             return;
         }
     }
-}
-
-/// Submits the messages of a group, on all its associations.
-async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
-    let Some(group) = run.setup.plan.groups.get(index) else {
-        return;
-    };
-    let first = run.setup.plan.groups.iter().take(index).map(|group| count(group.count)).sum();
-    let waited = match group.after {
-        Some((other, stage)) => run.wait_for(other, stage).await,
-        None => Ok(()),
-    };
-    let is_in_vain = waited.is_err();
-    let line = Rc::new(GroupQueue {
-        index,
-        next: Cell::new(first),
-        end: first + count(group.count),
-        begin: run.setup.clock.now(),
-        begin_utc: Clock::utc(),
-        given_up: RefCell::new(waited.err()),
-    });
-    let mut tasks = JoinSet::new();
-    for (number, user) in users.into_iter().enumerate() {
-        let (run, line) = (Rc::clone(&run), Rc::clone(&line));
-        tasks.spawn_local(async move {
-            match is_in_vain {
-                true => unbind(&run, user).await,
-                false => submit_some(run, line, number, user).await,
-            }
-        });
-    }
-    while tasks.join_next().await.is_some() {}
-    // These have no association left.
-    let why = line.given_up.take().unwrap_or_else(|| "no association is left".to_owned());
-    while let Some(number) = line.take() {
-        run.failed(number, &Failure::not_tried(&why));
-    }
-    run.group_ended(index);
-}
-
-/// The messages of a group that are not yet submitted, in their order.
-struct GroupQueue {
-    index: usize,
-    next: Cell<usize>,
-    end: usize,
-    /// When the group began, on both clocks.
-    begin: Instant,
-    begin_utc: Utc,
-    /// Why the rest of the group, or one of its associations, was given up.
-    given_up: RefCell<Option<String>>,
-}
-
-impl GroupQueue {
-    fn take(&self) -> Option<usize> {
-        let number = self.next.get();
-        self.next.set(number + 1);
-        (number < self.end).then_some(number)
-    }
-}
-
-/// Submits the next messages of the group on one association, until none is left.
-async fn submit_some(run: Rc<Run>, line: Rc<GroupQueue>, association: usize, user: User) {
-    let profiles = run.setup.from.get(line.index).map_or(&[][..], Vec::as_slice);
-    let from = association % profiles.len().max(1);
-    let Some(profile) = profiles.get(from) else {
-        return;
-    };
-    let access = run.access(profile, &run.cut);
-    let mut user = Some(user);
-    while let Some(number) = line.take() {
-        let start = run.setup.planned.get(number).and_then(|planned| planned.start);
-        if let Some(start) = start {
-            let at = tokio::time::sleep_until(run.setup.clock.at(line.begin + start));
-            tokio::select! {
-                () = at => {}
-                () = run.setup.interrupted.wait() => {}
-            }
-        }
-        if run.is_interrupted() {
-            run.failed(number, &Failure::not_tried("interrupted"));
-            continue;
-        }
-        let due = start.map(|start| line.begin_utc.0 + micros(start));
-        run.tally.borrow_mut().assign(number, from, due);
-        if let Err(failure) = submit_one(&run, &access, &mut user, number).await {
-            run.failed(number, &failure);
-            if failure.is_away {
-                line.given_up.replace(Some(failure.reason));
-                break;
-            }
-        }
-    }
-    if let Some(user) = user {
-        unbind(&run, user).await;
-    }
-}
-
-async fn unbind(run: &Run, user: User) {
-    if let Err(error) = user.unbind().await {
-        run.print_line(&format!("after the last answer: {error:#}"));
-    }
-}
-
-fn micros(time: Duration) -> Micros {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-async fn submit_one(
-    run: &Run,
-    access: &MtaAccess<'_>,
-    user: &mut Option<User>,
-    number: usize,
-) -> Result<(), Failure> {
-    let message = run.message(number).map_err(|error| Failure {
-        disposition: Disposition::NotSent,
-        tries: 0,
-        reason: format!("{error:#}"),
-        is_wrong_use: false,
-        is_away: false,
-    })?;
-    let length = message.content.len();
-    let mut watch = Begin { run, number, length };
-    let retry_for = run.setup.plan.retry_for;
-    let accepted = submission::submit(access, user, &message, retry_for, &mut watch).await?;
-    let identifier = accepted.result.identifier.to_string();
-    run.tally.borrow_mut().accepted(number, Clock::utc().0, &identifier, accepted.tries);
-    run.changed.notify_waiters();
-    Ok(())
-}
-
-/// Records when the first octet is sent.
-struct Begin<'a> {
-    run: &'a Run,
-    number: usize,
-    length: u64,
-}
-
-impl Watch for Begin<'_> {
-    fn begin(&mut self) {
-        self.run.tally.borrow_mut().begins(self.number, Clock::utc().0, self.length);
-    }
-
-    fn piece(&mut self, _: &[u8]) {}
-}
-
-/// The event logs, read in their own thread so that no submission waits for a disk.
-struct Logs {
-    end: Arc<AtomicBool>,
-    collector: Option<tokio::task::JoinHandle<()>>,
-}
-
-/// The result of one read of all logs.
-struct Look {
-    events: Vec<MessageEvent>,
-    counts: Counts,
-    trouble: Option<String>,
-}
-
-impl Logs {
-    fn follow(run: &Rc<Run>) -> Result<Logs> {
-        let end = Arc::new(AtomicBool::new(false));
-        let paths: &[PathBuf] = &run.setup.plan.events;
-        if paths.is_empty() {
-            return Ok(Logs { end, collector: None });
-        }
-        let start = |path: &PathBuf| {
-            Follower::start(path).with_context(|| format!("the event log {}", path.display()))
-        };
-        let followers = paths.iter().map(start).collect::<Result<Vec<_>>>()?;
-        let (give, mut take) = mpsc::channel(LOOKS_WAITING);
-        let flag = Arc::clone(&end);
-        std::thread::Builder::new()
-            .name("events".to_owned())
-            .spawn(move || look(followers, &flag, &give))
-            .context("cannot start the thread that reads the event logs")?;
-        let run = Rc::clone(run);
-        let collector = tokio::task::spawn_local(async move {
-            while let Some(Look { events, counts, trouble }) = take.recv().await {
-                let mut tally = run.tally.borrow_mut();
-                events.into_iter().for_each(|event| tally.event(event));
-                drop(tally);
-                run.counts.set(counts);
-                run.changed.notify_waiters();
-                if let Some(trouble) = trouble {
-                    run.print_line(&trouble);
-                }
-            }
-        });
-        Ok(Logs { end, collector: Some(collector) })
-    }
-
-    /// Reads the logs for the last time.
-    async fn end(self) {
-        self.end.store(true, Ordering::Relaxed);
-        if let Some(collector) = self.collector {
-            let _ = collector.await;
-        }
-    }
-}
-
-fn look(mut followers: Vec<Follower>, end: &AtomicBool, give: &mpsc::Sender<Look>) {
-    let mut failing = false;
-    loop {
-        let is_last = end.load(Ordering::Relaxed);
-        let (mut events, mut counts, mut trouble) = (Vec::new(), Counts::default(), None);
-        for follower in &mut followers {
-            if let Err(error) = follower.poll(|event| events.push(event)) {
-                trouble = Some(format!("cannot read {}: {error}", follower.path().display()));
-            }
-            counts.events += follower.counts.events;
-            counts.skipped += follower.counts.skipped;
-            counts.gaps += follower.counts.gaps;
-            counts.lost += follower.counts.lost;
-        }
-        // Reported once, because it may persist.
-        let is_new = trouble.is_some() && !failing;
-        failing = trouble.is_some();
-        let look = Look { events, counts, trouble: trouble.filter(|_| is_new) };
-        if give.blocking_send(look).is_err() || is_last {
-            return;
-        }
-        pause();
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a file that grows gives no event to wait for")]
-fn pause() {
-    std::thread::sleep(LOOK);
 }

@@ -1,6 +1,6 @@
 //! The messages of a plan: a pure function of the plan and its seed.
 
-use super::plan::{Group, LAST_START, MAX_OCTETS, Plan};
+use super::plan::{BurstPlan, Group, LAST_START, MAX_OCTETS};
 use super::value::{Size, Spacing};
 use crate::profile::Wrong;
 use anyhow::Result;
@@ -40,7 +40,7 @@ fn in_ms<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result
 ///
 /// # Errors
 /// [`Wrong`]: their sum is too large, or one would start too late.
-pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
+pub(crate) fn messages(plan: &BurstPlan) -> Result<Vec<Planned>> {
     let mut all = Vec::with_capacity(usize::try_from(plan.count()).unwrap_or(0));
     let mut octets = 0u64;
     for (index, group) in plan.groups.iter().enumerate() {

@@ -3,8 +3,8 @@
 mod early;
 mod row;
 
-use super::event::{Kind, MessageEvent};
-use super::plan::{Group, Plan};
+use super::event::{EventKind, MessageEvent};
+use super::plan::{BurstPlan, Group};
 use super::schedule::Planned;
 use super::summary::{Stretch, Times};
 use super::value::Stage;
@@ -50,7 +50,7 @@ impl Tally {
     /// Tallies the messages of a plan. `tag` distinguishes this run from others: an MTA answers a
     /// repeated content identifier with the first MTS identifier. `users` are our recipients.
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &BurstPlan,
         planned: Vec<Planned>,
         users: Vec<ORAddress>,
         tag: u32,
@@ -272,11 +272,11 @@ fn happened(row: &mut MessageRow, event: MessageEvent, recipient: Option<usize>)
     let MessageEvent { time_us, mta, kind, entry, peer, .. } = event;
     let same = |t: &&mut Transfer| t.mta == mta && t.entry == entry;
     match kind {
-        Kind::Accepted => {
+        EventKind::Accepted => {
             row.accepted.get_or_insert(time_us);
             row.mta.get_or_insert(mta);
         }
-        Kind::TransferStarted => match row.transfers.iter_mut().find(same) {
+        EventKind::TransferStarted => match row.transfers.iter_mut().find(same) {
             Some(transfer) => transfer.starts += 1,
             None => row.transfers.push(Transfer {
                 mta,
@@ -288,25 +288,25 @@ fn happened(row: &mut MessageRow, event: MessageEvent, recipient: Option<usize>)
                 rerouted: false,
             }),
         },
-        Kind::TransferConfirmed => {
+        EventKind::TransferConfirmed => {
             if let Some(transfer) = row.transfers.iter_mut().find(same) {
                 transfer.confirmed.get_or_insert(time_us);
             }
         }
-        Kind::Rerouted => {
+        EventKind::Rerouted => {
             if let Some(transfer) = row.transfers.iter_mut().find(same) {
                 transfer.rerouted = true;
             }
         }
-        Kind::Received => {
+        EventKind::Received => {
             row.received = Some(row.received.map_or(time_us, |r| r.min(time_us)));
             row.receipts.insert((mta, entry));
         }
-        Kind::Delivered => {
+        EventKind::Delivered => {
             let taker = recipient.map_or_else(|| Taker::Copy(mta, entry), Taker::Recipient);
             row.logged.entry(taker).or_insert(time_us);
         }
-        Kind::NonDelivery => row.non_delivery = true,
+        EventKind::NonDelivery => row.non_delivery = true,
     }
 }
 

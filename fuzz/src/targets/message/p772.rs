@@ -2,7 +2,9 @@
 
 use crate::targets::cut;
 use base::ber::{Element, Error, Writer};
-use p772::{ContentBuilder, ContentParser, Event, Heading, PEEK_OCTETS, PartKind, peek_precedence};
+use p772::{
+    ContentBuilder, ContentEvent, ContentParser, Heading, PEEK_OCTETS, PartKind, peek_precedence,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
@@ -26,17 +28,20 @@ fn read(pieces: &[&[u8]]) -> (Vec<Seen>, Option<Error>) {
             };
             assert!(!matches!(seen.last(), Some(Seen::End | Seen::Notification(_))));
             match (event, seen.last_mut()) {
-                (Event::Heading(heading), None) => seen.push(Seen::Heading(heading)),
-                (Event::Notification(octets), None) => seen.push(Seen::Notification(octets)),
-                (Event::Data(data), Some(Seen::Part(_, held, false))) => {
+                (ContentEvent::Heading(heading), None) => seen.push(Seen::Heading(heading)),
+                (ContentEvent::Notification(octets), None) => seen.push(Seen::Notification(octets)),
+                (ContentEvent::Data(data), Some(Seen::Part(_, held, false))) => {
                     assert!(!data.is_empty());
                     held.extend_from_slice(&data);
                 }
-                (Event::PartEnd, Some(Seen::Part(_, _, ended))) if !*ended => *ended = true,
-                (Event::PartBegin(kind), Some(Seen::Heading(_) | Seen::Part(_, _, true))) => {
+                (ContentEvent::PartEnd, Some(Seen::Part(_, _, ended))) if !*ended => *ended = true,
+                (
+                    ContentEvent::PartBegin(kind),
+                    Some(Seen::Heading(_) | Seen::Part(_, _, true)),
+                ) => {
                     seen.push(Seen::Part(kind, Vec::new(), false));
                 }
-                (Event::End, Some(Seen::Heading(_) | Seen::Part(_, _, true))) => {
+                (ContentEvent::End, Some(Seen::Heading(_) | Seen::Part(_, _, true))) => {
                     seen.push(Seen::End);
                 }
                 (event, last) => panic!("{event:?} after {last:?}"),

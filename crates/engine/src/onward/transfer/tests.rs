@@ -1,5 +1,5 @@
 use super::strict::{Edition, Found, walk};
-use crate::record::{Kind, NextHop, Record};
+use crate::record::{NextHop, Record, RecordKind};
 use crate::testing::{
     BAKER, CARTER, Codes, JONES, SMITH, at, content, engine, engine_of, failures, private,
     received, report, submission, submit,
@@ -219,9 +219,12 @@ fn a_critical_extension_without_a_form_is_reported_and_no_other_is() {
         let done = submit(&mut alpha, &envelope);
         let hops: Vec<_> =
             done.accepted.entries.iter().map(|e| (e.record.kind(), &e.record.next_hop)).collect();
-        let to_beta = hops.contains(&(Kind::Message, &NextHop::Peer(BETA)));
+        let to_beta = hops.contains(&(RecordKind::Message, &NextHop::Peer(BETA)));
         assert_eq!(to_beta, !lost, "{criticality:?}");
-        assert!(hops.contains(&(Kind::Message, &NextHop::Peer(PeerId(1)))), "{criticality:?}");
+        assert!(
+            hops.contains(&(RecordKind::Message, &NextHop::Peer(PeerId(1)))),
+            "{criticality:?}"
+        );
         let reported: Vec<_> =
             done.accepted.entries.iter().filter(|e| e.record.body.is_none()).collect();
         let failed: Vec<_> = reported.iter().flat_map(|e| failures(report(e))).collect();

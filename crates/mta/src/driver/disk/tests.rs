@@ -44,7 +44,7 @@ async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
     threads.shutdown().await.unwrap();
     let mut committed = 0;
     while let Some(work) = inbox.pop() {
-        if let Work::Answer(Answer::Committed { result, .. }) = work {
+        if let Work::Answer(DriverAnswer::Committed { result, .. }) = work {
             result.unwrap();
             committed += 1;
         }

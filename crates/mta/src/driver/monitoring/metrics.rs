@@ -55,7 +55,7 @@ pub(in crate::driver) async fn serve(listener: TcpListener, questions: Questions
                     drop(turn);
                 });
             }
-            Err(_) => tokio::time::sleep(crate::driver::ACCEPT_AGAIN).await,
+            Err(_) => tokio::time::sleep(crate::driver::transports::ACCEPT_AGAIN).await,
         }
     }
 }

@@ -259,8 +259,10 @@ impl Outbound {
         let name = cx.peer_and_channel(channel).map(|(peer, _)| peer.name.as_str());
         let name = name.unwrap_or("?");
         let what = match record.kind() {
-            engine::Kind::Report => "a report, which is thrown away",
-            engine::Kind::Message | engine::Kind::Probe => "its originator gets a report",
+            engine::RecordKind::Report => "a report, which is thrown away",
+            engine::RecordKind::Message | engine::RecordKind::Probe => {
+                "its originator gets a report"
+            }
         };
         format!(
             "{charges} transfers of it failed at peer {name} while others got through: given up; \

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::acse::table::State as Acse;
+use crate::api::{Payload, RefuseReason};
 use crate::presentation::table::State as Presentation;
 use crate::profiles;
+use crate::rose::pdu::problem;
 use crate::table::{cells, shown};
 
 fn value() -> Value {

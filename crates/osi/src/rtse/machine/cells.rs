@@ -99,7 +99,8 @@ fn machine(config: &Config, below: &mut Below, state: S) -> Rtse {
     match state {
         S::Sta20 | S::Sta21 | S::Sta22 | S::Sta23 | S::Sta24 => {
             let payload = Payload { content_length: 4_000, ..Payload::default() };
-            rtse.start_activity(below, &payload);
+            let request = With::Request(R::Transfer { payload, resume: None });
+            rtse.start_activity(below, request).unwrap();
             let outflow = rtse.outflow.as_mut().unwrap();
             let length = usize::try_from(outflow.begin()).unwrap();
             assert!(outflow.sent(length));
@@ -108,8 +109,8 @@ fn machine(config: &Config, below: &mut Below, state: S) -> Rtse {
             outflow.waiting = Some(1_000);
         }
         S::Sta30 | S::Sta31 | S::Sta32 => {
-            rtse.activity_start(&pdu::encode_integer(7));
-            rtse.sync(below, 1);
+            rtse.activity_start(With::Activity(pdu::encode_integer(7))).unwrap();
+            rtse.sync(below, &With::Serial(1)).unwrap();
         }
         _ => {}
     }
@@ -121,16 +122,16 @@ fn machine(config: &Config, below: &mut Below, state: S) -> Rtse {
 /// An RTTR with all of an APDU, a NULL.
 fn whole_apdu(rtse: &mut Rtse, below: &mut Below) {
     let rttr = [0x04, 9, 0x28, 7, 2, 1, 5, 0xa0, 2, 5, 0];
-    rtse.value_start();
-    rtse.value_data(below, Bytes::copy_from_slice(&rttr));
-    rtse.value_end(below);
+    for with in [With::ValueStart, With::ValueData(Bytes::copy_from_slice(&rttr)), With::ValueEnd] {
+        rtse.data(below, with).unwrap();
+    }
 }
 
 /// Activity 1, interrupted after its second checkpoint.
 fn interrupted_apdu(rtse: &mut Rtse, below: &mut Below) {
-    rtse.activity_start(&pdu::encode_integer(1));
-    rtse.sync(below, 1);
-    rtse.sync(below, 2);
+    rtse.activity_start(With::Activity(pdu::encode_integer(1))).unwrap();
+    rtse.sync(below, &With::Serial(1)).unwrap();
+    rtse.sync(below, &With::Serial(2)).unwrap();
     assert_eq!(rtse.stored(0), Some(2));
     rtse.interrupted.extend(rtse.receiving.take().map(Receiving::interrupted));
 }

@@ -2,14 +2,14 @@ use super::*;
 use crate::burst::schedule::messages;
 
 /// A plan with one group: `above` before it and `within` in it.
-fn plan(above: &str, within: &str) -> Result<Plan> {
+fn plan(above: &str, within: &str) -> Result<BurstPlan> {
     let to = "to = \"/C=IT/ADMD=NET/PRMD=ACT/S=OPS\"";
-    Plan::read(&format!(
+    BurstPlan::read(&format!(
         "{to}\n{above}\n[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\"\n{within}\n"
     ))
 }
 
-fn error_of(result: Result<Plan>) -> String {
+fn error_of(result: Result<BurstPlan>) -> String {
     format!("{:#}", result.unwrap_err())
 }
 
@@ -43,7 +43,7 @@ fn each_form_of_a_value_is_read() {
     }
     let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nsize = { \"1kB\" = 9, \"1MB\" = 0 }\n\
                 precedence = { flash = 1, routine = 9 }\n";
-    let group = &Plan::read(text).unwrap().groups[0];
+    let group = &BurstPlan::read(text).unwrap().groups[0];
     assert_eq!(group.precedence.total(), 10);
     assert_eq!(
         group.precedence.choices().collect::<Vec<_>>(),
@@ -100,14 +100,14 @@ fn errors_name_the_line_and_the_remedy() {
         let text = format!(
             "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = {size}\n"
         );
-        let error = error_of(Plan::read(&text));
+        let error = error_of(BurstPlan::read(&text));
         assert!(error.contains(expected) && error.contains("line 5"), "{size}: {error}");
     }
     let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"urgent\"\nsize = \"1kB\"";
-    assert!(error_of(Plan::read(text)).contains("urgent"));
-    assert!(error_of(Plan::read("")).contains("[[group]]"));
+    assert!(error_of(BurstPlan::read(text)).contains("urgent"));
+    assert!(error_of(BurstPlan::read("")).contains("[[group]]"));
     let nobody = "[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\"\n";
-    assert!(error_of(Plan::read(nobody)).contains("to = "));
+    assert!(error_of(BurstPlan::read(nobody)).contains("to = "));
 }
 
 #[test]
@@ -139,10 +139,12 @@ fn what_a_plan_comes_to_is_bounded() {
     };
     let many = |count: u32, rest: &str| -> String {
         let groups: String = (0..count).map(|n| group(n, rest)).collect();
-        error_of(Plan::read(&format!("to = \"/C=IT/ADMD=NET/S=A\"\n{groups}")).and_then(|plan| {
-            messages(&plan)?;
-            Ok(plan)
-        }))
+        error_of(BurstPlan::read(&format!("to = \"/C=IT/ADMD=NET/S=A\"\n{groups}")).and_then(
+            |plan| {
+                messages(&plan)?;
+                Ok(plan)
+            },
+        ))
     };
     assert!(many(65, "size = \"1kB\"").contains("at most 64"));
     assert!(many(2, "size = \"1kB\"\ncount = 60000").contains("at most 100000"));
@@ -157,7 +159,7 @@ fn the_shipped_plans_match_the_study() {
     let mut names = Vec::new();
     for file in std::fs::read_dir(&directory).unwrap() {
         let path = file.unwrap().path();
-        let plan = Plan::load(&path).unwrap_or_else(|error| panic!("{error:#}"));
+        let plan = BurstPlan::load(&path).unwrap_or_else(|error| panic!("{error:#}"));
         assert!(!messages(&plan).unwrap().is_empty());
         assert_eq!((plan.events.len(), plan.receive.len()), (2, 1), "{path:?}");
         names.push(path.file_name().unwrap().to_string_lossy().into_owned());
@@ -166,14 +168,14 @@ fn the_shipped_plans_match_the_study() {
     assert_eq!(names, ["mix.toml", "overlap.toml", "parallel.toml"]);
 
     // All start at the same moment, the lowest precedence first.
-    let plan = Plan::load(&directory.join("parallel.toml")).unwrap();
+    let plan = BurstPlan::load(&directory.join("parallel.toml")).unwrap();
     let all = messages(&plan).unwrap();
     assert!(all.iter().all(|message| message.size == 10_000_000));
     assert!(all.windows(2).all(|w| w[0].precedence < w[1].precedence && w[0].start < w[1].start));
     assert!(all.last().unwrap().start.unwrap() < Duration::from_millis(100));
 
     // A Flash of 1 MB while the Routine of 10 MB is in transfer.
-    let plan = Plan::load(&directory.join("overlap.toml")).unwrap();
+    let plan = BurstPlan::load(&directory.join("overlap.toml")).unwrap();
     let all = messages(&plan).unwrap();
     let [outer, inner] = &all[..] else { panic!("{all:?}") };
     assert_eq!((outer.precedence, outer.size), (Precedence::Routine, 10_000_000));

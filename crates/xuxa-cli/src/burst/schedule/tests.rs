@@ -44,8 +44,8 @@ fn groups() -> impl Strategy<Value = Vec<(String, String)>> {
     })
 }
 
-fn expand(seed: u64, groups: &[(String, String)]) -> (Plan, Vec<Planned>) {
-    let plan = Plan::read(&text(seed, groups)).unwrap();
+fn expand(seed: u64, groups: &[(String, String)]) -> (BurstPlan, Vec<Planned>) {
+    let plan = BurstPlan::read(&text(seed, groups)).unwrap();
     let all = messages(&plan).unwrap();
     (plan, all)
 }
@@ -128,10 +128,10 @@ proptest! {
     }
 }
 
-fn one(spacing: Spacing, size: Size, count: u64) -> Plan {
+fn one(spacing: Spacing, size: Size, count: u64) -> BurstPlan {
     let to: ORName = "/C=IT/ADMD=NET/S=A".parse().unwrap();
     let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1\"";
-    let mut plan = Plan::read(text).unwrap();
+    let mut plan = BurstPlan::read(text).unwrap();
     plan.groups[0] = Group {
         to: vec![to],
         precedence: Weights::one(Precedence::Flash),
@@ -167,7 +167,7 @@ fn drawn_values_have_the_distribution_of_the_plan() {
             format!("precedence = {{ flash = 1, routine = 9 }}\nsize = \"1\"\ncount = {COUNT}"),
         )],
     );
-    let all = messages(&Plan::read(&text).unwrap()).unwrap();
+    let all = messages(&BurstPlan::read(&text).unwrap()).unwrap();
     let flash = all.iter().filter(|m| m.precedence == Precedence::Flash).count();
     assert!((flash as f64 / COUNT as f64 - 0.1).abs() < 0.01, "{flash}");
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::burst::event::{Kind, MessageEvent};
-use crate::burst::plan::Plan;
+use crate::burst::event::{EventKind, MessageEvent};
+use crate::burst::plan::BurstPlan;
 use crate::burst::schedule::messages;
 use crate::burst::tally::Tally;
 
@@ -40,13 +40,15 @@ fn rows(messages_of: &[(&str, u64, u64, &str)]) -> Vec<MessageRow> {
         text +=
             &format!("[[group]]\nname = \"{n}\"\nprecedence = \"{precedence}\"\nsize = \"1kB\"\n");
     }
-    let plan = Plan::read(&text).unwrap();
+    let plan = BurstPlan::read(&text).unwrap();
     let mut tally = Tally::new(&plan, messages(&plan).unwrap(), Vec::new(), 0);
     for (n, (_, accepted, started, peer)) in messages_of.iter().enumerate() {
         let id = format!("m{n}");
         tally.begins(n, accepted - 1, 1);
         tally.accepted(n, accepted + 1, &id, 1);
-        for (kind, time_us) in [(Kind::Accepted, *accepted), (Kind::TransferStarted, *started)] {
+        for (kind, time_us) in
+            [(EventKind::Accepted, *accepted), (EventKind::TransferStarted, *started)]
+        {
             tally.event(MessageEvent {
                 recipient: None,
                 time_us,

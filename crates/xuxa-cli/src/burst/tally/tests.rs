@@ -7,13 +7,13 @@ fn tally() -> Tally {
     let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"routine\"\n\
                 size = \"1kB\"\ncount = 3\n[[group]]\nname = \"b\"\nprecedence = \"flash\"\n\
                 size = \"1kB\"\nto = [\"/C=IT/ADMD=NET/S=A\", \"/C=IT/ADMD=NET/S=B\"]\n";
-    let plan = Plan::read(text).unwrap();
+    let plan = BurstPlan::read(text).unwrap();
     let planned = messages(&plan).unwrap();
     let users = ["A", "B"].map(recipient);
     Tally::new(&plan, planned, users.to_vec(), 0xABCD_0123)
 }
 
-fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> MessageEvent {
+fn event(mta: &str, kind: EventKind, id: &str, entry: &str, time_us: u64) -> MessageEvent {
     MessageEvent {
         time_us,
         mta: mta.to_owned(),
@@ -37,7 +37,7 @@ fn recipients_are_counted_from_logs_and_from_our_own_users() {
     tally.taken(3, 0, 150, true);
     let to = |name: &str, at| MessageEvent {
         recipient: Some(format!("/c=it/admd=net/s={name}").parse().unwrap()),
-        ..event("C", Kind::Delivered, "m3", "4", at)
+        ..event("C", EventKind::Delivered, "m3", "4", at)
     };
     tally.event(to("a", 140));
     assert_eq!(tally.rows[3].delivered(), None, "the same recipient, from both sources");
@@ -59,20 +59,20 @@ fn deliveries_are_seen_where_the_logs_cover_the_whole_path() {
         assert!(!tally.sees_deliveries(0), "no log knows of it");
     }
     for id in ["m0", "m1", "m2"] {
-        tally.event(event("A", Kind::Accepted, id, id, 110));
+        tally.event(event("A", EventKind::Accepted, id, id, 110));
     }
     assert!(tally.sees_deliveries(0), "all are known to be at A still");
-    for kind in [Kind::TransferStarted, Kind::TransferConfirmed] {
+    for kind in [EventKind::TransferStarted, EventKind::TransferConfirmed] {
         tally.event(event("A", kind, "m0", "m0", 130));
     }
     assert!(!tally.sees_deliveries(0), "one has gone where no log is seen");
-    tally.event(event("B", Kind::Received, "m0", "1", 129));
+    tally.event(event("B", EventKind::Received, "m0", "1", 129));
     assert!(tally.sees_deliveries(0));
-    for kind in [Kind::TransferStarted, Kind::TransferConfirmed] {
+    for kind in [EventKind::TransferStarted, EventKind::TransferConfirmed] {
         tally.event(event("B", kind, "m0", "1", 140));
     }
     assert!(!tally.sees_deliveries(0), "further on");
-    tally.event(event("D", Kind::Delivered, "m1", "1", 150));
+    tally.event(event("D", EventKind::Delivered, "m1", "1", 150));
     assert!(tally.sees_deliveries(0), "the log of who delivers is seen: the others are missing");
 }
 
@@ -81,14 +81,14 @@ fn a_copy_that_was_routed_again_is_not_waited_for() {
     let mut tally = tally();
     tally.begins(0, 100, 1_200);
     tally.accepted(0, 120, "m0", 1);
-    tally.event(event("A", Kind::Accepted, "m0", "1", 110));
-    tally.event(event("A", Kind::TransferStarted, "m0", "1", 130));
+    tally.event(event("A", EventKind::Accepted, "m0", "1", 110));
+    tally.event(event("A", EventKind::TransferStarted, "m0", "1", 130));
     assert!(tally.rows[0].is_in_transfer());
-    tally.event(event("A", Kind::Rerouted, "m0", "1", 140));
+    tally.event(event("A", EventKind::Rerouted, "m0", "1", 140));
     assert!(!tally.rows[0].is_in_transfer());
     assert_eq!(tally.rows[0].confirmed(), None);
-    tally.event(event("A", Kind::TransferStarted, "m0", "2", 150));
-    tally.event(event("A", Kind::TransferConfirmed, "m0", "2", 160));
+    tally.event(event("A", EventKind::TransferStarted, "m0", "2", 150));
+    tally.event(event("A", EventKind::TransferConfirmed, "m0", "2", 160));
     assert_eq!(tally.rows[0].confirmed(), Some(160));
     assert_eq!(tally.rows[0].started(), Some(130));
 }
@@ -100,15 +100,15 @@ fn a_message_is_followed_from_mta_to_mta() {
     tally.begins(0, 100, 1_200);
     tally.accepted(0, 130, "m0", 1);
     for (mta, kind, at) in [
-        ("A", Kind::Accepted, 120),
-        ("A", Kind::TransferStarted, 140),
-        ("B", Kind::Received, 180),
-        ("A", Kind::TransferConfirmed, 190),
+        ("A", EventKind::Accepted, 120),
+        ("A", EventKind::TransferStarted, 140),
+        ("B", EventKind::Received, 180),
+        ("A", EventKind::TransferConfirmed, 190),
         // On to the next: neither start nor confirm of the first hop.
-        ("B", Kind::TransferStarted, 185),
-        ("C", Kind::Received, 220),
-        ("B", Kind::TransferConfirmed, 230),
-        ("C", Kind::Delivered, 260),
+        ("B", EventKind::TransferStarted, 185),
+        ("C", EventKind::Received, 220),
+        ("B", EventKind::TransferConfirmed, 230),
+        ("C", EventKind::Delivered, 260),
     ] {
         tally.event(event(mta, kind, "m0", "1", at));
     }
@@ -126,13 +126,13 @@ fn a_message_is_followed_from_mta_to_mta() {
 #[test]
 fn events_that_come_before_the_answer_are_kept_for_it() {
     let mut tally = tally();
-    tally.event(event("A", Kind::Accepted, "foreign", "1", 1));
+    tally.event(event("A", EventKind::Accepted, "foreign", "1", 1));
     assert_eq!(tally.early.len(), 0, "no submission is in progress: the event is not ours");
     tally.begins(0, 100, 1_200);
     tally.begins(1, 100, 1_200);
-    tally.event(event("A", Kind::Accepted, "m1", "2", 110));
-    tally.event(event("A", Kind::Accepted, "m0", "1", 111));
-    tally.event(event("A", Kind::Accepted, "foreign", "3", 112));
+    tally.event(event("A", EventKind::Accepted, "m1", "2", 110));
+    tally.event(event("A", EventKind::Accepted, "m0", "1", 111));
+    tally.event(event("A", EventKind::Accepted, "foreign", "3", 112));
     tally.accepted(0, 120, "m0", 1);
     assert_eq!((tally.rows[0].accepted, tally.early.len()), (Some(111), 2));
     tally.accepted(1, 121, "m1", 1);
@@ -140,7 +140,7 @@ fn events_that_come_before_the_answer_are_kept_for_it() {
     assert_eq!(tally.early.len(), 0, "the rest belongs to no message of this run");
     tally.begins(2, 130, 1_200);
     for n in 0..=early::MAX as u64 {
-        tally.event(event("A", Kind::Accepted, &format!("f{n}"), "1", n));
+        tally.event(event("A", EventKind::Accepted, &format!("f{n}"), "1", n));
     }
     assert_eq!((tally.early.len(), tally.dropped), (early::MAX, 1));
 }
@@ -151,20 +151,20 @@ fn one_to_several_is_delivered_when_all_have_it() {
     tally.begins(3, 100, 1_200);
     tally.accepted(3, 120, "m3", 1);
     for (entry, at) in [("1", 200), ("1", 210)] {
-        tally.event(event("B", Kind::Delivered, "m3", entry, at));
+        tally.event(event("B", EventKind::Delivered, "m3", entry, at));
     }
     assert_eq!(tally.rows[3].delivered(), None, "the same copy, logged twice");
     assert!(!tally.has_reached(1, Stage::Delivered));
-    tally.event(event("B", Kind::Delivered, "m3", "2", 220));
+    tally.event(event("B", EventKind::Delivered, "m3", "2", 220));
     assert_eq!(tally.rows[3].delivered(), Some(220));
     assert!(tally.has_reached(1, Stage::Delivered));
     // Two copies to two peers: started with the first, confirmed with the last.
     for (entry, at) in [("7", 130), ("8", 150)] {
-        tally.event(event("A", Kind::TransferStarted, "m3", entry, at));
+        tally.event(event("A", EventKind::TransferStarted, "m3", entry, at));
     }
-    tally.event(event("A", Kind::TransferConfirmed, "m3", "8", 170));
+    tally.event(event("A", EventKind::TransferConfirmed, "m3", "8", 170));
     assert_eq!((tally.rows[3].started(), tally.rows[3].confirmed()), (Some(130), None));
-    tally.event(event("A", Kind::TransferConfirmed, "m3", "7", 175));
+    tally.event(event("A", EventKind::TransferConfirmed, "m3", "7", 175));
     assert_eq!(tally.rows[3].confirmed(), Some(175));
 }
 
@@ -174,7 +174,7 @@ fn a_transfer_that_failed_counts_from_its_first_start() {
     tally.begins(0, 100, 1_200);
     tally.accepted(0, 120, "m0", 1);
     for at in [130, 150] {
-        tally.event(event("A", Kind::TransferStarted, "m0", "1", at));
+        tally.event(event("A", EventKind::TransferStarted, "m0", "1", at));
     }
     let row = &tally.rows[0];
     assert_eq!((row.started(), row.transfers[0].starts, row.confirmed()), (Some(130), 2, None));
@@ -212,14 +212,14 @@ fn a_stage_is_reached_by_what_comes_so_far_and_what_never_will() {
     tally.failed(2, &failure);
     assert!(tally.has_reached(0, Stage::Accepted) && !tally.has_reached(0, Stage::Started));
     assert_eq!(tally.in_progress, 0);
-    tally.event(event("A", Kind::TransferStarted, "m0", "1", 120));
-    tally.event(event("A", Kind::NonDelivery, "m1", "2", 121));
+    tally.event(event("A", EventKind::TransferStarted, "m0", "1", 120));
+    tally.event(event("A", EventKind::NonDelivery, "m1", "2", 121));
     assert!(tally.has_reached(0, Stage::Started) && !tally.has_reached(0, Stage::Delivered));
     tally.taken(0, 0, 130, true);
     assert!(tally.has_reached(0, Stage::Delivered) && !tally.have_all_reached(Stage::Delivered));
     assert!(tally.is_incomplete(), "its acceptance and its confirm are not known yet");
-    tally.event(event("A", Kind::Accepted, "m0", "1", 109));
-    tally.event(event("A", Kind::TransferConfirmed, "m0", "1", 129));
+    tally.event(event("A", EventKind::Accepted, "m0", "1", 109));
+    tally.event(event("A", EventKind::TransferConfirmed, "m0", "1", 129));
     assert!(!tally.is_incomplete());
 }
 
@@ -228,6 +228,6 @@ fn clocks_that_differ_are_noticed() {
     let mut tally = tally();
     tally.begins(0, 100, 1_200);
     tally.accepted(0, 130, "m0", 1);
-    tally.event(event("A", Kind::Accepted, "m0", "1", 99));
+    tally.event(event("A", EventKind::Accepted, "m0", "1", 99));
     assert!(tally.rows[0].is_out_of_order());
 }

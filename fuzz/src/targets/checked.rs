@@ -1,4 +1,5 @@
-//! An association and a user that answers everything, with what must hold of any association.
+//! An association and a user that answers everything, with what must hold of any association. The
+//! worlds of testkit have a node at one end; here any octets reach the stack alone.
 
 use base::Instant;
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 /// What the user of an initiator does once its association is open.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct AssociationPlan {
     /// The bind argument of an initiator and the bind result of a responder.
     pub bind: Bytes,
     /// What is transferred (RTSE) or invoked (ROSE, with the operation), one after the other.
@@ -24,11 +25,11 @@ pub struct Plan {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Driver {
+pub struct CheckedAssociation {
     stack: Association,
     role: Role,
     rtse: bool,
-    plan: Plan,
+    plan: AssociationPlan,
     sent: usize,
     now: Instant,
     /// The indications to the user, with data joined.
@@ -57,11 +58,11 @@ pub enum Seen {
     Reported(String),
 }
 
-impl Driver {
+impl CheckedAssociation {
     /// An association at rest; an initiator asks at once.
-    pub fn new(config: Config, role: Role, plan: Plan) -> Driver {
+    pub fn new(config: Config, role: Role, plan: AssociationPlan) -> CheckedAssociation {
         let rtse = matches!(config.service, Service::Rtse(_));
-        let mut driver = Driver {
+        let mut association = CheckedAssociation {
             stack: Association::new(config, role),
             role,
             rtse,
@@ -80,10 +81,10 @@ impl Driver {
             answers: VecDeque::new(),
         };
         if role == Role::Initiator {
-            let bind = driver.plan.bind.clone();
-            driver.request(Request::Open { bind });
+            let bind = association.plan.bind.clone();
+            association.request(Request::Open { bind });
         }
-        driver
+        association
     }
 
     /// Does not release by itself: it waits for what the other end wants.
@@ -330,7 +331,7 @@ impl Seen {
 
 /// Carries octets between two ends until neither has more; gives all that the first and the second
 /// sent.
-pub fn converse(a: &mut Driver, b: &mut Driver) -> (Vec<u8>, Vec<u8>) {
+pub fn converse(a: &mut CheckedAssociation, b: &mut CheckedAssociation) -> (Vec<u8>, Vec<u8>) {
     let (mut from_a, mut from_b) = (Vec::new(), Vec::new());
     loop {
         let (x, y) = (std::mem::take(&mut a.out), std::mem::take(&mut b.out));

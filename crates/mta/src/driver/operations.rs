@@ -1,0 +1,101 @@
+//! What operators ask for through the admin socket, and the metrics.
+
+use super::Driver;
+use super::monitoring::event_log::EventLogFile;
+use crate::admin::server::AdminRequest;
+use crate::users::Users;
+use node::Input;
+use node::metrics::{Family, Sample, Value};
+
+impl Driver {
+    /// Executes an admin request; returns whether it asks for a stop.
+    pub(super) fn asked(&mut self, asked: AdminRequest) -> bool {
+        match asked {
+            AdminRequest::Status(answer) => {
+                let mut status = self.node.status(self.clock.now());
+                status.events_lost = self.events.as_ref().map(EventLogFile::lost);
+                let _ = answer.send(status);
+                false
+            }
+            AdminRequest::Reload(answer) => {
+                let _ = answer.send(self.reload());
+                false
+            }
+            AdminRequest::Queue(asked, answer) => {
+                match self.node.queue_page(self.clock.now(), &asked) {
+                    Ok(page) => self.disk.describe(page, answer),
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                }
+                false
+            }
+            AdminRequest::Operate { entries, hold, answer } => {
+                self.last_request += 1;
+                let request = self.last_request;
+                self.operators.insert(request, answer);
+                self.input(Input::Operate { request, entries, hold });
+                false
+            }
+            AdminRequest::Minimize(order, answer) => {
+                let order = self.node.minimize_input(self.clock.now(), &order);
+                let done = order.map(|order| {
+                    self.input(order);
+                    self.node.minimize_status(self.clock.now())
+                });
+                let _ = answer.send(done.map_err(|why| why.to_string()));
+                false
+            }
+            AdminRequest::AcceptClock(answer) => {
+                self.input(Input::AcceptClock);
+                let _ = answer.send(self.node.clock_status(self.clock.now()));
+                false
+            }
+            AdminRequest::Connect(name, answer) => {
+                match self.node.channel_named(&name) {
+                    Ok(channel) => {
+                        self.last_request += 1;
+                        let request = self.last_request;
+                        // Drop the clients that no longer wait.
+                        self.connecting.retain(|_, answer| !answer.is_closed());
+                        self.connecting.insert(request, answer);
+                        self.input(Input::ConnectChannel { request, channel });
+                    }
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                }
+                false
+            }
+            AdminRequest::ReloadUsers(answer) => {
+                self.reload_users();
+                let _ = answer.send(());
+                false
+            }
+            AdminRequest::Stop(answer) => {
+                let _ = answer.send(());
+                true
+            }
+        }
+    }
+
+    pub(super) fn metrics(&self) -> Vec<Family> {
+        let mut families = self.node.metrics(self.clock.now());
+        families.extend(self.events.as_ref().map(|events| Family {
+            name: "mta_events_lost",
+            help: "Lines of the event log that could not be written",
+            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
+        }));
+        families
+    }
+
+    pub(super) fn reload_users(&mut self) {
+        match Users::read(&self.site.paths.data_dir) {
+            Ok(users) => self.take_users(users),
+            Err(error) => tracing::error!(%error, "the users stay as they were"),
+        }
+    }
+
+    pub(super) fn take_users(&mut self, users: Users) {
+        let addresses = users.addresses();
+        tracing::info!(users = addresses.len(), "read the users again");
+        let changed = self.verifier.set_users(users);
+        self.input(Input::Mailboxes { addresses, changed });
+    }
+}

@@ -1,0 +1,163 @@
+//! Lost associations and the transfers that go on in others.
+
+use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit};
+use crate::{bytes_of, transfer};
+use bytes::Bytes;
+use osi::api::{AbortReason, Indication, Payload, RefuseReason, Request, ResumePoint};
+use std::time::Duration;
+
+fn resume_point(side: &Side) -> Option<ResumePoint> {
+    match side.find(|i| matches!(i, Indication::TransferFailed { .. })) {
+        Some(Indication::TransferFailed { resume, .. }) => resume,
+        _ => None,
+    }
+}
+
+/// Takes up the transfer of a lost pair in a new association, as an MTA does.
+fn recover(lost: &mut Pair, unit: &Payload, name: &[u8], pipe: Pipe) -> Option<Pair> {
+    let point = resume_point(&lost.sides[A])?;
+    let kept = lost.sides[B].stack.take_interrupted();
+    let mut config = p1();
+    config.reference = reference(name);
+    let config = rtse(config, |p| (p.checkpoint_size, p.window) = (1, 2));
+    let mut pair = Pair::new(config.clone(), config);
+    pair.pipe = pipe;
+    pair.ask(A, Request::Recover { reference: point.reference.clone(), received: None });
+    pair.run();
+    let asked = pair.sides[B].find(|i| matches!(i, Indication::RecoverAsked { .. }));
+    let Some(Indication::RecoverAsked { reference: named, .. }) = asked else {
+        return Some(pair);
+    };
+    assert_eq!(named, point.reference);
+    assert!(kept.as_ref().is_some_and(|k| k.is_known_by(&named)));
+    pair.ask(B, Request::AcceptRecover(kept));
+    pair.run();
+    if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
+        pair.ask(A, Request::Transfer { payload: unit.clone(), resume: Some(point) });
+        pair.run();
+    }
+    Some(pair)
+}
+
+/// The connection is lost after every so many octets; the transfer continues in a
+/// recovered association, and the data of both associations are the unit, each octet once.
+#[test]
+fn a_lost_association_is_recovered_wherever_it_was_cut() {
+    let unit = unit(6_000);
+    let mut outcomes = [0; 3];
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    for lost_after in (0..9_000).step_by(37) {
+        let mut pair = Pair::new(config.clone(), config.clone());
+        pair.pipe.lost_after = Some(lost_after);
+        pair.pipe.piece = 500;
+        pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
+        pair.run();
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
+            pair.ask(A, transfer(unit.clone()));
+            pair.run();
+        }
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)) {
+            outcomes[0] += 1;
+            continue;
+        }
+        pair.lose();
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::Aborted { .. })));
+        let indicated = pair.sides[B].all_data();
+        let Some(recovered) = recover(&mut pair, &unit, b"assoc-2", Pipe::default()) else {
+            outcomes[1] += 1;
+            continue;
+        };
+        outcomes[2] += 1;
+        let confirmed =
+            recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed));
+        assert!(confirmed, "lost after {lost_after}: {}", recovered.log());
+        // Where the end was confirmed before the loss, nothing is to be sent again.
+        let rest = recovered.sides[B].all_data();
+        assert_eq!([indicated, rest].concat(), bytes_of(&unit), "lost after {lost_after}");
+    }
+    assert!(outcomes.iter().all(|n| *n > 10), "{outcomes:?}");
+}
+
+/// Lost twice: before and after a checkpoint was confirmed in the recovered association.
+#[test]
+fn a_recovered_association_is_recovered_again() {
+    let unit = unit(20_000);
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    for second_loss in [900, 1_500, 2_500, 4_000, 8_000] {
+        let mut first = Pair::new(config.clone(), config.clone());
+        first.pipe = Pipe { lost_after: Some(8_000), piece: 600, ..Pipe::default() };
+        first.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
+        first.run();
+        first.ask(A, transfer(unit.clone()));
+        first.run();
+        first.lose();
+        let pipe = Pipe { lost_after: Some(second_loss), piece: 600, ..Pipe::default() };
+        let mut second = recover(&mut first, &unit, b"assoc-2", pipe).unwrap();
+        second.lose();
+        let mut indicated = [first.sides[B].all_data(), second.sides[B].all_data()].concat();
+        if !second.sides[B].has_indication(|i| matches!(i, Indication::TransferResumed { .. })) {
+            continue;
+        }
+        let third = recover(&mut second, &unit, b"assoc-3", Pipe::default()).unwrap();
+        let confirmed =
+            third.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed));
+        assert!(confirmed, "{second_loss}: {}", third.log());
+        indicated.extend(third.sides[B].all_data());
+        assert_eq!(indicated, bytes_of(&unit));
+    }
+}
+
+/// The end was secured, but its confirm was lost: the resumed transfer is answered with RTAB
+/// transferCompleted, which is as good as a confirm.
+#[test]
+fn a_resumed_transfer_that_was_complete_is_confirmed() {
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 1));
+    let mut pair = Pair::open(config.clone(), config);
+    let unit = unit(1_500);
+    pair.sides[B].stores = false;
+    pair.ask(A, transfer(unit.clone()));
+    pair.run();
+    pair.ask(B, Request::Stored { octets: 1_024 });
+    pair.run();
+    pair.ask(B, Request::TransferSecured);
+    pair.lose();
+    let recovered = recover(&mut pair, &unit, b"assoc-2", Pipe::default()).unwrap();
+    assert!(recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
+    assert!(!recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferFailed { .. })));
+    let aborted = recovered.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
+    let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", recovered.log()) };
+    assert_eq!(reason, Some(AbortReason::TransferCompleted));
+}
+
+#[test]
+fn an_unknown_activity_cannot_be_resumed() {
+    let mut pair = Pair::open(p1(), p1());
+    let point = ResumePoint { reference: reference(b"other"), activity: 9, serial: 4, octets: 77 };
+    pair.ask(A, Request::Transfer { payload: unit(100_000), resume: Some(point) });
+    pair.run();
+    assert!(
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::TransferFailed { resume: None, .. }))
+    );
+    let aborted = pair.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
+    let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", pair.log()) };
+    assert_eq!(reason, Some(AbortReason::UnrecognizedActivity));
+}
+
+/// A peer that cannot recover is opened afresh.
+#[test]
+fn a_recovery_refused() {
+    let mut pair = Pair::new(p1(), p1());
+    pair.ask(A, Request::Recover { reference: reference(b"gone"), received: None });
+    pair.run();
+    assert!(pair.sides[B].has_indication(
+        |i| matches!(i, Indication::RecoverAsked { reference: r, .. } if *r == reference(b"gone"))
+    ));
+    pair.ask(B, Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None });
+    pair.run_for(Duration::from_secs(60));
+    let refused = pair.sides[A].has_indication(|i| {
+        matches!(i, Indication::Refused { reason: RefuseReason::CannotRecover, .. })
+    });
+    assert!(refused, "{}", pair.log());
+    assert!(pair.sides[A].closed && pair.sides[B].closed);
+}
