@@ -3,7 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod credentials;
 pub(crate) mod initiator;
-pub(crate) mod levels;
 pub(crate) mod refusals;
 pub(crate) mod responder;
 pub(crate) mod room;

@@ -1,10 +1,10 @@
 //! Binds that are refused: the answer to the peer, and the log line.
 
 use crate::admission::Admission;
+use crate::api::event::{Kind, Level};
 use crate::association::State;
 use crate::config::limits::Limit;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::log::rate::{Repeated, Why};
 use base::ber::Writer;
 use base::{AssociationId, Now};
@@ -64,7 +64,7 @@ impl Admission {
         };
         let (why, told) = self.log_refusal(cx, refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
-        cx.hushed(now, why, origin, Some(id), &told, line);
+        cx.outputs.limited_event(now, why, origin, Some(id), &told, line);
         self.refuse(cx, id, error);
     }
 
@@ -101,7 +101,7 @@ impl Admission {
 
     /// It was refused: nothing more is expected of it, and it may have to make room.
     fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
-        cx.connections.checked(id);
+        cx.associations.not_checking(id);
         if let Some(link) = cx.associations.get_mut(&id) {
             link.state = State::Refusing;
         }
@@ -120,7 +120,7 @@ impl Admission {
         let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");
         let line = Repeated { level: Level::Info, ..refused(channel, detail) };
-        cx.hushed(now, Why::Bind, origin, Some(id), why, line);
+        cx.outputs.limited_event(now, Why::Bind, origin, Some(id), why, line);
         self.begin_refusing(cx, id);
         cx.request(id, Request::Refuse { reason, bind_error: None });
     }
@@ -143,7 +143,7 @@ impl Admission {
         };
         let (why, told) = self.log_refusal(cx, refusal);
         let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
-        cx.hushed(now, why, origin, Some(id), &told, line);
+        cx.outputs.limited_event(now, why, origin, Some(id), &told, line);
         let mut writer = Writer::new();
         error.write(&mut writer);
         self.begin_refusing(cx, id);

@@ -1,10 +1,10 @@
 //! Whether there is room for one more association of a peer.
 
 use crate::admission::Admission;
-use crate::admission::levels::{self, Levels};
 use crate::config::address_prefix::{Origin, Prefix};
 use crate::config::limits::Limit;
 use crate::context::Context;
+use crate::limits::levels::{self, Levels};
 use base::{AssociationId, Precedence};
 use scheduler::ChannelId;
 use std::net::IpAddr;
@@ -34,21 +34,22 @@ impl Admission {
         let limits = &cx.config.limits;
         let theirs =
             |id: &AssociationId| cx.associations.get(id).is_some_and(|l| !l.is_initiator());
-        if cx.connections.channel(channel).filter(theirs).count() >= limits.associations_per_channel
+        if cx.associations.connections().channel(channel).filter(theirs).count()
+            >= limits.associations_per_channel
         {
             return Some(Limit::PerChannel);
         }
         let most = limits.associations_per_peer;
-        let of_peer = cx.connections.of_peer(channel.peer);
+        let of_peer = cx.associations.connections().of_peer(channel.peer);
         let level = cx.peer_and_channel(channel).and_then(|(_, c)| levels::of_channel(c));
         let Some(level) = level else { return (of_peer >= most).then_some(Limit::PerPeer) };
-        let count = |id| cx.connections.channel(id).count();
+        let count = |id| cx.associations.connections().channel(id).count();
         let levels = Levels::of(&cx.config, Some(channel.peer), count);
         let kept = levels.kept_of_peer(level, most);
         // Its share is not for ours to take: they are not refused.
         let counted = match levels.has_share(level, most) {
             true => of_peer,
-            false => cx.connections.peer(channel.peer).filter(theirs).count(),
+            false => cx.associations.connections().peer(channel.peer).filter(theirs).count(),
         };
         match (counted >= most, counted + kept >= most) {
             (true, _) => Some(Limit::PerPeer),
@@ -65,9 +66,9 @@ impl Admission {
         if cx.associations.len() < most / 2 {
             return 0;
         }
-        let count = |id| cx.connections.channel(id).count();
+        let count = |id| cx.associations.connections().channel(id).count();
         let kept = Levels::of(&cx.config, None, count).kept_of_all(level, most);
         // Those that are about to bind as peers are in these places, or make room.
-        kept.saturating_sub(cx.connections.future_peers())
+        kept.saturating_sub(cx.associations.connections().future_peers())
     }
 }

@@ -1,9 +1,9 @@
 //! Something on its way in, over P1 or as a P3 submission: its envelope is parsed, its content goes
 //! to a spool, octet by octet as they come.
 
-use crate::arrivals::memory::Charge;
 use crate::commits::pending::SyncFor;
 use crate::config::limits::Limits;
+use crate::limits::memory::Charge;
 use base::ber::{Error, Fault, Field};
 use base::{AssociationId, Precedence};
 use bytes::Bytes;

@@ -1,18 +1,18 @@
 //! Receiving: from the first octet to the durable commit, alike for a peer's transfer and a user's
 //! submission. Nothing is acknowledged before its commit.
 
-use crate::admission::access::Name;
-use crate::admission::levels;
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::arrivals::Arrivals;
 use crate::arrivals::arrival::{Arrival, Parsing};
-use crate::arrivals::memory::{Charge, NoRoom, Payer};
 use crate::commits::pending::{Pending, SyncFor};
 use crate::config::address_prefix::Origin;
 use crate::context::Context;
 use crate::error::EdgeError;
+use crate::ids::NameDigest;
 use crate::ids::Token;
-use crate::log::event::{Kind, Level};
+use crate::limits::levels;
+use crate::limits::memory::{Charge, NoRoom, Payer};
 use base::ber::Fault;
 use base::{AssociationId, Now, Precedence};
 use bytes::Bytes;
@@ -57,7 +57,7 @@ impl Arrivals {
     }
 
     fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
-        let suspended = cx.p1_mut(id).and_then(|p1| p1.suspended.take());
+        let suspended = cx.associations.p1_mut(id).and_then(|p1| p1.suspended.take());
         let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
@@ -92,7 +92,7 @@ impl Arrivals {
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            if let Some(p1) = cx.p1_mut(id) {
+            if let Some(p1) = cx.associations.p1_mut(id) {
                 p1.suspended = Some(spool);
             }
         } else if !arrival.ended || !arrival.is_sound() {
@@ -112,7 +112,7 @@ impl Arrivals {
             let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
-                    let mailbox = Name::of(link.mailbox().unwrap_or_default());
+                    let mailbox = NameDigest::new(link.mailbox().unwrap_or_default());
                     Payer::User(link.connection.origin.unwrap_or(Origin::Others), mailbox)
                 }
             };
@@ -270,7 +270,7 @@ impl Arrivals {
     }
 
     pub(crate) fn drop_suspended(&mut self, cx: &mut Context, id: AssociationId) {
-        if let Some(spool) = cx.p1_mut(id).and_then(|p1| p1.suspended.take()) {
+        if let Some(spool) = cx.associations.p1_mut(id).and_then(|p1| p1.suspended.take()) {
             self.drop_arrival(cx, spool);
         }
     }
@@ -282,7 +282,7 @@ impl Arrivals {
         token: Token,
         result: Result<u64, EdgeError>,
     ) {
-        let Some(Pending::Sync { spool, purpose }) = cx.commits.pending.remove(&token) else {
+        let Some(Pending::Sync { spool, purpose }) = cx.commits.take(token) else {
             return;
         };
         if let Err(error) = result {

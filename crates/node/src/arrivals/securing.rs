@@ -3,14 +3,15 @@
 //! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::arrivals::Arrivals;
+use crate::arrivals::accepted::{AcceptedArrival, SLICE};
 use crate::arrivals::arrival::{Arrival, Head};
-use crate::arrivals::memory::Charge;
 use crate::commits::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
 use crate::context::Context;
-use crate::context::steps::{SLICE, Step, Taken};
+use crate::context::steps::Step;
+use crate::limits::memory::Charge;
 use crate::log::draft::Copies;
-use crate::log::event::{Kind, Level};
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -28,21 +29,35 @@ impl Arrivals {
             let keys = prepared.keys();
             self.secure(cx, now, spool, keys);
         } else {
-            cx.steps.push_back((now.mono, Step::Prepare(spool)));
+            cx.steps.push(now.mono, Step::Prepare(spool));
         }
     }
 
     /// Commits what was accepted: where it is long, in another step.
-    pub(crate) fn commit_taken(&mut self, cx: &mut Context, now: Now, taken: Taken) {
-        if taken.is_long() {
-            cx.steps.push_back((now.mono, Step::Commit(Box::new(taken))));
+    pub(crate) fn commit_accepted(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        accepted: AcceptedArrival,
+    ) {
+        if accepted.is_long() {
+            let spool = accepted.arrival.spool;
+            self.accepted.insert(spool, accepted);
+            cx.steps.push(now.mono, Step::Commit(spool));
         } else {
-            self.commit_now(cx, taken);
+            self.commit_now(cx, accepted);
         }
     }
 
-    pub(crate) fn commit_now(&mut self, cx: &mut Context, taken: Taken) {
-        let Taken { mut arrival, accepted, message, result, notes } = taken;
+    /// The step for it has come.
+    pub(crate) fn commit_later(&mut self, cx: &mut Context, spool: SpoolId) {
+        if let Some(accepted) = self.accepted.remove(&spool) {
+            self.commit_now(cx, accepted);
+        }
+    }
+
+    fn commit_now(&mut self, cx: &mut Context, accepted: AcceptedArrival) {
+        let AcceptedArrival { mut arrival, accepted, message, result, notes } = accepted;
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
@@ -80,16 +95,13 @@ impl Arrivals {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         if std::mem::take(&mut arrival.reserved) {
             let keys = std::mem::take(&mut arrival.keys);
-            cx.keys.release_keys(&keys);
+            cx.commits.keys.release(&keys);
         }
     }
 
     /// Arrivals that waited for keys of others try again.
     pub(crate) fn retry_blocked(&mut self, cx: &mut Context, now: Now) {
-        if !std::mem::take(&mut cx.keys.unblock) {
-            return;
-        }
-        for spool in std::mem::take(&mut cx.keys.blocked) {
+        for spool in cx.commits.keys.take_unblocked() {
             let Some(arrival) = self.open.get_mut(&spool) else { continue };
             let keys = std::mem::take(&mut arrival.keys);
             self.secure(cx, now, spool, keys);
@@ -102,11 +114,9 @@ impl Arrivals {
     pub(crate) fn secure(&mut self, cx: &mut Context, now: Now, spool: SpoolId, keys: Vec<Digest>) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.keys.clone_from(&keys);
-        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
-            cx.keys.blocked.push(spool);
-            return;
+        if !cx.commits.keys.reserve(&keys) {
+            return cx.commits.keys.wait(spool);
         }
-        cx.keys.committing.extend(keys.iter().copied());
         arrival.reserved = true;
         arrival.stored = !arrival.spool_open;
         let sync_now = arrival.spool_open && arrival.syncing.is_none();
@@ -155,7 +165,8 @@ impl Arrivals {
             None => cx.engine.accept(now.utc, head, &content, seen),
         };
         let engine::Arrival { accepted, message, notes } = taken;
-        self.commit_taken(cx, now, Taken { arrival, accepted, message, result: None, notes });
+        let accepted = AcceptedArrival { arrival, accepted, message, result: None, notes };
+        self.commit_accepted(cx, now, accepted);
     }
 
     /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
@@ -236,7 +247,7 @@ impl Arrivals {
         link.idle_since = now.mono;
         cx.request(id, answer);
         cx.await_turn(now, id);
-        if cx.life.stopping {
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }
@@ -257,14 +268,14 @@ impl Arrivals {
                     .association(id)
                     .channel(channel)
                     .committed(message.clone(), copies);
-                cx.log_notes(Some(id), channel, &message, &notes);
+                cx.outputs.log_notes(Some(id), channel, &message, &notes);
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
                 cx.event(Level::Info, Kind::Submitted, "")
                     .association(id)
                     .committed(message.clone(), copies);
-                cx.log_notes(Some(id), None, &message, &notes);
+                cx.outputs.log_notes(Some(id), None, &message, &notes);
                 self.answer(cx, id, invoke, operation, result);
             }
             AfterCommit::Sent { bodies, .. } => {

@@ -1,13 +1,13 @@
 //! Operations that a user invokes.
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::arrivals::Arrivals;
+use crate::arrivals::accepted::AcceptedArrival;
 use crate::arrivals::arrival::{Arrival, Head, Parsing};
 use crate::association::p3::Unit;
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::Context;
-use crate::context::steps::Taken;
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -34,7 +34,7 @@ pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
 
 impl Arrivals {
     pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: Unit) {
-        if let Some(p3) = cx.p3_mut(id) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.unit = unit;
         }
     }
@@ -150,10 +150,10 @@ impl Arrivals {
             }
             Ok(submitted) => {
                 let Submitted { accepted, message, result, notes } = submitted;
-                self.commit_taken(
+                self.commit_accepted(
                     cx,
                     now,
-                    Taken { arrival, accepted, message, result: Some(result), notes },
+                    AcceptedArrival { arrival, accepted, message, result: Some(result), notes },
                 );
             }
         }
@@ -162,7 +162,7 @@ impl Arrivals {
     /// Forgets an arrival that comes to no commit.
     fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
         self.free_memory(arrival);
-        cx.keys.release_keys(&arrival.keys);
+        cx.commits.keys.release(&arrival.keys);
         if arrival.spool_open {
             cx.output(Output::SpoolDiscard { spool: arrival.spool });
         }

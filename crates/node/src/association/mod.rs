@@ -1,14 +1,18 @@
 //! One association and the transport connection below it, as the node sees them.
 
+pub(crate) mod connection_table;
+pub(crate) mod lost;
 pub(crate) mod meter;
 pub(crate) mod p1;
 pub(crate) mod p3;
+pub(crate) mod table;
 pub(crate) mod transfer;
 
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
 use crate::association::transfer::Sending;
 use crate::config::address_prefix::Origin;
+use crate::config::channel_changes::Drain;
 use base::{AssociationId, Instant};
 use dscp::Dscp;
 use engine::journal::SpoolId;
@@ -72,15 +76,6 @@ pub(crate) struct Connection {
     pub dscp_seen: Option<Dscp>,
     /// What the edge said of its end, or why we ended it.
     pub error: Option<String>,
-}
-
-/// Why an association takes nothing new and ends after what is in transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Drain {
-    /// Another one takes its place, with what the configuration says now.
-    Reopened,
-    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
-    Removed,
 }
 
 /// Why nothing more begins on an association.

@@ -1,9 +1,9 @@
 //! What P1 needs of an association.
 
-use crate::admission::access::Name;
+use crate::association::lost::LostSend;
 use crate::association::transfer::Failed;
-use crate::context::recovery::LostSend;
 use crate::ids::ListenerId;
+use crate::ids::NameDigest;
 use base::Instant;
 use dscp::Dscp;
 use engine::journal::SpoolId;
@@ -24,7 +24,7 @@ pub(crate) struct P1 {
     pub channel: ChannelId,
     pub opener: Opener,
     /// The name the peer bound with.
-    pub presented: Option<Name>,
+    pub presented: Option<NameDigest>,
     pub turn: Turn,
     /// The session connection reference, for recovery.
     pub reference: ConnectionReference,

@@ -2,6 +2,11 @@
 
 use crate::ids::ListenerId;
 use base::Instant;
+use std::time::Duration;
+
+/// Longest wait for a user to take more of a delivery, or to answer it: another association of the
+/// user may be waiting for the message. What his transport takes starts it anew.
+pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 pub(crate) struct P3 {

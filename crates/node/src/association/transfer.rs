@@ -1,7 +1,6 @@
 //! A message on its way out on an association, and one that was cut off.
 
 use crate::association::meter::Meter;
-use crate::outbound::faults::blame::Place;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
 use engine::Record;
 use osi::api::ResumePoint;
@@ -95,11 +94,11 @@ impl Sending {
     }
 
     /// How far it came on this association, once anything of it was sent.
-    pub(crate) fn place(&self, stack: &Stack) -> Option<Place> {
+    pub(crate) fn place(&self, stack: &Stack) -> Option<TransferPlace> {
         let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
         let taken = stack.taken().saturating_sub(self.written_before);
         let sent = self.started.is_some() && stack.written() > self.written_before;
-        sent.then_some(Place { confirmed, taken })
+        sent.then_some(TransferPlace { confirmed, taken })
     }
 
     /// Octets of its content, where it has one and is loaded.
@@ -133,6 +132,16 @@ impl GoesOn {
     }
 }
 
+/// How far a transfer had come when it failed: at the peer's side, as far as we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TransferPlace {
+    /// Octets the peer had confirmed.
+    pub confirmed: u64,
+    /// Octets its transport had taken on that association since the transfer began or went on there;
+    /// 0 where it was not asked.
+    pub taken: u64,
+}
+
 /// A transfer that failed.
 #[derive(Debug)]
 pub(crate) struct Failed {
@@ -142,7 +151,7 @@ pub(crate) struct Failed {
     /// Where it may go on if it turns out that the association was lost.
     pub if_lost: Option<GoesOn>,
     /// How far it had come, where anything of it was sent.
-    pub place: Option<Place>,
+    pub place: Option<TransferPlace>,
     /// The peer said that it will never take it.
     pub refused: bool,
     /// Its record, for its report where it is given up, and its MTS identifier.

@@ -1,9 +1,9 @@
 //! What the node waits for: one continuation for each token it gave out.
 
-use crate::admission::access::Name;
-use crate::arrivals::memory::Charge;
+use crate::api::operator::Outcome;
 use crate::config::address_prefix::Origin;
-use crate::operations::operator::Operation;
+use crate::ids::NameDigest;
+use crate::limits::memory::Charge;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
@@ -16,6 +16,15 @@ pub(crate) enum SyncFor {
     Checkpoint(u64),
     /// The end of the content: the commit follows.
     End,
+}
+
+/// Why the record of an entry that waits is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LateReason {
+    /// Its time is over.
+    Expired,
+    /// It waits for longer than its precedence allows.
+    Overdue,
 }
 
 /// What follows once a commit is done.
@@ -73,7 +82,7 @@ pub(crate) enum Pending {
         charge: Option<Charge>,
     },
     /// What an operator changed is being committed.
-    Operation(Operation),
+    Operation(HoldOperation),
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
@@ -81,7 +90,7 @@ pub(crate) enum Pending {
     /// The record of an entry whose peer is no more is being read, to be routed again.
     Unrouted { entry: EntryId },
     /// A record is being read of an entry that has expired or is late.
-    Late { entry: EntryId, why: crate::outbound::queued::late::Why },
+    Late { entry: EntryId, why: LateReason },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
     /// A change that must be made is being tried again.
@@ -105,9 +114,9 @@ pub(crate) enum VerifiedBind {
     Initiator {
         /// Whom a failure is counted against, whether or not the association is still there.
         origin: Origin,
-        name: Name,
+        name: NameDigest,
         /// Digest of what was presented: the same again is not counted again.
-        password: Name,
+        password: NameDigest,
     },
     /// The responder's credentials in a bind result were checked.
     Responder,
@@ -119,4 +128,13 @@ pub(crate) enum VerifiedBind {
         /// The password changed meanwhile: whatever comes out was found by the old one.
         stale: bool,
     },
+}
+
+/// An operator's request, from its change in memory to its commit.
+#[derive(Debug)]
+pub(crate) struct HoldOperation {
+    pub(crate) request: u64,
+    pub(crate) hold: bool,
+    pub(crate) changed: Vec<EntryId>,
+    pub(crate) outcomes: Vec<(EntryId, Outcome)>,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod address_prefix;
 pub mod changes;
+pub(crate) mod channel_changes;
 pub(crate) mod configured;
 pub(crate) mod limits;
 pub(crate) mod minimize;

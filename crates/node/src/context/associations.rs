@@ -1,8 +1,7 @@
 //! Associations by channel, and how one is brought to its end.
 
-use crate::association::p1::P1;
-use crate::association::p3::P3;
-use crate::association::{Association, Drain, State};
+use crate::association::{Association, State};
+use crate::config::channel_changes::Drain;
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
 use crate::context::recovery::KEPT;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 impl Context {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        self.config.channel(id).or_else(|| self.former_channel(id))
+        self.config.channel_or_former(id)
     }
 
     /// The names of a channel's peer and of the channel, for the log.
@@ -21,30 +20,12 @@ impl Context {
         self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
     }
 
-    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
-    pub(crate) fn associations_of(
-        &self,
-        channel: ChannelId,
-    ) -> impl DoubleEndedIterator<Item = &Association> {
-        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
-    }
-
-    /// What P1 needs of this association, if it is one.
-    pub(crate) fn p1_mut(&mut self, id: AssociationId) -> Option<&mut P1> {
-        self.associations.get_mut(&id)?.p1_mut()
-    }
-
-    /// What P3 needs of this association, if it is one.
-    pub(crate) fn p3_mut(&mut self, id: AssociationId) -> Option<&mut P3> {
-        self.associations.get_mut(&id)?.p3_mut()
-    }
-
     /// Brings an association with a connection to its end: releases it where idle, interrupts a
     /// long transfer at its next checkpoint, lets the rest finish.
     pub(crate) fn finish(&mut self, id: AssociationId) {
         let Some(link) = self.associations.get(&id) else { return };
         let interrupts =
-            self.life.stopping || link.end.leaving || link.end.drain == Some(Drain::Removed);
+            self.life.is_stopping() || link.end.leaving || link.end.drain == Some(Drain::Removed);
         match link.state {
             State::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
@@ -119,14 +100,5 @@ impl Context {
             false => change,
         };
         Some(now.mono + opens.since(now.utc))
-    }
-
-    /// A channel that is configured, or was while some association of it is there.
-    fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        let of = |peer: &'_ &Peer| peer.id() == id.peer;
-        self.former
-            .iter()
-            .filter(of)
-            .find_map(|peer| Some((peer, peer.channels.iter().find(|c| c.index == id.index)?)))
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::api::Output;
 use crate::association::Association;
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::context::Context;
-use crate::delivery::DELIVERY_TIMEOUT;
 use base::{AssociationId, Now};
 use std::time::Duration;
 

@@ -6,8 +6,8 @@
 //! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
 //! begins again, which the receiver's duplicate check makes harmless.
 
-use crate::association::transfer::GoesOn;
-use crate::context::marks::Due;
+use crate::association::lost::{HeldPart, Lost, LostReceive, LostSend};
+use crate::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
 use osi::rtse::InterruptedReceive;
@@ -34,82 +34,6 @@ const MAX_RECEIVES: usize = 64;
 
 /// How often a recovery is asked for whose answer does not come: some peers know none.
 const MAX_ASKED: u8 = 5;
-
-/// A transfer of ours that was cut off.
-#[derive(Clone, Debug)]
-pub(crate) struct LostSend {
-    pub entry: EntryId,
-    pub goes_on: GoesOn,
-    /// Where its association came from, if the peer opened it.
-    pub remote: Option<IpAddr>,
-    /// Whether we opened its association.
-    pub ours: bool,
-    /// Whether we may ask for its recovery now.
-    pub asks: bool,
-    pub until: Instant,
-    /// How often that was asked without an answer.
-    pub asked: u8,
-}
-
-impl LostSend {
-    /// Whether the peer may mean it by this association: it need not know of the latest attempt, nor
-    /// we of a confirm in it.
-    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
-        self.goes_on.point.reference == *reference || self.goes_on.tried.contains(reference)
-    }
-}
-
-/// What there is of a transfer to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// A part of it.
-    Part(SpoolId),
-    /// All of it; its commit is under way.
-    Ended(SpoolId),
-    /// It is ours, only the peer may not know.
-    Secured,
-}
-
-/// A transfer to us that was cut off.
-#[derive(Clone, Debug)]
-pub(crate) struct LostReceive {
-    pub channel: ChannelId,
-    pub state: InterruptedReceive,
-    pub held: Held,
-    /// Where its association came from, if the peer opened it.
-    pub remote: Option<IpAddr>,
-    /// Whether we opened its association, and so have to ask for its recovery.
-    pub ours: bool,
-    /// The association it was lost with.
-    pub lost_on: ConnectionReference,
-    pub until: Instant,
-    /// How often that was asked without an answer.
-    pub asked: u8,
-}
-
-impl LostReceive {
-    fn asks(&self) -> bool {
-        self.ours && !matches!(self.held, Held::Ended(_))
-    }
-
-    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
-        // A transfer that was cut off twice is known by the names of both associations.
-        self.lost_on == *reference || self.state.is_known_by(reference)
-    }
-}
-
-/// What one association is to recover, or recovers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lost {
-    pub send: Option<LostSend>,
-    pub receive: Option<LostReceive>,
-}
-
-impl Lost {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.send.is_none() && self.receive.is_none()
-    }
-}
 
 /// What a channel asks for the recovery of.
 #[derive(Clone, Debug)]
@@ -221,11 +145,11 @@ impl Recovery {
         self.ends.set(Kept::Receive(key.clone()), Some(lost.until));
         let replaced = self.receives.insert(key, lost);
         if self.receives_of(peer).count() <= MAX_RECEIVES {
-            return replaced.as_ref().and_then(part);
+            return replaced.as_ref().and_then(LostReceive::part);
         }
         let oldest = self.receives_of(peer).min_by_key(|(_, lost)| lost.until);
         let oldest = oldest.map(|(key, _)| key.clone());
-        oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(part)
+        oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(LostReceive::part)
     }
 
     /// Those of one peer.
@@ -257,32 +181,24 @@ impl Recovery {
         for (key, _) in &left {
             self.ends.set(Kept::Receive(key.clone()), None);
         }
-        left.iter().filter_map(|(_, lost)| part(lost)).collect()
+        left.iter().filter_map(|(_, lost)| lost.part()).collect()
     }
 
     /// A transfer whose association was lost as it ended is secured; gives its channel.
     pub(crate) fn secured(&mut self, spool: SpoolId) -> Option<ChannelId> {
-        let ended = |l: &&mut LostReceive| l.held == Held::Ended(spool);
+        let ended = |l: &&mut LostReceive| l.held == HeldPart::Ended(spool);
         let lost = self.receives.values_mut().find(ended)?;
-        lost.held = Held::Secured;
+        lost.held = HeldPart::Secured;
         lost.state.complete();
         Some(lost.channel)
     }
 
     /// A transfer whose association was lost as it ended could not be secured: it has to begin again.
     pub(crate) fn not_secured(&mut self, spool: SpoolId) {
-        let ended = self.receives.iter().find(|(_, l)| l.held == Held::Ended(spool));
+        let ended = self.receives.iter().find(|(_, l)| l.held == HeldPart::Ended(spool));
         if let Some(key) = ended.map(|(key, _)| key.clone()) {
             self.remove_receive(&key);
         }
-    }
-}
-
-/// What would have to be thrown away.
-fn part(lost: &LostReceive) -> Option<SpoolId> {
-    match lost.held {
-        Held::Part(spool) => Some(spool),
-        Held::Ended(_) | Held::Secured => None,
     }
 }
 
@@ -377,7 +293,7 @@ impl Recovery {
 
     /// Whether a transfer to us on this association has ended and is being committed.
     pub(crate) fn is_committing(&self, channel: ChannelId, of: &ConnectionReference) -> bool {
-        let ended = |l: &LostReceive| matches!(l.held, Held::Ended(_));
+        let ended = |l: &LostReceive| matches!(l.held, HeldPart::Ended(_));
         self.receives_of(channel.peer)
             .any(|(_, l)| l.channel == channel && l.is_known_by(of) && ended(l))
     }
@@ -411,7 +327,7 @@ impl Recovery {
                     entries.extend(lost.map(|lost| (channel, lost)));
                 }
                 Kept::Receive(key) => {
-                    spools.extend(self.receives.remove(&key).as_ref().and_then(part));
+                    spools.extend(self.receives.remove(&key).as_ref().and_then(LostReceive::part));
                 }
             }
         }

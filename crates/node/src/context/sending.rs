@@ -1,12 +1,12 @@
 //! What an association takes up to send, to a peer or to a user.
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::association::transfer::Sending;
 use crate::commits::pending::Pending;
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::ids::Token;
-use crate::log::event::{Kind, Level};
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
@@ -73,8 +73,7 @@ impl Context {
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
-        let Some(Pending::Content { link: id, transfer }) = self.commits.pending.remove(&token)
-        else {
+        let Some(Pending::Content { link: id, transfer }) = self.commits.take(token) else {
             return;
         };
         let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
@@ -103,7 +102,7 @@ impl Context {
             link.sending = None;
             link.idle_since = now.mono;
         }
-        if self.life.stopping {
+        if self.life.is_stopping() {
             self.finish(id);
         }
     }

@@ -1,10 +1,10 @@
 //! What follows when a user answers a delivery.
 
+use crate::api::event::{Kind, Level};
 use crate::association::p3::Unit;
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::Context;
 use crate::delivery::Delivery;
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use engine::NextHop;
@@ -42,7 +42,7 @@ impl Delivery {
         message: &str,
         concluded: engine::Concluded,
     ) {
-        cx.log_notes(Some(id), None, message, &concluded.notes);
+        cx.outputs.log_notes(Some(id), None, message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
@@ -84,7 +84,7 @@ impl Delivery {
         id: AssociationId,
         unit: Unit,
     ) -> Option<EntryId> {
-        if let Some(p3) = cx.p3_mut(id) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.delivery_deadline = None;
         }
         let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);

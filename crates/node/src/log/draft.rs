@@ -1,7 +1,7 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::log::event::{Event, Kind, Level};
+use crate::api::event::{Event, Kind, Level};
 use crate::log::tally::Tally;
 use base::{AssociationId, EntryId, Precedence};
 use engine::NewEntry;

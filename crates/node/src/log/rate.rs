@@ -1,8 +1,8 @@
 //! Keeps a flood of refusals out of the log: the first of a kind from an address for a reason is said
 //! at once, what follows within a minute is counted and said in one line.
 
+use crate::api::event::{Kind, Level};
 use crate::config::address_prefix::Origin;
-use crate::log::event::{Kind, Level};
 use base::Instant;
 use scheduler::ChannelId;
 use std::collections::{BTreeMap, VecDeque};

@@ -8,9 +8,9 @@
 //! password is being checked never makes room. A quarter of the places is for addresses that the
 //! configuration names, and strangers never displace those.
 
-use crate::admission::levels;
 use crate::admission::refusals::refused;
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
 use crate::association::{Association, Protocol, State};
@@ -18,7 +18,7 @@ use crate::config::ListenerService;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::ids::ListenerId;
-use crate::log::event::{Kind, Level};
+use crate::limits::levels;
 use crate::log::rate::Why;
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
@@ -52,13 +52,20 @@ impl Node {
         }
         let why = self.cx.config.limits.describe(Limit::Sockets);
         let line = refused(None, format!("{remote}: closed at once: {why}"));
-        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
+        self.cx.outputs.limited_event(
+            now,
+            Why::Limit(Limit::Sockets),
+            Some(remote.into()),
+            None,
+            "",
+            line,
+        );
     }
 
     fn accepted(&mut self, now: Now, id: AssociationId, listener: ListenerId, remote: IpAddr) {
         let service = self.cx.config.listener(listener).map(|l| l.service.clone());
         let made = match &service {
-            _ if self.cx.life.stopping => None,
+            _ if self.cx.life.is_stopping() => None,
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
                 self.cx.config.channel(channel).map(|(peer, config)| {
@@ -97,7 +104,7 @@ impl Node {
         if let Err(limit) = self.find_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
-            self.cx.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
+            self.cx.outputs.limited_event(now, Why::Limit(limit), Some(origin), Some(id), "", line);
             self.turn_away(now, id, listener, config);
             return;
         }
@@ -105,9 +112,7 @@ impl Node {
         let stack = Stack::new(config, Role::Responder);
         let mut link = Association::new(id, stack, protocol, state, now.mono);
         (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
-        self.cx.associations.insert(id, link);
-        self.cx.connections.arrived(id, origin, known, channel.is_none());
-        self.cx.work.touch(id);
+        self.cx.associations.insert_incoming(link, origin, known);
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
@@ -120,23 +125,26 @@ impl Node {
     ) -> Result<(), Limit> {
         let p3 = level.is_none();
         let limits = self.cx.config.limits;
-        let (all, strangers) = self.cx.connections.half_open();
+        let (all, strangers) = self.cx.associations.connections().half_open();
         // At least one place, where there are two, stays for configured addresses.
         let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
         let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
         // Users, of whom some are not known yet, cannot take what peers need.
         let users_share = limits.associations - limits.associations / 4;
-        let users = p3 && self.cx.connections.user_count() >= users_share;
+        let users = p3 && self.cx.associations.connections().user_count() >= users_share;
         let there = self.cx.associations.len() - self.admission.turned_away.len();
         let associations = there >= limits.associations;
         let kept = there + self.admission.kept_for_higher(&self.cx, level) >= limits.associations;
-        let of_address = if self.cx.connections.from(origin) >= limits.associations_per_address {
-            Some(Limit::PerAddress)
-        } else if self.cx.connections.half_open_from(origin) >= limits.half_open_per_address {
-            Some(Limit::HalfOpenPerAddress)
-        } else {
-            None
-        };
+        let of_address =
+            if self.cx.associations.connections().from(origin) >= limits.associations_per_address {
+                Some(Limit::PerAddress)
+            } else if self.cx.associations.connections().half_open_from(origin)
+                >= limits.half_open_per_address
+            {
+                Some(Limit::HalfOpenPerAddress)
+            } else {
+                None
+            };
         let Some(limit) = of_address
             .or(half_open.then_some(Limit::HalfOpen))
             .or((users || associations).then_some(Limit::Associations))
@@ -148,14 +156,15 @@ impl Node {
         // from elsewhere.
         let users = users || (p3 && kept && !associations);
         let found = match of_address {
-            Some(_) => {
-                self.cx.connections.oldest_from(origin, users).map(|oldest| (oldest, origin))
-            }
-            None => self
+            Some(_) => self
                 .cx
-                .connections
-                .oldest(true, users)
-                .or_else(|| known.then(|| self.cx.connections.oldest(false, users)).flatten()),
+                .associations
+                .connections()
+                .oldest_from(origin, users)
+                .map(|oldest| (oldest, origin)),
+            None => self.cx.associations.connections().oldest(true, users).or_else(|| {
+                known.then(|| self.cx.associations.connections().oldest(false, users)).flatten()
+            }),
         };
         let (oldest, from) = found.ok_or(limit)?;
         self.give_way(now, oldest, from, limit);
@@ -172,7 +181,7 @@ impl Node {
             now.mono.since(link.connection.accepted).as_secs_f64(),
         );
         let line = refused(link.channel(), detail);
-        self.cx.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
+        self.cx.outputs.limited_event(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
     }
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
@@ -194,8 +203,7 @@ impl Node {
         let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
         let link = Association::new(id, stack, protocol, State::Refusing, now.mono);
-        self.cx.associations.insert(id, link);
+        self.cx.associations.insert_turned_away(link);
         self.admission.turned_away.insert(id);
-        self.cx.work.touch(id);
     }
 }

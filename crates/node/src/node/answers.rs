@@ -1,11 +1,11 @@
 //! What the edge answers, given to the machine that asked.
 
+use crate::api::event::{Kind, Level};
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::steps::Step;
 use crate::error::{self, EdgeError, LoadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
-use crate::log::event::{Kind, Level};
 use crate::node::Node;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -17,9 +17,9 @@ const LARGE_RECORD: usize = 128 << 10;
 impl Node {
     /// Does a step; what needs several takes turns with the others.
     pub(crate) fn step_on(&mut self, now: Now) {
-        match self.cx.steps.pop_front().map(|(_, step)| step) {
+        match self.cx.steps.next() {
             Some(Step::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
-            Some(Step::Commit(taken)) => self.arrivals.commit_now(&mut self.cx, *taken),
+            Some(Step::Commit(spool)) => self.arrivals.commit_later(&mut self.cx, spool),
             Some(Step::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
             None => {}
         }
@@ -36,7 +36,7 @@ impl Node {
     ) -> Result<(), LoadError> {
         let record = Record::decode(octets)?;
         if octets.len() > LARGE_RECORD {
-            self.cx.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
+            self.cx.steps.push(now.mono, Step::Send(id, entry, Box::new(record)));
         } else {
             self.send_decoded(now, id, entry, record);
         }
@@ -60,7 +60,7 @@ impl Node {
         token: Token,
         result: Result<Option<Bytes>, EdgeError>,
     ) {
-        let (id, entry) = match self.cx.commits.pending.remove(&token) {
+        let (id, entry) = match self.cx.commits.take(token) {
             Some(Pending::Load { link, entry }) => (link, entry),
             Some(Pending::Unrouted { entry }) => {
                 return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
@@ -93,7 +93,7 @@ impl Node {
         token: Token,
         result: Result<Vec<Option<Bytes>>, EdgeError>,
     ) {
-        let spool = match self.cx.commits.pending.remove(&token) {
+        let spool = match self.cx.commits.take(token) {
             Some(Pending::LookUp { spool }) => spool,
             Some(Pending::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
@@ -119,7 +119,7 @@ impl Node {
     }
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
-        let (link, entries, after) = match self.cx.commits.pending.remove(&token) {
+        let (link, entries, after) = match self.cx.commits.take(token) {
             Some(Pending::Commit { link, entries, after, charge }) => {
                 if let Some(mut held) = charge {
                     self.arrivals.memory.give(&mut held);
@@ -147,7 +147,7 @@ impl Node {
             &after
         {
             let keys = keys.clone();
-            self.cx.keys.release_keys(&keys);
+            self.cx.commits.keys.release(&keys);
         }
         match result {
             Ok(()) => {

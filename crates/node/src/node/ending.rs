@@ -1,8 +1,8 @@
 //! What follows for all machines when an association ends.
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::association::{Association, State};
-use crate::log::event::{Kind, Level};
 use crate::log::rate::{Repeated, Why};
 use crate::node::Node;
 use crate::outbound::channels::state::{jittered, reopen_wait};
@@ -41,7 +41,7 @@ impl Node {
         // What was refused was told already, and what we ended ourselves is no loss.
         let refused = link.state == State::Refusing;
         let releasing = matches!(link.state, State::Releasing { .. });
-        let ending = (self.cx.life.stopping || link.end.drain.is_some()) && releasing;
+        let ending = (self.cx.life.is_stopping() || link.end.drain.is_some()) && releasing;
         // Perhaps the peer drains it too, and was first.
         let drained = link.end.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
         let kind = match kind {
@@ -74,7 +74,7 @@ impl Node {
                 None => detail.to_owned(),
             };
             let line = Repeated { level, kind, channel, detail };
-            self.cx.hushed(now, Why::NoBind, origin, Some(id), &reason, line);
+            self.cx.outputs.limited_event(now, Why::NoBind, origin, Some(id), &reason, line);
         } else if !refused && given_up.is_none() {
             self.cx.event(level, kind, detail).association(id).channel(channel);
         }
@@ -115,12 +115,9 @@ impl Node {
 
     /// Removes an association whose connection has ended.
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
-        let link = self.cx.associations.remove(&id)?;
-        self.cx.work.deadlines.set(id, None);
+        let link = self.cx.associations.remove(id)?;
         self.outbound.agenda.gone(id, link.channel());
-        self.cx.work.dirty.remove(&id);
         self.admission.turned_away.remove(&id);
-        self.cx.connections.gone(id, link.channel(), link.connection.origin);
         if let Some(origin) = link.connection.origin {
             let presented = link.p1().and_then(|p1| p1.presented);
             self.admission.access.forget(id, origin, presented);
@@ -145,7 +142,7 @@ impl Node {
     }
 
     pub(crate) fn stop(&mut self, now: Now) {
-        let again = std::mem::replace(&mut self.cx.life.stopping, true);
+        let again = self.cx.life.stop();
         if !again {
             self.cx.write_clock(now);
         }
@@ -167,7 +164,7 @@ impl Node {
         if link.state != State::Connecting {
             return self.cx.finish(id);
         }
-        let why = match (self.cx.life.stopping, link.end.leaving) {
+        let why = match (self.cx.life.is_stopping(), link.end.leaving) {
             (true, _) => "stopping",
             (false, true) => "its window has ended",
             (false, false) => "its channel has changed",

@@ -1,11 +1,11 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
+use crate::api::event::{Kind, Level};
 use crate::arrivals::arrival::Arrival;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::association::p3::Unit;
-use crate::delivery::DELIVERY_TIMEOUT;
-use crate::log::event::{Kind, Level};
 use crate::node::Node;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -69,7 +69,7 @@ impl Node {
                 }
             }
             Indication::NeedContent { offset, max } => {
-                if let Some(p3) = self.cx.p3_mut(id) {
+                if let Some(p3) = self.cx.associations.p3_mut(id) {
                     p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
                 }
                 self.cx.need_content(id, offset, max);
@@ -156,7 +156,7 @@ impl Node {
     ) {
         match indication {
             Indication::Opened { bind, reference } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.reference = reference;
                 }
                 if self.cx.recovery.is_offered(id) {
@@ -205,7 +205,7 @@ impl Node {
                 self.outbound.transfer_failed(&mut self.cx, now, id, refused, &detail);
             }
             Indication::TurnPlease(_) => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.turn.asked = true;
                 }
             }
@@ -224,7 +224,7 @@ impl Node {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }
             Indication::Aborted { reason, detail } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.abort = reason;
                 }
                 self.association_over(now, id, Kind::AssociationLost, &detail);

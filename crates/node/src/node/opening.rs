@@ -1,7 +1,7 @@
 //! Associations that are wanted, as many at once as may be.
 
 use crate::api::Output;
-use crate::log::event::Kind;
+use crate::api::event::Kind;
 use crate::node::Node;
 use crate::outbound::channels::agenda::Rank;
 use base::{AssociationId, Now};

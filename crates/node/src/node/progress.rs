@@ -1,6 +1,6 @@
 //! Whether a peer takes what is sent to it fast enough.
 
-use crate::delivery::DELIVERY_TIMEOUT;
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::node::Node;
 use base::{AssociationId, Now};
 use osi::api::Input;

@@ -8,9 +8,9 @@
 //! | the peer | the peer | the peer recovers it |
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::association::Association;
-use crate::context::recovery::Lost;
-use crate::log::event::{Kind, Level};
+use crate::association::lost::Lost;
 use crate::node::Node;
 use crate::outbound::faults::blame::Fault;
 use base::{AssociationId, Now};
@@ -25,7 +25,7 @@ impl Node {
         let offered = self.cx.recovery.take_offered(id);
         let Some(link) = self.cx.associations.get_mut(&id) else { return Fault::Link };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.stopping && link.end.drain.is_none();
+        let lost = lost && !self.cx.life.is_stopping() && link.end.drain.is_none();
         let blames = lost && !link.end.leaving && !link.end.interrupting;
         let p1 = link.p1_mut();
         let (channel, resumes, abort) = match p1 {
@@ -130,7 +130,7 @@ impl Node {
         channel: ChannelId,
     ) {
         let Some(offered) = self.cx.recovery.take_offered(id) else { return };
-        if let Some(p1) = self.cx.p1_mut(id) {
+        if let Some(p1) = self.cx.associations.p1_mut(id) {
             p1.recovered = Some(offered.reference);
         }
         self.outbound.initiator_open(&mut self.cx, now, id, channel);
@@ -203,7 +203,7 @@ impl Node {
         }
         self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());
         let waits = lost.send.is_some();
-        if let Some(p1) = self.cx.p1_mut(id) {
+        if let Some(p1) = self.cx.associations.p1_mut(id) {
             p1.recovered = Some(reference);
             p1.resumes = lost.send;
         }
@@ -231,7 +231,8 @@ impl Node {
         };
         let stale: Vec<AssociationId> = self
             .cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.id != asking)
             .filter(is_it)
             .map(|l| l.id)

@@ -1,6 +1,6 @@
 //! What follows when a peer refuses an association.
 
-use crate::log::event::{Kind, Level};
+use crate::api::event::{Kind, Level};
 use crate::node::Node;
 use crate::outbound::channels::refused::{About, about};
 use base::ber::Element;

@@ -9,12 +9,12 @@
 //! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
 //! successors. One in transfer has its turn when it comes back.
 
-use crate::association::{Association, Drain};
+use crate::association::Association;
 use crate::config::changes::{Changes, EdgeChanges};
-use crate::config::configured::Configured;
+use crate::config::channel_changes::ChannelChanges;
+use crate::config::channel_changes::Drain;
 use crate::config::{NodeConfig, Peer};
 use crate::node::Node;
-use crate::operations::channel_changes::ChannelChanges;
 use base::{AssociationId, Now};
 use std::collections::BTreeSet;
 
@@ -27,16 +27,16 @@ impl Node {
 
     /// Another configuration holds from now on.
     pub(crate) fn configure(&mut self, now: Now, mut config: NodeConfig, edge: &EdgeChanges) {
-        if self.cx.life.stopping {
+        if self.cx.life.is_stopping() {
             return;
         }
-        config.mailboxes = std::mem::take(&mut self.cx.config.mailboxes);
+        config.mailboxes.clone_from(&self.cx.config.mailboxes);
         (config.seed, config.epoch) = (self.cx.config.seed, self.cx.config.epoch);
         config.limits.sockets = self.cx.config.limits.sockets;
         let changes = Changes::between(&self.cx.config, &config, edge);
         let channels = ChannelChanges::of(&self.cx.config, &config, edge);
         let peers = self.cx.config.peers.iter().map(Peer::id).collect();
-        let old = std::mem::replace(&mut self.cx.config, Configured::new(config)).into_inner();
+        let old = self.cx.config.replace(config);
         self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
         self.admission.access.reload(&self.cx.config.limits);
         let rules = crate::config::channel_rules(&self.cx.config);

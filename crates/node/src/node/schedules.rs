@@ -6,8 +6,8 @@
 //! peer has kept it for less, it begins again. Outside its windows we open none and the channel counts as down, but for an association
 //! that the peer opened: on that we may send, too.
 
+use crate::api::event::{Kind, Level};
 use crate::config::Connection;
-use crate::log::event::{Kind, Level};
 use crate::node::Node;
 use base::{AssociationId, Now};
 use scheduler::ChannelId;
@@ -78,8 +78,13 @@ impl Node {
     }
 
     fn window_ends(&mut self, now: Now, channel: ChannelId) {
-        let ours: Vec<AssociationId> =
-            self.cx.associations_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
+        let ours: Vec<AssociationId> = self
+            .cx
+            .associations
+            .of_channel(channel)
+            .filter(|l| l.is_initiator())
+            .map(|l| l.id)
+            .collect();
         for id in ours {
             if let Some(link) = self.cx.associations.get_mut(&id) {
                 link.end.leaving = true;

@@ -11,14 +11,14 @@ impl Node {
         if let Some(link) = self.cx.associations.get_mut(&id) {
             link.stack.handle(now.mono, input);
             self.drain(now, id);
-            self.cx.work.dirty.insert(id);
+            self.cx.associations.touch(id);
         }
     }
 
     /// Until nothing moves any more: drains every touched association, then gives idle ones work.
     pub(crate) fn settle(&mut self, now: Now) {
         loop {
-            while let Some(id) = self.cx.work.dirty.pop_first() {
+            while let Some(id) = self.cx.associations.next_touched() {
                 self.pump(now, id);
             }
             self.arrivals.retry_blocked(&mut self.cx, now);
@@ -29,7 +29,9 @@ impl Node {
             self.outbound.note_touched(&mut self.cx, touched);
             self.dispatch(now);
             self.outbound.pause_and_go_on(&mut self.cx, now);
-            if self.cx.work.dirty.is_empty() && !self.outbound.has_more_to_dispatch(&self.cx) {
+            if self.cx.associations.touched_count() == 0
+                && !self.outbound.has_more_to_dispatch(&self.cx)
+            {
                 break;
             }
         }
@@ -37,13 +39,9 @@ impl Node {
         #[cfg(debug_assertions)]
         self.check_settled(now);
         self.outbound.see_to_late(&mut self.cx, now);
-        let at_work = !self.cx.commits.pending.is_empty() || !self.cx.steps.is_empty();
-        if self.cx.life.stopping
-            && !self.cx.life.stopped
-            && self.cx.associations.is_empty()
-            && !at_work
-        {
-            self.cx.life.stopped = true;
+        let at_work = self.cx.commits.pending_count() > 0 || !self.cx.steps.is_empty();
+        let is_done = self.cx.life.is_stopping() && self.cx.associations.is_empty() && !at_work;
+        if is_done && self.cx.life.stopped() {
             self.cx.output(Output::Stopped);
         }
     }
@@ -56,9 +54,7 @@ impl Node {
             self.drain(now, id);
         }
         self.cx.plan_look(now, id);
-        if let Some(link) = self.cx.associations.get(&id) {
-            self.cx.work.deadlines.set(id, link.deadline());
-        }
+        self.cx.associations.file_deadline(id);
     }
 
     fn drain(&mut self, now: Now, id: AssociationId) {
@@ -76,7 +72,7 @@ impl Node {
     }
 
     pub(crate) fn tick(&mut self, now: Now) {
-        while let Some(id) = self.cx.work.deadlines.pop(now.mono) {
+        while let Some(id) = self.cx.associations.next_due(now.mono) {
             if self.cx.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
                 self.cx.look(id);
             }
@@ -91,7 +87,7 @@ impl Node {
         self.mind_recovery(now);
         self.mind_channels(now);
         self.outbound.close_idle(&mut self.cx, now);
-        self.cx.log_limited(now);
+        self.cx.outputs.log_counted(now);
         self.admission.verify_waiting(&mut self.cx, now);
         self.operations.tick_minimize(&mut self.cx, now);
         self.cx.retry_due(now);

@@ -3,9 +3,9 @@
 //! The scheduler knows floors and no wall clock. The node looks at the windows at each of their ends,
 //! and every minute, since the wall clock may be set.
 
+use crate::api::event::{Kind, Level};
 use crate::config::minimize::Minimize;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::operations::Operations;
 use crate::operations::minimizing::Order;
 use base::{Now, Precedence, Utc};
@@ -56,7 +56,7 @@ impl Operations {
         // An order may have to go on that is over by a clock nobody trusts.
         let wait = next.since(now.utc);
         let wait = if wait.is_zero() { LOOK_EVERY } else { wait };
-        self.minimizing.look_at = cx.life.started.then_some(now.mono + wait);
+        self.minimizing.look_at = cx.life.is_started().then_some(now.mono + wait);
     }
 
     pub(crate) fn scopes(&self, cx: &Context) -> BTreeSet<Scope> {

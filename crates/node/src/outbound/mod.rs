@@ -6,7 +6,7 @@ pub(crate) mod queued;
 pub(crate) mod transfers;
 
 use crate::config::{NodeConfig, Peer};
-use crate::context::marks::Marked;
+use crate::marks::Marked;
 use crate::outbound::channels::agenda::Agenda;
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::faults::blame::Blame;

@@ -293,7 +293,7 @@ impl Node {
 
     /// A peer's name; its identifier where that is all we know of one that was removed.
     fn name_of(&self, id: PeerId) -> String {
-        let former = || self.cx.tally.former_peer(id).map(str::to_owned);
+        let former = || self.cx.outputs.tally().former_peer(id).map(str::to_owned);
         let name = self.cx.config.peer(id).map(|peer| peer.name.clone());
         name.or_else(former).unwrap_or_else(|| id.to_string())
     }

@@ -224,7 +224,7 @@ impl Node {
     pub fn metrics(&self, now: Now) -> Vec<Family> {
         let status = self.status(now);
         let mut families = Vec::new();
-        if let Some(at) = self.cx.life.started_at {
+        if let Some(at) = self.cx.life.started_at() {
             let seconds = at.0 as f64 / 1e6;
             let help = "When the daemon was ready, since 1970";
             families.push(gauges("process_start_time_seconds", help, [(vec![], seconds)]));
@@ -252,7 +252,7 @@ impl Node {
             }
             By::Channel | By::ChannelAndPrecedence => {}
         }
-        for (channel, precedence, count) in self.cx.tally.of(event) {
+        for (channel, precedence, count) in self.cx.outputs.tally().of(event) {
             let key = match by {
                 By::Nothing => (None, None),
                 By::Precedence => (None, precedence),
@@ -270,7 +270,7 @@ impl Node {
     fn labels(&self, by: By, (channel, precedence): Key) -> Vec<(&'static str, String)> {
         let mut labels = Vec::new();
         if matches!(by, By::Channel | By::ChannelAndPrecedence) {
-            let named = |id| self.cx.tally.former(id).or_else(|| self.cx.place(id));
+            let named = |id| self.cx.outputs.tally().former(id).or_else(|| self.cx.place(id));
             let place = channel.and_then(named).unwrap_or_default();
             labels.push(("peer", place.0.to_owned()));
             labels.push(("channel", place.1.to_owned()));
@@ -315,7 +315,7 @@ impl Node {
         Family {
             name: "mta_transfer_duration_seconds",
             help: "From the start of a transfer to the peer's confirm",
-            samples: self.cx.tally.durations().map(sample).collect(),
+            samples: self.cx.outputs.tally().durations().map(sample).collect(),
         }
     }
 }

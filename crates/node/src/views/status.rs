@@ -1,5 +1,6 @@
 //! What an operator sees: plain data, made on request.
 
+pub use crate::log::tally::Counters;
 use base::Precedence;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -228,27 +229,4 @@ pub struct MailboxStatus {
     pub queued: BTreeMap<Precedence, u64>,
     /// Users bound now.
     pub bound: u64,
-}
-
-/// Counters since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Messages and probes submitted.
-    pub submitted: u64,
-    /// Messages, probes and reports received over P1.
-    pub received: u64,
-    /// Transfers confirmed by peers.
-    pub transferred: u64,
-    /// Deliveries confirmed by users.
-    pub delivered: u64,
-    /// Reports made.
-    pub reports_made: u64,
-    /// Copies given up because their time was over.
-    #[serde(default)]
-    pub expired: u64,
-    /// Copies that became late, as told one by one.
-    #[serde(default)]
-    pub overdue: u64,
-    /// Repetitions recognised and dropped.
-    pub duplicates: u64,
 }

@@ -6,7 +6,7 @@
 //! So an input costs what it touched, however many channels and users there are. In debug builds
 //! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
 
-use crate::context::marks::Due;
+use crate::marks::Due;
 use base::{AssociationId, Instant, PeerId, Precedence};
 use scheduler::ChannelId;
 use scheduler::steps::step;

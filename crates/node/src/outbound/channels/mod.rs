@@ -1,7 +1,6 @@
 //! Channels: how they stand, when they open, and what ends their waits.
 
 pub(crate) mod agenda;
-pub mod connect;
 pub(crate) mod line;
 pub(crate) mod opening;
 pub(crate) mod refused;

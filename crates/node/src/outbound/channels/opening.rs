@@ -1,14 +1,14 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
 use crate::api::Output;
+use crate::api::connect::Connected;
+use crate::api::event::{Kind, Level};
 use crate::association::p1::{Opener, P1};
 use crate::association::{Association, Protocol, State};
 use crate::config::Channel;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::agenda::Rank;
-use crate::outbound::channels::connect::Connected;
 use crate::outbound::channels::state::ChannelState;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Now, Utc};
@@ -27,7 +27,8 @@ impl Outbound {
         // One that is there already has been opened without a recovery.
         let opening = |link: &Association| link.is_initiator() && link.is_opening();
         let wanted = cx.queue.scheduler.is_wanted(now.mono, channel)
-            || ((asked || cx.recovery.wants(channel)) && !cx.associations_of(channel).any(opening));
+            || ((asked || cx.recovery.wants(channel))
+                && !cx.associations.of_channel(channel).any(opening));
         let has_trial = wanted && self.has_trial(cx, now, channel);
         let is_due = |state: &&ChannelState| {
             let waits = state.not_before.is_some_and(|at| at > now.mono);
@@ -74,9 +75,8 @@ impl Outbound {
         p1.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
         let protocol = Protocol::P1(p1);
         let link = Association::new(id, stack, protocol, State::Connecting, now.mono);
-        cx.associations.insert(id, link);
+        cx.associations.insert_ours(link, channel);
         self.agenda.wishes.is_opening(id, true);
-        cx.connections.on_channel(id, channel);
         cx.output(Output::Connect { association: id, channel });
     }
 
@@ -130,7 +130,7 @@ impl Outbound {
         let how = if recovered { "as initiator, recovered" } else { "as initiator" };
         cx.event(Level::Info, Kind::AssociationOpened, how).association(id).channel(Some(channel));
         self.answer_connect(cx, channel, &Connected::Opened);
-        if cx.life.stopping {
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }

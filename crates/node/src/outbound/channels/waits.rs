@@ -2,13 +2,13 @@
 //! and an operator who wants it opened (`mta channel connect`).
 
 use crate::api::Output;
+use crate::api::connect::Connected;
+use crate::api::event::{Kind, Level};
 use crate::association::Association;
 use crate::config::Peer;
+use crate::config::channel_changes::ChannelChanges;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
-use crate::operations::channel_changes::ChannelChanges;
 use crate::outbound::Outbound;
-use crate::outbound::channels::connect::Connected;
 use crate::outbound::channels::state::ChannelState;
 use base::{AssociationId, Now, PeerId};
 use p1::bind::MtaBindError;
@@ -28,9 +28,9 @@ impl Outbound {
         channel: ChannelId,
     ) {
         let open = |link: &&Association| link.is_initiator() && link.is_open();
-        let associations = cx.associations_of(channel).filter(open).count();
+        let associations = cx.associations.of_channel(channel).filter(open).count();
         let failed = match self.channels.get(&channel) {
-            _ if cx.life.stopping => Some("the MTA is stopping".to_owned()),
+            _ if cx.life.is_stopping() => Some("the MTA is stopping".to_owned()),
             None => Some("there is no such channel any more".to_owned()),
             Some(state) => state.schedule.describe(),
         };
@@ -149,7 +149,7 @@ impl Outbound {
             state.not_before = None;
             state.failures = 0;
         }
-        let ids: Vec<AssociationId> = cx.associations_of(channel).map(|l| l.id).collect();
+        let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer goes on sending is of use again.
             if let Some(link) = cx.associations.get_mut(&id)

@@ -15,6 +15,7 @@
 //!
 //! The charges are in memory: a restart forgets them, which only delays the report.
 
+use crate::association::transfer::TransferPlace;
 use base::{EntryId, Instant, Precedence};
 use osi::api::AbortReason;
 use scheduler::ChannelId;
@@ -25,16 +26,6 @@ use std::ops::RangeBounds;
 /// So many different messages are tried at once on a channel that backs off for aborts; beyond that
 /// only one above all that failed.
 const MAX_TRIALS: usize = 16;
-
-/// How far a transfer had come when it failed: at the peer's side, as far as we know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Octets the peer had confirmed.
-    pub confirmed: u64,
-    /// Octets its transport had taken on that association since the transfer began or went on there;
-    /// 0 where it was not asked.
-    pub taken: u64,
-}
 
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +52,7 @@ pub(crate) fn is_about_the_message(reason: Option<AbortReason>) -> bool {
 #[derive(Debug)]
 struct Charged {
     channel: ChannelId,
-    place: Place,
+    place: TransferPlace,
     charges: u32,
     /// Another message got through since the first charge.
     others_passed: bool,
@@ -111,7 +102,7 @@ impl Blame {
         &mut self,
         channel: ChannelId,
         (entry, precedence): (EntryId, Precedence),
-        place: Place,
+        place: TransferPlace,
         deliberate: bool,
         most: u32,
     ) -> Fault {
@@ -303,8 +294,8 @@ mod tests {
     const C: ChannelId = ChannelId { peer: PeerId(1), index: 0 };
     const MAX: u32 = 3;
 
-    fn at(taken: u64) -> Place {
-        Place { confirmed: 0, taken }
+    fn at(taken: u64) -> TransferPlace {
+        TransferPlace { confirmed: 0, taken }
     }
 
     fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> Fault {

@@ -1,5 +1,5 @@
 //! What follows when an association ended under a transfer, or the peer refused one for good, by
-//! whose fault it is ([`crate::blame`]).
+//! whose fault it is ([`crate::outbound::faults::blame`]).
 //!
 //! | Fault | The message | The channel |
 //! |---|---|---|
@@ -8,13 +8,13 @@
 //! | nobody's, but at the same place again | waits, longer each time | is opened again at once |
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
 
-use crate::association::transfer::Failed;
+use crate::api::event::{Kind, Level};
+use crate::association::transfer::{Failed, TransferPlace};
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::state::reopen_wait;
-use crate::outbound::faults::blame::{Fault, Place, is_about_the_message};
+use crate::outbound::faults::blame::{Fault, is_about_the_message};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use osi::api::AbortReason;
@@ -78,7 +78,7 @@ impl Outbound {
         now: Now,
         (id, channel): (AssociationId, ChannelId),
         failed: &Failed,
-        place: Place,
+        place: TransferPlace,
         deliberate: bool,
     ) -> Fault {
         let entry = failed.entry;
@@ -216,7 +216,7 @@ impl Outbound {
         self.blame.forget(entry);
         let text = format!("the next MTA refused it or broke off its transfer {charges} times");
         let concluded = cx.engine.untransferable(now.utc, record, &text);
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
         let (mut batch, bodies) = cx.queue.forget(entry);

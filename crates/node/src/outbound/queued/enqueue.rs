@@ -1,7 +1,7 @@
 //! Taking up what is durable.
 
+use crate::api::event::{Kind, Level};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ impl Outbound {
                 self.reroute_if_too_long(cx, now, id, &brief, record);
             }
             Err(error) => {
-                cx.life.unreadable = true;
+                cx.life.note_unreadable();
                 cx.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }

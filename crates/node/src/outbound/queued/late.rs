@@ -3,13 +3,6 @@
 use base::{EntryId, Instant};
 use std::collections::BTreeSet;
 
-/// Why a record is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    Expired,
-    Overdue,
-}
-
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Late {

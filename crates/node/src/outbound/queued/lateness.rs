@@ -5,12 +5,11 @@
 //! They are read a few at a time: after a long outage a whole queue may have expired.
 
 use crate::api::Output;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, Level};
+use crate::commits::pending::{LateReason, Pending, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError};
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
-use crate::outbound::queued::late::Why;
 use base::{EntryId, Instant, Now};
 use bytes::Bytes;
 use engine::{NextHop, Record};
@@ -29,7 +28,7 @@ impl Outbound {
         while let Some(id) = cx.queue.scheduler.overdue(now.mono) {
             late += 1;
             let item = cx.queue.get(id);
-            cx.tally.overdue_at_start(item.map(|item| item.precedence));
+            cx.outputs.tally_mut().overdue_at_start(item.map(|item| item.precedence));
         }
         if late > 0 {
             let detail = format!("{late} messages were late already at the start");
@@ -89,11 +88,11 @@ impl Outbound {
             let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
             let (id, why) = if let Some((at, id)) = again {
                 self.late.again.remove(&(at, id));
-                (id, Why::Expired)
+                (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
-                (id, Why::Expired)
+                (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
-                (id, Why::Overdue)
+                (id, LateReason::Overdue)
             } else {
                 return;
             };
@@ -110,7 +109,7 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         id: EntryId,
-        why: Why,
+        why: LateReason,
         result: Result<Option<Bytes>, EdgeError>,
     ) {
         self.late.reading = self.late.reading.saturating_sub(1);
@@ -118,14 +117,14 @@ impl Outbound {
             return; // it went meanwhile
         }
         match (error::record(result), why) {
-            (Ok(record), Why::Expired) => self.expire(cx, now, id, &record),
-            (Ok(record), Why::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
+            (Ok(record), LateReason::Expired) => self.expire(cx, now, id, &record),
+            (Ok(record), LateReason::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
             (Err(error), why) => {
                 cx.event(Level::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {
-                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    LateReason::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
                     // The alert does not wait for the store.
-                    Why::Overdue => self.log_overdue(cx, now, id, None),
+                    LateReason::Overdue => self.log_overdue(cx, now, id, None),
                 }
             }
         }
@@ -152,7 +151,7 @@ impl Outbound {
             .precedence(record.precedence);
         self.blame.forget(id);
         let concluded = cx.engine.expire(now.utc, record);
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(id);
         batch.extend(engine::put_entries(&concluded.entries));
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };

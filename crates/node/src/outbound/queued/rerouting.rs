@@ -4,11 +4,11 @@
 //! for an arrival: the copy may have been delivered by another way meanwhile.
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::commits::RETRY_AFTER;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::queued::unrouted_reading::is_at_rest;
 use base::{EntryId, Now};
@@ -26,12 +26,11 @@ impl Outbound {
         if keys.is_empty() {
             return self.reroute_now(cx, now, id, record, &[]);
         }
-        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
+        if !cx.commits.keys.reserve(&keys) {
             // A copy of it is arriving: what becomes of that is known in a moment.
             self.unrouted.read_later(now, RETRY_AFTER);
             return;
         }
-        cx.keys.committing.extend(keys.iter().copied());
         self.unrouted.reading.insert(id);
         let (precedence, record) = (record.precedence, Box::new(record.clone()));
         let token = cx.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
@@ -56,9 +55,9 @@ impl Outbound {
                 self.reroute_now(cx, now, id, record, &seen);
             }
             // It expired meanwhile, or goes its old way.
-            Ok(_) => cx.keys.release_keys(&keys),
+            Ok(_) => cx.commits.keys.release(&keys),
             Err(error) => {
-                cx.keys.release_keys(&keys);
+                cx.commits.keys.release(&keys);
                 cx.event(Level::Error, Kind::StoreFailed, error.0).entry(id);
                 self.unrouted.read_later(now, RETRY_AFTER);
             }
@@ -74,7 +73,7 @@ impl Outbound {
             if let Op::DeleteEntry { id, .. } = op
                 && let Some(keys) = self.reroutes.keys.remove(id)
             {
-                cx.keys.release_keys(&keys);
+                cx.commits.keys.release(&keys);
             }
         }
     }
@@ -114,7 +113,7 @@ impl Outbound {
             .entry(id)
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
             cx.queue.hold(body);

@@ -1,11 +1,11 @@
 //! What is queued for peers that are configured no more is read and routed again.
 
 use crate::api::Output;
+use crate::api::event::{Kind, Level};
 use crate::commits::RETRY_AFTER;
 use crate::commits::pending::Pending;
 use crate::context::Context;
 use crate::error::EdgeError;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;

@@ -1,9 +1,9 @@
 //! What the associations that are free do next, and who has their turn.
 
+use crate::api::event::{Kind, Level};
 use crate::association::{Association, State};
 use crate::config::{Channel, Peer};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::agenda::channels_of;
 use base::{AssociationId, EntryId, Now, PeerId};
@@ -23,7 +23,7 @@ impl Outbound {
         let failing = failed && needed();
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
-        for link in cx.associations_of(channel) {
+        for link in cx.associations.of_channel(channel) {
             if link.end.drain.is_some() && link.is_open() {
                 continue; // another one takes its place at once
             }
@@ -84,7 +84,8 @@ impl Outbound {
         self.release_leaving(cx, channel);
         self.release_surplus(cx, now, channel);
         let free: Vec<AssociationId> = cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.is_idle() && !l.is_ending())
             .map(|l| l.id)
             .collect();
@@ -122,7 +123,7 @@ impl Outbound {
             return;
         }
         let free = |l: &&Association| l.is_initiator() && l.is_free() && l.has_turn();
-        let youngest = cx.associations_of(channel).rfind(free).map(|l| l.id);
+        let youngest = cx.associations.of_channel(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             cx.release(id);
             self.notify_associations(cx, now, channel);
@@ -143,7 +144,8 @@ impl Outbound {
     /// Releases the associations of a closed channel on which the last transfer has ended.
     fn release_leaving(&self, cx: &mut Context, channel: ChannelId) {
         let done: Vec<AssociationId> = cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.end.leaving && l.is_idle())
             .map(|l| l.id)
             .collect();

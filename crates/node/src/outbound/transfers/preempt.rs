@@ -1,8 +1,8 @@
 //! Rule 8 in the node: a transfer that the scheduler pauses stops behind its next checkpoint and goes
 //! on later, on the same association. Nothing is aborted; without checkpoints it does not pause.
 
+use crate::api::event::{Kind, Level};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now};
 use osi::api::Request;
@@ -27,7 +27,7 @@ impl Outbound {
                 .and_then(|l| l.sending.as_ref())
                 .is_some_and(|s| s.entry == entry)
         };
-        cx.connections.peer(peer).find(mine)
+        cx.associations.connections().peer(peer).find(mine)
     }
 
     /// Tells an association to pause its transfer, once it has begun, or to go on.

@@ -1,10 +1,11 @@
 //! Transfers of ours that were cut off.
 
+use crate::api::event::{Kind, Level};
+use crate::association::lost::{Lost, LostSend};
 use crate::association::transfer::{Failed, GoesOn, Sending};
 use crate::config::Resume;
 use crate::context::Context;
-use crate::context::recovery::{KEPT, Lost, LostSend, PEERS_LEAD, PEERS_TURN};
-use crate::log::event::{Kind, Level};
+use crate::context::recovery::{KEPT, PEERS_LEAD, PEERS_TURN};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now};
 use engine::journal::SpoolId;

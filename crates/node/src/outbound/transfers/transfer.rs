@@ -1,9 +1,9 @@
 //! Transfers to a peer, from the record to the confirm.
 
+use crate::api::event::{Kind, Level};
 use crate::association::transfer::{Failed, Sending};
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::transfers::recovering::MAX_RESUMES;
 use base::{AssociationId, EntryId, Now};
@@ -52,7 +52,7 @@ impl Outbound {
         if !keeps {
             cx.queue.scheduler.put_back(now.mono, sending.entry);
         }
-        if cx.life.stopping {
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }
@@ -161,7 +161,7 @@ impl Outbound {
         let (entry, message, precedence, bytes) =
             (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
         if let Some(took) = took {
-            cx.tally.transfer_took(precedence, took);
+            cx.outputs.tally_mut().transfer_took(precedence, took);
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.line.at_least(octets, took);
             }
@@ -184,7 +184,7 @@ impl Outbound {
     /// What follows a transfer that failed on an association that lives on: it goes on where it
     /// may, else it is tried again later.
     pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(failed) = cx.p1_mut(id).and_then(|p1| p1.failed.take()) else {
+        let Some(failed) = cx.associations.p1_mut(id).and_then(|p1| p1.failed.take()) else {
             return;
         };
         match failed.goes_on {

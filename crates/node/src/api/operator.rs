@@ -38,12 +38,3 @@ pub enum HoldError {
     #[error(transparent)]
     NotStored(EdgeError),
 }
-
-/// An operator's request, from its change in memory to its commit.
-#[derive(Debug)]
-pub(crate) struct Operation {
-    pub(crate) request: u64,
-    pub(crate) hold: bool,
-    pub(crate) changed: Vec<EntryId>,
-    pub(crate) outcomes: Vec<(EntryId, Outcome)>,
-}

@@ -5,11 +5,17 @@
 //! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
+pub mod connect;
+pub mod event;
+pub mod operator;
+
+use crate::api::connect::Connected;
+use crate::api::event::Event;
+use crate::api::operator::{HoldError, Outcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::EdgeError;
 use crate::ids::{ListenerId, Principal, Secret, Token};
-use crate::operations::operator::HoldError;
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -20,9 +26,9 @@ use std::net::IpAddr;
 /// What the node is told.
 #[derive(Debug)]
 pub enum Input {
-    /// The value of [`crate::operations::operator::HELD`] found in the store at start, before the entries.
+    /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
-    /// The value of [`crate::clock::wall::CLOCK`] found in the store at start, before the entries.
+    /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// One queue entry found in the store at start; all come before the first [`Input::Started`].
     Recovered {
@@ -337,17 +343,17 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// What became of each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, crate::operations::operator::Outcome)>, HoldError>,
+        result: Result<Vec<(EntryId, Outcome)>, HoldError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {
         /// Which request.
         request: u64,
         /// What came of it.
-        outcome: crate::outbound::channels::connect::Connected,
+        outcome: Connected,
     },
     /// For the log.
-    Event(crate::log::event::Event),
+    Event(Event),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

@@ -5,10 +5,10 @@
 //! nothing from a Flash. Until an envelope tells its level it counts as lowest; only its first
 //! octets may take what is kept, or no Flash could tell that it is one.
 
-use crate::admission::access::Name;
-use crate::admission::levels;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limits;
+use crate::ids::NameDigest;
+use crate::limits::levels;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use thiserror::Error;
 pub(crate) enum Payer {
     Peer(PeerId),
     /// A user: where from, and of which mailbox.
-    User(Origin, Name),
+    User(Origin, NameDigest),
 }
 
 /// What `limits.memory_per_peer` is for.
@@ -29,7 +29,7 @@ enum Account {
     /// The users at one address.
     Address(Origin),
     /// The associations of one mailbox, wherever they come from.
-    Mailbox(Name),
+    Mailbox(NameDigest),
 }
 
 impl Payer {
@@ -246,7 +246,7 @@ mod tests {
 
     fn user(from: u8, name: &str) -> Charge {
         let from = Origin::from(IpAddr::from([192, 0, 2, from]));
-        Charge::new(Payer::User(from, Name::of(name)), Precedence::Deferred)
+        Charge::new(Payer::User(from, NameDigest::new(name)), Precedence::Deferred)
     }
 
     #[test]

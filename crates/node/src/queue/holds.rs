@@ -1,12 +1,12 @@
 //! Which entries are held, as the store has it.
 
-use crate::context::queue::Queue;
-use crate::operations::operator::HELD;
+use crate::api::operator::HELD;
+use crate::queue::EntryQueue;
 use base::EntryId;
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
 
-impl Queue {
+impl EntryQueue {
     /// Takes over what [`HELD`] says; before the entries are recovered.
     pub(crate) fn recovered_holds(&mut self, value: &[u8]) {
         let ids = value.chunks_exact(8).filter_map(|id| id.try_into().ok());

@@ -12,11 +12,11 @@
 //! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
 //! which the MTA last ran: nothing leaves early.
 
-use crate::clock::wall::{CLOCK, Doubt, reckoned};
-use crate::commits::committing::FORGET_EVERY;
+use crate::api::event::{Kind, Level};
+use crate::commits::FORGET_EVERY;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
+use crate::queue::wall::{CLOCK, Doubt, reckoned, size, step, way};
 use base::{Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
@@ -31,28 +31,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// How often the time is made durable, where something waits; else every [`FORGET_EVERY`].
 const WRITE_EVERY: Duration = Duration::from_secs(60);
-
-/// How far a clock is from where another standing would have it.
-pub(crate) fn step(from: Now, to: Now) -> Shift {
-    let expected = reckoned(from, to.mono);
-    if to.utc >= expected {
-        Shift::Sooner(to.utc.since(expected))
-    } else {
-        Shift::Later(expected.since(to.utc))
-    }
-}
-
-pub(crate) fn size(shift: Shift) -> Duration {
-    let (Shift::Sooner(by) | Shift::Later(by)) = shift;
-    by
-}
-
-pub(crate) fn way(shift: Shift) -> &'static str {
-    match shift {
-        Shift::Sooner(_) => "forward",
-        Shift::Later(_) => "back",
-    }
-}
 
 impl Context {
     /// Looks at the clocks before anything else is done. Gives the time that what happens now is
@@ -244,7 +222,7 @@ impl Context {
     /// kill is then no jump.
     pub(crate) fn keep_clock(&mut self, now: Now) {
         let due = |written: Instant| now.mono.since(written) >= WRITE_EVERY;
-        let waits = self.life.started && !self.life.stopping && !self.queue.scheduler.is_empty();
+        let waits = self.life.is_running() && !self.queue.scheduler.is_empty();
         if waits && self.queue.wall.written.is_none_or(due) {
             self.write_clock(now);
         }
@@ -265,9 +243,10 @@ impl Context {
     /// When to look at the clocks though nothing happens.
     pub(crate) fn clock_deadline(&self) -> Option<Instant> {
         let wall = &self.queue.wall;
-        let waits = self.life.started && (wall.is_doubted() || !self.queue.scheduler.is_empty());
+        let waits =
+            self.life.is_started() && (wall.is_doubted() || !self.queue.scheduler.is_empty());
         let look = waits.then(|| wall.looked + LOOK_AGAIN);
-        let writes = waits && !wall.is_doubted() && !self.life.stopping;
+        let writes = waits && !wall.is_doubted() && !self.life.is_stopping();
         let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
         look.into_iter().chain(write).chain(wall.trusted_at(&self.config.times.clock)).min()
     }

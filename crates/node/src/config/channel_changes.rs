@@ -1,10 +1,18 @@
 //! What a changed configuration does to the channels there were.
 
-use crate::association::Drain;
 use crate::config::NodeConfig;
 use crate::config::changes::{EdgeChanges, channel_keys, peer_keys};
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
+
+/// Why an association takes nothing new and ends after what is in transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drain {
+    /// Another one takes its place, with what the configuration says now.
+    Reopened,
+    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
+    Removed,
+}
 
 /// What becomes of the channels there were.
 #[derive(Debug, Default)]
