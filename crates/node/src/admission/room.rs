@@ -9,7 +9,72 @@ use base::{AssociationId, Precedence};
 use scheduler::ChannelId;
 use std::net::IpAddr;
 
+/// A half-open connection that has to make room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MakesRoom {
+    pub id: AssociationId,
+    pub origin: Origin,
+    pub limit: Limit,
+}
+
 impl Admission {
+    /// Whether there is room for one more connection, and who has to make it first.
+    ///
+    /// # Errors
+    /// The limit that is reached, where nobody can make room.
+    pub(crate) fn find_room(
+        &self,
+        cx: &Context,
+        origin: Origin,
+        known: bool,
+        level: Option<Precedence>,
+    ) -> Result<Option<MakesRoom>, Limit> {
+        let p3 = level.is_none();
+        let limits = cx.config.limits;
+        let (all, strangers) = cx.associations.connections().half_open();
+        // At least one place, where there are two, stays for configured addresses.
+        let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
+        let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
+        // Users, of whom some are not known yet, cannot take what peers need.
+        let users_share = limits.associations - limits.associations / 4;
+        let users = p3 && cx.associations.connections().user_count() >= users_share;
+        let there = cx.associations.len() - self.turned_away.len();
+        let associations = there >= limits.associations;
+        let kept = there + self.kept_for_higher(cx, level) >= limits.associations;
+        let of_address =
+            if cx.associations.connections().from(origin) >= limits.associations_per_address {
+                Some(Limit::PerAddress)
+            } else if cx.associations.connections().half_open_from(origin)
+                >= limits.half_open_per_address
+            {
+                Some(Limit::HalfOpenPerAddress)
+            } else {
+                None
+            };
+        let Some(limit) = of_address
+            .or(half_open.then_some(Limit::HalfOpen))
+            .or((users || associations).then_some(Limit::Associations))
+            .or(kept.then_some(Limit::Kept))
+        else {
+            return Ok(None);
+        };
+        // The one that makes room counts at each limit reached. Strangers come first, and make room
+        // alone where the new one is a stranger from elsewhere.
+        let users = users || (p3 && kept && !associations);
+        let found = match of_address {
+            Some(_) => cx
+                .associations
+                .connections()
+                .oldest_from(origin, users)
+                .map(|oldest| (oldest, origin)),
+            None => cx.associations.connections().oldest(true, users).or_else(|| {
+                known.then(|| cx.associations.connections().oldest(false, users)).flatten()
+            }),
+        };
+        let (oldest, from) = found.ok_or(limit)?;
+        Ok(Some(MakesRoom { id: oldest, origin: from, limit }))
+    }
+
     /// Whom a connection is counted against, and whether its address is one of a peer's in the
     /// configuration. What the configuration tells apart within a /64 counts for itself, so that
     /// strangers there are not taken for the peer.

@@ -1,6 +1,8 @@
 //! One association and the transport connection below it, as the node sees them.
 
 pub(crate) mod connection_table;
+pub(crate) mod ended;
+pub(crate) mod looks;
 pub(crate) mod lost;
 pub(crate) mod meter;
 pub(crate) mod p1;
@@ -8,6 +10,7 @@ pub(crate) mod p3;
 pub(crate) mod table;
 pub(crate) mod transfer;
 
+use crate::association::looks::Looks;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
 use crate::association::transfer::Sending;
@@ -96,17 +99,6 @@ impl End {
     fn is_near(&self) -> bool {
         self.interrupting || self.leaving || self.drain.is_some()
     }
-}
-
-/// What the peer's transport has taken.
-#[derive(Debug, Default)]
-pub(crate) struct Looks {
-    /// When to ask how much it has taken.
-    pub at: Option<Instant>,
-    /// How much it had at an earlier time since which something was always outstanding.
-    pub last: Option<(Instant, u64)>,
-    /// How much it had taken when that was last progress.
-    pub progressed: u64,
 }
 
 impl Association {

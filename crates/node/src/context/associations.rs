@@ -1,10 +1,12 @@
 //! Associations by channel, and how one is brought to its end.
 
+use crate::association::ended::EndedAssociation;
 use crate::association::{Association, State};
 use crate::config::channel_changes::Drain;
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
 use crate::context::recovery::KEPT;
+use crate::log::rate::{Repeated, Why};
 use base::{AssociationId, Instant, Now};
 use osi::api as stack;
 use scheduler::ChannelId;
@@ -18,6 +20,23 @@ impl Context {
     /// The names of a channel's peer and of the channel, for the log.
     pub(crate) fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
+    }
+
+    /// Logs the end of an association. Not where it was refused or given up, which is logged already.
+    pub(crate) fn log_end(&mut self, now: Now, id: AssociationId, ended: &EndedAssociation) {
+        let (level, kind, channel) = (ended.level(), ended.kind, ended.channel);
+        if ended.had_no_bind() {
+            // Anybody can connect and go, as often as they like.
+            let detail = match ended.remote {
+                Some(remote) => format!("{remote}, nobody had bound: {}", ended.detail),
+                None => ended.detail.clone(),
+            };
+            let line = Repeated { level, kind, channel, detail };
+            let (origin, reason) = (ended.origin, &ended.reason);
+            self.outputs.limited_event(now, Why::NoBind, origin, Some(id), reason, line);
+        } else if !ended.refused && ended.given_up.is_none() {
+            self.event(level, kind, ended.detail.as_str()).association(id).channel(channel);
+        }
     }
 
     /// Brings an association with a connection to its end: releases it where idle, interrupts a

@@ -8,6 +8,7 @@ use crate::delivery::Delivery;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use engine::NextHop;
+use osi::api::Problem;
 use p1::p3::AccessError;
 
 impl Delivery {
@@ -104,6 +105,21 @@ impl Delivery {
                 refused
             }
             _ => None,
+        }
+    }
+
+    /// The user rejected an invocation of ours, or an APDU without naming one.
+    pub(crate) fn delivery_rejected(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        invoke: Option<i64>,
+        problem: &Problem,
+    ) {
+        let sending = cx.associations.get(&id).and_then(|link| link.sending.as_ref());
+        if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
+            self.delivery_failed(cx, now, id, &format!("rejected: {problem:?}"));
         }
     }
 

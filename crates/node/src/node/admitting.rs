@@ -101,7 +101,7 @@ impl Node {
         let level = channel
             .and_then(|c| self.cx.peer_and_channel(c))
             .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
-        if let Err(limit) = self.find_room(now, origin, known, level) {
+        if let Err(limit) = self.make_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
             self.cx.outputs.limited_event(now, Why::Limit(limit), Some(origin), Some(id), "", line);
@@ -116,58 +116,17 @@ impl Node {
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
-    fn find_room(
+    fn make_room(
         &mut self,
         now: Now,
         origin: Origin,
         known: bool,
         level: Option<Precedence>,
     ) -> Result<(), Limit> {
-        let p3 = level.is_none();
-        let limits = self.cx.config.limits;
-        let (all, strangers) = self.cx.associations.connections().half_open();
-        // At least one place, where there are two, stays for configured addresses.
-        let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
-        let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
-        // Users, of whom some are not known yet, cannot take what peers need.
-        let users_share = limits.associations - limits.associations / 4;
-        let users = p3 && self.cx.associations.connections().user_count() >= users_share;
-        let there = self.cx.associations.len() - self.admission.turned_away.len();
-        let associations = there >= limits.associations;
-        let kept = there + self.admission.kept_for_higher(&self.cx, level) >= limits.associations;
-        let of_address =
-            if self.cx.associations.connections().from(origin) >= limits.associations_per_address {
-                Some(Limit::PerAddress)
-            } else if self.cx.associations.connections().half_open_from(origin)
-                >= limits.half_open_per_address
-            {
-                Some(Limit::HalfOpenPerAddress)
-            } else {
-                None
-            };
-        let Some(limit) = of_address
-            .or(half_open.then_some(Limit::HalfOpen))
-            .or((users || associations).then_some(Limit::Associations))
-            .or(kept.then_some(Limit::Kept))
-        else {
-            return Ok(());
-        };
-        // One that is in the way at each limit reached: strangers first, and only they for strangers
-        // from elsewhere.
-        let users = users || (p3 && kept && !associations);
-        let found = match of_address {
-            Some(_) => self
-                .cx
-                .associations
-                .connections()
-                .oldest_from(origin, users)
-                .map(|oldest| (oldest, origin)),
-            None => self.cx.associations.connections().oldest(true, users).or_else(|| {
-                known.then(|| self.cx.associations.connections().oldest(false, users)).flatten()
-            }),
-        };
-        let (oldest, from) = found.ok_or(limit)?;
-        self.give_way(now, oldest, from, limit);
+        match self.admission.find_room(&self.cx, origin, known, level)? {
+            None => {}
+            Some(oldest) => self.give_way(now, oldest.id, oldest.origin, oldest.limit),
+        }
         Ok(())
     }
 

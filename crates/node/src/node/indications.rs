@@ -53,20 +53,7 @@ impl Node {
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
             Indication::Rejected { invoke, problem } => {
-                let mine = self
-                    .cx
-                    .associations
-                    .get(&id)
-                    .and_then(|l| l.sending.as_ref())
-                    .map(|s| s.invoke);
-                if invoke.is_none() || invoke == mine {
-                    self.delivery.delivery_failed(
-                        &mut self.cx,
-                        now,
-                        id,
-                        &format!("rejected: {problem:?}"),
-                    );
-                }
+                self.delivery.delivery_rejected(&mut self.cx, now, id, invoke, &problem);
             }
             Indication::NeedContent { offset, max } => {
                 if let Some(p3) = self.cx.associations.p3_mut(id) {
@@ -183,43 +170,21 @@ impl Node {
         match indication {
             Indication::NeedContent { offset, max } => self.cx.need_content(id, offset, max),
             Indication::Progress(point) => {
-                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
-                {
-                    s.meter.at(now.mono, point.octets);
-                    s.resume = Some(point);
-                    // It moved: if it is cut off again, it may go on again.
-                    s.resumes = 0;
-                    let entry = s.entry;
-                    self.cx.queue.scheduler.progress(now.mono, entry);
-                }
+                self.outbound.transfer_progressed(&mut self.cx, now, id, point);
             }
             Indication::Paused => self.outbound.paused(&mut self.cx, id),
             Indication::TransferConfirmed => {
                 self.outbound.transfer_confirmed(&mut self.cx, now, id, channel);
             }
             Indication::TransferFailed { resume, refused, detail } => {
-                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
-                {
-                    s.resume = resume;
-                }
-                self.outbound.transfer_failed(&mut self.cx, now, id, refused, &detail);
+                self.outbound.transfer_failed(&mut self.cx, now, id, resume, refused, &detail);
             }
             Indication::TurnPlease(_) => {
                 if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.turn.asked = true;
                 }
             }
-            Indication::TurnGiven => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.idle_since = now.mono;
-                    if let Some(p1) = link.p1_mut() {
-                        p1.turn.ours = true;
-                        p1.turn.wanted = false;
-                        p1.turn.deadline = None;
-                    }
-                }
-                self.outbound.resume_in_turn(&mut self.cx, now, id);
-            }
+            Indication::TurnGiven => self.outbound.turn_given(&mut self.cx, now, id),
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }

@@ -7,7 +7,6 @@
 //! | the peer | us | we wait for the peer to recover it and go on in our turn; where `resume` is `either`, we ask ourselves after a while |
 //! | the peer | the peer | the peer recovers it |
 
-use crate::api::Output;
 use crate::api::event::{Kind, Level};
 use crate::association::Association;
 use crate::association::lost::Lost;
@@ -87,7 +86,7 @@ impl Node {
     }
 
     /// Does what the time brings for what waits for a recovery.
-    pub(crate) fn mind_recovery(&mut self, now: Now) {
+    pub(crate) fn expire_recoveries(&mut self, now: Now) {
         for channel in self.cx.recovery.start_asking(now.mono) {
             self.outbound.channels.get_mut(&channel);
         }
@@ -169,7 +168,7 @@ impl Node {
                         why,
                     );
                 }
-                self.stop_asking(now, asking);
+                self.abandon(now, asking, "the peer recovers the association itself");
             }
             if self.cx.recovery.is_committing(channel, &reference) {
                 let why = "busy: what came on that association is being secured";
@@ -239,20 +238,7 @@ impl Node {
             .collect();
         for id in stale {
             let why = "the peer has lost it and recovers it (X.228 7.8.3)";
-            self.association_over(now, id, Kind::AssociationLost, why);
-            self.remove_association(id);
-            self.cx.output(Output::Drop { association: id });
+            self.drop_association(now, id, Kind::AssociationLost, why);
         }
-    }
-
-    /// The peer, which opened the lost association, asks for its recovery itself.
-    fn stop_asking(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.end.leaving = true; // what it was to recover is kept
-        }
-        let why = "the peer recovers the association itself";
-        self.association_over(now, id, Kind::AssociationReleased, why);
-        self.remove_association(id);
-        self.cx.output(Output::Drop { association: id });
     }
 }

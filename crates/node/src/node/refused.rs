@@ -52,9 +52,7 @@ impl Node {
             About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
             About::Identity => {
                 let remedy = self.outbound.identity_remedy(&self.cx, channel);
-                if let Some(state) = self.outbound.channels.get_mut(&channel) {
-                    state.refused.identity = true;
-                }
+                self.outbound.note_identity_refused(channel);
                 self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
             }
             About::Dialogue => self.refused_dialogue(now, id, channel, &text),
@@ -64,9 +62,8 @@ impl Node {
             self.give_up_lost(now, offered.lost);
             // What the bind error is about, a fresh one does not change.
             let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
-            if let Some(state) = self.outbound.channels.get_mut(&channel).filter(|_| of_recovery) {
-                state.not_before = None;
-                state.failures = 0;
+            if of_recovery {
+                self.outbound.begin_afresh(channel);
             }
         }
     }
@@ -76,16 +73,13 @@ impl Node {
             true => Dialogue::TwoWayAlternate,
             false => Dialogue::Monologue,
         };
-        let other = self.outbound.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
-        let Some(other) = other else {
+        let Some(other) = self.outbound.other_dialogue(channel, refused) else {
             let text = format!("{text}; it takes neither dialogue mode: check its configuration");
             return self.refused_for_long(now, id, channel, text);
         };
         let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
         self.association_over(now, id, Kind::AssociationRefused, &text);
-        if let Some(state) = self.outbound.channels.get_mut(&channel) {
-            state.not_before = None;
-        }
+        self.outbound.skip_wait(channel);
     }
 
     /// It was refused for something that somebody has to change.

@@ -22,7 +22,7 @@ impl Node {
                 self.pump(now, id);
             }
             self.arrivals.retry_blocked(&mut self.cx, now);
-            self.mind_channels(now);
+            self.update_due_channels(now);
             let touched = self.cx.associations.take_marks();
             self.end_drained(now, &touched);
             self.outbound.read_unrouted(&mut self.cx, now);
@@ -84,8 +84,8 @@ impl Node {
             }
             self.feed(now, id, stack::Input::Tick);
         }
-        self.mind_recovery(now);
-        self.mind_channels(now);
+        self.expire_recoveries(now);
+        self.update_due_channels(now);
         self.outbound.close_idle(&mut self.cx, now);
         self.cx.outputs.log_counted(now);
         self.admission.verify_waiting(&mut self.cx, now);

@@ -3,8 +3,10 @@
 pub(crate) mod agenda;
 pub(crate) mod line;
 pub(crate) mod opening;
+pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod schedule;
+pub(crate) mod schedules;
 pub(crate) mod state;
 pub(crate) mod touched;
 pub(crate) mod waits;

@@ -3,6 +3,7 @@
 use crate::api::Output;
 use crate::api::connect::Connected;
 use crate::api::event::{Kind, Level};
+use crate::association::looks::Sample;
 use crate::association::p1::{Opener, P1};
 use crate::association::{Association, Protocol, State};
 use crate::config::Channel;
@@ -59,6 +60,7 @@ impl Outbound {
         self.channels.get(&channel).is_some_and(|state| state.failures > 1)
     }
 
+    /// Opens an association of a channel.
     pub(crate) fn open(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         let id = cx.issued.next_association();
         let reference = self.new_reference(cx, now.utc);
@@ -104,6 +106,16 @@ impl Outbound {
         let most = channel.rts.checkpoint_size;
         let line = self.channels.get(&id).map(|state| state.line).unwrap_or_default();
         if channel.checkpoint_adapts { line.checkpoint(most) } else { most }
+    }
+
+    /// The rate of a channel's line was measured on one of its associations.
+    pub(crate) fn note_rate(&mut self, channel: ChannelId, sample: Sample) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            match sample.may_be_idle {
+                true => state.line.at_least(sample.octets, sample.took),
+                false => state.line.measured(sample.octets, sample.took),
+            }
+        }
     }
 
     /// The association is open and the peer is who it should be.

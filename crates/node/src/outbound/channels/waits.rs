@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::outbound::Outbound;
 use crate::outbound::channels::state::ChannelState;
 use base::{AssociationId, Now, PeerId};
+use osi::api::Dialogue;
 use p1::bind::MtaBindError;
 use scheduler::ChannelId;
 use std::time::Duration;
@@ -134,6 +135,37 @@ impl Outbound {
         )
     }
 
+    /// The peer refused our name or password.
+    pub(crate) fn note_identity_refused(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.refused.identity = true;
+        }
+    }
+
+    /// The dialogue mode to propose after the peer refused this one, once.
+    pub(crate) fn other_dialogue(
+        &mut self,
+        channel: ChannelId,
+        refused: Dialogue,
+    ) -> Option<Dialogue> {
+        self.channels.get_mut(&channel)?.refused.turn(refused)
+    }
+
+    /// The next try of a channel does not wait.
+    pub(crate) fn skip_wait(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+        }
+    }
+
+    /// The next try of a channel does not wait, and no failure counts against it.
+    pub(crate) fn begin_afresh(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+            state.failures = 0;
+        }
+    }
+
     /// What to look at, here and there.
     pub(crate) fn identity_remedy(&self, cx: &Context, channel: ChannelId) -> String {
         let Some((peer, config)) = cx.peer_and_channel(channel) else { return String::new() };
@@ -144,11 +176,9 @@ impl Outbound {
         )
     }
 
+    /// A window of a channel begins.
     pub(crate) fn window_begins(&mut self, cx: &mut Context, channel: ChannelId) {
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.not_before = None;
-            state.failures = 0;
-        }
+        self.begin_afresh(channel);
         let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer goes on sending is of use again.

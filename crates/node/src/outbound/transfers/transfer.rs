@@ -8,21 +8,41 @@ use crate::outbound::Outbound;
 use crate::outbound::transfers::recovering::MAX_RESUMES;
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
-use osi::api::{Payload, Request};
+use osi::api::{Payload, Request, ResumePoint};
 use scheduler::{ChannelId, StartReason};
 
 impl Outbound {
+    /// The peer confirmed a checkpoint of a transfer.
+    pub(crate) fn transfer_progressed(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        point: ResumePoint,
+    ) {
+        let sending = cx.associations.get_mut(&id).and_then(|link| link.sending.as_mut());
+        let Some(sending) = sending else { return };
+        sending.meter.at(now.mono, point.octets);
+        sending.resume = Some(point);
+        // It moved: if it is cut off again, it may go on again.
+        sending.resumes = 0;
+        cx.queue.scheduler.progress(now.mono, sending.entry);
+    }
+
+    /// A transfer failed; it may go on at `resume`.
     pub(crate) fn transfer_failed(
         &self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
+        resume: Option<ResumePoint>,
         refused: bool,
         detail: &str,
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let (channel, interrupted) = (link.channel(), link.end.interrupting);
-        let Some(sending) = link.sending.take() else { return };
+        let Some(mut sending) = link.sending.take() else { return };
+        sending.resume = resume;
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
