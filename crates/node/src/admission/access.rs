@@ -1,15 +1,16 @@
-//! Guessing is slow: who fails to bind too often waits, and password hashes are computed a few at a
+//! Guessing is slow: whoever fails to bind too often waits, and password hashes are computed a few at a
 //! time, for one address after the other.
 //!
-//! Failures are counted by address **and** name. By name alone, anybody could lock a user or a peer
-//! out by failing in its name; by address alone, one bad client would lock out all behind the same
-//! gateway. Where hashes are computed (users), an address has a second, larger allowance for all
-//! names together, for names cost nothing to make up; a name that bound from there lately does not
-//! need it. Beyond it nobody is refused, but waits until nobody else does.
+//! Failures are counted by address **and** name. If they were counted by name alone, anybody could lock
+//! out a user or a peer by failing in its name. If they were counted by address alone, one bad client
+//! would lock out all behind the same gateway. Where hashes are computed (users), an address has a
+//! second, larger allowance for all names together, because names cost nothing to make up. A name that
+//! bound from there lately does not need it. Beyond this allowance a bind is not refused: it waits until
+//! no other bind does.
 //!
-//! Binds that come at once are counted as if they came one after the other: of one peer's name and
-//! address one password is checked at a time, and what fails beyond an allowance, because as many
-//! hashes were under way, is owed.
+//! Binds that come at once are counted as if they came one after the other. For one name and address of
+//! a peer, one password is checked at a time. If more binds fail than an allowance has, because their
+//! hashes were computed at the same time, the allowance takes longer to fill.
 
 use crate::config::address_prefix::Origin;
 use crate::ids::{NameDigest, Secret};
@@ -22,7 +23,7 @@ use std::time::Duration;
 /// How many times as many failures an address has for all names together.
 const ALL_NAMES: u32 = 8;
 
-/// Allowances remembered; the one nearest to its full has to make room.
+/// Most allowances remembered. The one that is full first makes room.
 const MAX_KEYS: usize = 4_096;
 
 /// Between two hashes for addresses that used their allowance up.
@@ -34,7 +35,7 @@ const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 /// How long a wrong password of a peer is known again.
 const COUNTED: Duration = Duration::from_secs(3_600);
 
-/// Who binds, as far as failures are counted. Without a name: whoever is at that address.
+/// What failures are counted for: an address and a name, or an address alone.
 pub(crate) type Key = (Origin, Option<NameDigest>);
 
 /// A bind of a user that waits for its hash.
@@ -174,9 +175,9 @@ impl Access {
         }
     }
 
-    /// A peer's bind failed. The same wrong password again is no other guess: an MTA that is
-    /// configured wrongly presents it on each of its channels, again and again, and is to be heard at
-    /// once where it is mended.
+    /// A peer's bind failed. The same wrong password again is not another guess: an MTA with a
+    /// wrong configuration presents it on each of its channels, again and again. Once it is corrected,
+    /// its bind must not wait.
     pub(crate) fn peer_failed(
         &mut self,
         now: Instant,
@@ -194,8 +195,8 @@ impl Access {
     fn take(&mut self, now: Instant, key: Key, factor: u32) {
         let one = self.refill / factor;
         let mut full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + one;
-        // What was under way when a name's allowance was used up is owed, else the rate would grow
-        // with what is tried at once. An address's does not end what it counts: nothing is owed.
+        // Binds in progress when a name's allowance was used up count beyond it, else the rate would
+        // grow with the binds tried at once. An address's allowance refuses nothing, so it has a bound.
         if key.1.is_none() {
             full_at = full_at.min(now + one * self.burst.saturating_mul(factor));
         }
@@ -210,7 +211,7 @@ impl Access {
         make_room(&mut self.proven, now);
     }
 
-    /// These have another password, or are no more: that they bound says nothing now.
+    /// These have another password or are gone: their earlier binds prove nothing now.
     pub(crate) fn unprove(&mut self, names: &[NameDigest]) {
         self.proven.retain(|(_, name), _| name.is_none_or(|name| !names.contains(&name)));
     }
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_under_way_together_are_owed() {
+    fn failures_at_the_same_time_count_beyond_the_allowance() {
         let mut access = access();
         let (here, name) = (origin(1), NameDigest::new("ops"));
         (0..7).for_each(|_| access.failed(at(0), here, name, true));

@@ -1,10 +1,10 @@
-//! What is wrong with what a peer says of itself.
+//! Errors in the name and credentials that a peer presents.
 
 use crate::admission::refusals::Refusal;
 use std::net::IpAddr;
 use thiserror::Error;
 
-/// A peer is not who it should be, or does not show it in a way that we know.
+/// The name, address or form of credentials of a peer is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum CredentialsError {
     #[error("no such peer")]

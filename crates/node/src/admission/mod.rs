@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub(crate) access: Access,
-    /// Newcomers beyond a limit that are being told so.
+    /// Incoming connections beyond a limit that are being refused.
     pub(crate) turned_away: BTreeSet<AssociationId>,
 }
 

@@ -46,7 +46,7 @@ impl Admission {
     /// password and address was wrong, or where the argument cannot be read (credentials not
     /// acceptable, or improperly specified: there is no error for the form alone);
     /// unacceptable-security-context for any security-context, since we hold no association to one;
-    /// or busy. The log says what it was.
+    /// or busy. The log has the cause.
     pub(crate) fn refuse_bind(
         &self,
         cx: &mut Context,
@@ -62,9 +62,9 @@ impl Admission {
             Refusal::Context => MtaBindError::UnacceptableSecurityContext,
             Refusal::TooMany(_) | Refusal::Full(_) => MtaBindError::Busy,
         };
-        let (why, told) = self.log_refusal(cx, refusal);
-        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
-        cx.outputs.limited_event(now, why, origin, Some(id), &told, line);
+        let (why, text) = self.log_refusal(cx, refusal);
+        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {text}"));
+        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         self.refuse(cx, id, error);
     }
 
@@ -78,14 +78,14 @@ impl Admission {
                 "security-context: none can be held to, none may be asked for".to_owned(),
             ),
             Refusal::TooMany(name) => {
-                let told = format!(
+                let text = format!(
                     "as {:?}, where {} binds failed lately: not looked at \
                      (limits.failures, one more every {:?})",
                     short(&name),
                     limits.failures,
                     limits.failure_refill
                 );
-                (Why::Busy, told)
+                (Why::Busy, text)
             }
             Refusal::Full(limit) => (Why::Limit(limit), limits.describe(limit)),
         }
@@ -141,9 +141,9 @@ impl Admission {
             Refusal::Context => MtsBindError::UnacceptableSecurityContext,
             Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
         };
-        let (why, told) = self.log_refusal(cx, refusal);
-        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
-        cx.outputs.limited_event(now, why, origin, Some(id), &told, line);
+        let (why, text) = self.log_refusal(cx, refusal);
+        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {text}"));
+        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         let mut writer = Writer::new();
         error.write(&mut writer);
         self.begin_refusing(cx, id);

@@ -111,7 +111,7 @@ impl Admission {
         {
             return Err(Refusal::TooMany(presented));
         }
-        // Before all that is secret: the answer tells nothing of it.
+        // Before the password is checked: the answer must not depend on it.
         if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
         {
             return Err(Refusal::Context);

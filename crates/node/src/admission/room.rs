@@ -76,7 +76,7 @@ impl Admission {
     }
 
     /// Whom a connection is counted against, and whether its address is one of a peer's in the
-    /// configuration. What the configuration tells apart within a /64 counts for itself, so that
+    /// configuration. An address that it names within a /64 is counted alone, so that
     /// strangers there are not taken for the peer.
     pub(crate) fn whose(&self, cx: &Context, remote: IpAddr) -> (Origin, bool) {
         let peers = &cx.config.peers;
@@ -94,7 +94,7 @@ impl Admission {
         }
     }
 
-    /// Whether a peer that bound on this channel is one too many, and which limit says so.
+    /// The limit that one more association of a peer on this channel exceeds, if any.
     pub(crate) fn is_one_too_many(&self, cx: &Context, channel: ChannelId) -> Option<Limit> {
         let limits = &cx.config.limits;
         let theirs =
@@ -109,9 +109,9 @@ impl Admission {
         let level = cx.peer_and_channel(channel).and_then(|(_, c)| levels::of_channel(c));
         let Some(level) = level else { return (of_peer >= most).then_some(Limit::PerPeer) };
         let count = |id| cx.associations.connections().channel(id).count();
-        let levels = Levels::of(&cx.config, Some(channel.peer), count);
+        let levels = Levels::new(&cx.config, Some(channel.peer), count);
         let kept = levels.kept_of_peer(level, most);
-        // Its share is not for ours to take: they are not refused.
+        // Ours are not refused, and must not use up its share.
         let counted = match levels.has_share(level, most) {
             true => of_peer,
             false => cx.associations.connections().peer(channel.peer).filter(theirs).count(),
@@ -123,8 +123,8 @@ impl Admission {
         }
     }
 
-    /// How many places a newcomer on a channel of this level leaves free for higher ones; on none, a
-    /// user.
+    /// How many places an incoming connection on a channel of this level leaves free for higher ones.
+    /// The connection of a user has no level.
     pub(crate) fn kept_for_higher(&self, cx: &Context, level: Option<Precedence>) -> usize {
         let most = cx.config.limits.associations;
         // Far from the limit it is not worth counting.
@@ -132,7 +132,7 @@ impl Admission {
             return 0;
         }
         let count = |id| cx.associations.connections().channel(id).count();
-        let kept = Levels::of(&cx.config, None, count).kept_of_all(level, most);
+        let kept = Levels::new(&cx.config, None, count).kept_of_all(level, most);
         // Those that are about to bind as peers are in these places, or make room.
         kept.saturating_sub(cx.associations.connections().future_peers())
     }

@@ -35,7 +35,7 @@ pub struct Event {
     pub precedence: Option<Precedence>,
     /// Octets of its content, where they are known and it has one.
     pub bytes: Option<u64>,
-    /// What else there is to say.
+    /// Details in words.
     pub detail: String,
 }
 
@@ -102,7 +102,7 @@ pub struct Line<'a> {
     /// Octets of content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What else there is to say.
+    /// Details in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'a, str>>,
 }
@@ -136,9 +136,9 @@ pub enum Kind {
     ClockSet,
     /// The wall clock jumped, and is not trusted: nothing expires.
     ClockDoubted,
-    /// It is trusted again: it was steady, or an operator says that it is right.
+    /// It is trusted again: it was steady, or an operator accepts it.
     ClockTrusted,
-    /// A trace tells a time that is not believed: somebody's clock is wrong.
+    /// A trace has a time that is not credible: somebody's clock is wrong.
     TraceDoubted,
     /// An association is open.
     AssociationOpened,
@@ -148,7 +148,7 @@ pub enum Kind {
     AssociationReleased,
     /// An association was aborted or lost.
     AssociationLost,
-    /// A channel is tried before its wait is over; the detail says why.
+    /// A channel is tried before its wait is over; the detail has the reason.
     WaitEnded,
     /// The hours of a scheduled channel began or ended.
     WindowChanged,
@@ -174,7 +174,7 @@ pub enum Kind {
     Resumed,
     /// MINIMIZE begins, changes or ends.
     Minimize,
-    /// A message could start but for a higher one to the same peer; said once for each.
+    /// A message would start, but a higher one to the same peer holds it; logged once for each.
     Held,
     /// An operator holds a message.
     OperatorHeld,
@@ -198,11 +198,11 @@ pub enum Kind {
     DeliveryFailed,
     /// A report was made.
     ReportMade,
-    /// Recipients could not be served; a report says so where one was asked for.
+    /// Recipients could not be served; there is a report where one was asked for.
     NonDelivery,
-    /// The configuration changed; the detail says of what and how.
+    /// The configuration changed; the detail names the key and the change.
     Reconfigured,
-    /// An entry goes another way, because its peer is configured no more.
+    /// An entry takes another route, because its peer is no longer configured.
     Rerouted,
     /// A report was thrown away, or, at the start, contents that no copy needs.
     Discarded,

@@ -14,7 +14,7 @@ pub const HELD: &str = "held";
 /// Entries that an operator may hold at once.
 pub(crate) const MAX_HELD: usize = 10_000;
 
-/// What became of one entry an operator named.
+/// The outcome for one entry that an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -1,5 +1,5 @@
-//! Something on its way in, over P1 or as a P3 submission: its envelope is parsed, its content goes
-//! to a spool, octet by octet as they come.
+//! A message, probe or report that arrives over P1, or a P3 submission. Its envelope is parsed, its
+//! content goes to a spool, as the octets come.
 
 use crate::commits::pending::SyncFor;
 use crate::config::limits::Limits;
@@ -79,9 +79,9 @@ pub(crate) struct Arrival {
     /// Whether the first octets of the content are kept, for a look at the heading's precedence.
     pub peek: bool,
     prefix: Vec<u8>,
-    /// A sync is under way, for this.
+    /// What the sync in progress is for.
     pub syncing: Option<SyncFor>,
-    /// The newest checkpoint that waits for the sync under way.
+    /// The newest checkpoint that waits for the sync in progress.
     pub checkpoint_waiting: Option<u64>,
     /// The activity or argument has ended.
     pub ended: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Arrival {
     pub prepared: Option<Preparation>,
     /// After the end: the answer to the look-up.
     pub seen: Option<Vec<Option<Bytes>>>,
-    /// The keys looked up; reserved in [`crate::Node`] while `reserved`.
+    /// The keys looked up; reserved while `reserved`.
     pub keys: Vec<Digest>,
     /// Whether no other arrival may use the keys until this one is done with.
     pub reserved: bool,

@@ -65,7 +65,7 @@ impl Arrivals {
                     link.receive(spool);
                 }
             }
-            // Refused before it was interrupted: there is nothing to go on with.
+            // Refused before it was interrupted: there is nothing to resume.
             None => {
                 if let Some(spool) = suspended {
                     self.drop_arrival(cx, spool);
@@ -88,7 +88,7 @@ impl Arrivals {
         cx.await_turn(now, id);
         let Some(spool) = taken else { return };
         let Some(arrival) = self.open.get(&spool) else {
-            // It had ended and is being committed: the peer will hear that it was taken before.
+            // It had ended and is being committed: its repetition is recognised as a duplicate.
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
@@ -153,7 +153,7 @@ impl Arrivals {
                 }
             }
             Err(error) => {
-                // Beyond our limits is not wrongly encoded, and no better the next time.
+                // An arrival beyond our limits is well encoded, but the next try would fail too.
                 let reason = match error.fault {
                     Fault::TooLong(_) | Fault::TooMany(_) | Fault::TooDeep(_) => {
                         AbortReason::PermanentProblem
@@ -184,7 +184,7 @@ impl Arrivals {
         }
     }
 
-    /// This arrival cannot be taken: who sent it is told and keeps it.
+    /// This arrival cannot be taken: it is refused, and its sender keeps it.
     pub(crate) fn refuse_arrival(
         &mut self,
         cx: &mut Context,

@@ -14,8 +14,8 @@ const RECEIVE_KEPT: Duration = Duration::from_hours(24);
 
 impl Arrivals {
     /// The association ended: what was arriving is kept for a recovery where that is possible, else
-    /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer is told
-    /// when it recovers the association, or its repetition is recognised.
+    /// discarded. An arrival that had ended is committed all the same. The peer learns that when it
+    /// recovers the association, or its repetition is recognised as a duplicate.
     pub(crate) fn drop_receiving(
         &mut self,
         cx: &mut Context,
@@ -29,7 +29,7 @@ impl Arrivals {
         let (remote, ours, channel) = (link.connection.remote, link.is_initiator(), link.channel());
         let idle_since = link.idle_since;
         let lost_on = link.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
-        // What we released, or do not open again, the peer cannot go on with.
+        // The peer cannot resume on an association that we released or do not open again.
         let may = !ours || (lost && !cx.life.is_stopping() && link.end.drain.is_none());
         let spool = link.receiving.take().or_else(|| link.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
@@ -47,7 +47,7 @@ impl Arrivals {
         let Some((held, sound)) = held else { return };
         let timeout = channel.and_then(|c| cx.peer_and_channel(c));
         let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
-        // Whoever has not heard of the end for so long has given up itself.
+        // A peer that did not learn of the end for so long has given up itself.
         let recent = held != HeldPart::Secured || now.mono.since(idle_since) <= timeout;
         let state = state.filter(|s| s.serial() > 0 && sound && may && recent);
         let dropped = match (channel, state) {

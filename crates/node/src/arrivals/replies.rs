@@ -1,4 +1,4 @@
-//! What a user hears of the operations that he invoked.
+//! Answers to the operations that a user invoked.
 
 use crate::api::event::{Kind, Level};
 use crate::arrivals::Arrivals;

@@ -1,4 +1,4 @@
-//! An arrival that has come whole: its keys, its commit, and the answer to who sent it.
+//! An arrival that is complete: its keys, its commit, and the answer to its sender.
 //!
 //! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
 
@@ -19,10 +19,10 @@ use engine::journal::{BodySource, Digest, Op, SpoolId};
 use osi::api::{AbortReason, Request};
 
 impl Arrivals {
-    /// Finds keys and routes of the next recipients of what has ended.
+    /// Finds keys and routes of the next recipients of an arrival that has ended.
     pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
-        // Refused meanwhile, or gone, it needs no more.
+        // If it was refused meanwhile, or is gone, nothing is left to do.
         let Some(Head::Transfer(head)) = &arrival.head else { return };
         let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
         if cx.engine.prepare(prepared, head, SLICE) {
@@ -229,8 +229,8 @@ impl Arrivals {
         }
     }
 
-    /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
-    /// and perhaps sends another one; it will be told then that it was taken before.
+    /// The commit of an arrival is done: answers the peer. Not if the peer gave up the transfer
+    /// meanwhile and perhaps sends another one: a repetition is recognised as a duplicate.
     fn arrival_over(
         &self,
         cx: &mut Context,
@@ -252,7 +252,7 @@ impl Arrivals {
         }
     }
 
-    /// What was committed is durable: says so to whom it came from.
+    /// What was committed is durable: confirms it to its sender.
     pub(crate) fn after_commit(
         &self,
         cx: &mut Context,

@@ -25,8 +25,8 @@ pub(crate) struct LostSend {
 }
 
 impl LostSend {
-    /// Whether the peer may mean it by this association: it need not know of the latest attempt, nor
-    /// we of a confirm in it.
+    /// Whether the peer may know it by this association. It need not know of the latest attempt, and we
+    /// need not know of a confirm in it.
     pub(crate) fn is_known_by(&self, reference: &ConnectionReference) -> bool {
         self.goes_on.point.reference == *reference || self.goes_on.tried.contains(reference)
     }
@@ -37,9 +37,9 @@ impl LostSend {
 pub(crate) enum HeldPart {
     /// A part of it.
     Part(SpoolId),
-    /// All of it; its commit is under way.
+    /// All of it; its commit is in progress.
     Ended(SpoolId),
-    /// It is ours, only the peer may not know.
+    /// It is committed, but the peer may not know.
     Secured,
 }
 

@@ -61,7 +61,7 @@ pub(crate) enum State {
     Open { since: Instant },
     /// A release was asked for of one that was open since then.
     Releasing { since: Instant },
-    /// We refused the bind, and said so in the log.
+    /// We refused the bind, which the log has.
     Refusing,
     /// Over: only the end of the connection is awaited.
     Over,
@@ -77,7 +77,7 @@ pub(crate) struct Connection {
     pub accepted: Instant,
     /// The mark the peer's handshake arrived with, where it could be seen.
     pub dscp_seen: Option<Dscp>,
-    /// What the edge said of its end, or why we ended it.
+    /// The error with which the edge reported its end, or why we ended it.
     pub error: Option<String>,
 }
 
@@ -190,7 +190,7 @@ impl Association {
         matches!(self.state, State::Opening { .. })
     }
 
-    /// Whether it is on its way to be open.
+    /// Whether it is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self.state, State::Connecting | State::Opening { .. })
     }
@@ -257,7 +257,7 @@ impl Association {
         own.into_iter().chain(of_protocol).flatten().min()
     }
 
-    /// What did not come in time, if anything; it is awaited no more.
+    /// What did not come in time, if anything; it is no longer awaited.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<&'static str> {
         let overdue = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
         if let State::Opening { until } = &mut self.state

@@ -1,4 +1,4 @@
-//! What P1 needs of an association.
+//! The data of an association that speaks P1.
 
 use crate::association::lost::LostSend;
 use crate::association::transfer::Failed;
@@ -36,7 +36,7 @@ pub(crate) struct P1 {
     pub suspended: Option<SpoolId>,
     /// A transfer of ours that goes on once the turn comes, and until when it was to be kept.
     pub resumes: Option<LostSend>,
-    /// Why the peer aborted it, where it said so.
+    /// Why the peer aborted it, where it gave a reason.
     pub abort: Option<AbortReason>,
     /// The mark of its channel when it was made.
     pub mark: Dscp,
@@ -73,7 +73,8 @@ impl P1 {
         }
     }
 
-    /// What the peer said of itself as it opened the association or asked for its recovery.
+    /// Reference and dialogue mode with which the peer opened the association or asked for its
+    /// recovery.
     pub(crate) fn proposed(&mut self, reference: ConnectionReference, dialogue: Dialogue) {
         self.reference = reference;
         self.turn.two_way = dialogue == Dialogue::TwoWayAlternate;

@@ -1,4 +1,4 @@
-//! What P3 needs of an association.
+//! The data of an association that speaks P3.
 
 use crate::ids::ListenerId;
 use base::Instant;

@@ -1,4 +1,4 @@
-//! A message on its way out on an association, and one that was cut off.
+//! A message that an association sends, and one that was cut off.
 
 use crate::association::meter::Meter;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
@@ -9,16 +9,16 @@ use osi::stack::Association as Stack;
 use p1::Dialect;
 use scheduler::StartReason;
 
-/// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
+/// A message being sent: to a peer in an activity, or to a user in a delivery operation.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    /// Tells it from other transfers: what was read for one never goes into another.
+    /// Identifies the transfer: content read for one transfer never goes into another.
     pub number: u64,
     pub entry: EntryId,
     pub precedence: Precedence,
     /// The durable record, once loaded.
     pub record: Option<Record>,
-    /// What besides the order let it start.
+    /// The rule that let it start out of order.
     pub reason: StartReason,
     pub body: Option<BodyId>,
     pub content_length: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Sending {
     pub tried: Vec<ConnectionReference>,
     /// The form of extension fields in which it began: what goes on is the same octets.
     pub dialect: Option<Dialect>,
-    /// Confirmed; the commit that forgets it is under way.
+    /// Confirmed; the commit that deletes its entry is in progress.
     pub confirmed: bool,
     /// It stands behind a checkpoint, by rule 8.
     pub paused: bool,
@@ -152,7 +152,7 @@ pub(crate) struct Failed {
     pub if_lost: Option<GoesOn>,
     /// How far it had come, where anything of it was sent.
     pub place: Option<TransferPlace>,
-    /// The peer said that it will never take it.
+    /// The peer refused it for good.
     pub refused: bool,
     /// Its record, for its report where it is given up, and its MTS identifier.
     pub record: Option<Box<Record>>,

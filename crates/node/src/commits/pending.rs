@@ -1,4 +1,4 @@
-//! What the node waits for: one continuation for each token it gave out.
+//! What the node waits for: how each answer with a token continues.
 
 use crate::api::operator::Outcome;
 use crate::config::address_prefix::Origin;
@@ -40,7 +40,7 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
-        /// What came of it, for the log.
+        /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
     /// Answer the submission with this result.
@@ -54,7 +54,7 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
-        /// What came of it, for the log.
+        /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
@@ -87,7 +87,7 @@ pub(crate) enum Pending {
     Load { link: AssociationId, entry: EntryId },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
-    /// The record of an entry whose peer is no more is being read, to be routed again.
+    /// The record of an entry whose peer was removed is being read, to be routed again.
     Unrouted { entry: EntryId },
     /// A record is being read of an entry that has expired or is late.
     Late { entry: EntryId, why: LateReason },
@@ -107,7 +107,7 @@ pub(crate) struct PendingRetry {
     pub bodies: Vec<BodyId>,
 }
 
-/// What goes on once a password was found right.
+/// What continues once a password is right.
 #[derive(Debug)]
 pub(crate) enum VerifiedBind {
     /// Accept the peer's bind.
@@ -125,7 +125,7 @@ pub(crate) enum VerifiedBind {
         mailbox: String,
         /// As above.
         origin: Origin,
-        /// The password changed meanwhile: whatever comes out was found by the old one.
+        /// The password changed meanwhile: the result is about the old one.
         stale: bool,
     },
 }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 /// Why an association takes nothing new and ends after what is in transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Drain {
-    /// Another one takes its place, with what the configuration says now.
+    /// Another one takes its place, with the configuration of now.
     Reopened,
-    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
+    /// Its channel is removed: a transfer of ours ends at its next checkpoint.
     Removed,
 }
 
-/// What becomes of the channels there were.
+/// The effect of a changed configuration on the channels before it.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelChanges {
     pub(crate) removed: BTreeSet<ChannelId>,
@@ -26,7 +26,11 @@ pub(crate) struct ChannelChanges {
 }
 
 impl ChannelChanges {
-    pub(crate) fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> ChannelChanges {
+    pub(crate) fn between(
+        old: &NodeConfig,
+        new: &NodeConfig,
+        edge: &EdgeChanges,
+    ) -> ChannelChanges {
         let mut changes = ChannelChanges::default();
         for before in &old.peers {
             let now = new.peer(before.id());

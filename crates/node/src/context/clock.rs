@@ -4,7 +4,7 @@
 //!
 //! A clock that jumped may be wrong, and what is given up by it is given up for good. So after a
 //! step beyond a bound the clock is *doubted*: nothing expires, no key is forgotten, and no order of
-//! MINIMIZE ends, until the clock was steady for a while or an operator says that it is right. Steps
+//! MINIMIZE ends, until the clock was steady for a while or an operator accepts it. Steps
 //! within the bound that follow each other count together. The queue follows a step back at once,
 //! since it only gives more time, and a step forward once the clock is trusted.
 //!
@@ -127,14 +127,14 @@ impl Context {
     fn waits_until(&self, now: Now) -> String {
         let steady = self.config.times.clock.steady;
         format!(
-            "nothing expires before it was steady for {} s, at {}, or an operator says that it is \
-             right (mta clock accept)",
+            "nothing expires before it was steady for {} s, at {}, or an operator accepts it \
+             (mta clock accept)",
             steady.as_secs(),
             now.utc + steady
         )
     }
 
-    /// The clock is right: what it says happens.
+    /// The clock is right: what is due by it happens.
     fn trust_clock(&mut self, now: Now, because: &str) {
         if self.queue.wall.doubt.take().is_none() {
             return;
@@ -149,12 +149,12 @@ impl Context {
         self.write_clock(now);
     }
 
-    /// An operator says that the clock is right.
+    /// An operator accepts the clock.
     pub(crate) fn accept_clock(&mut self, now: Now) {
         // Not the time that is stamped meanwhile.
         let right = self.queue.wall.doubt.as_ref().map(|doubt| reckoned(doubt.steady, now.mono));
         let now = Now { utc: right.unwrap_or(now.utc), ..now };
-        self.trust_clock(now, "an operator said that it is right");
+        self.trust_clock(now, "an operator accepted it");
     }
 
     /// What the store has of the time we were last there; before the entries.
@@ -184,7 +184,7 @@ impl Context {
     }
 
     /// All that was stored is there. An MTA with nothing in its queue notes the time every
-    /// [`FORGET_EVERY`] only: that it ran until then and was killed is no reason for a doubt.
+    /// [`FORGET_EVERY`] only: it may have run until then and been killed, which is not a reason for a doubt.
     pub(crate) fn log_clock_at_start(&mut self, now: Now) {
         let wall = &mut self.queue.wall;
         let Some(Doubt { steady, because, .. }) = wall.doubt.clone() else {

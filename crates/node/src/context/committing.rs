@@ -8,7 +8,7 @@ use base::{BodyId, Now, Precedence};
 use engine::journal::{self, Batch, Op};
 
 /// Keys dropped by one commit: 10 ms of work, or less, that others' commits wait for.
-const FORGET_MOST: usize = 500;
+const MAX_FORGOTTEN: usize = 500;
 
 impl Context {
     /// Lets the store forget keys whose time is over.
@@ -22,7 +22,7 @@ impl Context {
         self.write_clock(now);
         let token = self.issued.next_token();
         self.commits.forget_begins(token);
-        self.output(Output::ForgetSeen { token, before: now.utc, most: FORGET_MOST });
+        self.output(Output::ForgetSeen { token, before: now.utc, most: MAX_FORGOTTEN });
     }
 
     /// How many more records may be read whose reading ends in a retry, of at most so many: each is

@@ -1,7 +1,7 @@
 //! Transfers that were cut off, waiting for their association to be recovered (X.228 7.8).
 //!
-//! The recovery is asked for by who opened the association, whoever sent on it; the other end waits
-//! for that. Where the peer's profile allows it, a sender that waited for a while asks itself.
+//! The end that opened the association asks for the recovery, whichever end was sending; the other end
+//! waits for that. Where the peer's configuration allows it, a sender that waited for a while asks itself.
 //!
 //! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
 //! begins again, which the receiver's duplicate check makes harmless.
@@ -26,7 +26,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(600);
 pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
 
 /// How long it waits for the peer where we may ask as well: usually the peer is faster, and one of
-/// two that ask at once is in vain.
+/// two that ask at once fails.
 pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
 
 /// Most transfers kept of those we were receiving from one peer.
@@ -49,7 +49,7 @@ pub(crate) struct Recovery {
     sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, Offered>,
-    /// The peer chose the reference: it is told apart from others' by the peer.
+    /// The peer chose the reference, so the peer is part of the key.
     receives: BTreeMap<Key, LostReceive>,
     /// Until when each is kept; not what is offered.
     ends: Due<Kept>,
@@ -85,7 +85,7 @@ impl Recovery {
             || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.asks())
     }
 
-    /// The transfer that a channel goes on with first.
+    /// The transfer that a channel resumes first.
     pub(crate) fn first(&self, channel: ChannelId) -> Option<EntryId> {
         self.sends.get(&channel)?.iter().find(|lost| lost.asks).map(|lost| lost.entry)
     }
@@ -115,7 +115,8 @@ impl Recovery {
         Some(lost)
     }
 
-    /// Gives up those of our transfers on these channels for which `leaves` says so: they begin again elsewhere.
+    /// Gives up those of our transfers on these channels that `leaves` selects: they begin again
+    /// elsewhere.
     pub(crate) fn let_go(
         &mut self,
         of: impl RangeBounds<ChannelId>,
@@ -298,8 +299,8 @@ impl Recovery {
             .any(|(_, l)| l.channel == channel && l.is_known_by(of) && ended(l))
     }
 
-    /// What was lost with this association of the channel, if `may` says that the peer may have it,
-    /// by who opened it and where it came from: a recovery carries no password.
+    /// What was lost with this association of the channel, if `may` permits it to the peer, by who
+    /// opened it and where it came from: a recovery carries no password.
     pub(crate) fn take(
         &mut self,
         channel: ChannelId,

@@ -34,7 +34,7 @@ impl Delivery {
         Some(entry)
     }
 
-    /// Forgets an entry, and queues what comes of it.
+    /// Deletes an entry, and queues the reports that follow.
     fn conclude(
         &self,
         cx: &mut Context,
@@ -52,7 +52,7 @@ impl Delivery {
         cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
     }
 
-    /// The user's error is one that no repetition helps: the originator is told.
+    /// The user's error is permanent: the originator gets a report.
     fn delivery_refused(
         &self,
         cx: &mut Context,

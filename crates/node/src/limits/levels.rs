@@ -45,7 +45,7 @@ pub(crate) fn least_of_channel(channel: &Channel) -> Option<Precedence> {
 
 impl Levels {
     /// Those of a peer's channels, or of all; `count` gives the associations of a channel.
-    pub(crate) fn of(
+    pub(crate) fn new(
         config: &NodeConfig,
         peer: Option<PeerId>,
         count: impl Fn(ChannelId) -> usize,

@@ -2,8 +2,8 @@
 //! What the edge holds (contents, octets not yet written) it bounds itself, by the same limits.
 //!
 //! Of each limit every level keeps a sixteenth, so that what is Routine and does not go on takes
-//! nothing from a Flash. Until an envelope tells its level it counts as lowest; only its first
-//! octets may take what is kept, or no Flash could tell that it is one.
+//! nothing from a Flash. Until its level is known, an envelope counts as lowest. Only its first octets
+//! may use what is kept, or the level of a Flash would never become known.
 
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limits;

@@ -8,7 +8,7 @@ use engine::NewEntry;
 use scheduler::ChannelId;
 use std::collections::VecDeque;
 
-/// What the log says of the copies of a message that were committed together.
+/// What the log shows of the copies of a message that were committed together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copies {
     /// The one, where there is no other.
@@ -18,7 +18,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(crate) fn of(message: &str, entries: &[NewEntry]) -> Copies {
+    pub(crate) fn new(message: &str, entries: &[NewEntry]) -> Copies {
         let mut its = entries.iter().filter(|entry| entry.record.message == message);
         let Some(first) = its.next() else { return Copies::default() };
         Copies {

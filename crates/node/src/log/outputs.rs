@@ -66,7 +66,7 @@ impl Outputs {
     ) {
         let Repeated { level, kind, channel, detail } = line.clone();
         let origin = origin.unwrap_or(Origin::Others);
-        if self.limiter.allows(now.mono, (why, origin, Reason::of(reason)), line) {
+        if self.limiter.allows(now.mono, (why, origin, Reason::new(reason)), line) {
             let event = self.event(level, kind, detail).channel(channel);
             match id {
                 Some(id) => drop(event.association(id)),

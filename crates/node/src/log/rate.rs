@@ -1,5 +1,5 @@
-//! Keeps a flood of refusals out of the log: the first of a kind from an address for a reason is said
-//! at once, what follows within a minute is counted and said in one line.
+//! Keeps a flood of refusals out of the log. The first of a kind from an address for a reason is logged
+//! at once. Those that follow within a minute are counted and logged in one line.
 
 use crate::api::event::{Kind, Level};
 use crate::config::address_prefix::Origin;
@@ -11,8 +11,9 @@ use std::time::Duration;
 /// How long what repeats is only counted.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// So many of kind, address and reason are told apart; beyond that what is new is counted by kind.
-const MAX_TOLD_APART: usize = 64;
+/// Most combinations of kind, address and reason that are counted apart. New ones beyond that are
+/// counted by kind.
+const MAX_ROUNDS: usize = 64;
 
 /// Most octets of a reason.
 const MAX_REASON: usize = 48;
@@ -51,7 +52,7 @@ pub(crate) struct Reason(String);
 impl Reason {
     /// The beginning of a text up to its first colon: what comes behind are details, and values that
     /// others choose.
-    pub(crate) fn of(text: &str) -> Reason {
+    pub(crate) fn new(text: &str) -> Reason {
         let head = text.split_once(':').map_or(text, |(head, _)| head);
         Reason(head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned())
     }
@@ -71,7 +72,7 @@ pub(crate) struct LogRateLimiter {
 }
 
 impl LogRateLimiter {
-    /// Whether to say it now; else it is counted.
+    /// Whether to log it now; else it is counted.
     pub(crate) fn allows(
         &mut self,
         now: Instant,
@@ -79,7 +80,7 @@ impl LogRateLimiter {
         line: Repeated,
     ) -> bool {
         let mut key = (why, origin, reason);
-        if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_TOLD_APART {
+        if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_ROUNDS {
             key = (why, Origin::Others, Reason::default());
         }
         match self.rounds.get_mut(&key) {
@@ -156,14 +157,14 @@ mod tests {
             limiter.allows(at(1), (Why::Bind, other, Reason::default()), line("d")),
             "another address"
         );
-        let reason = (Why::Bind, origin, Reason::of("mta-name: \"A\" is not B"));
+        let reason = (Why::Bind, origin, Reason::new("mta-name: \"A\" is not B"));
         assert!(limiter.allows(at(1), reason, line("n")), "another reason");
-        let reason = (Why::Bind, origin, Reason::of("mta-name: \"C\" is not B"));
+        let reason = (Why::Bind, origin, Reason::new("mta-name: \"C\" is not B"));
         assert!(!limiter.allows(at(2), reason, line("n")), "the same with another value");
         assert_eq!(limiter.next_due(at(59)), None);
         assert_eq!(limiter.deadline(), Some(at(60)));
-        let told = limiter.next_due(at(60)).unwrap();
-        assert_eq!(told.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
+        let counted = limiter.next_due(at(60)).unwrap();
+        assert_eq!(counted.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
         assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
         assert_eq!(limiter.next_due(at(61)), None, "the others came once");
         assert!(
@@ -174,28 +175,28 @@ mod tests {
         assert_eq!(limiter.next_due(at(180)), None);
         assert!(
             limiter.allows(at(181), (Why::Bind, origin, Reason::default()), line("f")),
-            "quiet for a minute: said at once"
+            "quiet for a minute: logged at once"
         );
     }
 
     #[test]
     fn a_flood_from_everywhere_is_counted_together() {
         let mut limiter = LogRateLimiter::default();
-        let mut said = 0;
+        let mut logged = 0;
         for n in 0..10_000u32 {
             let origin = Origin::from(IpAddr::V4(n.into()));
-            said += usize::from(limiter.allows(
+            logged += usize::from(limiter.allows(
                 at(0),
                 (Why::Bind, origin, Reason::default()),
                 line("x"),
             ));
         }
-        assert_eq!(said, MAX_TOLD_APART + 1);
-        assert_eq!((limiter.rounds.len(), limiter.ends.len()), (said, said));
-        let told = limiter.next_due(at(60)).unwrap();
+        assert_eq!(logged, MAX_ROUNDS + 1);
+        assert_eq!((limiter.rounds.len(), limiter.ends.len()), (logged, logged));
+        let counted = limiter.next_due(at(60)).unwrap();
         assert!(
-            told.detail.starts_with("9935 more of this kind from several addresses"),
-            "{told:?}"
+            counted.detail.starts_with("9935 more of this kind from several addresses"),
+            "{counted:?}"
         );
         assert_eq!(limiter.next_due(at(60)), None);
         assert_eq!(limiter.rounds.len(), 1);

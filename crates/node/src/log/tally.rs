@@ -52,7 +52,7 @@ pub struct Counters {
     /// Copies given up because their time was over.
     #[serde(default)]
     pub expired: u64,
-    /// Copies that became late, as told one by one.
+    /// Copies that became late, each counted.
     #[serde(default)]
     pub overdue: u64,
     /// Repetitions recognised and dropped.
@@ -66,7 +66,7 @@ type Key = (Kind, Option<ChannelId>, Option<Precedence>);
 pub(crate) struct Tally {
     counts: BTreeMap<Key, Count>,
     durations: BTreeMap<Precedence, Durations>,
-    /// Peer and channel of those that are configured no more: what they counted stays theirs.
+    /// Peer and channel of removed channels: their counts keep their names.
     former: BTreeMap<ChannelId, (String, String)>,
 }
 
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     pub(crate) fn count(&mut self, event: &Event) {
-        // What was late at the start is told in one line, and counted one by one.
+        // Copies that were late at the start are logged in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;
         }
@@ -109,7 +109,7 @@ impl Tally {
     }
 
     /// What was counted of a kind, by its [`Kind::name`].
-    pub(crate) fn of(
+    pub(crate) fn counts(
         &self,
         name: &str,
     ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, Count)> {
@@ -119,7 +119,7 @@ impl Tally {
 
     /// The same in a few numbers.
     pub(crate) fn counters(&self) -> Counters {
-        let all = |kind: Kind| self.of(kind.name()).map(|(_, _, count)| count.events).sum();
+        let all = |kind: Kind| self.counts(kind.name()).map(|(_, _, count)| count.events).sum();
         Counters {
             submitted: all(Kind::Submitted),
             received: all(Kind::Received),

@@ -36,7 +36,7 @@ const TURN_AWAY: Duration = Duration::from_secs(5);
 
 impl Node {
     /// Answers a connection that the edge accepted: with an association, or without one if no socket
-    /// is free. The edge then closes the connection without a word; it costs only a line in the log.
+    /// is free. The edge then closes the connection without an answer; it costs only a line in the log.
     pub(crate) fn admit(
         &mut self,
         now: Now,
@@ -130,7 +130,7 @@ impl Node {
         Ok(())
     }
 
-    /// A half-open connection makes room: closed at once, whatever was under way.
+    /// A half-open connection makes room: closed at once, whatever is in progress.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
         let Some(link) = self.remove_association(id) else { return };
         self.cx.output(Output::Drop { association: id });

@@ -154,7 +154,7 @@ impl Node {
                 let copies = match &after {
                     AfterCommit::Secure { message, .. }
                     | AfterCommit::SubmissionResult { message, .. } => {
-                        Copies::of(message, &entries)
+                        Copies::new(message, &entries)
                     }
                     AfterCommit::Sent { .. } => Copies::default(),
                 };

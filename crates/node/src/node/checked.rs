@@ -18,7 +18,7 @@ impl Node {
         self.outbound.note_touched(&mut self.cx, bound);
         self.outbound.agenda.wishes.news();
         self.dispatch(now);
-        assert_eq!(progress, self.cx.progress(), "said more after everything was looked at");
+        assert_eq!(progress, self.cx.progress(), "gave out more after everything was looked at");
         assert!(
             !self.outbound.has_more_to_dispatch(&self.cx),
             "something changed when everything was looked at"

@@ -64,14 +64,14 @@ impl Node {
 
     pub(crate) fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
         if let Some(link) = self.cx.associations.get_mut(&id) {
-            // What made us end it says more than how it ended.
+            // Why we ended it is more than how it ended.
             let why = link.connection.error.take();
             link.connection.error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
         if link.state != State::Over {
-            // The stack said nothing: the connection went before it was of any use.
+            // The stack gave no indication: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
         self.remove_association(id);

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use osi::api::Indication;
 use scheduler::ChannelId;
 
-/// Most octets of a result or error parameter of ours to a user's liking.
+/// Most octets kept of the result or error with which a user answers a delivery.
 const MAX_RESULT: usize = 64 << 10;
 
 impl Node {
@@ -61,8 +61,8 @@ impl Node {
                 }
                 self.cx.need_content(id, offset, max);
             }
-            // The peer heard a reject. What was arriving breaks off; APDUs come one after the other,
-            // so no other can be meant.
+            // The stack sent a reject. APDUs come one after the other, so it is about the one that was
+            // arriving, which breaks off.
             Indication::Faulty { detail, .. } => {
                 self.break_off(now, id);
                 self.cx.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
@@ -106,8 +106,8 @@ impl Node {
         }
     }
 
-    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
-    /// user's is none.
+    /// The unit that was arriving is not completed. An argument is forgotten; an answer of the user
+    /// counts as a failed delivery.
     fn break_off(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
         let Some(p3) = link.p3_mut() else { return };
@@ -116,7 +116,7 @@ impl Node {
             Unit::None => {}
             Unit::Invocation => {
                 let Some(spool) = link.receiving.take() else { return };
-                // What was refused on the way is answered already.
+                // An argument that was refused as it arrived is answered already.
                 let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
                 if waits {
                     self.arrivals.answered(&mut self.cx, id);
@@ -159,7 +159,8 @@ impl Node {
         }
     }
 
-    /// What both an initiator and a responder hear once open: either may send in its turn.
+    /// What the stack indicates to an initiator and a responder alike once open: either may send in its
+    /// turn.
     pub(crate) fn transfer_indication(
         &mut self,
         now: Now,

@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    /// The recovery was refused, or is asked for in vain: a transfer of ours begins again.
+    /// The recovery was refused, or asked for too often: a transfer of ours begins again.
     pub(crate) fn give_up_lost(&mut self, now: Now, lost: Lost) {
         if let Some(send) = lost.send {
             self.outbound.begin_again(&mut self.cx, now, send.entry);

@@ -30,15 +30,15 @@ impl Node {
         let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
         let (error, text) = match read {
             Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
-            Some((said, Err(unread))) => {
-                let said = shown::value(said);
-                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {said}"))
+            Some((octets, Err(unread))) => {
+                let octets = shown::value(octets);
+                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {octets}"))
             }
             None => (None, format!("refused: {reason:?}: {detail}")),
         };
         let text = self.outbound.counted_perhaps(channel, error, text);
         let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
-        // Not a word on recoveries: the layers below refused before anybody looked at it.
+        // Not about the recovery: a layer below refused before anybody looked at it.
         let below = reason == RefuseReason::Unspecified && bind_error.is_none();
         if (busy || below) && self.cx.recovery.is_offered(id) {
             // It may recover yet: what is to go on stays as it is.
@@ -60,7 +60,7 @@ impl Node {
         if let Some(offered) = recovering {
             // Fall back to a fresh association, sending all again.
             self.give_up_lost(now, offered.lost);
-            // What the bind error is about, a fresh one does not change.
+            // A fresh association would meet the same bind error.
             let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
             if of_recovery {
                 self.outbound.begin_afresh(channel);

@@ -1,4 +1,4 @@
-//! The associations’ stacks: drained until nothing moves any more.
+//! The associations' stacks, drained until none has an output left.
 
 use crate::api::Output;
 use crate::node::Node;
@@ -15,7 +15,7 @@ impl Node {
         }
     }
 
-    /// Until nothing moves any more: drains every touched association, then gives idle ones work.
+    /// Drains every touched association, then gives idle ones work, until there is nothing left to do.
     pub(crate) fn settle(&mut self, now: Now) {
         loop {
             while let Some(id) = self.cx.associations.next_touched() {
@@ -38,7 +38,7 @@ impl Node {
         self.cx.queue.fresh.clear();
         #[cfg(debug_assertions)]
         self.check_settled(now);
-        self.outbound.see_to_late(&mut self.cx, now);
+        self.outbound.read_late(&mut self.cx, now);
         let at_work = self.cx.commits.pending_count() > 0 || !self.cx.steps.is_empty();
         let is_done = self.cx.life.is_stopping() && self.cx.associations.is_empty() && !at_work;
         if is_done && self.cx.life.stopped() {

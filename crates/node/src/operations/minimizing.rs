@@ -14,7 +14,7 @@ pub(crate) struct Order {
 /// What is in force.
 #[derive(Debug, Default)]
 pub(crate) struct Minimizing {
-    /// As told to the scheduler.
+    /// As the scheduler has them.
     pub(crate) floors: BTreeMap<Scope, Precedence>,
     pub(crate) orders: BTreeMap<Scope, Order>,
     pub(crate) look_at: Option<Instant>,

@@ -73,9 +73,9 @@ impl Operations {
                 let own = [keys.as_str(), &channel.keys.join(", ")].join(" ");
                 let own = own.trim();
                 let what = format!("{}/{}: {}", peer.name, channel.name, channel.effect.name());
-                let told = if own.is_empty() { what } else { format!("{what} ({own})") };
+                let detail = if own.is_empty() { what } else { format!("{what} ({own})") };
                 if channel.effect != crate::config::changes::Effect::Kept || !own.is_empty() {
-                    cx.event(Level::Info, Kind::Reconfigured, told);
+                    cx.event(Level::Info, Kind::Reconfigured, detail);
                 }
             }
         }

@@ -118,7 +118,7 @@ impl EntryQueue {
 
     /// Forgets an entry: the durable changes that do so, and its content where other copies need
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
-    /// same time none is the last, and [`EntryQueue::release`] says when it is time.
+    /// same time none is the last, and [`EntryQueue::release`] deletes the content.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];

@@ -44,7 +44,7 @@ pub enum Value {
     },
 }
 
-/// By which labels a counter is told apart.
+/// The labels of a counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Nothing,
@@ -244,7 +244,7 @@ impl Node {
 
     fn counted(&self, event: &str, by: By) -> BTreeMap<Key, Count> {
         let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
-        // What never happened is told as 0 where that is few lines.
+        // What never happened is shown as 0 where that is few lines.
         match by {
             By::Nothing => drop(counts.insert((None, None), Count::default())),
             By::Precedence => {
@@ -252,7 +252,7 @@ impl Node {
             }
             By::Channel | By::ChannelAndPrecedence => {}
         }
-        for (channel, precedence, count) in self.cx.outputs.tally().of(event) {
+        for (channel, precedence, count) in self.cx.outputs.tally().counts(event) {
             let key = match by {
                 By::Nothing => (None, None),
                 By::Precedence => (None, precedence),

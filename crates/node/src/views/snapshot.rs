@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    /// How much is held in memory for what is under way; all zero at rest.
+    /// How much is held in memory for work in progress; all zero at rest.
     pub fn holds(&self) -> Holds {
         Holds {
             arrivals: self.arrivals.open.len(),
@@ -172,7 +172,7 @@ impl Node {
         }
     }
 
-    /// What there is to say of a clock that is not trusted.
+    /// The status of a clock that is not trusted.
     pub fn clock_status(&self, now: Now) -> Option<ClockStatus> {
         let wall = &self.cx.queue.wall;
         let doubt = wall.doubt.as_ref()?;

@@ -50,14 +50,14 @@ pub struct ClockStatus {
     pub late: u64,
 }
 
-/// What the node holds in memory for what is under way.
+/// What the node holds in memory for work in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holds {
     /// Messages and operations arriving, or waiting for their commit to be asked for.
     pub arrivals: usize,
     /// Questions to the edge that are not answered.
     pub pending: usize,
-    /// Keys reserved for a commit under way, and arrivals that wait for them.
+    /// Keys reserved for a commit in progress, and arrivals that wait for them.
     pub keys: usize,
     /// Associations.
     pub associations: usize,
@@ -106,7 +106,7 @@ pub struct ChannelStatus {
     /// The lowest precedence that MINIMIZE lets start now.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub minimize: Option<Precedence>,
-    /// Where that was said.
+    /// Where that was ordered or configured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub minimize_because: Option<String>,
     /// Waiting messages by precedence.

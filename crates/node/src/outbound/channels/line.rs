@@ -22,7 +22,7 @@ pub(crate) fn rate(octets: u64, took: Duration) -> u64 {
 }
 
 impl Line {
-    /// So many octets went over it in this time, in which something always waited.
+    /// So many octets went over it in this time, while octets waited without a break.
     pub(crate) fn measured(&mut self, octets: u64, took: Duration) {
         let new = rate(octets, took);
         self.bit_s = Some(self.bit_s.map_or(new, |old| old / 2 + new / 2));
@@ -76,7 +76,7 @@ mod tests {
         line.at_least(1_000, SECOND);
         assert_eq!(line.bit_s(), Some(8_000), "the line was changed");
         line.at_least(100, SECOND);
-        assert_eq!(line.bit_s(), Some(8_000), "a short message says nothing");
+        assert_eq!(line.bit_s(), Some(8_000), "a short message does not count");
         line.measured(u64::MAX, Duration::ZERO);
     }
 }

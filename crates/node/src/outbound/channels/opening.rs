@@ -55,7 +55,7 @@ impl Outbound {
         }
     }
 
-    /// Whether it failed more than once in a row. Once is no sign: an outage fails every channel.
+    /// Whether it failed more than once in a row. Once is not a sign: an outage fails every channel.
     pub(crate) fn is_hopeless(&self, channel: ChannelId) -> bool {
         self.channels.get(&channel).is_some_and(|state| state.failures > 1)
     }

@@ -2,7 +2,7 @@
 //!
 //! | Reason | Then |
 //! |---|---|
-//! | busy, or none that says more | the usual wait; what was to be recovered is kept, where nothing is said a few times |
+//! | busy, or none given | the usual wait; what was to be recovered is kept, without a reason a few times only |
 //! | who we are: authentication, validation, security context | a long wait; the channel counts as down |
 //! | dialogue mode | the other mode at once; where that is refused too, a long wait |
 //! | cannot recover | a fresh association at once, which sends all again |
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_about_what_its_number_says() {
+    fn a_refusal_is_about_what_its_number_means() {
         let about = |reason, number: Option<i64>| match about(
             reason,
             number.map(MtaBindError::from_number),

@@ -49,7 +49,7 @@ impl Outbound {
         cx.output(Output::ChannelConnected { request, outcome });
     }
 
-    /// Tells operators what came of opening this channel.
+    /// Answers operators who asked to open this channel.
     pub(crate) fn answer_connect(
         &mut self,
         cx: &mut Context,
@@ -65,7 +65,7 @@ impl Outbound {
         }
     }
 
-    /// Tells operators who wait for it where a channel could not be opened and waits again.
+    /// Answers operators who wait for a channel that could not be opened and waits again.
     pub(crate) fn answer_failed(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         let Some(state) = self.channels.get(&channel).filter(|s| !s.asked.is_empty()) else {
             return;
@@ -79,9 +79,9 @@ impl Outbound {
         self.answer_connect(cx, channel, &Connected::Failed { reason });
     }
 
-    /// A peer has bound to us: it is there, and so a try to open its channels is worth while. Not
-    /// where it aborts what we send it: of that its bind says nothing. Where it refuses our name or
-    /// password, now and then only: it refuses our bind result too, and binds again and again.
+    /// A peer has bound to us: it is there, so it is worth while to try its channels. Not where it
+    /// aborts what we send: its bind does not change that. Where it refuses our name or password, only
+    /// now and then: it refuses our bind result too, and binds again and again.
     pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId) {
         let ids: Vec<ChannelId> =
             self.channels.keys_in(crate::outbound::channels::agenda::channels_of(peer)).collect();

@@ -1,16 +1,17 @@
 //! Whose fault it is that an association ended under a transfer: the link's, the message's or the
 //! channel's.
 //!
-//! An abort that says so (RTAB with invalidParameter, protocolError or userError, X.228 7.9), or an
-//! exception report with unrecoverable procedural error (X.228 7.6), is charged to the **message**: it alone is delayed, and ends in a report after `message_aborts` of them. All
-//! else is the **link**'s. But a message that is lost at the very place where it was lost before is a
-//! **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. Nobody
-//! said that it is the message, and the peer may even have it: it lives until it expires.
+//! An abort with a reason of the message (RTAB with invalidParameter, protocolError or userError, X.228
+//! 7.9), or an exception report with unrecoverable procedural error (X.228 7.6), is charged to the
+//! **message**: it alone is delayed, and ends in a report after `message_aborts` of them. All other
+//! failures are the **link**'s. But a message that is lost at the very place where it was lost before is
+//! a **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. The
+//! fault may not be the message's, and the peer may even have it: it stays until it expires.
 //!
 //! Failures of different messages with no transfer in between that succeeded are the **channel**'s:
-//! charges made since its last success are taken back, and it backs off. And a message that is alone
-//! cannot be told from a peer that aborts all: none is given up before another one got through on
-//! the channel after its first charge, and at an abort that follows. So a peer that aborts everything
+//! charges made since its last success are taken back, and it backs off. If only one message is there,
+//! a fault of the message looks like a peer that aborts everything. So none is given up before another
+//! one got through on the channel after its first charge, and only at an abort that follows. So a peer that aborts everything
 //! makes no reports, however often it does.
 //!
 //! The charges are in memory: a restart forgets them, which only delays the report.
@@ -96,8 +97,8 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// An association ended under the transfer of this message. `deliberate` is what
-    /// [`is_about_the_message`] says of it; `most` is the peer's `message_aborts`.
+    /// An association ended under the transfer of this message. `deliberate` is the
+    /// result of [`is_about_the_message`]; `most` is the peer's `message_aborts`.
     pub(crate) fn failed(
         &mut self,
         channel: ChannelId,
@@ -174,8 +175,8 @@ impl Blame {
         next
     }
 
-    /// Begins another wait of a channel that is at fault, unless one is under way: how many there
-    /// were, or the end of the one there is.
+    /// Begins another wait of a channel that is at fault. Gives how many there were; or, if a wait is in
+    /// progress, its end.
     pub(crate) fn next_round(&mut self, now: Instant, channel: ChannelId) -> Result<u32, Instant> {
         let streak = self.streaks.entry(channel).or_default();
         match streak.until.filter(|until| *until > now) {
@@ -269,7 +270,7 @@ impl Blame {
         delayed
     }
 
-    /// The message is no more, or got through.
+    /// The message is gone, or got through.
     pub(crate) fn forget(&mut self, entry: EntryId) {
         self.put_back.remove(&entry);
         self.messages.remove(&entry);
@@ -362,7 +363,7 @@ mod tests {
             assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Suspect);
             blame.succeeded(C, EntryId(3));
         }
-        assert_eq!(aborted(&mut blame, 1), charged(1), "the first of which the peer says it");
+        assert_eq!(aborted(&mut blame, 1), charged(1), "the first with a reason of the message");
         // A link that is lost under each of several is a link.
         assert_eq!(fails(&mut blame, 2, false), Fault::Link);
         assert_eq!(fails(&mut blame, 2, false), Fault::Channel { messages: 2 });
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(blame.begin_anew(B), BTreeSet::from([EntryId(1)]));
         blame.succeeded(B, EntryId(1));
         assert_eq!(aborted(&mut blame, 2), charged(1), "alone");
-        assert_eq!(blame.next_to_try(C), None, "what is there no more");
+        assert_eq!(blame.next_to_try(C), None, "what is gone");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Outbound {
         }
     }
 
-    /// By a bound that is new: routed again, it is reported.
+    /// A content beyond a bound that is new: routing again reports it.
     fn reroute_if_too_long(
         &mut self,
         cx: &mut Context,
@@ -58,7 +58,7 @@ impl Outbound {
         brief: &Brief<'_>,
     ) {
         if let NextHop::Peer(peer) = *brief.next_hop {
-            self.note_stray(cx, peer);
+            self.note_unrouted(cx, peer);
         }
         cx.queue.insert(now, id, precedence, brief, &cx.config.times);
         if cx.queue.held.contains(&id) {

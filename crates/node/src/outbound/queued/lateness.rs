@@ -1,8 +1,8 @@
-//! Rule 9 in the node: copies whose time is over, which end in a report, and copies that are late,
-//! of which the operator is told.
+//! Rule 9 in the node: copies whose time is over end in a report, and copies that are late are logged
+//! for the operator.
 //!
-//! The scheduler says which; what is to be said of them stands in their records, which are on disk.
-//! They are read a few at a time: after a long outage a whole queue may have expired.
+//! The scheduler names them. What the log shows of them is in their records, which are on disk. Records
+//! are read a few at a time: after a long outage a whole queue may have expired.
 
 use crate::api::Output;
 use crate::api::event::{Kind, Level};
@@ -22,7 +22,8 @@ const MAX_READ: usize = 64;
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl Outbound {
-    /// What was late already when we started is told in one line: it was told before, one by one.
+    /// Copies that were late already at the start are logged in one line: they were logged before, one by
+    /// one.
     pub(crate) fn log_late_at_start(&self, cx: &mut Context, now: Now) {
         let mut late = 0u64;
         while let Some(id) = cx.queue.scheduler.overdue(now.mono) {
@@ -36,8 +37,8 @@ impl Outbound {
         }
     }
 
-    /// Where the record could not be read, who is to get it and when it came is not known here: the
-    /// alert says what is.
+    /// Where the record could not be read, the next hop and the time of acceptance are not known: the
+    /// alert shows the rest.
     fn log_overdue(&self, cx: &mut Context, now: Now, id: EntryId, record: Option<&Record>) {
         let Some(item) = cx.queue.get(id) else { return };
         let limit = *cx.config.times.alert.0.get(item.precedence);
@@ -66,7 +67,7 @@ impl Outbound {
         match &record.next_hop {
             NextHop::Peer(id) => match cx.config.peer(*id) {
                 Some(peer) => format!("peer {}", peer.name),
-                None => "a peer that is configured no more".to_owned(),
+                None => "a peer that is no longer configured".to_owned(),
             },
             NextHop::Mailbox(address) => format!("mailbox {address}"),
         }
@@ -82,8 +83,8 @@ impl Outbound {
         first.filter(|_| self.room_for_late(cx) > 0)
     }
 
-    /// Takes up what has expired or become late.
-    pub(crate) fn see_to_late(&mut self, cx: &mut Context, now: Now) {
+    /// Has the records of copies read that have expired or become late, as many at once as may be.
+    pub(crate) fn read_late(&mut self, cx: &mut Context, now: Now) {
         while self.room_for_late(cx) > 0 {
             let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
             let (id, why) = if let Some((at, id)) = again {

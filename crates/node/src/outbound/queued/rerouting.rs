@@ -1,7 +1,7 @@
-//! Another way for what is queued for a peer that is configured no more, or takes no content so long.
+//! Another route for entries of a peer that is no longer configured, or takes no content so long.
 //!
-//! The way may lead to a mailbox here. Then what was delivered there already is looked up first, as
-//! for an arrival: the copy may have been delivered by another way meanwhile.
+//! The route may lead to a mailbox here. Then what was delivered there already is looked up first, as
+//! for an arrival: the copy may have been delivered by another route meanwhile.
 
 use crate::api::Output;
 use crate::api::event::{Kind, Level};
@@ -17,7 +17,7 @@ use engine::journal::{Digest, Op};
 use engine::{NewEntry, NextHop, Record};
 
 /// Copies that the event of a reroute names.
-const MAX_TOLD: usize = 8;
+const MAX_NAMED: usize = 8;
 
 impl Outbound {
     /// An entry goes where the routes lead now.
@@ -27,7 +27,7 @@ impl Outbound {
             return self.reroute_now(cx, now, id, record, &[]);
         }
         if !cx.commits.keys.reserve(&keys) {
-            // A copy of it is arriving: what becomes of that is known in a moment.
+            // A copy of it is arriving: its outcome is known in a moment.
             self.unrouted.read_later(now, RETRY_AFTER);
             return;
         }
@@ -54,7 +54,7 @@ impl Outbound {
                 self.reroutes.keys.insert(id, keys);
                 self.reroute_now(cx, now, id, record, &seen);
             }
-            // It expired meanwhile, or goes its old way.
+            // It expired meanwhile, or takes its old route.
             Ok(_) => cx.commits.keys.release(&keys),
             Err(error) => {
                 cx.commits.keys.release(&keys);
@@ -89,8 +89,8 @@ impl Outbound {
         let concluded = cx.engine.reroute(now.utc, record, seen);
         // A report about it is not a copy.
         let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
-        let (ids, ways): (Vec<EntryId>, Vec<String>) =
-            copies.map(|e| (e.id, self.way_of(cx, e))).unzip();
+        let (ids, routes): (Vec<EntryId>, Vec<String>) =
+            copies.map(|e| (e.id, self.route_of(cx, e))).unzip();
         let why = match record.next_hop {
             NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
                 "its peer has no form for a critical extension"
@@ -101,12 +101,12 @@ impl Outbound {
             _ => "its peer is not configured",
         };
         let mut detail = format!("{why}: routed again");
-        for (n, way) in ways.iter().take(MAX_TOLD).enumerate() {
+        for (n, route) in routes.iter().take(MAX_NAMED).enumerate() {
             detail.push_str(if n == 0 { ", as " } else { ", " });
-            detail.push_str(way);
+            detail.push_str(route);
         }
-        if ways.len() > MAX_TOLD {
-            detail.push_str(&format!(" and {} more", ways.len() - MAX_TOLD));
+        if routes.len() > MAX_NAMED {
+            detail.push_str(&format!(" and {} more", routes.len() - MAX_NAMED));
         }
         cx.event(Level::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
@@ -130,7 +130,7 @@ impl Outbound {
     }
 
     /// A copy's entry and where it goes, in words.
-    fn way_of(&self, cx: &Context, copy: &NewEntry) -> String {
+    fn route_of(&self, cx: &Context, copy: &NewEntry) -> String {
         let id = copy.id;
         match &copy.record.next_hop {
             NextHop::Peer(peer) => {

@@ -10,7 +10,7 @@ use base::{AssociationId, EntryId, Now, PeerId};
 use scheduler::{Associations, ChannelId};
 
 impl Outbound {
-    /// Tells the scheduler how a channel's associations stand.
+    /// Passes the state of a channel's associations to the scheduler.
     pub(crate) fn notify_associations(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
         let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
@@ -130,7 +130,7 @@ impl Outbound {
         }
     }
 
-    /// Says what a free association of this channel would start but for a higher message.
+    /// Logs what a free association of this channel would start but for a higher message.
     fn log_held(&self, cx: &mut Context, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = cx.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = cx.queue.get(id) else { continue };

@@ -30,13 +30,13 @@ impl Outbound {
         cx.associations.connections().peer(peer).find(mine)
     }
 
-    /// Tells an association to pause its transfer, once it has begun, or to go on.
+    /// Has an association pause its transfer, once it has begun, or continue it.
     pub(crate) fn pause(&self, cx: &mut Context, id: AssociationId, pause: bool) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
-            return; // what it is told when it begins
+            return; // it pauses when it begins
         };
         let was_paused = std::mem::take(&mut sending.paused);
         let (entry, precedence, message) =

@@ -75,7 +75,8 @@ impl Outbound {
         cx.recovery.keep_send(channel, lost, asks_at);
     }
 
-    /// A transfer to us is secured; if its association was lost meanwhile, the peer can be told.
+    /// A transfer to us is secured. If its association was lost meanwhile, a recovery can confirm it to
+    /// the peer.
     pub(crate) fn secured_late(&mut self, cx: &mut Context, spool: SpoolId) {
         if let Some(channel) = cx.recovery.secured(spool) {
             self.channels.get_mut(&channel);

@@ -49,7 +49,7 @@ impl Outbound {
         let keeps = !interrupted || link.end.leaving;
         let (again, point) = (sending.resumes > 0, sending.goes_on());
         let goes_on = point.clone().filter(|_| keeps && !again);
-        // A pause kept it from moving: losing its association once more is no fault of its.
+        // A pause kept it from moving: the loss of its association once more is not its fault.
         let paused = cx.queue.scheduler.is_paused(sending.entry);
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
@@ -77,11 +77,11 @@ impl Outbound {
         }
     }
 
-    /// Says of a message whose association ended under it that it is not through.
+    /// Logs that a message did not get through because its association ended.
     pub(crate) fn cut_off(&self, cx: &mut Context, id: AssociationId, sending: &Sending) {
         let bytes = sending.bytes();
         if sending.record.is_none() {
-            return; // nothing was said of it yet
+            return; // nothing was logged of it yet
         }
         let channel = cx.associations.get(&id).and_then(|link| link.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };

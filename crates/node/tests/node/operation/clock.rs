@@ -1,5 +1,5 @@
 //! A wall clock that jumps, in virtual time: nothing is given up by it before it was steady, or an
-//! operator says that it is right.
+//! operator accepts it.
 
 use base::{Precedence, Utc};
 use node::Input;
@@ -130,7 +130,7 @@ fn or_once_an_operator_says_that_it_is_right() {
     pair.feed(NAPLES, Input::AcceptClock);
     run(&mut pair, 5);
     assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
-    assert!(last(&pair, Kind::ClockTrusted).contains("an operator said that it is right"));
+    assert!(last(&pair, Kind::ClockTrusted).contains("an operator accepted it"));
     // It is durable: the next start finds it as it was.
     submit(&mut pair, 1);
     run(&mut pair, 5);
