@@ -36,11 +36,11 @@ const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 const COUNTED: Duration = Duration::from_secs(3_600);
 
 /// What failures are counted for: an address and a name, or an address alone.
-pub(crate) type Key = (Origin, Option<NameDigest>);
+pub(crate) type AllowanceKey = (Origin, Option<NameDigest>);
 
 /// A bind of a user that waits for its hash.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingBind {
     pub link: AssociationId,
     pub mailbox: String,
     pub password: Secret,
@@ -59,16 +59,16 @@ pub(crate) struct PeerBind {
 /// Binds that wait, each address in its turn.
 #[derive(Debug, Default)]
 struct Turns {
-    waiting: BTreeMap<Origin, VecDeque<Waiting>>,
+    waiting: BTreeMap<Origin, VecDeque<WaitingBind>>,
     last_served: Option<Origin>,
 }
 
 impl Turns {
-    fn push(&mut self, origin: Origin, waiting: Waiting) {
+    fn push(&mut self, origin: Origin, waiting: WaitingBind) {
         self.waiting.entry(origin).or_default().push_back(waiting);
     }
 
-    fn pop(&mut self) -> Option<(Origin, Waiting)> {
+    fn pop(&mut self) -> Option<(Origin, WaitingBind)> {
         let after = self.last_served.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.waiting.range((after, Bound::Unbounded)).next();
         let origin = next.or_else(|| self.waiting.first_key_value()).map(|(origin, _)| *origin)?;
@@ -100,9 +100,9 @@ pub(crate) struct Access {
     /// Hashes computed at once.
     most_running: usize,
     /// When each allowance is whole again; only those that are not.
-    full_at: BTreeMap<Key, Instant>,
+    full_at: BTreeMap<AllowanceKey, Instant>,
     /// Until when who bound is remembered.
-    proven: BTreeMap<Key, Instant>,
+    proven: BTreeMap<AllowanceKey, Instant>,
     /// Users, and those of addresses that used their allowance up.
     waiting: Turns,
     late: Turns,
@@ -111,7 +111,7 @@ pub(crate) struct Access {
     late_at: Instant,
     running: usize,
     /// Wrong passwords of peers that were counted, by a digest, and until when each is remembered.
-    counted: BTreeMap<(Key, NameDigest), Instant>,
+    counted: BTreeMap<(AllowanceKey, NameDigest), Instant>,
     /// Peers: a name is here while a password is checked for it.
     peers: BTreeMap<(Origin, NameDigest), VecDeque<PeerBind>>,
 }
@@ -157,7 +157,7 @@ impl Access {
 
     /// Whether one more failure is within the allowance: so many refills, times the factor, may be
     /// missing. An allowance for all names is as much larger and fills as much faster.
-    fn has_left(&self, now: Instant, key: Key, factor: u32) -> bool {
+    fn has_left(&self, now: Instant, key: AllowanceKey, factor: u32) -> bool {
         let one = self.refill / factor;
         let Some(full_at) = self.full_at.get(&key) else { return true };
         full_at.since(now) + one <= one * self.burst.saturating_mul(factor)
@@ -192,7 +192,7 @@ impl Access {
         make_room(&mut self.counted, now);
     }
 
-    fn take(&mut self, now: Instant, key: Key, factor: u32) {
+    fn take(&mut self, now: Instant, key: AllowanceKey, factor: u32) {
         let one = self.refill / factor;
         let mut full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + one;
         // Binds in progress when a name's allowance was used up count beyond it, else the rate would
@@ -220,7 +220,7 @@ impl Access {
 
     /// A user's bind waits for its turn; whether that comes before those of addresses that used
     /// their allowance up.
-    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: Waiting) -> bool {
+    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: WaitingBind) -> bool {
         let trusted = self.is_trusted(now, origin, &waiting.mailbox);
         let turns = if trusted { &mut self.waiting } else { &mut self.late };
         turns.push(origin, waiting);
@@ -237,7 +237,7 @@ impl Access {
         &mut self,
         now: Instant,
         is_there: impl Fn(AssociationId) -> bool,
-    ) -> Option<(Origin, Waiting)> {
+    ) -> Option<(Origin, WaitingBind)> {
         if self.running >= self.most_running {
             return None;
         }
@@ -408,7 +408,8 @@ mod tests {
 
     fn bind(access: &mut Access, now: Instant, from: u8, link: u64, mailbox: &str) {
         let mailbox = mailbox.to_owned();
-        let waiting = Waiting { link: AssociationId(link), mailbox, password: Secret::default() };
+        let waiting =
+            WaitingBind { link: AssociationId(link), mailbox, password: Secret::default() };
         access.wait(now, origin(from), waiting);
     }
 

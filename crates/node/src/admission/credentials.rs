@@ -1,6 +1,6 @@
 //! Errors in the name and credentials that a peer presents.
 
-use crate::admission::refusals::Refusal;
+use crate::admission::refusals::BindRefusal;
 use std::net::IpAddr;
 use thiserror::Error;
 
@@ -25,8 +25,8 @@ pub(crate) enum CredentialsError {
     Origin { remote: IpAddr, peer: String },
 }
 
-impl From<CredentialsError> for Refusal {
-    fn from(error: CredentialsError) -> Refusal {
-        Refusal::Wrong(error.to_string())
+impl From<CredentialsError> for BindRefusal {
+    fn from(error: CredentialsError) -> BindRefusal {
+        BindRefusal::Wrong(error.to_string())
     }
 }

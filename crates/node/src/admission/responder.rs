@@ -3,8 +3,8 @@
 use crate::admission::Admission;
 use crate::admission::access::PeerBind;
 use crate::admission::credentials::CredentialsError;
-use crate::admission::refusals::Refusal;
-use crate::api::event::{Kind, Level};
+use crate::admission::refusals::BindRefusal;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
 use crate::commits::pending::VerifiedBind;
 use crate::config::address_prefix::Origin;
@@ -51,7 +51,7 @@ impl Admission {
             Some(channel) => cx.associations.peer_bound(id, channel),
             None => self.note_user(cx, id),
         }
-        cx.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
+        cx.event(LogLevel::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
         self.compare_marks(cx, id);
     }
 
@@ -80,7 +80,7 @@ impl Admission {
                     return self.verify_peer(cx, link, channel, password, bind);
                 }
                 // Those before it failed.
-                self.refuse_bind(cx, now, link, Refusal::TooMany(presented));
+                self.refuse_bind(cx, now, link, BindRefusal::TooMany(presented));
             }
             next = self.access.next_peer(origin, name);
         }
@@ -93,10 +93,10 @@ impl Admission {
         id: AssociationId,
         channel: ChannelId,
         bind: &[u8],
-    ) -> Result<(String, Secret), Refusal> {
+    ) -> Result<(String, Secret), BindRefusal> {
         let argument = Element::parse(bind)
             .and_then(|e| MtaBindArgument::read(&e))
-            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
+            .map_err(|e| BindRefusal::Wrong(format!("MTABindArgument: {e}")))?;
         let presented = match &argument {
             MtaBindArgument::Unauthenticated => String::new(),
             MtaBindArgument::Authenticated(who) => who.name.0.clone(),
@@ -109,17 +109,17 @@ impl Admission {
         if let Some(origin) = origin
             && !self.access.may_try(now.mono, origin, name)
         {
-            return Err(Refusal::TooMany(presented));
+            return Err(BindRefusal::TooMany(presented));
         }
         // Before the password is checked: the answer must not depend on it.
         if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
         {
-            return Err(Refusal::Context);
+            return Err(BindRefusal::Context);
         }
         self.check_origin(cx, id, channel.peer)?;
         match argument {
             MtaBindArgument::Unauthenticated => {
-                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
+                Err(BindRefusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
             }
             MtaBindArgument::Authenticated(who) => {
                 let password = self.peer_password(cx, channel, &who)?;
@@ -137,7 +137,7 @@ impl Admission {
         channel: ChannelId,
     ) -> bool {
         if let Some(limit) = self.is_one_too_many(cx, channel) {
-            self.refuse_bind(cx, now, id, Refusal::Full(limit));
+            self.refuse_bind(cx, now, id, BindRefusal::Full(limit));
             return false;
         }
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return false };

@@ -1,10 +1,10 @@
 //! Binds of users.
 
 use crate::admission::Admission;
-use crate::admission::access::Waiting;
-use crate::admission::refusals::Refusal;
+use crate::admission::access::WaitingBind;
+use crate::admission::refusals::BindRefusal;
 use crate::api::Output;
-use crate::commits::pending::{Pending, VerifiedBind};
+use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::context::Context;
@@ -32,7 +32,7 @@ impl Admission {
         let wrong = match parsed {
             Err(error) => format!("MTSBindArgument: {error}"),
             Ok(bind) if bind.security_context.is_some() => {
-                return self.refuse_user(cx, now, id, Refusal::Context);
+                return self.refuse_user(cx, now, id, BindRefusal::Context);
             }
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
@@ -56,7 +56,7 @@ impl Admission {
                 _ => "initiator-credentials: only simple ones are supported".to_owned(),
             },
         };
-        self.refuse_user(cx, now, id, Refusal::Wrong(wrong));
+        self.refuse_user(cx, now, id, BindRefusal::Wrong(wrong));
     }
 
     /// A user's password is checked in its turn, unless too many were wrong.
@@ -75,10 +75,10 @@ impl Admission {
         }
         let origin = link.connection.origin.unwrap_or(Origin::Others);
         if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
-            return self.refuse_user(cx, now, id, Refusal::TooMany(mailbox));
+            return self.refuse_user(cx, now, id, BindRefusal::TooMany(mailbox));
         }
         // What waits for all others may have to make room.
-        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
+        if self.access.wait(now.mono, origin, WaitingBind { link: id, mailbox, password }) {
             cx.associations.checking(id);
         }
         self.verify_waiting(cx, now);
@@ -93,16 +93,16 @@ impl Admission {
             for put_last in self.access.take_put_last() {
                 cx.associations.not_checking(put_last);
             }
-            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
+            let Some((origin, WaitingBind { link, mailbox, password })) = next else { return };
             cx.associations.checking(link);
             if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
                 // Those before it failed.
                 self.access.ended();
-                self.refuse_user(cx, now, link, Refusal::TooMany(mailbox));
+                self.refuse_user(cx, now, link, BindRefusal::TooMany(mailbox));
                 continue;
             }
             let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
-            let token = cx.token(Pending::Verify { link, bind });
+            let token = cx.token(PendingAnswer::Verify { link, bind });
             let principal = Principal::User(mailbox);
             cx.output(Output::Verify { token, principal, password });
         }
@@ -152,7 +152,7 @@ impl Admission {
         let most = cx.config.limits.associations_per_user;
         let has_room = cx.associations.connections().users(mailbox).count() < most;
         if !has_room {
-            self.refuse_user(cx, now, id, Refusal::Full(Limit::PerUser));
+            self.refuse_user(cx, now, id, BindRefusal::Full(Limit::PerUser));
         }
         has_room
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The outcome of an operator's request to open a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Connected {
+pub enum ConnectOutcome {
     /// It was opened.
     Opened,
     /// So many associations of ours were open already: nothing was done.

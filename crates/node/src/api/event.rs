@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// How much an operator should care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// Everyday steps.
     Info,
     /// Worth a look.
@@ -18,9 +18,9 @@ pub enum Level {
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct LogEvent {
     /// How much an operator should care.
-    pub level: Level,
+    pub level: LogLevel,
     /// What happened.
     pub kind: Kind,
     /// On which association, where there is one.
@@ -39,7 +39,7 @@ pub struct Event {
     pub detail: String,
 }
 
-impl Event {
+impl LogEvent {
     /// Whether it is about one message, or a copy of one.
     pub fn is_about_a_message(&self) -> bool {
         self.message.is_some() || self.entry.is_some()
@@ -51,8 +51,8 @@ impl Event {
         utc: Utc,
         mta: &'a str,
         place: Option<(&'a str, &'a str)>,
-    ) -> Line<'a> {
-        Line {
+    ) -> LogLine<'a> {
+        LogLine {
             time: utc.to_string(),
             time_us: utc.0,
             mta,
@@ -72,7 +72,7 @@ impl Event {
 /// A line of the event log, for JSON: what happened to a message, so that lines of several MTAs can
 /// be joined by the MTS identifier and put on one clock. What is not known is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line<'a> {
+pub struct LogLine<'a> {
     /// When the node handled it: RFC 3339 UTC with microseconds.
     pub time: String,
     /// The same in microseconds since 1970.
@@ -265,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_line_has_what_is_known_and_no_more() {
-        let mut event = Event {
-            level: Level::Info,
+        let mut event = LogEvent {
+            level: LogLevel::Info,
             kind: Kind::TransferStarted,
             association: Some(AssociationId(7)),
             channel: None,
@@ -286,7 +286,8 @@ mod tests {
              \"peer\":\"act\",\"channel\":\"flash\",\"association\":\"a7\",\"bytes\":1000,\
              \"detail\":\"1000 octets of content\"}"
         );
-        event = Event { message: None, association: None, precedence: None, bytes: None, ..event };
+        event =
+            LogEvent { message: None, association: None, precedence: None, bytes: None, ..event };
         event.detail.clear();
         assert!(event.is_about_a_message());
         assert_eq!(

@@ -9,9 +9,9 @@ pub mod connect;
 pub mod event;
 pub mod operator;
 
-use crate::api::connect::Connected;
-use crate::api::event::Event;
-use crate::api::operator::{HoldError, Outcome};
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::LogEvent;
+use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::EdgeError;
@@ -343,17 +343,17 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// The outcome for each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, Outcome)>, HoldError>,
+        result: Result<Vec<(EntryId, HoldOutcome)>, HoldError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {
         /// Which request.
         request: u64,
         /// The outcome.
-        outcome: Connected,
+        outcome: ConnectOutcome,
     },
     /// For the log.
-    Event(Event),
+    Event(LogEvent),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

@@ -17,7 +17,7 @@ pub(crate) const MAX_HELD: usize = 10_000;
 /// The outcome for one entry that an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum HoldOutcome {
     /// Held, or released, as asked.
     Done,
     /// It was so before.

@@ -1,6 +1,6 @@
 //! An arrival that the engine accepted, until its commit.
 
-use crate::arrivals::arrival::Arrival;
+use crate::arrivals::arrival::OpenArrival;
 use bytes::Bytes;
 use engine::{Accepted, Note, Record};
 
@@ -10,7 +10,7 @@ pub(crate) const SLICE: usize = 1_000;
 /// An arrival that was accepted, and what is to be committed of it.
 #[derive(Debug)]
 pub(crate) struct AcceptedArrival {
-    pub arrival: Arrival,
+    pub arrival: OpenArrival,
     pub accepted: Accepted,
     /// Its identifier.
     pub message: String,

@@ -10,8 +10,8 @@ pub(crate) mod securing;
 pub(crate) mod submission;
 
 use crate::arrivals::accepted::AcceptedArrival;
-use crate::arrivals::arrival::Arrival;
-use crate::limits::memory::Memory;
+use crate::arrivals::arrival::OpenArrival;
+use crate::limits::memory::ArrivalMemory;
 use engine::journal::SpoolId;
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// What is being received, by its spool.
-    pub(crate) open: BTreeMap<SpoolId, Arrival>,
+    pub(crate) open: BTreeMap<SpoolId, OpenArrival>,
     /// Accepted ones with many recipients, which are committed in a later step.
     pub(crate) accepted: BTreeMap<SpoolId, AcceptedArrival>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: ArrivalMemory,
 }

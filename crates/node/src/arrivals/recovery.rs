@@ -1,7 +1,7 @@
 //! What was arriving on an association that ended.
 
 use crate::arrivals::Arrivals;
-use crate::association::lost::{HeldPart, Lost, LostReceive};
+use crate::association::lost::{HeldPart, LostReceive, LostTransfers};
 use crate::config::channel_changes::ChannelChanges;
 use crate::context::Context;
 use crate::context::recovery::KEPT;
@@ -80,7 +80,7 @@ impl Arrivals {
     }
 
     /// What was lost is not recovered, for reasons of ours.
-    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: Lost) {
+    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: LostTransfers) {
         if let Some(send) = lost.send {
             cx.queue.scheduler.put_back(now.mono, send.entry);
         }

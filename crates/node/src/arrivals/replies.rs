@@ -1,6 +1,6 @@
 //! Answers to the operations that a user invoked.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
 use crate::arrivals::submission::RESOURCE_LIMITATION;
 use crate::context::Context;
@@ -39,7 +39,7 @@ impl Arrivals {
         invoke: i64,
         error: &SubmitError,
     ) {
-        cx.event(Level::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
+        cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
         self.answer_error(cx, id, invoke, &error.access_error());
     }
 

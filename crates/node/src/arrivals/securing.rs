@@ -3,14 +3,14 @@
 //! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
 use crate::arrivals::accepted::{AcceptedArrival, SLICE};
-use crate::arrivals::arrival::{Arrival, Head};
-use crate::commits::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
+use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
+use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor};
 use crate::context::Context;
-use crate::context::steps::Step;
-use crate::limits::memory::Charge;
+use crate::context::steps::WorkStep;
+use crate::limits::memory::MemoryCharge;
 use crate::log::draft::Copies;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -23,13 +23,13 @@ impl Arrivals {
     pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         // If it was refused meanwhile, or is gone, nothing is left to do.
-        let Some(Head::Transfer(head)) = &arrival.head else { return };
+        let Some(ArrivalHead::Transfer(head)) = &arrival.head else { return };
         let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
         if cx.engine.prepare(prepared, head, SLICE) {
             let keys = prepared.keys();
             self.secure(cx, now, spool, keys);
         } else {
-            cx.steps.push(now.mono, Step::Prepare(spool));
+            cx.steps.push(now.mono, WorkStep::Prepare(spool));
         }
     }
 
@@ -43,7 +43,7 @@ impl Arrivals {
         if accepted.is_long() {
             let spool = accepted.arrival.spool;
             self.accepted.insert(spool, accepted);
-            cx.steps.push(now.mono, Step::Commit(spool));
+            cx.steps.push(now.mono, WorkStep::Commit(spool));
         } else {
             self.commit_now(cx, accepted);
         }
@@ -79,12 +79,16 @@ impl Arrivals {
         };
         let entries = accepted.entries;
         let level = self.level_with_arrival(cx, link);
-        cx.commit_for(level, batch, Pending::Commit { link, entries, after, charge });
+        cx.commit_for(level, batch, PendingAnswer::Commit { link, entries, after, charge });
     }
 
     /// What is held for an arrival is held until this batch of it is committed, and the batch too:
     /// where many next hops get a copy, it is larger than what came.
-    pub(crate) fn charge(&mut self, arrival: &mut Arrival, batch: &[Op]) -> Option<Charge> {
+    pub(crate) fn charge(
+        &mut self,
+        arrival: &mut OpenArrival,
+        batch: &[Op],
+    ) -> Option<MemoryCharge> {
         let mut held = arrival.held.take()?;
         self.memory.add(&mut held, batch.iter().map(Op::held).sum());
         Some(held)
@@ -124,7 +128,7 @@ impl Arrivals {
             arrival.seen = Some(Vec::new());
         } else {
             let precedence = self.classified(cx, spool);
-            let token = cx.token(Pending::LookUp { spool });
+            let token = cx.token(PendingAnswer::LookUp { spool });
             cx.output(Output::LookUp { token, precedence, keys });
         }
         if sync_now {
@@ -143,8 +147,10 @@ impl Arrivals {
         let Some(mut arrival) = self.open.remove(&spool) else { return };
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
-            Some(Head::Transfer(head)) => self.commit_transfer(cx, now, arrival, *head, &seen),
-            Some(Head::Submission(envelope)) => {
+            Some(ArrivalHead::Transfer(head)) => {
+                self.commit_transfer(cx, now, arrival, *head, &seen)
+            }
+            Some(ArrivalHead::Submission(envelope)) => {
                 self.commit_submission(cx, now, arrival, &envelope, &seen);
             }
             None => self.free_memory(&mut arrival),
@@ -155,7 +161,7 @@ impl Arrivals {
         &mut self,
         cx: &mut Context,
         now: Now,
-        mut arrival: Arrival,
+        mut arrival: OpenArrival,
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
@@ -174,7 +180,7 @@ impl Arrivals {
     pub(crate) fn batch_with_body(
         &self,
         cx: &mut Context,
-        arrival: &Arrival,
+        arrival: &OpenArrival,
         accepted: &engine::Accepted,
     ) -> Vec<Op> {
         let source = if arrival.spool_open {
@@ -206,7 +212,7 @@ impl Arrivals {
         after: AfterCommit,
         error: &str,
     ) {
-        cx.event(Level::Error, Kind::StoreFailed, error).association(id);
+        cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id);
         if let AfterCommit::Secure { spool: Some(spool), .. }
         | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
         {
@@ -264,7 +270,7 @@ impl Arrivals {
         match after {
             AfterCommit::Secure { arrival, message, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
-                cx.event(Level::Info, Kind::Received, "")
+                cx.event(LogLevel::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
                     .committed(message.clone(), copies);
@@ -272,7 +278,7 @@ impl Arrivals {
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
-                cx.event(Level::Info, Kind::Submitted, "")
+                cx.event(LogLevel::Info, Kind::Submitted, "")
                     .association(id)
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), None, &message, &notes);

@@ -1,7 +1,7 @@
 //! The end of an association, in order or not.
 
-use crate::api::event::{Kind, Level};
-use crate::association::{Association, State};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::{Association, AssociationState};
 use crate::config::address_prefix::Origin;
 use base::Now;
 use scheduler::ChannelId;
@@ -44,8 +44,8 @@ impl EndedAssociation {
         self.leaving || self.kind != Kind::AssociationReleased
     }
 
-    pub(crate) fn level(&self) -> Level {
-        if self.kind == Kind::AssociationReleased { Level::Info } else { Level::Warning }
+    pub(crate) fn level(&self) -> LogLevel {
+        if self.kind == Kind::AssociationReleased { LogLevel::Info } else { LogLevel::Warning }
     }
 
     /// Whether somebody connected and went without a bind.
@@ -64,12 +64,14 @@ impl Association {
         stopping: bool,
     ) -> Option<EndedAssociation> {
         let opened = match self.state {
-            State::Over => return None,
-            State::Open { since } | State::Releasing { since } => Some(since),
-            State::Connecting | State::Opening { .. } | State::Refusing => None,
+            AssociationState::Over => return None,
+            AssociationState::Open { since } | AssociationState::Releasing { since } => Some(since),
+            AssociationState::Connecting
+            | AssociationState::Opening { .. }
+            | AssociationState::Refusing => None,
         };
-        let refused = self.state == State::Refusing;
-        let releasing = matches!(self.state, State::Releasing { .. });
+        let refused = self.state == AssociationState::Refusing;
+        let releasing = matches!(self.state, AssociationState::Releasing { .. });
         let drained = self.end.drain.is_some();
         let ending = (stopping || drained) && releasing;
         // Perhaps the peer drains it too, and was first.
@@ -81,7 +83,7 @@ impl Association {
             }
             kind => kind,
         };
-        self.state = State::Over;
+        self.state = AssociationState::Over;
         self.requests.clear();
         let error = self.connection.error.take();
         Some(EndedAssociation {

@@ -11,7 +11,7 @@ const SAMPLE: (Duration, u64) = (Duration::from_secs(20), 16 << 10);
 
 /// What the peer's transport has taken.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct ProgressLooks {
     /// When to ask how much it has taken.
     pub at: Option<Instant>,
     /// How much it had taken at an earlier time. Since then something was outstanding without a break.
@@ -22,16 +22,16 @@ pub(crate) struct Looks {
 
 /// What follows from octets that the peer's transport took.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct TakenOctets {
     /// The entry whose transfer made progress.
     pub progressed: Option<EntryId>,
     /// The rate, once it was measured for long enough.
-    pub sample: Option<Sample>,
+    pub sample: Option<LineSample>,
 }
 
 /// Octets that a line carried in a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct LineSample {
     pub octets: u64,
     pub took: Duration,
     /// Nothing is outstanding at the end: the line may have been idle then.
@@ -47,7 +47,7 @@ impl Association {
         octets: u64,
         (before, after): (u64, u64),
         least: u64,
-    ) -> Taken {
+    ) -> TakenOctets {
         let looks = &mut self.looks;
         let sample = looks.last.filter(|(at, from)| {
             now.mono.since(*at) >= SAMPLE.0 || octets.saturating_sub(*from) >= SAMPLE.1
@@ -58,7 +58,7 @@ impl Association {
             looks.last = Some((now.mono, octets));
         }
         if after >= before {
-            return Taken::default();
+            return TakenOctets::default();
         }
         let progress = after == 0 || octets.saturating_sub(looks.progressed) >= least;
         if progress {
@@ -69,11 +69,11 @@ impl Association {
             *at = now.mono + DELIVERY_TIMEOUT;
         }
         let entry = self.sending.as_ref().map(|sending| sending.entry);
-        let sample = sample.map(|(at, from)| Sample {
+        let sample = sample.map(|(at, from)| LineSample {
             octets: octets.saturating_sub(from),
             took: now.mono.since(at),
             may_be_idle: after == 0,
         });
-        Taken { progressed: entry.filter(|_| progress), sample }
+        TakenOctets { progressed: entry.filter(|_| progress), sample }
     }
 }

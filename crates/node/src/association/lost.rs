@@ -1,6 +1,6 @@
 //! Transfers that were cut off with their association, and how they are known to both ends.
 
-use crate::association::transfer::GoesOn;
+use crate::association::transfer::Resumption;
 use base::{EntryId, Instant};
 use engine::journal::SpoolId;
 use osi::rtse::InterruptedReceive;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug)]
 pub(crate) struct LostSend {
     pub entry: EntryId,
-    pub goes_on: GoesOn,
+    pub resumption: Resumption,
     /// Where its association came from, if the peer opened it.
     pub remote: Option<IpAddr>,
     /// Whether we opened its association.
@@ -28,7 +28,7 @@ impl LostSend {
     /// Whether the peer may know it by this association. It need not know of the latest attempt, and we
     /// need not know of a confirm in it.
     pub(crate) fn is_known_by(&self, reference: &ConnectionReference) -> bool {
-        self.goes_on.point.reference == *reference || self.goes_on.tried.contains(reference)
+        self.resumption.point.reference == *reference || self.resumption.tried.contains(reference)
     }
 }
 
@@ -81,12 +81,12 @@ impl LostReceive {
 
 /// What one association is to recover, or recovers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LostTransfers {
     pub send: Option<LostSend>,
     pub receive: Option<LostReceive>,
 }
 
-impl Lost {
+impl LostTransfers {
     pub(crate) fn is_empty(&self) -> bool {
         self.send.is_none() && self.receive.is_none()
     }

@@ -1,7 +1,7 @@
 //! The data of an association that speaks P1.
 
 use crate::association::lost::LostSend;
-use crate::association::transfer::Failed;
+use crate::association::transfer::FailedTransfer;
 use crate::ids::ListenerId;
 use crate::ids::NameDigest;
 use base::Instant;
@@ -31,7 +31,7 @@ pub(crate) struct P1 {
     /// The association that it recovered.
     pub recovered: Option<ConnectionReference>,
     /// A transfer of ours that failed on this association, until it is clear what follows.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedTransfer>,
     /// A transfer to us that was interrupted and may be resumed.
     pub suspended: Option<SpoolId>,
     /// A transfer of ours that goes on once the turn comes, and until when it was to be kept.

@@ -16,7 +16,7 @@ pub(crate) struct P3 {
     /// Whether the user takes deliveries on this association (message delivery was proposed).
     pub takes_deliveries: bool,
     /// What data now arriving belongs to.
-    pub unit: Unit,
+    pub unit: ArrivingUnit,
     /// How many invocations wait for our answer.
     pub unanswered: u32,
     pub next_invoke: i64,
@@ -32,7 +32,7 @@ impl P3 {
             listener,
             mailbox: None,
             takes_deliveries: false,
-            unit: Unit::None,
+            unit: ArrivingUnit::None,
             unanswered: 0,
             next_invoke: 1,
             delivery_deadline: None,
@@ -43,7 +43,7 @@ impl P3 {
 
 /// What data now arriving on an association belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ArrivingUnit {
     /// Nothing expected, or refused.
     #[default]
     None,

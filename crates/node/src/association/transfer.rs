@@ -84,8 +84,8 @@ impl Sending {
 
 impl Sending {
     /// Where it may go on.
-    pub(crate) fn goes_on(&self) -> Option<GoesOn> {
-        Some(GoesOn {
+    pub(crate) fn resumption(&self) -> Option<Resumption> {
+        Some(Resumption {
             point: self.resume.clone()?,
             dialect: self.dialect,
             tried: self.tried.clone(),
@@ -112,7 +112,7 @@ const MAX_TRIED: usize = 8;
 
 /// Where a transfer may go on, and what has to be as it was.
 #[derive(Clone, Debug)]
-pub(crate) struct GoesOn {
+pub(crate) struct Resumption {
     pub point: ResumePoint,
     /// As in [`Sending`].
     pub dialect: Option<Dialect>,
@@ -120,7 +120,7 @@ pub(crate) struct GoesOn {
     pub resumes: u8,
 }
 
-impl GoesOn {
+impl Resumption {
     /// It was lost with this association, too.
     pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
         if !self.tried.contains(reference) {
@@ -144,12 +144,12 @@ pub(crate) struct TransferPlace {
 
 /// A transfer that failed.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedTransfer {
     pub entry: EntryId,
     /// Where it may go on.
-    pub goes_on: Option<GoesOn>,
+    pub resumption: Option<Resumption>,
     /// Where it may go on if it turns out that the association was lost.
-    pub if_lost: Option<GoesOn>,
+    pub if_lost: Option<Resumption>,
     /// How far it had come, where anything of it was sent.
     pub place: Option<TransferPlace>,
     /// The peer refused it for good.

@@ -4,7 +4,7 @@ pub(crate) mod key_reservations;
 pub(crate) mod pending;
 
 use crate::commits::key_reservations::KeyReservations;
-use crate::commits::pending::{Pending, PendingRetry, VerifiedBind};
+use crate::commits::pending::{PendingAnswer, PendingRetry, VerifiedBind};
 use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
@@ -23,7 +23,7 @@ const FORGET_PAUSE: Duration = Duration::from_millis(50);
 /// Questions to the edge that are not answered, and changes that must be made.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    pending: BTreeMap<Token, Pending>,
+    pending: BTreeMap<Token, PendingAnswer>,
     /// Changes that must be made and that the store could not make: tried again at the time given.
     retries: BTreeMap<(Instant, u64), PendingRetry>,
     last_retry: u64,
@@ -39,12 +39,12 @@ pub(crate) struct Commits {
 
 impl Commits {
     /// The answer with this token continues here.
-    pub(crate) fn expect(&mut self, token: Token, pending: Pending) {
+    pub(crate) fn expect(&mut self, token: Token, pending: PendingAnswer) {
         self.pending.insert(token, pending);
     }
 
     /// What waits for the answer with this token.
-    pub(crate) fn take(&mut self, token: Token) -> Option<Pending> {
+    pub(crate) fn take(&mut self, token: Token) -> Option<PendingAnswer> {
         self.pending.remove(&token)
     }
 
@@ -56,7 +56,9 @@ impl Commits {
     /// These mailboxes have another password or are gone: a check in progress is of no use.
     pub(crate) fn doubt_verifications(&mut self, changed: &[String]) {
         for pending in self.pending.values_mut() {
-            if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
+            if let PendingAnswer::Verify {
+                bind: VerifiedBind::User { mailbox, stale, .. }, ..
+            } = pending
             {
                 *stale |= changed.contains(mailbox);
             }

@@ -1,9 +1,9 @@
 //! What the node waits for: how each answer with a token continues.
 
-use crate::api::operator::Outcome;
+use crate::api::operator::HoldOutcome;
 use crate::config::address_prefix::Origin;
 use crate::ids::NameDigest;
-use crate::limits::memory::Charge;
+use crate::limits::memory::MemoryCharge;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
@@ -66,7 +66,7 @@ pub(crate) enum AfterCommit {
 }
 
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingAnswer {
     /// A password is being checked.
     Verify { link: AssociationId, bind: VerifiedBind },
     /// A spool is being synced.
@@ -79,7 +79,7 @@ pub(crate) enum Pending {
         entries: Vec<NewEntry>,
         after: AfterCommit,
         /// What is held in memory until then.
-        charge: Option<Charge>,
+        charge: Option<MemoryCharge>,
     },
     /// What an operator changed is being committed.
     Operation(HoldOperation),
@@ -136,5 +136,5 @@ pub(crate) struct HoldOperation {
     pub(crate) request: u64,
     pub(crate) hold: bool,
     pub(crate) changed: Vec<EntryId>,
-    pub(crate) outcomes: Vec<(EntryId, Outcome)>,
+    pub(crate) outcomes: Vec<(EntryId, HoldOutcome)>,
 }

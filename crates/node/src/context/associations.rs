@@ -1,12 +1,12 @@
 //! Associations by channel, and how one is brought to its end.
 
 use crate::association::ended::EndedAssociation;
-use crate::association::{Association, State};
+use crate::association::{Association, AssociationState};
 use crate::config::channel_changes::Drain;
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
 use crate::context::recovery::KEPT;
-use crate::log::rate::{Repeated, Why};
+use crate::log::rate::{RefusalCause, RepeatedEvent};
 use base::{AssociationId, Instant, Now};
 use osi::api as stack;
 use scheduler::ChannelId;
@@ -31,9 +31,9 @@ impl Context {
                 Some(remote) => format!("{remote}, nobody had bound: {}", ended.detail),
                 None => ended.detail.clone(),
             };
-            let line = Repeated { level, kind, channel, detail };
+            let line = RepeatedEvent { level, kind, channel, detail };
             let (origin, reason) = (ended.origin, &ended.reason);
-            self.outputs.limited_event(now, Why::NoBind, origin, Some(id), reason, line);
+            self.outputs.limited_event(now, RefusalCause::NoBind, origin, Some(id), reason, line);
         } else if !ended.refused && ended.given_up.is_none() {
             self.event(level, kind, ended.detail.as_str()).association(id).channel(channel);
         }
@@ -46,11 +46,11 @@ impl Context {
         let interrupts =
             self.life.is_stopping() || link.end.leaving || link.end.drain == Some(Drain::Removed);
         match link.state {
-            State::Opening { .. } => {
+            AssociationState::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
-            State::Open { .. } if link.is_idle() => self.release(id),
-            State::Open { .. } => {
+            AssociationState::Open { .. } if link.is_idle() => self.release(id),
+            AssociationState::Open { .. } => {
                 let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
@@ -61,14 +61,17 @@ impl Context {
                     self.request(id, stack::Request::Interrupt);
                 }
             }
-            State::Connecting | State::Releasing { .. } | State::Refusing | State::Over => {}
+            AssociationState::Connecting
+            | AssociationState::Releasing { .. }
+            | AssociationState::Refusing
+            | AssociationState::Over => {}
         }
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(link) = self.associations.get_mut(&id) {
-            if let State::Open { since } = link.state {
-                link.state = State::Releasing { since };
+            if let AssociationState::Open { since } = link.state {
+                link.state = AssociationState::Releasing { since };
             }
             // Who did not open a P1 association, or has not the turn, may not release it
             // (X.228 7.2.1): it aborts.

@@ -12,9 +12,9 @@
 //! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
 //! which the MTA last ran: nothing leaves early.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::commits::FORGET_EVERY;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::queue::wall::{CLOCK, Doubt, reckoned, size, step, way};
 use base::{Instant, Now, Utc};
@@ -65,7 +65,7 @@ impl Context {
             let together =
                 if whole == by { String::new() } else { format!(" ({whole} s together)") };
             let because = format!("it was set {} by {by} s{together}", way(shift));
-            self.doubt_clock(now, Level::Warning, because);
+            self.doubt_clock(now, LogLevel::Warning, because);
             if let Shift::Later(_) = shift {
                 self.follow(now);
             }
@@ -82,7 +82,7 @@ impl Context {
         let way = way(shift);
         let detail =
             format!("the wall clock was set {way} by {by} s: {count} queued messages follow it");
-        self.event(Level::Warning, Kind::ClockSet, detail);
+        self.event(LogLevel::Warning, Kind::ClockSet, detail);
     }
 
     /// It was set once more.
@@ -90,7 +90,7 @@ impl Context {
         let (way, by) = (way(shift), size(shift).as_secs());
         let until = self.waits_until(now);
         let detail = format!("the wall clock was set {way} by {by} s again; {until}");
-        self.event(Level::Warning, Kind::ClockDoubted, detail);
+        self.event(LogLevel::Warning, Kind::ClockDoubted, detail);
         let at = self.queue.wall.at.unwrap_or(now);
         if let Shift::Later(by) = step(at, now)
             && by > APART
@@ -108,7 +108,7 @@ impl Context {
         }
     }
 
-    fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
+    fn doubt_clock(&mut self, now: Now, level: LogLevel, because: String) {
         self.log_doubt(now, level, &because);
         self.begin_doubt(now, because);
     }
@@ -118,7 +118,7 @@ impl Context {
         self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
     }
 
-    fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
+    fn log_doubt(&mut self, now: Now, level: LogLevel, because: &str) {
         let until = self.waits_until(now);
         let detail = format!("the wall clock is not trusted: {because}; {until}");
         self.event(level, Kind::ClockDoubted, detail);
@@ -145,7 +145,7 @@ impl Context {
         let late = self.queue.scheduler.spared_count();
         self.queue.scheduler.let_expiry_wait(now.mono, false);
         let detail = format!("the wall clock is trusted again: {because}; {late} messages expire");
-        self.event(Level::Info, Kind::ClockTrusted, detail);
+        self.event(LogLevel::Info, Kind::ClockTrusted, detail);
         self.write_clock(now);
     }
 
@@ -199,8 +199,8 @@ impl Context {
                 self.queue.scheduler.let_expiry_wait(now.mono, false);
                 self.write_clock(now);
             }
-            Some(Shift::Later(_)) => self.log_doubt(now, Level::Warning, &because),
-            _ => self.log_doubt(now, Level::Info, &because),
+            Some(Shift::Later(_)) => self.log_doubt(now, LogLevel::Warning, &because),
+            _ => self.log_doubt(now, LogLevel::Info, &because),
         }
     }
 
@@ -236,7 +236,7 @@ impl Context {
             // It is put into every commit that is due for it.
             let retry =
                 PendingRetry { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
-            self.commit(Batch::new(), Pending::Retry(retry));
+            self.commit(Batch::new(), PendingAnswer::Retry(retry));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Commits: those that are asked for, tried again, and made from time to time.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use base::{BodyId, Now, Precedence};
 use engine::journal::{self, Batch, Op};
@@ -37,7 +37,7 @@ impl Context {
     pub(crate) fn retry_due(&mut self, now: Now) {
         while let Some(mut retry) = self.commits.next_retry(now) {
             self.queue.renew_held(&mut retry.batch);
-            self.commit(retry.batch.clone(), Pending::Retry(retry));
+            self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
 
@@ -50,16 +50,16 @@ impl Context {
         let batch: Batch = unneeded.map(|id| Op::DeleteBody { id }).collect();
         if !batch.is_empty() {
             let detail = format!("{} contents that nothing needed any more", batch.len());
-            self.event(Level::Info, Kind::Discarded, detail);
+            self.event(LogLevel::Info, Kind::Discarded, detail);
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.commit(retry.batch.clone(), Pending::Retry(retry));
+            self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
 
     /// Asks for a commit that nobody waits for, or an operator.
-    pub(crate) fn commit(&mut self, batch: Batch, pending: Pending) {
+    pub(crate) fn commit(&mut self, batch: Batch, pending: PendingAnswer) {
         let level = match &pending {
-            Pending::Operation(_) => Precedence::Override,
+            PendingAnswer::Operation(_) => Precedence::Override,
             _ => Precedence::Deferred,
         };
         self.commit_for(level, batch, pending);
@@ -67,10 +67,15 @@ impl Context {
 
     /// Asks for a commit, with the highest precedence it is for: that of its entries, or else the
     /// level of the association that waits for it.
-    pub(crate) fn commit_for(&mut self, level: Precedence, mut batch: Batch, pending: Pending) {
+    pub(crate) fn commit_for(
+        &mut self,
+        level: Precedence,
+        mut batch: Batch,
+        pending: PendingAnswer,
+    ) {
         self.put_clock(&mut batch);
         let precedence = journal::highest(&batch).unwrap_or(level);
-        if matches!(pending, Pending::Retry(_)) {
+        if matches!(pending, PendingAnswer::Retry(_)) {
             self.commits.retry_begins();
         }
         let token = self.token(pending);
@@ -82,7 +87,7 @@ impl Context {
         let batch: Vec<Op> = bodies.into_iter().filter_map(|b| self.queue.release(b)).collect();
         if !batch.is_empty() {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.commit(retry.batch.clone(), Pending::Retry(retry));
+            self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
 }

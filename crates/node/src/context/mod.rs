@@ -12,16 +12,16 @@ pub(crate) mod sending;
 pub(crate) mod steps;
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::association::table::AssociationTable;
 use crate::commits::Commits;
-use crate::commits::pending::Pending;
+use crate::commits::pending::PendingAnswer;
 use crate::config::NodeConfig;
 use crate::config::configured::Configured;
 use crate::context::issued::Issued;
 use crate::context::lifecycle::Lifecycle;
 use crate::context::recovery::Recovery;
-use crate::context::steps::Steps;
+use crate::context::steps::WorkSteps;
 use crate::ids::Token;
 use crate::log::draft::EventDraft;
 use crate::log::outputs::Outputs;
@@ -43,7 +43,7 @@ pub(crate) struct Context {
     pub(crate) recovery: Recovery,
     pub(crate) commits: Commits,
     /// Long work of which a part is done.
-    pub(crate) steps: Steps,
+    pub(crate) steps: WorkSteps,
     pub(crate) life: Lifecycle,
     pub(crate) issued: Issued,
     pub(crate) outputs: Outputs,
@@ -58,7 +58,7 @@ impl Context {
             associations: AssociationTable::default(),
             recovery: Recovery::default(),
             commits: Commits::default(),
-            steps: Steps::default(),
+            steps: WorkSteps::default(),
             life: Lifecycle::default(),
             issued: Issued::default(),
             outputs: Outputs::default(),
@@ -72,7 +72,7 @@ impl Context {
     }
 
     /// A token for a question to the edge, whose answer continues with `pending`.
-    pub(crate) fn token(&mut self, pending: Pending) -> Token {
+    pub(crate) fn token(&mut self, pending: PendingAnswer) -> Token {
         let token = self.issued.next_token();
         self.commits.expect(token, pending);
         token
@@ -80,7 +80,7 @@ impl Context {
 
     pub(crate) fn event(
         &mut self,
-        level: Level,
+        level: LogLevel,
         kind: Kind,
         detail: impl Into<String>,
     ) -> EventDraft<'_> {

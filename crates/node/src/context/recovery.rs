@@ -6,7 +6,7 @@
 //! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
 //! begins again, which the receiver's duplicate check makes harmless.
 
-use crate::association::lost::{HeldPart, Lost, LostReceive, LostSend};
+use crate::association::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
 use crate::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
@@ -41,7 +41,7 @@ pub(crate) struct Offered {
     pub channel: ChannelId,
     /// The association that is named.
     pub reference: ConnectionReference,
-    pub lost: Lost,
+    pub lost: LostTransfers,
 }
 
 #[derive(Debug, Default)]
@@ -50,20 +50,20 @@ pub(crate) struct Recovery {
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, Offered>,
     /// The peer chose the reference, so the peer is part of the key.
-    receives: BTreeMap<Key, LostReceive>,
+    receives: BTreeMap<ReceiveKey, LostReceive>,
     /// Until when each is kept; not what is offered.
-    ends: Due<Kept>,
+    ends: Due<KeptTransfer>,
     /// From when on we ask for what the peer was to ask for.
     asks: Due<(ChannelId, EntryId)>,
 }
 
-type Key = (PeerId, ConnectionReference);
+type ReceiveKey = (PeerId, ConnectionReference);
 
 /// What is kept for a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kept {
+enum KeptTransfer {
     Send(ChannelId, EntryId),
-    Receive(Key),
+    Receive(ReceiveKey),
 }
 
 impl Recovery {
@@ -74,7 +74,7 @@ impl Recovery {
         lost: LostSend,
         asks_at: Option<Instant>,
     ) {
-        self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+        self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
         self.asks.set((channel, lost.entry), asks_at.filter(|_| !lost.asks));
         self.sends.entry(channel).or_default().push_back(lost);
     }
@@ -110,7 +110,7 @@ impl Recovery {
     ) -> Option<LostSend> {
         let sends = self.sends.get_mut(&channel)?;
         let lost = sends.iter().position(meant).and_then(|at| sends.remove(at))?;
-        self.ends.set(Kept::Send(channel, lost.entry), None);
+        self.ends.set(KeptTransfer::Send(channel, lost.entry), None);
         self.asks.set((channel, lost.entry), None);
         Some(lost)
     }
@@ -127,7 +127,7 @@ impl Recovery {
             sends.retain(|lost| {
                 let leaving = leaves(*channel, lost.entry);
                 if leaving {
-                    self.ends.set(Kept::Send(*channel, lost.entry), None);
+                    self.ends.set(KeptTransfer::Send(*channel, lost.entry), None);
                     self.asks.set((*channel, lost.entry), None);
                     left.push(lost.entry);
                 }
@@ -143,7 +143,7 @@ impl Recovery {
     pub(crate) fn keep_receive(&mut self, lost: LostReceive) -> Option<SpoolId> {
         let peer = lost.channel.peer;
         let key = (peer, lost.state.reference());
-        self.ends.set(Kept::Receive(key.clone()), Some(lost.until));
+        self.ends.set(KeptTransfer::Receive(key.clone()), Some(lost.until));
         let replaced = self.receives.insert(key, lost);
         if self.receives_of(peer).count() <= MAX_RECEIVES {
             return replaced.as_ref().and_then(LostReceive::part);
@@ -154,13 +154,13 @@ impl Recovery {
     }
 
     /// Those of one peer.
-    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&Key, &LostReceive)> {
+    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&ReceiveKey, &LostReceive)> {
         let from = (peer, ConnectionReference::default());
         self.receives.range(from..).take_while(move |((of, _), _)| *of == peer)
     }
 
-    fn remove_receive(&mut self, key: &Key) -> Option<LostReceive> {
-        self.ends.set(Kept::Receive(key.clone()), None);
+    fn remove_receive(&mut self, key: &ReceiveKey) -> Option<LostReceive> {
+        self.ends.set(KeptTransfer::Receive(key.clone()), None);
         self.receives.remove(key)
     }
 
@@ -177,10 +177,10 @@ impl Recovery {
 
     /// Gives up transfers to us on these channels.
     pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
-        let left: Vec<(Key, LostReceive)> =
+        let left: Vec<(ReceiveKey, LostReceive)> =
             self.receives.extract_if(.., |_, lost| leaves(lost.channel)).collect();
         for (key, _) in &left {
-            self.ends.set(Kept::Receive(key.clone()), None);
+            self.ends.set(KeptTransfer::Receive(key.clone()), None);
         }
         left.iter().filter_map(|(_, lost)| lost.part()).collect()
     }
@@ -214,7 +214,7 @@ impl Recovery {
         let mut send = self.take_send(channel, |lost| lost.asks);
         let (reference, mut receive) = match &send {
             Some(lost) => {
-                let reference = lost.goes_on.point.reference.clone();
+                let reference = lost.resumption.point.reference.clone();
                 let same = |l: &LostReceive| l.asks() && l.is_known_by(&reference);
                 let receive = self.take_receive(channel, same);
                 (reference, receive)
@@ -229,21 +229,21 @@ impl Recovery {
             *asked += 1;
         }
         let state = receive.as_ref().map(|lost| lost.state.clone());
-        let lost = Lost { send, receive };
+        let lost = LostTransfers { send, receive };
         self.offered.insert(id, Offered { channel, reference: reference.clone(), lost });
         Some((reference, state))
     }
 
     /// Keeps what was offered and not decided, as long as it was to be kept; gives what was asked
     /// for too often, which is given up, and what has to make room.
-    pub(crate) fn keep_again(&mut self, offered: Offered) -> (Lost, Option<SpoolId>) {
-        let Offered { channel, lost: Lost { send, receive }, .. } = offered;
-        let (mut given_up, mut replaced) = (Lost::default(), None);
+    pub(crate) fn keep_again(&mut self, offered: Offered) -> (LostTransfers, Option<SpoolId>) {
+        let Offered { channel, lost: LostTransfers { send, receive }, .. } = offered;
+        let (mut given_up, mut replaced) = (LostTransfers::default(), None);
         if let Some(lost) = send {
             if lost.asked >= MAX_ASKED {
                 given_up.send = Some(lost);
             } else {
-                self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+                self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
                 self.sends.entry(channel).or_default().push_front(lost);
             }
         }
@@ -259,7 +259,9 @@ impl Recovery {
 
     /// The peer answers, if only that it is busy: it knows recoveries.
     pub(crate) fn was_answered(&mut self, id: AssociationId) {
-        if let Some(Offered { lost: Lost { send, receive }, .. }) = self.offered.get_mut(&id) {
+        if let Some(Offered { lost: LostTransfers { send, receive }, .. }) =
+            self.offered.get_mut(&id)
+        {
             let asked = send.iter_mut().map(|l| &mut l.asked);
             for asked in asked.chain(receive.iter_mut().map(|l| &mut l.asked)) {
                 *asked = 0;
@@ -285,7 +287,7 @@ impl Recovery {
         reference: &ConnectionReference,
     ) -> Option<(AssociationId, bool)> {
         self.offered.iter().filter(|(_, o)| o.channel == channel).find_map(|(id, offered)| {
-            let Lost { send, receive } = &offered.lost;
+            let LostTransfers { send, receive } = &offered.lost;
             let send = send.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
             let receive = receive.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
             Some((*id, send.or(receive)?))
@@ -306,11 +308,11 @@ impl Recovery {
         channel: ChannelId,
         reference: &ConnectionReference,
         may: impl Fn(bool, Option<IpAddr>) -> bool,
-    ) -> Lost {
+    ) -> LostTransfers {
         let send = self.take_send(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
         let receive =
             self.take_receive(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
-        Lost { send, receive }
+        LostTransfers { send, receive }
     }
 
     /// When something is to be done.
@@ -323,11 +325,11 @@ impl Recovery {
         let (mut entries, mut spools) = (Vec::new(), Vec::new());
         while let Some(kept) = self.ends.pop(now) {
             match kept {
-                Kept::Send(channel, entry) => {
+                KeptTransfer::Send(channel, entry) => {
                     let lost = self.take_send(channel, |lost| lost.entry == entry);
                     entries.extend(lost.map(|lost| (channel, lost)));
                 }
-                Kept::Receive(key) => {
+                KeptTransfer::Receive(key) => {
                     spools.extend(self.receives.remove(&key).as_ref().and_then(LostReceive::part));
                 }
             }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 /// A step that is not done yet.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum WorkStep {
     /// Finds keys and routes of the next recipients of this arrival.
     Prepare(SpoolId),
     /// Encodes and commits this arrival, which was accepted.
@@ -23,18 +23,18 @@ pub(crate) enum Step {
 
 /// Steps in the order in which they are done, and since when each waits.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
-    waiting: VecDeque<(Instant, Step)>,
+pub(crate) struct WorkSteps {
+    waiting: VecDeque<(Instant, WorkStep)>,
 }
 
-impl Steps {
+impl WorkSteps {
     /// A step is done after those that wait already.
-    pub(crate) fn push(&mut self, now: Instant, step: Step) {
+    pub(crate) fn push(&mut self, now: Instant, step: WorkStep) {
         self.waiting.push_back((now, step));
     }
 
     /// The next step to do.
-    pub(crate) fn next(&mut self) -> Option<Step> {
+    pub(crate) fn next(&mut self) -> Option<WorkStep> {
         self.waiting.pop_front().map(|(_, step)| step)
     }
 

@@ -1,11 +1,11 @@
 //! What the node gives out, in order. Events are counted, and limited where strangers can repeat them.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::config::address_prefix::Origin;
 use crate::log::draft::EventDraft;
-use crate::log::rate::{LogRateLimiter, Reason, Repeated, Why};
-use crate::log::tally::Tally;
+use crate::log::rate::{LogRateLimiter, RefusalCause, RepeatReason, RepeatedEvent};
+use crate::log::tally::EventTally;
 use base::{AssociationId, Instant, Now};
 use engine::{Note, NoteKind};
 use scheduler::ChannelId;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     waiting: VecDeque<Output>,
-    tally: Tally,
+    tally: EventTally,
     limiter: LogRateLimiter,
 }
 
@@ -35,18 +35,18 @@ impl Outputs {
     }
 
     /// What was counted.
-    pub(crate) fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &EventTally {
         &self.tally
     }
 
-    pub(crate) fn tally_mut(&mut self) -> &mut Tally {
+    pub(crate) fn tally_mut(&mut self) -> &mut EventTally {
         &mut self.tally
     }
 
     /// An event, which is given out when its draft is dropped.
     pub(crate) fn event(
         &mut self,
-        level: Level,
+        level: LogLevel,
         kind: Kind,
         detail: impl Into<String>,
     ) -> EventDraft<'_> {
@@ -58,15 +58,15 @@ impl Outputs {
     pub(crate) fn limited_event(
         &mut self,
         now: Now,
-        why: Why,
+        why: RefusalCause,
         origin: Option<Origin>,
         id: Option<AssociationId>,
         reason: &str,
-        line: Repeated,
+        line: RepeatedEvent,
     ) {
-        let Repeated { level, kind, channel, detail } = line.clone();
+        let RepeatedEvent { level, kind, channel, detail } = line.clone();
         let origin = origin.unwrap_or(Origin::Others);
-        if self.limiter.allows(now.mono, (why, origin, Reason::new(reason)), line) {
+        if self.limiter.allows(now.mono, (why, origin, RepeatReason::new(reason)), line) {
             let event = self.event(level, kind, detail).channel(channel);
             match id {
                 Some(id) => drop(event.association(id)),
@@ -77,7 +77,8 @@ impl Outputs {
 
     /// Events for what was counted and is due.
     pub(crate) fn log_counted(&mut self, now: Now) {
-        while let Some(Repeated { level, kind, channel, detail }) = self.limiter.next_due(now.mono)
+        while let Some(RepeatedEvent { level, kind, channel, detail }) =
+            self.limiter.next_due(now.mono)
         {
             self.event(level, kind, detail).channel(channel);
         }
@@ -98,12 +99,12 @@ impl Outputs {
     ) {
         for note in notes {
             let (level, kind) = match note.kind {
-                NoteKind::Duplicate => (Level::Info, Kind::DuplicateDropped),
-                NoteKind::IdentifierReused => (Level::Warning, Kind::IdentifierReused),
-                NoteKind::ReportMade => (Level::Info, Kind::ReportMade),
-                NoteKind::ReportDiscarded => (Level::Warning, Kind::Discarded),
-                NoteKind::NonDelivery => (Level::Warning, Kind::NonDelivery),
-                NoteKind::TraceDoubted => (Level::Warning, Kind::TraceDoubted),
+                NoteKind::Duplicate => (LogLevel::Info, Kind::DuplicateDropped),
+                NoteKind::IdentifierReused => (LogLevel::Warning, Kind::IdentifierReused),
+                NoteKind::ReportMade => (LogLevel::Info, Kind::ReportMade),
+                NoteKind::ReportDiscarded => (LogLevel::Warning, Kind::Discarded),
+                NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
+                NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),
             };
             let draft =
                 self.event(level, kind, note.detail.clone()).channel(channel).message(message);

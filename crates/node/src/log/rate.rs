@@ -1,7 +1,7 @@
 //! Keeps a flood of refusals out of the log. The first of a kind from an address for a reason is logged
 //! at once. Those that follow within a minute are counted and logged in one line.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::config::address_prefix::Origin;
 use base::Instant;
 use scheduler::ChannelId;
@@ -20,7 +20,7 @@ const MAX_REASON: usize = 48;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
+pub(crate) enum RefusalCause {
     /// Over a limit.
     Limit(crate::config::limits::Limit),
     /// A bind was refused.
@@ -35,40 +35,42 @@ pub(crate) enum Why {
 
 /// A line that stands for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Repeated {
-    pub level: Level,
+pub(crate) struct RepeatedEvent {
+    pub level: LogLevel,
     pub kind: Kind,
     pub channel: Option<ChannelId>,
     pub detail: String,
 }
 
 /// What is counted together.
-type Key = (Why, Origin, Reason);
+type RepeatKey = (RefusalCause, Origin, RepeatReason);
 
 /// What a refusal is for: the field, the layer or the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Reason(String);
+pub(crate) struct RepeatReason(String);
 
-impl Reason {
+impl RepeatReason {
     /// The beginning of a text up to its first colon: what comes behind are details, and values that
     /// others choose.
-    pub(crate) fn new(text: &str) -> Reason {
+    pub(crate) fn new(text: &str) -> RepeatReason {
         let head = text.split_once(':').map_or(text, |(head, _)| head);
-        Reason(head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned())
+        RepeatReason(
+            head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned(),
+        )
     }
 }
 
 #[derive(Debug)]
 struct Round {
     more: u64,
-    last: Repeated,
+    last: RepeatedEvent,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct LogRateLimiter {
-    rounds: BTreeMap<Key, Round>,
+    rounds: BTreeMap<RepeatKey, Round>,
     /// When they end, in order: all are of one length.
-    ends: VecDeque<(Instant, Key)>,
+    ends: VecDeque<(Instant, RepeatKey)>,
 }
 
 impl LogRateLimiter {
@@ -76,12 +78,12 @@ impl LogRateLimiter {
     pub(crate) fn allows(
         &mut self,
         now: Instant,
-        (why, origin, reason): (Why, Origin, Reason),
-        line: Repeated,
+        (why, origin, reason): (RefusalCause, Origin, RepeatReason),
+        line: RepeatedEvent,
     ) -> bool {
         let mut key = (why, origin, reason);
         if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_ROUNDS {
-            key = (why, Origin::Others, Reason::default());
+            key = (why, Origin::Others, RepeatReason::default());
         }
         match self.rounds.get_mut(&key) {
             Some(round) => {
@@ -104,7 +106,7 @@ impl LogRateLimiter {
 
     /// What was counted in a round that has ended, for the log. Where it goes on, so does the
     /// counting.
-    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Repeated> {
+    pub(crate) fn next_due(&mut self, now: Instant) -> Option<RepeatedEvent> {
         while self.ends.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.ends.pop_front() else { break };
             let Some(round) = self.rounds.get_mut(&key) else { continue };
@@ -131,9 +133,9 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    fn line(detail: &str) -> Repeated {
-        let (level, kind) = (Level::Warning, Kind::AssociationRefused);
-        Repeated { level, kind, channel: None, detail: detail.to_owned() }
+    fn line(detail: &str) -> RepeatedEvent {
+        let (level, kind) = (LogLevel::Warning, Kind::AssociationRefused);
+        RepeatedEvent { level, kind, channel: None, detail: detail.to_owned() }
     }
 
     fn at(seconds: u64) -> Instant {
@@ -145,21 +147,29 @@ mod tests {
         let mut limiter = LogRateLimiter::default();
         let origin = Origin::from("192.0.2.1".parse::<IpAddr>().unwrap());
         let other = Origin::from("192.0.2.2".parse::<IpAddr>().unwrap());
-        assert!(limiter.allows(at(0), (Why::Bind, origin, Reason::default()), line("a")));
+        assert!(limiter.allows(
+            at(0),
+            (RefusalCause::Bind, origin, RepeatReason::default()),
+            line("a")
+        ));
         for _ in 0..999 {
-            assert!(!limiter.allows(at(1), (Why::Bind, origin, Reason::default()), line("b")));
+            assert!(!limiter.allows(
+                at(1),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("b")
+            ));
         }
         assert!(
-            limiter.allows(at(1), (Why::Busy, origin, Reason::default()), line("c")),
+            limiter.allows(at(1), (RefusalCause::Busy, origin, RepeatReason::default()), line("c")),
             "another kind"
         );
         assert!(
-            limiter.allows(at(1), (Why::Bind, other, Reason::default()), line("d")),
+            limiter.allows(at(1), (RefusalCause::Bind, other, RepeatReason::default()), line("d")),
             "another address"
         );
-        let reason = (Why::Bind, origin, Reason::new("mta-name: \"A\" is not B"));
+        let reason = (RefusalCause::Bind, origin, RepeatReason::new("mta-name: \"A\" is not B"));
         assert!(limiter.allows(at(1), reason, line("n")), "another reason");
-        let reason = (Why::Bind, origin, Reason::new("mta-name: \"C\" is not B"));
+        let reason = (RefusalCause::Bind, origin, RepeatReason::new("mta-name: \"C\" is not B"));
         assert!(!limiter.allows(at(2), reason, line("n")), "the same with another value");
         assert_eq!(limiter.next_due(at(59)), None);
         assert_eq!(limiter.deadline(), Some(at(60)));
@@ -168,13 +178,21 @@ mod tests {
         assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
         assert_eq!(limiter.next_due(at(61)), None, "the others came once");
         assert!(
-            !limiter.allows(at(70), (Why::Bind, origin, Reason::default()), line("e")),
+            !limiter.allows(
+                at(70),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("e")
+            ),
             "still counted"
         );
         assert!(limiter.next_due(at(120)).is_some());
         assert_eq!(limiter.next_due(at(180)), None);
         assert!(
-            limiter.allows(at(181), (Why::Bind, origin, Reason::default()), line("f")),
+            limiter.allows(
+                at(181),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("f")
+            ),
             "quiet for a minute: logged at once"
         );
     }
@@ -187,7 +205,7 @@ mod tests {
             let origin = Origin::from(IpAddr::V4(n.into()));
             logged += usize::from(limiter.allows(
                 at(0),
-                (Why::Bind, origin, Reason::default()),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
                 line("x"),
             ));
         }

@@ -1,6 +1,6 @@
 //! What has happened since the start, counted: every event once, as it is given out.
 
-use crate::api::event::{Event, Kind};
+use crate::api::event::{Kind, LogEvent};
 use base::{PeerId, Precedence};
 use scheduler::ChannelId;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub(crate) const BOUNDS: [f64; 14] =
 
 /// How often it happened, and with how many octets of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct EventCount {
     pub events: u64,
     pub bytes: u64,
 }
@@ -60,17 +60,17 @@ pub struct Counters {
 }
 
 /// Of what kind, on which channel, at which precedence.
-type Key = (Kind, Option<ChannelId>, Option<Precedence>);
+type CountKey = (Kind, Option<ChannelId>, Option<Precedence>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    counts: BTreeMap<Key, Count>,
+pub(crate) struct EventTally {
+    counts: BTreeMap<CountKey, EventCount>,
     durations: BTreeMap<Precedence, Durations>,
     /// Peer and channel of removed channels: their counts keep their names.
     former: BTreeMap<ChannelId, (String, String)>,
 }
 
-impl Tally {
+impl EventTally {
     /// A channel was removed.
     pub(crate) fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
         self.former.insert(id, (peer.to_owned(), channel.to_owned()));
@@ -88,7 +88,7 @@ impl Tally {
         (of.peer == id).then_some(peer.as_str())
     }
 
-    pub(crate) fn count(&mut self, event: &Event) {
+    pub(crate) fn count(&mut self, event: &LogEvent) {
         // Copies that were late at the start are logged in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;
@@ -112,7 +112,7 @@ impl Tally {
     pub(crate) fn counts(
         &self,
         name: &str,
-    ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, Count)> {
+    ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, EventCount)> {
         let its = self.counts.iter().filter(move |((kind, _, _), _)| kind.name() == name);
         its.map(|((_, channel, precedence), count)| (*channel, *precedence, *count))
     }

@@ -10,16 +10,16 @@
 
 use crate::admission::refusals::refused;
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
-use crate::association::{Association, Protocol, State};
+use crate::association::{Association, AssociationState, Protocol};
 use crate::config::ListenerService;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::ids::ListenerId;
 use crate::limits::levels;
-use crate::log::rate::Why;
+use crate::log::rate::RefusalCause;
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
@@ -54,7 +54,7 @@ impl Node {
         let line = refused(None, format!("{remote}: closed at once: {why}"));
         self.cx.outputs.limited_event(
             now,
-            Why::Limit(Limit::Sockets),
+            RefusalCause::Limit(Limit::Sockets),
             Some(remote.into()),
             None,
             "",
@@ -87,7 +87,7 @@ impl Node {
         };
         let Some((config, protocol)) = made else {
             let detail = format!("{remote}: not accepting");
-            self.cx.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
+            self.cx.event(LogLevel::Warning, Kind::AssociationRefused, detail).association(id);
             self.cx.output(Output::Close { association: id });
             return;
         };
@@ -104,11 +104,18 @@ impl Node {
         if let Err(limit) = self.make_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
-            self.cx.outputs.limited_event(now, Why::Limit(limit), Some(origin), Some(id), "", line);
+            self.cx.outputs.limited_event(
+                now,
+                RefusalCause::Limit(limit),
+                Some(origin),
+                Some(id),
+                "",
+                line,
+            );
             self.turn_away(now, id, listener, config);
             return;
         }
-        let state = State::Opening { until: Some(now.mono + limits.bind_timeout) };
+        let state = AssociationState::Opening { until: Some(now.mono + limits.bind_timeout) };
         let stack = Stack::new(config, Role::Responder);
         let mut link = Association::new(id, stack, protocol, state, now.mono);
         (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
@@ -140,7 +147,14 @@ impl Node {
             now.mono.since(link.connection.accepted).as_secs_f64(),
         );
         let line = refused(link.channel(), detail);
-        self.cx.outputs.limited_event(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
+        self.cx.outputs.limited_event(
+            now,
+            RefusalCause::MadeRoom,
+            Some(origin),
+            Some(id),
+            &reason,
+            line,
+        );
     }
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
@@ -161,7 +175,7 @@ impl Node {
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
-        let link = Association::new(id, stack, protocol, State::Refusing, now.mono);
+        let link = Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
         self.cx.associations.insert_turned_away(link);
         self.admission.turned_away.insert(id);
     }

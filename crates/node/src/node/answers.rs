@@ -1,8 +1,8 @@
 //! What the edge answers, given to the machine that asked.
 
-use crate::api::event::{Kind, Level};
-use crate::commits::pending::{AfterCommit, Pending};
-use crate::context::steps::Step;
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{AfterCommit, PendingAnswer};
+use crate::context::steps::WorkStep;
 use crate::error::{self, EdgeError, LoadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
@@ -18,9 +18,9 @@ impl Node {
     /// Does a step; what needs several takes turns with the others.
     pub(crate) fn step_on(&mut self, now: Now) {
         match self.cx.steps.next() {
-            Some(Step::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
-            Some(Step::Commit(spool)) => self.arrivals.commit_later(&mut self.cx, spool),
-            Some(Step::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
+            Some(WorkStep::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
+            Some(WorkStep::Commit(spool)) => self.arrivals.commit_later(&mut self.cx, spool),
+            Some(WorkStep::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
             None => {}
         }
     }
@@ -36,7 +36,7 @@ impl Node {
     ) -> Result<(), LoadError> {
         let record = Record::decode(octets)?;
         if octets.len() > LARGE_RECORD {
-            self.cx.steps.push(now.mono, Step::Send(id, entry, Box::new(record)));
+            self.cx.steps.push(now.mono, WorkStep::Send(id, entry, Box::new(record)));
         } else {
             self.send_decoded(now, id, entry, record);
         }
@@ -61,11 +61,11 @@ impl Node {
         result: Result<Option<Bytes>, EdgeError>,
     ) {
         let (id, entry) = match self.cx.commits.take(token) {
-            Some(Pending::Load { link, entry }) => (link, entry),
-            Some(Pending::Unrouted { entry }) => {
+            Some(PendingAnswer::Load { link, entry }) => (link, entry),
+            Some(PendingAnswer::Unrouted { entry }) => {
                 return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
             }
-            Some(Pending::Late { entry, why }) => {
+            Some(PendingAnswer::Late { entry, why }) => {
                 return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
             }
             _ => return,
@@ -78,7 +78,7 @@ impl Node {
             error::octets(result).and_then(|octets| self.send_record(now, id, entry, &octets));
         if let Err(error) = begun {
             let error = error.to_string();
-            self.cx.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+            self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(link) = self.cx.associations.get_mut(&id) {
                 link.sending = None;
             }
@@ -94,8 +94,8 @@ impl Node {
         result: Result<Vec<Option<Bytes>>, EdgeError>,
     ) {
         let spool = match self.cx.commits.take(token) {
-            Some(Pending::LookUp { spool }) => spool,
-            Some(Pending::RerouteLookUp { entry, record, keys }) => {
+            Some(PendingAnswer::LookUp { spool }) => spool,
+            Some(PendingAnswer::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
                     &mut self.cx,
                     now,
@@ -120,16 +120,16 @@ impl Node {
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
         let (link, entries, after) = match self.cx.commits.take(token) {
-            Some(Pending::Commit { link, entries, after, charge }) => {
+            Some(PendingAnswer::Commit { link, entries, after, charge }) => {
                 if let Some(mut held) = charge {
                     self.arrivals.memory.give(&mut held);
                 }
                 (link, entries, after)
             }
-            Some(Pending::Operation(operation)) => {
+            Some(PendingAnswer::Operation(operation)) => {
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
-            Some(Pending::Retry(retry)) => {
+            Some(PendingAnswer::Retry(retry)) => {
                 self.cx.commits.retry_answered();
                 match result {
                     Ok(()) => {

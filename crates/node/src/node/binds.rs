@@ -1,9 +1,9 @@
 //! Binds: what follows once a password was checked.
 
 use crate::admission::access::PeerBind;
-use crate::admission::refusals::Refusal;
+use crate::admission::refusals::BindRefusal;
 use crate::association::Association;
-use crate::commits::pending::{Pending, VerifiedBind};
+use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::config::address_prefix::Origin;
 use crate::ids::NameDigest;
 use crate::ids::Token;
@@ -31,7 +31,7 @@ impl Node {
                         self.admission.queue_peer(&mut self.cx, now, bind);
                     }
                     Err(refusal) => {
-                        if matches!(refusal, Refusal::Wrong(_)) {
+                        if matches!(refusal, BindRefusal::Wrong(_)) {
                             let (origin, name) = self.admission.who_binds(&self.cx, id);
                             self.admission.access.failed(now.mono, origin, name, false);
                         }
@@ -70,7 +70,7 @@ impl Node {
             }
             (Some(_), false) => {
                 let wrong = "initiator-credentials: wrong password".to_owned();
-                self.admission.refuse_bind(&mut self.cx, now, id, Refusal::Wrong(wrong));
+                self.admission.refuse_bind(&mut self.cx, now, id, BindRefusal::Wrong(wrong));
             }
             (None, _) => {}
         }
@@ -102,14 +102,14 @@ impl Node {
                 }
             } else {
                 let wrong = format!("wrong password, or no such user: {mailbox}");
-                self.admission.refuse_user(&mut self.cx, now, id, Refusal::Wrong(wrong));
+                self.admission.refuse_user(&mut self.cx, now, id, BindRefusal::Wrong(wrong));
             }
         }
         self.admission.verify_waiting(&mut self.cx, now);
     }
 
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
-        let Some(Pending::Verify { link: id, bind }) = self.cx.commits.take(token) else {
+        let Some(PendingAnswer::Verify { link: id, bind }) = self.cx.commits.take(token) else {
             return;
         };
         match bind {

@@ -2,7 +2,7 @@
 
 use crate::api::Output;
 use crate::api::event::Kind;
-use crate::association::{Association, State};
+use crate::association::{Association, AssociationState};
 use crate::node::Node;
 use base::{AssociationId, Now};
 use osi::api as stack;
@@ -70,7 +70,7 @@ impl Node {
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.state != State::Over {
+        if link.state != AssociationState::Over {
             // The stack gave no indication: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
@@ -85,7 +85,11 @@ impl Node {
         let ids: Vec<AssociationId> = self.cx.associations.keys().copied().collect();
         for id in ids {
             if again
-                && self.cx.associations.get(&id).is_some_and(|link| link.state != State::Connecting)
+                && self
+                    .cx
+                    .associations
+                    .get(&id)
+                    .is_some_and(|link| link.state != AssociationState::Connecting)
             {
                 self.cx.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
@@ -97,7 +101,7 @@ impl Node {
     /// Brings one association to its end, even if its connection is still being made.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get(&id) else { return };
-        if link.state != State::Connecting {
+        if link.state != AssociationState::Connecting {
             return self.cx.finish(id);
         }
         let why = match (self.cx.life.is_stopping(), link.end.leaving) {

@@ -1,11 +1,11 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
-use crate::api::event::{Kind, Level};
-use crate::arrivals::arrival::Arrival;
+use crate::api::event::{Kind, LogLevel};
+use crate::arrivals::arrival::OpenArrival;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
+use crate::association::p3::ArrivingUnit;
 use crate::association::p3::DELIVERY_TIMEOUT;
-use crate::association::p3::Unit;
 use crate::node::Node;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -41,14 +41,14 @@ impl Node {
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
-                    Unit::Result { invoke, octets: Vec::new() },
+                    ArrivingUnit::Result { invoke, octets: Vec::new() },
                 );
             }
             Indication::ReturnedError { invoke, error } => {
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
-                    Unit::Error { invoke, code: error, octets: Vec::new() },
+                    ArrivingUnit::Error { invoke, code: error, octets: Vec::new() },
                 );
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
@@ -65,7 +65,7 @@ impl Node {
             // arriving, which breaks off.
             Indication::Faulty { detail, .. } => {
                 self.break_off(now, id);
-                self.cx.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
+                self.cx.event(LogLevel::Warning, Kind::ReceiveFailed, detail).association(id);
             }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "unbound");
@@ -81,16 +81,16 @@ impl Node {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
         let Some(p3) = link.p3_mut() else { return };
         match &mut p3.unit {
-            Unit::None => {}
-            Unit::Invocation => {
+            ArrivingUnit::None => {}
+            ArrivingUnit::Invocation => {
                 self.arrivals.arrival_data(&mut self.cx, id, bytes);
                 self.arrivals.set_pace(&mut self.cx, now, id, last);
                 if last {
-                    self.arrivals.set_unit(&mut self.cx, id, Unit::None);
+                    self.arrivals.set_unit(&mut self.cx, id, ArrivingUnit::None);
                     self.arrivals.invocation_complete(&mut self.cx, now, id);
                 }
             }
-            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
+            ArrivingUnit::Result { octets, .. } | ArrivingUnit::Error { octets, .. } => {
                 if octets.len() + bytes.len() <= MAX_RESULT {
                     octets.extend_from_slice(bytes);
                 }
@@ -113,17 +113,17 @@ impl Node {
         let Some(p3) = link.p3_mut() else { return };
         p3.argument_deadline = None;
         match std::mem::take(&mut p3.unit) {
-            Unit::None => {}
-            Unit::Invocation => {
+            ArrivingUnit::None => {}
+            ArrivingUnit::Invocation => {
                 let Some(spool) = link.receiving.take() else { return };
                 // An argument that was refused as it arrived is answered already.
-                let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
+                let waits = self.arrivals.open.get(&spool).is_some_and(OpenArrival::is_sound);
                 if waits {
                     self.arrivals.answered(&mut self.cx, id);
                 }
                 self.arrivals.drop_arrival(&mut self.cx, spool);
             }
-            Unit::Result { .. } | Unit::Error { .. } => {
+            ArrivingUnit::Result { .. } | ArrivingUnit::Error { .. } => {
                 self.delivery.delivery_failed(
                     &mut self.cx,
                     now,

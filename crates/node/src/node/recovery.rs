@@ -7,11 +7,11 @@
 //! | the peer | us | we wait for the peer to recover it and go on in our turn; where `resume` is `either`, we ask ourselves after a while |
 //! | the peer | the peer | the peer recovers it |
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
-use crate::association::lost::Lost;
+use crate::association::lost::LostTransfers;
 use crate::node::Node;
-use crate::outbound::faults::blame::Fault;
+use crate::outbound::faults::blame::TransferFault;
 use base::{AssociationId, Now};
 use osi::api::{RefuseReason, Request};
 use osi::session::service::ConnectionReference;
@@ -20,9 +20,9 @@ use scheduler::ChannelId;
 impl Node {
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
     /// checkpoint, it goes on there once the association is recovered. Gives whose fault it was.
-    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> Fault {
+    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> TransferFault {
         let offered = self.cx.recovery.take_offered(id);
-        let Some(link) = self.cx.associations.get_mut(&id) else { return Fault::Link };
+        let Some(link) = self.cx.associations.get_mut(&id) else { return TransferFault::Link };
         // Nothing is recovered for an end, nor under another configuration.
         let lost = lost && !self.cx.life.is_stopping() && link.end.drain.is_none();
         let blames = lost && !link.end.leaving && !link.end.interrupting;
@@ -51,28 +51,30 @@ impl Node {
                     now,
                     id,
                     channel,
-                    (send.entry, send.goes_on),
+                    (send.entry, send.resumption),
                     Some(send.until),
                 );
             }
             (Some(send), _) => _ = self.cx.queue.scheduler.put_back(now.mono, send.entry),
             (None, _) => {}
         }
-        let Some(failed) = self.outbound.take_failed(&mut self.cx, id) else { return Fault::Link };
+        let Some(failed) = self.outbound.take_failed(&mut self.cx, id) else {
+            return TransferFault::Link;
+        };
         if let Some(channel) = channel.filter(|_| blames) {
             let fault = self.outbound.judge(&mut self.cx, now, id, channel, &failed, abort);
-            if fault != Fault::Link {
+            if fault != TransferFault::Link {
                 return fault;
             }
         }
-        match (failed.goes_on.or(failed.if_lost), channel) {
-            (Some(goes_on), Some(channel)) if lost => {
+        match (failed.resumption.or(failed.if_lost), channel) {
+            (Some(resumption), Some(channel)) if lost => {
                 self.outbound.keep_lost(
                     &mut self.cx,
                     now,
                     id,
                     channel,
-                    (failed.entry, goes_on),
+                    (failed.entry, resumption),
                     None,
                 );
             }
@@ -82,7 +84,7 @@ impl Node {
             }
             _ => {}
         }
-        Fault::Link
+        TransferFault::Link
     }
 
     /// Does what the time brings for what waits for a recovery.
@@ -92,12 +94,12 @@ impl Node {
         }
         let (sends, spools) = self.cx.recovery.expire(now.mono);
         for (channel, lost) in sends {
-            let octets = lost.goes_on.point.octets;
+            let octets = lost.resumption.point.octets;
             let detail = format!(
                 "the association was not recovered in time: begins again, {octets} octets are sent twice"
             );
             self.cx
-                .event(Level::Warning, Kind::TransferFailed, detail)
+                .event(LogLevel::Warning, Kind::TransferFailed, detail)
                 .channel(Some(channel))
                 .entry(lost.entry);
             if lost.asks {
@@ -114,7 +116,7 @@ impl Node {
     }
 
     /// The recovery was refused, or asked for too often: a transfer of ours begins again.
-    pub(crate) fn give_up_lost(&mut self, now: Now, lost: Lost) {
+    pub(crate) fn give_up_lost(&mut self, now: Now, lost: LostTransfers) {
         if let Some(send) = lost.send {
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
@@ -135,7 +137,7 @@ impl Node {
         self.outbound.initiator_open(&mut self.cx, now, id, channel);
         self.arrivals.adopt(&mut self.cx, id, offered.lost.receive.as_ref());
         if let Some(send) = offered.lost.send {
-            self.outbound.go_on(&mut self.cx, now, id, send.entry, send.goes_on);
+            self.outbound.resume_transfer(&mut self.cx, now, id, send.entry, send.resumption);
         }
     }
 
@@ -183,7 +185,7 @@ impl Node {
         }
         let mut lost = match allowed {
             true => self.outbound.take_lost(&mut self.cx, channel, remote, &reference),
-            false => Lost::default(),
+            false => LostTransfers::default(),
         };
         let two_way = self.cx.associations.get(&id).is_some_and(|link| link.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {

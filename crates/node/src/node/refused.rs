@@ -1,8 +1,8 @@
 //! What follows when a peer refuses an association.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::node::Node;
-use crate::outbound::channels::refused::{About, about};
+use crate::outbound::channels::refused::{RefusalSubject, about};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
@@ -49,19 +49,22 @@ impl Node {
         }
         let recovering = self.cx.recovery.take_offered(id);
         match about(reason, error) {
-            About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
-            About::Identity => {
+            RefusalSubject::Passing => {
+                self.association_over(now, id, Kind::AssociationRefused, &text)
+            }
+            RefusalSubject::Identity => {
                 let remedy = self.outbound.identity_remedy(&self.cx, channel);
                 self.outbound.note_identity_refused(channel);
                 self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
             }
-            About::Dialogue => self.refused_dialogue(now, id, channel, &text),
+            RefusalSubject::Dialogue => self.refused_dialogue(now, id, channel, &text),
         }
         if let Some(offered) = recovering {
             // Fall back to a fresh association, sending all again.
             self.give_up_lost(now, offered.lost);
             // A fresh association would meet the same bind error.
-            let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
+            let of_recovery =
+                matches!(about(reason, error), RefusalSubject::Passing) && error.is_none();
             if of_recovery {
                 self.outbound.begin_afresh(channel);
             }
@@ -85,7 +88,7 @@ impl Node {
     /// It was refused for something that somebody has to change.
     fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
         self.cx
-            .event(Level::Error, Kind::AssociationRefused, text.clone())
+            .event(LogLevel::Error, Kind::AssociationRefused, text.clone())
             .association(id)
             .channel(Some(channel));
         if let Some(link) = self.cx.associations.get_mut(&id) {

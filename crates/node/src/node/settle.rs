@@ -28,7 +28,7 @@ impl Node {
             self.outbound.read_unrouted(&mut self.cx, now);
             self.outbound.note_touched(&mut self.cx, touched);
             self.dispatch(now);
-            self.outbound.pause_and_go_on(&mut self.cx, now);
+            self.outbound.pause_and_continue(&mut self.cx, now);
             if self.cx.associations.touched_count() == 0
                 && !self.outbound.has_more_to_dispatch(&self.cx)
             {

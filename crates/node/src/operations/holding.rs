@@ -1,9 +1,9 @@
 //! Holds of an operator.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
-use crate::api::operator::{HoldError, MAX_HELD, Outcome};
-use crate::commits::pending::{HoldOperation, Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::api::operator::{HoldError, HoldOutcome, MAX_HELD};
+use crate::commits::pending::{HoldOperation, PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::operations::Operations;
@@ -37,7 +37,7 @@ impl Operations {
             let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
             for id in changed {
                 let precedence = cx.queue.get(id).map(|item| item.precedence);
-                let draft = cx.event(Level::Info, kind, "").entry(id);
+                let draft = cx.event(LogLevel::Info, kind, "").entry(id);
                 if let Some(precedence) = precedence {
                     draft.precedence(precedence);
                 }
@@ -83,12 +83,12 @@ impl Operations {
             HoldOperation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
         for id in entries {
             let outcome = if cx.queue.scheduler.get(id).is_none() {
-                became(id).map_or(Outcome::Unknown, Outcome::Became)
+                became(id).map_or(HoldOutcome::Unknown, HoldOutcome::Became)
             } else if self.set_held(cx, now, id, hold) {
                 operation.changed.push(id);
-                Outcome::Done
+                HoldOutcome::Done
             } else {
-                Outcome::Unchanged
+                HoldOutcome::Unchanged
             };
             operation.outcomes.push((id, outcome));
         }
@@ -105,6 +105,6 @@ impl Operations {
             return cx.output(Output::Operated { request, result });
         }
         let batch = vec![cx.queue.put_held()];
-        cx.commit(batch, Pending::Operation(operation));
+        cx.commit(batch, PendingAnswer::Operation(operation));
     }
 }

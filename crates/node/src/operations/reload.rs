@@ -1,6 +1,6 @@
 //! Removed channels, as long as there are associations of them.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::association::p1::{Opener, P1};
 use crate::association::{Association, Protocol};
 use crate::config::changes::Changes;
@@ -65,7 +65,7 @@ impl Operations {
 
     pub(crate) fn log_changes(&self, cx: &mut Context, changes: &Changes) {
         for key in &changes.keys {
-            cx.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
+            cx.event(LogLevel::Info, Kind::Reconfigured, format!("{key} changed"));
         }
         for peer in &changes.peers {
             let keys = peer.keys.join(", ");
@@ -75,7 +75,7 @@ impl Operations {
                 let what = format!("{}/{}: {}", peer.name, channel.name, channel.effect.name());
                 let detail = if own.is_empty() { what } else { format!("{what} ({own})") };
                 if channel.effect != crate::config::changes::Effect::Kept || !own.is_empty() {
-                    cx.event(Level::Info, Kind::Reconfigured, detail);
+                    cx.event(LogLevel::Info, Kind::Reconfigured, detail);
                 }
             }
         }

@@ -45,7 +45,7 @@ pub struct QueueRequest {
 /// A place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    to: Place,
+    to: RowDestination,
     precedence: Precedence,
     accepted: Utc,
     entry: EntryId,
@@ -56,8 +56,8 @@ impl Cursor {
         let item = &listed.item;
         Cursor {
             to: match item.destination {
-                Destination::Peer(peer) => Place::Peer(peer),
-                Destination::Mailbox(number) => Place::Mailbox(number),
+                Destination::Peer(peer) => RowDestination::Peer(peer),
+                Destination::Mailbox(number) => RowDestination::Mailbox(number),
             },
             precedence: item.precedence,
             accepted: item.accepted,
@@ -69,7 +69,7 @@ impl Cursor {
 /// Where an entry goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+enum RowDestination {
     Peer(PeerId),
     Mailbox(u32),
 }
@@ -241,8 +241,8 @@ impl Node {
         let mut found: Vec<Listed> = Vec::new();
         let all = self.destinations(asked)?;
         let begin = asked.after.as_ref().map(|after| match after.to {
-            Place::Peer(peer) => Destination::Peer(peer),
-            Place::Mailbox(number) => Destination::Mailbox(number),
+            RowDestination::Peer(peer) => Destination::Peer(peer),
+            RowDestination::Mailbox(number) => Destination::Mailbox(number),
         });
         if begin.is_some_and(|begin| !all.contains(&begin)) {
             return Err(ListingError::Cursor);

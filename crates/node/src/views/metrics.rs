@@ -1,7 +1,7 @@
 //! What is measured, as plain data: names and units by the Prometheus convention, values of one
 //! moment. The edge writes them out.
 
-use crate::log::tally::{BOUNDS, Count, Durations};
+use crate::log::tally::{BOUNDS, Durations, EventCount};
 use crate::node::Node;
 use crate::views::status::{ChannelStatus, LevelStatus, Status};
 use base::{Now, Precedence};
@@ -130,7 +130,7 @@ const OF_LEVELS: &[OfLevel] = &[
     }),
 ];
 
-type Key = (Option<ChannelId>, Option<Precedence>);
+type LabelKey = (Option<ChannelId>, Option<Precedence>);
 
 fn gauges(
     name: &'static str,
@@ -242,13 +242,13 @@ impl Node {
         families
     }
 
-    fn counted(&self, event: &str, by: By) -> BTreeMap<Key, Count> {
-        let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
+    fn counted(&self, event: &str, by: By) -> BTreeMap<LabelKey, EventCount> {
+        let mut counts: BTreeMap<LabelKey, EventCount> = BTreeMap::new();
         // What never happened is shown as 0 where that is few lines.
         match by {
-            By::Nothing => drop(counts.insert((None, None), Count::default())),
+            By::Nothing => drop(counts.insert((None, None), EventCount::default())),
             By::Precedence => {
-                counts.extend(Precedence::ALL.map(|p| ((None, Some(p)), Count::default())));
+                counts.extend(Precedence::ALL.map(|p| ((None, Some(p)), EventCount::default())));
             }
             By::Channel | By::ChannelAndPrecedence => {}
         }
@@ -267,7 +267,7 @@ impl Node {
     }
 
     /// What has none of what a label names has the label empty, which is as if it had it not.
-    fn labels(&self, by: By, (channel, precedence): Key) -> Vec<(&'static str, String)> {
+    fn labels(&self, by: By, (channel, precedence): LabelKey) -> Vec<(&'static str, String)> {
         let mut labels = Vec::new();
         if matches!(by, By::Channel | By::ChannelAndPrecedence) {
             let named = |id| self.cx.outputs.tally().former(id).or_else(|| self.cx.place(id));
@@ -292,7 +292,7 @@ impl Node {
     }
 
     /// One for each set of labels: a channel that was removed and came back counts on.
-    fn counters(&self, by: By, counted: impl Iterator<Item = (Key, u64)>) -> Vec<Sample> {
+    fn counters(&self, by: By, counted: impl Iterator<Item = (LabelKey, u64)>) -> Vec<Sample> {
         let mut sums: BTreeMap<Vec<(&'static str, String)>, u64> = BTreeMap::new();
         for (key, count) in counted {
             *sums.entry(self.labels(by, key)).or_default() += count;

@@ -1,6 +1,6 @@
 //! The status an operator asks for.
 
-use crate::association::{Association, State};
+use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::node::Node;
 use crate::queue::wall::step;
@@ -145,12 +145,14 @@ impl Node {
     fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
         let state = match link.state {
-            State::Connecting => "connecting",
-            State::Opening { .. } => "opening",
-            State::Open { .. } if link.sending.is_some() => "sending",
-            State::Open { .. } if link.receiving.is_some() => "receiving",
-            State::Open { .. } => "idle",
-            State::Releasing { .. } | State::Refusing | State::Over => "releasing",
+            AssociationState::Connecting => "connecting",
+            AssociationState::Opening { .. } => "opening",
+            AssociationState::Open { .. } if link.sending.is_some() => "sending",
+            AssociationState::Open { .. } if link.receiving.is_some() => "receiving",
+            AssociationState::Open { .. } => "idle",
+            AssociationState::Releasing { .. }
+            | AssociationState::Refusing
+            | AssociationState::Over => "releasing",
         };
         let mark = link.p1().map_or(dscp, |p1| p1.mark);
         AssociationStatus {

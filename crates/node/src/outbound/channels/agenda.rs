@@ -87,7 +87,7 @@ impl Wishes {
 /// See the head of this file.
 #[derive(Debug, Default)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
-pub(crate) struct Agenda {
+pub(crate) struct ChannelAgenda {
     pub(crate) peers: BTreeSet<PeerId>,
     pub(crate) mailboxes: BTreeSet<u32>,
     /// Idle associations, and when they are released.
@@ -100,7 +100,7 @@ pub(crate) struct Agenda {
     pub(crate) unchecked: bool,
 }
 
-impl Agenda {
+impl ChannelAgenda {
     /// When something is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         [self.idle.first(), self.looks.first()].into_iter().flatten().min()

@@ -1,11 +1,11 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
 use crate::api::Output;
-use crate::api::connect::Connected;
-use crate::api::event::{Kind, Level};
-use crate::association::looks::Sample;
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::{Kind, LogLevel};
+use crate::association::looks::LineSample;
 use crate::association::p1::{Opener, P1};
-use crate::association::{Association, Protocol, State};
+use crate::association::{Association, AssociationState, Protocol};
 use crate::config::Channel;
 use crate::context::Context;
 use crate::outbound::Outbound;
@@ -76,7 +76,7 @@ impl Outbound {
         let mut p1 = P1::new(channel, Opener::Us, config.dscp);
         p1.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
         let protocol = Protocol::P1(p1);
-        let link = Association::new(id, stack, protocol, State::Connecting, now.mono);
+        let link = Association::new(id, stack, protocol, AssociationState::Connecting, now.mono);
         cx.associations.insert_ours(link, channel);
         self.agenda.wishes.is_opening(id, true);
         cx.output(Output::Connect { association: id, channel });
@@ -109,7 +109,7 @@ impl Outbound {
     }
 
     /// The rate of a channel's line was measured on one of its associations.
-    pub(crate) fn note_rate(&mut self, channel: ChannelId, sample: Sample) {
+    pub(crate) fn note_rate(&mut self, channel: ChannelId, sample: LineSample) {
         if let Some(state) = self.channels.get_mut(&channel) {
             match sample.may_be_idle {
                 true => state.line.at_least(sample.octets, sample.took),
@@ -140,8 +140,10 @@ impl Outbound {
             state.refused.opened();
         }
         let how = if recovered { "as initiator, recovered" } else { "as initiator" };
-        cx.event(Level::Info, Kind::AssociationOpened, how).association(id).channel(Some(channel));
-        self.answer_connect(cx, channel, &Connected::Opened);
+        cx.event(LogLevel::Info, Kind::AssociationOpened, how)
+            .association(id)
+            .channel(Some(channel));
+        self.answer_connect(cx, channel, &ConnectOutcome::Opened);
         if cx.life.is_stopping() {
             cx.finish(id);
         }

@@ -6,7 +6,7 @@
 //! kept it for less, it begins again. Outside its windows we open no association and the channel counts
 //! as down. On an association that the peer opened we may send all the same.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::config::Connection;
 use crate::context::Context;
 use crate::outbound::Outbound;
@@ -52,7 +52,7 @@ impl Outbound {
         state.schedule.closed = !open;
         let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
         let state = if open { "within" } else { "outside" };
-        cx.event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
+        cx.event(LogLevel::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
             .channel(Some(id));
         if open {
             self.window_begins(cx, id);

@@ -5,10 +5,10 @@ use crate::association::ended::EndedAssociation;
 use crate::config::Reopen;
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::channels::line::Line;
-use crate::outbound::channels::refused::Refused;
+use crate::outbound::channels::line::LineEstimate;
+use crate::outbound::channels::refused::ChannelRefusals;
 use crate::outbound::channels::schedule::Schedule;
-use crate::outbound::faults::blame::Fault;
+use crate::outbound::faults::blame::TransferFault;
 use base::{Instant, Now};
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ pub(crate) struct ChannelState {
     /// The last error, for the status.
     pub last_error: Option<String>,
     /// What a peer refused that trying again does not change; the channel counts as down.
-    pub refused: Refused,
+    pub refused: ChannelRefusals,
     /// Where it has hours.
     pub schedule: Schedule,
     /// How fast it is.
-    pub line: Line,
+    pub line: LineEstimate,
     /// When a bind of its peer ended its wait last.
     pub peer_bound: Option<Instant>,
     /// Operators who want it opened and were not answered yet.
@@ -77,7 +77,7 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         ended: &EndedAssociation,
-        fault: Fault,
+        fault: TransferFault,
     ) {
         // How an association ended that had to end does not concern its channel.
         let concerns = ended.is_initiator && !ended.drained;
@@ -85,7 +85,7 @@ impl Outbound {
         if ended.kind == Kind::AssociationReleased {
             return;
         }
-        if fault != Fault::Link {
+        if fault != TransferFault::Link {
             // The wait was decided with the fault.
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.last_error = Some(ended.detail.clone());

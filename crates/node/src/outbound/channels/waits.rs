@@ -2,8 +2,8 @@
 //! and an operator who wants it opened (`mta channel connect`).
 
 use crate::api::Output;
-use crate::api::connect::Connected;
-use crate::api::event::{Kind, Level};
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
 use crate::config::Peer;
 use crate::config::channel_changes::ChannelChanges;
@@ -37,8 +37,8 @@ impl Outbound {
         };
         self.end_waits(cx, now, channel, "an operator wants it opened");
         let outcome = match failed {
-            Some(reason) => Connected::Failed { reason },
-            None if associations > 0 => Connected::Open { associations },
+            Some(reason) => ConnectOutcome::Failed { reason },
+            None if associations > 0 => ConnectOutcome::Open { associations },
             None => {
                 if let Some(state) = self.channels.get_mut(&channel) {
                     state.asked.push(request);
@@ -54,7 +54,7 @@ impl Outbound {
         &mut self,
         cx: &mut Context,
         channel: ChannelId,
-        outcome: &Connected,
+        outcome: &ConnectOutcome,
     ) {
         if self.channels.get(&channel).is_none_or(|state| state.asked.is_empty()) {
             return;
@@ -76,7 +76,7 @@ impl Outbound {
             None if waits => state.last_error.clone().unwrap_or_else(|| "it failed".to_owned()),
             None => return,
         };
-        self.answer_connect(cx, channel, &Connected::Failed { reason });
+        self.answer_connect(cx, channel, &ConnectOutcome::Failed { reason });
     }
 
     /// A peer has bound to us: it is there, so it is worth while to try its channels. Not where it
@@ -114,7 +114,7 @@ impl Outbound {
         if let Some(state) = self.channels.get_mut(&channel) {
             state.end_wait();
             let detail = format!("the wait before the next try has ended: {why}");
-            cx.event(Level::Info, Kind::WaitEnded, detail).channel(Some(channel));
+            cx.event(LogLevel::Info, Kind::WaitEnded, detail).channel(Some(channel));
         }
     }
 
@@ -194,7 +194,7 @@ impl Outbound {
     pub(crate) fn change_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
         for id in &changes.removed {
             let reason = "it was taken out of the configuration".to_owned();
-            self.answer_connect(cx, *id, &Connected::Failed { reason });
+            self.answer_connect(cx, *id, &ConnectOutcome::Failed { reason });
             for entry in self.blame.begin_anew(*id) {
                 cx.queue.scheduler.hasten(now.mono, entry);
             }

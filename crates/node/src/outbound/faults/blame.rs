@@ -30,7 +30,7 @@ const MAX_TRIALS: usize = 16;
 
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum TransferFault {
     /// Nobody's that is known: the connection's.
     Link,
     /// Nobody's that is known, but the message failed at the same place again.
@@ -106,7 +106,7 @@ impl Blame {
         place: TransferPlace,
         deliberate: bool,
         most: u32,
-    ) -> Fault {
+    ) -> TransferFault {
         self.known.insert(entry);
         let fresh = Charged { channel, place, charges: 0, others_passed: false };
         let again = self.messages.get(&entry).is_some_and(|known| known.place == place);
@@ -129,24 +129,24 @@ impl Blame {
         }
         let suspect = streak.suspects.get_mut(&entry);
         if !deliberate && !again {
-            return Fault::Link;
+            return TransferFault::Link;
         }
         if streak.at_fault {
             if let Some(suspect) = suspect {
                 suspect.waits = true;
             }
-            return Fault::Channel { messages };
+            return TransferFault::Channel { messages };
         }
         if !deliberate {
-            return Fault::Suspect;
+            return TransferFault::Suspect;
         }
         if let Some(suspect) = suspect {
             suspect.charges += 1;
         }
-        let Some(message) = self.messages.get_mut(&entry) else { return Fault::Link };
+        let Some(message) = self.messages.get_mut(&entry) else { return TransferFault::Link };
         message.charges = message.charges.saturating_add(1);
         let give_up = most > 0 && message.charges >= most && message.others_passed;
-        Fault::Message { charges: message.charges, give_up }
+        TransferFault::Message { charges: message.charges, give_up }
     }
 
     /// A message got through on this channel.
@@ -299,17 +299,17 @@ mod tests {
         TransferPlace { confirmed: 0, taken }
     }
 
-    fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> Fault {
+    fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> TransferFault {
         let about = (EntryId(entry), Precedence::Routine);
         blame.failed(C, about, at(entry), deliberate, MAX)
     }
 
-    fn aborted(blame: &mut Blame, entry: u64) -> Fault {
+    fn aborted(blame: &mut Blame, entry: u64) -> TransferFault {
         fails(blame, entry, true)
     }
 
-    fn charged(charges: u32) -> Fault {
-        Fault::Message { charges, give_up: false }
+    fn charged(charges: u32) -> TransferFault {
+        TransferFault::Message { charges, give_up: false }
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(aborted(&mut blame, 1), charged(charges));
             blame.succeeded(C, EntryId(2));
         }
-        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: MAX, give_up: true });
+        assert_eq!(aborted(&mut blame, 1), TransferFault::Message { charges: MAX, give_up: true });
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
             assert_eq!(aborted(&mut blame, 1), charged(charges));
         }
         blame.succeeded(C, EntryId(2));
-        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: 100, give_up: true });
+        assert_eq!(aborted(&mut blame, 1), TransferFault::Message { charges: 100, give_up: true });
     }
 
     #[test]
@@ -337,9 +337,9 @@ mod tests {
         let mut blame = Blame::default();
         assert_eq!(aborted(&mut blame, 1), charged(1));
         assert_eq!(aborted(&mut blame, 1), charged(2));
-        assert_eq!(aborted(&mut blame, 2), Fault::Channel { messages: 2 });
+        assert_eq!(aborted(&mut blame, 2), TransferFault::Channel { messages: 2 });
         for _ in 0..100 {
-            assert_eq!(aborted(&mut blame, 1), Fault::Channel { messages: 2 });
+            assert_eq!(aborted(&mut blame, 1), TransferFault::Channel { messages: 2 });
         }
         // What was charged is taken back.
         blame.succeeded(C, EntryId(3));
@@ -347,7 +347,7 @@ mod tests {
         // But not what was charged before: others had got through since.
         blame.succeeded(C, EntryId(4));
         assert_eq!(aborted(&mut blame, 1), charged(2));
-        assert_eq!(aborted(&mut blame, 2), Fault::Channel { messages: 2 });
+        assert_eq!(aborted(&mut blame, 2), TransferFault::Channel { messages: 2 });
         blame.succeeded(C, EntryId(5));
         assert_eq!(aborted(&mut blame, 1), charged(2));
     }
@@ -355,18 +355,18 @@ mod tests {
     #[test]
     fn a_message_lost_at_the_same_place_again_is_a_suspect_and_charged_with_nothing() {
         let mut blame = Blame::default();
-        assert_eq!(fails(&mut blame, 1, false), Fault::Link);
-        assert_eq!(fails(&mut blame, 1, false), Fault::Suspect);
+        assert_eq!(fails(&mut blame, 1, false), TransferFault::Link);
+        assert_eq!(fails(&mut blame, 1, false), TransferFault::Suspect);
         let about = (EntryId(1), Precedence::Routine);
-        assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Link, "elsewhere");
+        assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Link, "elsewhere");
         for _ in 0..100 {
-            assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Suspect);
+            assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Suspect);
             blame.succeeded(C, EntryId(3));
         }
         assert_eq!(aborted(&mut blame, 1), charged(1), "the first with a reason of the message");
         // A link that is lost under each of several is a link.
-        assert_eq!(fails(&mut blame, 2, false), Fault::Link);
-        assert_eq!(fails(&mut blame, 2, false), Fault::Channel { messages: 2 });
+        assert_eq!(fails(&mut blame, 2, false), TransferFault::Link);
+        assert_eq!(fails(&mut blame, 2, false), TransferFault::Channel { messages: 2 });
     }
 
     #[test]
@@ -413,7 +413,7 @@ mod tests {
         let mut blame = Blame::default();
         let (mut delayed, all) = (0, 1_000);
         for id in 0..all {
-            if let Fault::Channel { .. } = aborted(&mut blame, id) {
+            if let TransferFault::Channel { .. } = aborted(&mut blame, id) {
                 let begins = blame.next_round(Instant(0), C).is_ok();
                 blame.backs_off_until(C, Instant(9));
                 delayed += blame.that_wait(C, EntryId(id), begins).len() as u64;

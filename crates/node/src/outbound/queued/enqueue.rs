@@ -1,6 +1,6 @@
 //! Taking up what is durable.
 
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
 use crate::outbound::Outbound;
 use base::{EntryId, Now, Precedence};
@@ -24,7 +24,7 @@ impl Outbound {
             }
             Err(error) => {
                 cx.life.note_unreadable();
-                cx.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
+                cx.event(LogLevel::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }
         }

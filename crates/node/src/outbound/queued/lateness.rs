@@ -5,8 +5,8 @@
 //! are read a few at a time: after a long outage a whole queue may have expired.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
-use crate::commits::pending::{LateReason, Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{LateReason, PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError};
 use crate::outbound::Outbound;
@@ -33,7 +33,7 @@ impl Outbound {
         }
         if late > 0 {
             let detail = format!("{late} messages were late already at the start");
-            cx.event(Level::Warning, Kind::Overdue, detail);
+            cx.event(LogLevel::Warning, Kind::Overdue, detail);
         }
     }
 
@@ -54,8 +54,10 @@ impl Outbound {
         if let Some(reason) = cx.queue.scheduler.held_because(id) {
             detail = format!("{detail}: {reason}");
         }
-        let mut event =
-            cx.event(Level::Warning, Kind::Overdue, detail).entry(id).precedence(item.precedence);
+        let mut event = cx
+            .event(LogLevel::Warning, Kind::Overdue, detail)
+            .entry(id)
+            .precedence(item.precedence);
         if let Some(record) = record {
             event = event.message(record.message.clone());
         }
@@ -98,7 +100,7 @@ impl Outbound {
                 return;
             };
             let Some(item) = cx.queue.get(id) else { continue };
-            let token = cx.token(Pending::Late { entry: id, why });
+            let token = cx.token(PendingAnswer::Late { entry: id, why });
             self.late.reading += 1;
             cx.output(Output::Load { token, precedence: item.precedence, id });
         }
@@ -121,7 +123,7 @@ impl Outbound {
             (Ok(record), LateReason::Expired) => self.expire(cx, now, id, &record),
             (Ok(record), LateReason::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
             (Err(error), why) => {
-                cx.event(Level::Error, Kind::StoreFailed, error.to_string()).entry(id);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {
                     LateReason::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
                     // The alert does not wait for the store.
@@ -146,7 +148,7 @@ impl Outbound {
         }
         let age = now.utc.since(record.first_arrival).as_secs();
         let detail = format!("not passed on to {} in time: {age} s old", self.whom(cx, record));
-        cx.event(Level::Warning, Kind::Expired, detail)
+        cx.event(LogLevel::Warning, Kind::Expired, detail)
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence);
@@ -156,6 +158,6 @@ impl Outbound {
         let (mut batch, bodies) = cx.queue.forget(id);
         batch.extend(engine::put_entries(&concluded.entries));
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

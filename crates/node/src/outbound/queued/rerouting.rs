@@ -4,9 +4,9 @@
 //! for an arrival: the copy may have been delivered by another route meanwhile.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::commits::RETRY_AFTER;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::outbound::Outbound;
@@ -33,7 +33,8 @@ impl Outbound {
         }
         self.unrouted.reading.insert(id);
         let (precedence, record) = (record.precedence, Box::new(record.clone()));
-        let token = cx.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
+        let token =
+            cx.token(PendingAnswer::RerouteLookUp { entry: id, record, keys: keys.clone() });
         cx.output(Output::LookUp { token, precedence, keys });
     }
 
@@ -58,7 +59,7 @@ impl Outbound {
             Ok(_) => cx.commits.keys.release(&keys),
             Err(error) => {
                 cx.commits.keys.release(&keys);
-                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(id);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.0).entry(id);
                 self.unrouted.read_later(now, RETRY_AFTER);
             }
         }
@@ -108,7 +109,7 @@ impl Outbound {
         if routes.len() > MAX_NAMED {
             detail.push_str(&format!(" and {} more", routes.len() - MAX_NAMED));
         }
-        cx.event(Level::Warning, Kind::Rerouted, detail)
+        cx.event(LogLevel::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence)
@@ -126,7 +127,7 @@ impl Outbound {
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
     /// A copy's entry and where it goes, in words.

@@ -1,9 +1,9 @@
 //! Entries for peers that are no longer configured are read and routed again.
 
 use crate::api::Output;
-use crate::api::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::commits::RETRY_AFTER;
-use crate::commits::pending::Pending;
+use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::outbound::Outbound;
@@ -89,7 +89,7 @@ impl Outbound {
                 let room = self.room_for_unrouted(cx) > 0;
                 let readable = !self.unrouted.damaged.contains(&id);
                 if room && readable && self.unrouted.reading.insert(id) {
-                    let token = cx.token(Pending::Unrouted { entry: id });
+                    let token = cx.token(PendingAnswer::Unrouted { entry: id });
                     cx.output(Output::Load { token, precedence, id });
                 }
             }
@@ -113,7 +113,7 @@ impl Outbound {
         let octets = match result {
             Ok(octets) => octets,
             Err(error) => {
-                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(entry);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.0).entry(entry);
                 self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
                 return;
             }
@@ -128,7 +128,7 @@ impl Outbound {
             }
             Err(error) => {
                 let detail = format!("unreadable record: {error}");
-                cx.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
+                cx.event(LogLevel::Error, Kind::StoreFailed, detail).entry(entry);
                 self.unrouted.damaged.insert(entry);
             }
         }

@@ -1,7 +1,7 @@
 //! What the associations that are free do next, and who has their turn.
 
-use crate::api::event::{Kind, Level};
-use crate::association::{Association, State};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::context::Context;
 use crate::outbound::Outbound;
@@ -29,11 +29,15 @@ impl Outbound {
             }
             let ours = link.is_initiator();
             match link.state {
-                State::Connecting | State::Opening { .. } | State::Releasing { .. } if ours => {
+                AssociationState::Connecting
+                | AssociationState::Opening { .. }
+                | AssociationState::Releasing { .. }
+                    if ours =>
+                {
                     seen.ours += 1;
                     seen.changing += 1;
                 }
-                State::Open { .. } => {
+                AssociationState::Open { .. } => {
                     seen.ours += u32::from(ours);
                     // What ends with the hours of its channel carries nothing more.
                     let ends = barred && link.is_ending();
@@ -134,7 +138,7 @@ impl Outbound {
     fn log_held(&self, cx: &mut Context, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = cx.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = cx.queue.get(id) else { continue };
-            cx.event(Level::Info, Kind::Held, reason.to_string())
+            cx.event(LogLevel::Info, Kind::Held, reason.to_string())
                 .channel(Some(channel))
                 .entry(id)
                 .precedence(entry.precedence);

@@ -1,8 +1,8 @@
 //! Transfers to a peer, from the record to the confirm.
 
-use crate::api::event::{Kind, Level};
-use crate::association::transfer::{Failed, Sending};
-use crate::commits::pending::{AfterCommit, Pending};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::transfer::{FailedTransfer, Sending};
+use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
 use crate::outbound::Outbound;
 use crate::outbound::transfers::recovering::MAX_RESUMES;
@@ -47,8 +47,8 @@ impl Outbound {
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
         let keeps = !interrupted || link.end.leaving;
-        let (again, point) = (sending.resumes > 0, sending.goes_on());
-        let goes_on = point.clone().filter(|_| keeps && !again);
+        let (again, point) = (sending.resumes > 0, sending.resumption());
+        let resumption = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: the loss of its association once more is not its fault.
         let paused = cx.queue.scheduler.is_paused(sending.entry);
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
@@ -58,11 +58,18 @@ impl Outbound {
             let message = sending.message.clone();
             let record = sending.record.map(Box::new);
             if let Some(p1) = link.p1_mut() {
-                p1.failed =
-                    Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+                p1.failed = Some(FailedTransfer {
+                    entry,
+                    resumption,
+                    if_lost,
+                    place,
+                    refused,
+                    record,
+                    message,
+                });
             }
         }
-        cx.event(Level::Warning, Kind::TransferFailed, detail)
+        cx.event(LogLevel::Warning, Kind::TransferFailed, detail)
             .association(id)
             .channel(channel)
             .message(sending.message)
@@ -85,7 +92,7 @@ impl Outbound {
         }
         let channel = cx.associations.get(&id).and_then(|link| link.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
-        cx.event(Level::Warning, kind, "the association ended")
+        cx.event(LogLevel::Warning, kind, "the association ended")
             .association(id)
             .channel(channel)
             .message(sending.message.clone())
@@ -143,7 +150,7 @@ impl Outbound {
             tail: payload.tail,
         };
         cx.request(id, Request::Transfer { payload, resume });
-        cx.event(Level::Info, Kind::TransferStarted, detail)
+        cx.event(LogLevel::Info, Kind::TransferStarted, detail)
             .association(id)
             .channel(Some(channel))
             .message(message)
@@ -186,7 +193,7 @@ impl Outbound {
                 state.line.at_least(octets, took);
             }
         }
-        cx.event(Level::Info, Kind::TransferConfirmed, "")
+        cx.event(LogLevel::Info, Kind::TransferConfirmed, "")
             .association(id)
             .channel(Some(channel))
             .message(message)
@@ -198,7 +205,11 @@ impl Outbound {
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let level = cx.level_of(id, None);
         let entries = Vec::new();
-        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+        cx.commit_for(
+            level,
+            batch,
+            PendingAnswer::Commit { link: id, entries, after, charge: None },
+        );
     }
 
     /// What follows a transfer that failed on an association that lives on: it goes on where it
@@ -207,8 +218,8 @@ impl Outbound {
         let Some(failed) = cx.associations.p1_mut(id).and_then(|p1| p1.failed.take()) else {
             return;
         };
-        match failed.goes_on {
-            Some(goes_on) => self.go_on(cx, now, id, failed.entry, goes_on),
+        match failed.resumption {
+            Some(resumption) => self.resume_transfer(cx, now, id, failed.entry, resumption),
             None if failed.refused && self.judge_refused(cx, now, id, &failed) => {}
             None => {
                 let seed = cx.rng.next_u64();

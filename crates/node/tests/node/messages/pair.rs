@@ -172,7 +172,7 @@ fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
     assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
     let again = network.carried as usize - size;
     assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
-    let recovered = |e: &&(base::Instant, node::event::Event)| e.1.detail.contains("recovered");
+    let recovered = |e: &&(base::Instant, node::event::LogEvent)| e.1.detail.contains("recovered");
     assert_eq!(network.sites[ACT].events.iter().filter(recovered).count(), 1);
 }
 
@@ -527,7 +527,8 @@ fn a_peer_that_keeps_the_turn_and_hangs_is_left() {
     network.sites[ACT].frozen = true;
     network.submit(naples, &to_ops(), Precedence::Flash, b"3", "3", ReportRequest::None);
     network.run_for(Duration::from_secs(30));
-    let told = |(_, e): &&(base::Instant, node::event::Event)| e.detail.contains("give the turn");
+    let told =
+        |(_, e): &&(base::Instant, node::event::LogEvent)| e.detail.contains("give the turn");
     assert_eq!(network.sites[NAPLES].events.iter().filter(told).count(), 1);
     network.sites[ACT].frozen = false;
     network.run_for(Duration::from_secs(120));
@@ -564,7 +565,7 @@ fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
     network.bind(sender, NAPLES);
     network.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::None);
     network.run_for(Duration::from_secs(1_200));
-    let refused = |(_, e): &&(base::Instant, node::event::Event)| {
+    let refused = |(_, e): &&(base::Instant, node::event::LogEvent)| {
         e.kind == Kind::AssociationRefused && e.detail.contains("password is wrong")
     };
     let times = network.sites[NAPLES].events.iter().filter(refused).count();

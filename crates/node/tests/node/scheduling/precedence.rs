@@ -6,10 +6,10 @@ use base::Precedence::{self, *};
 use node::Input;
 use node::changes::EdgeChanges;
 use node::config::{Hold, ListenerService, NodeConfig, Route, Target};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use node::listing::{Cursor, QueuePage, QueueRequest, QueueRow};
 use node::metrics::{Sample, Value};
-use node::operator::Outcome;
+use node::operator::HoldOutcome;
 use p1::flags::ReportRequest;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn the_edge_is_told_the_precedence_of_what_it_does() {
 #[test]
 fn what_a_user_submits_is_neither_high_nor_low_until_its_envelope_tells() {
     let mut pair = joined(five_channels);
-    let bound = |e: &&Event| e.kind == Kind::AssociationOpened && e.channel.is_none();
+    let bound = |e: &&LogEvent| e.kind == Kind::AssociationOpened && e.channel.is_none();
     let user = pair.sites[NAPLES].events.iter().map(|(_, e)| e).find(bound).unwrap();
     let user = user.association.unwrap();
     assert_eq!(pair.sites[NAPLES].node.level(user), Precedence::HIGHEST_NOT_URGENT);
@@ -326,7 +326,7 @@ fn operate(
     pair: &mut Pair,
     entries: &[EntryId],
     hold: bool,
-) -> Result<Vec<Outcome>, node::operator::HoldError> {
+) -> Result<Vec<HoldOutcome>, node::operator::HoldError> {
     let input = Input::Operate { request: 7, entries: entries.to_vec(), hold };
     pair.feed(NAPLES, input);
     pair.run(1);
@@ -397,7 +397,10 @@ fn what_an_operator_holds_stays_over_a_restart() {
     assert_ne!(state(&pair), "held_by_operator");
     pair.sites[NAPLES].store.full = false;
     let outcomes = operate(&mut pair, &[held, held, gone], true);
-    assert_eq!(outcomes.unwrap(), [Outcome::Done, Outcome::Unchanged, Outcome::Unknown]);
+    assert_eq!(
+        outcomes.unwrap(),
+        [HoldOutcome::Done, HoldOutcome::Unchanged, HoldOutcome::Unknown]
+    );
     check_metrics(&pair);
     pair.crash(NAPLES);
     assert_eq!(state(&pair), "held_by_operator");
@@ -407,7 +410,7 @@ fn what_an_operator_holds_stays_over_a_restart() {
     pair.run(200);
     let left = page(&pair, None, 9).entries;
     assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others went past it");
-    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [Outcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [HoldOutcome::Done]);
     pair.finish(120);
 }
 
@@ -479,7 +482,7 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     pair.submit(Routine, 2_000);
     pair.run(1);
     let held = id(&page(&pair, None, 1).entries[0]);
-    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [Outcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [HoldOutcome::Done]);
 
     // Its peer is there under another name.
     let mut config = pair.sites[NAPLES].config.clone();
