@@ -1,20 +1,20 @@
 //! The events of a node with their times, and what tests ask of them.
 
 use base::{EntryId, Instant};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 
 /// The events of a node so far, each with its time.
 pub trait Events {
     /// All of them, in order.
-    fn all(&self) -> &[(Instant, Event)];
+    fn all(&self) -> &[(Instant, LogEvent)];
 
     /// Those of a kind.
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &LogEvent> {
         self.timed(kind).map(|(_, event)| event)
     }
 
     /// Those of a kind, with their times.
-    fn timed(&self, kind: Kind) -> impl Iterator<Item = (Instant, &Event)> {
+    fn timed(&self, kind: Kind) -> impl Iterator<Item = (Instant, &LogEvent)> {
         let all = self.all().iter().filter(move |(_, event)| event.kind == kind);
         all.map(|(at, event)| (*at, event))
     }
@@ -30,12 +30,12 @@ pub trait Events {
     }
 
     /// The first of a kind.
-    fn first(&self, kind: Kind) -> (Instant, &Event) {
+    fn first(&self, kind: Kind) -> (Instant, &LogEvent) {
         self.timed(kind).next().unwrap_or_else(|| panic!("no event {}", kind.name()))
     }
 
     /// The last of a kind.
-    fn last(&self, kind: Kind) -> &Event {
+    fn last(&self, kind: Kind) -> &LogEvent {
         self.of_kind(kind).last().unwrap_or_else(|| panic!("no event {}", kind.name()))
     }
 
@@ -47,7 +47,7 @@ pub trait Events {
 
     /// Events of these kinds in order: the sign of the kind and the precedence, as in `+flash`.
     fn order(&self, signs: &[(Kind, char)]) -> String {
-        let word = |event: &Event| {
+        let word = |event: &LogEvent| {
             let (_, sign) = signs.iter().find(|(kind, _)| *kind == event.kind)?;
             Some(format!("{sign}{}", event.precedence?))
         };
@@ -55,8 +55,8 @@ pub trait Events {
     }
 }
 
-impl Events for [(Instant, Event)] {
-    fn all(&self) -> &[(Instant, Event)] {
+impl Events for [(Instant, LogEvent)] {
+    fn all(&self) -> &[(Instant, LogEvent)] {
         self
     }
 }

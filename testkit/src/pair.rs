@@ -5,7 +5,7 @@ use crate::events::Events;
 use crate::network::{Delivered, Network};
 use crate::sites::{ACT, NAPLES, Setup, address};
 use base::{Instant, Precedence};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use p1::flags::ReportRequest;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -118,12 +118,12 @@ impl Pair {
     }
 
     /// The events of a kind in Naples.
-    pub fn events(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+    pub fn events(&self, kind: Kind) -> impl Iterator<Item = &LogEvent> {
         self.network.sites[NAPLES].of_kind(kind)
     }
 
     /// The events of a kind at a site, with their times.
-    pub fn timed(&self, site: usize, kind: Kind) -> impl Iterator<Item = (Instant, &Event)> {
+    pub fn timed(&self, site: usize, kind: Kind) -> impl Iterator<Item = (Instant, &LogEvent)> {
         self.network.sites[site].timed(kind)
     }
 

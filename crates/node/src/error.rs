@@ -4,7 +4,7 @@ use bytes::Bytes;
 use engine::{Record, RecordError};
 use thiserror::Error;
 
-/// The edge could not do what it was asked for; what it says of that is for the log.
+/// The edge could not do what it was asked for. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct EdgeError(pub String);

@@ -92,7 +92,7 @@ impl Site {
     }
 
     /// The events of the node, oldest first.
-    pub fn events(&self) -> impl ExactSizeIterator<Item = &node::event::Event> {
+    pub fn events(&self) -> impl ExactSizeIterator<Item = &node::event::LogEvent> {
         self.bench.events.iter().map(|(_, event)| event)
     }
 

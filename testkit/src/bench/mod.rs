@@ -18,8 +18,8 @@ use engine::journal::Batch;
 use engine::{NextHop, Record};
 use node::changes::EdgeChanges;
 use node::config::NodeConfig;
-use node::connect::Connected;
-use node::event::{Event, Kind};
+use node::connect::ConnectOutcome;
+use node::event::{Kind, LogEvent};
 use node::{Input, Node, Output, Principal, Secret, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct Bench {
     /// Its store.
     pub store: FaultyStore,
     /// Its events, each with its time.
-    pub events: Vec<(Instant, Event)>,
+    pub events: Vec<(Instant, LogEvent)>,
     /// What the peer does.
     pub script: Script,
     /// Makes the wires of new connections.
@@ -83,7 +83,7 @@ pub struct Bench {
     /// Most of them at a time.
     pub most_opening: usize,
     /// What operators were answered who opened a channel.
-    pub connected: Vec<(u64, Connected)>,
+    pub connected: Vec<(u64, ConnectOutcome)>,
     /// Whether the node has stopped in order.
     pub stopped: bool,
     rng: Rng,
@@ -100,7 +100,7 @@ pub struct Bench {
 }
 
 impl Events for Bench {
-    fn all(&self) -> &[(Instant, Event)] {
+    fn all(&self) -> &[(Instant, LogEvent)] {
         &self.events
     }
 }
@@ -290,7 +290,7 @@ impl Bench {
         }
     }
 
-    fn note(&mut self, event: Event) {
+    fn note(&mut self, event: LogEvent) {
         let over = matches!(
             event.kind,
             Kind::AssociationOpened

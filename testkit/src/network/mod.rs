@@ -48,7 +48,7 @@ enum Happening {
 
 /// What an operator is answered.
 pub type Operated =
-    Result<Vec<(base::EntryId, node::operator::Outcome)>, node::operator::HoldError>;
+    Result<Vec<(base::EntryId, node::operator::HoldOutcome)>, node::operator::HoldError>;
 
 /// Nodes, users and the connections between them.
 pub struct Network {

@@ -7,7 +7,7 @@ use crate::store::FaultyStore;
 use base::Instant;
 use node::Node;
 use node::config::NodeConfig;
-use node::event::Event;
+use node::event::LogEvent;
 use std::collections::VecDeque;
 
 /// A site.
@@ -21,7 +21,7 @@ pub struct Site {
     /// How often it was started.
     pub epoch: u32,
     /// Its events, each with its time.
-    pub events: Vec<(Instant, Event)>,
+    pub events: Vec<(Instant, LogEvent)>,
     /// Whether it has stopped in order.
     pub stopped: bool,
     /// What operators were answered.
@@ -61,7 +61,7 @@ impl Site {
 }
 
 impl Events for Site {
-    fn all(&self) -> &[(Instant, Event)] {
+    fn all(&self) -> &[(Instant, LogEvent)] {
         &self.events
     }
 }

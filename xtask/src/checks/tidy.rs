@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Outcome;
+use crate::checks::circles::circles;
 use crate::checks::rooms::too_large;
 use crate::checks::source::{functions, is_word, line_of, mask, mask_tests, test_files, words};
 use crate::checks::wording::wording;
@@ -69,6 +70,9 @@ impl Args {
                 fails: true,
             }),
         );
+        complaints.extend(circles(&files, |path| tests.contains(path)).into_iter().map(|circle| {
+            Complaint { path: circle.folder, line: 0, text: circle.text, fails: true }
+        }));
         for complaint in &complaints {
             println!("{complaint}");
         }

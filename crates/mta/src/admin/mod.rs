@@ -8,10 +8,10 @@ pub use client::{AskError, ask};
 use crate::config::Findings;
 use base::EntryId;
 use node::changes::Changes;
-use node::connect::Connected;
+use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
-use node::operator::Outcome;
+use node::operator::HoldOutcome;
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -68,13 +68,13 @@ pub enum Answer {
     /// A page of the queue.
     Queue(QueuePage),
     /// The outcome for each entry, once the change is durable.
-    Operated(Vec<(EntryId, Outcome)>),
+    Operated(Vec<(EntryId, HoldOutcome)>),
     /// The MINIMIZE orders and windows in force.
     Minimized(Vec<MinimizeStatus>),
     /// Why the wall clock is not trusted; `None` where it is.
     Clock(Option<ClockStatus>),
     /// The result of opening a channel.
-    Connected(Connected),
+    Connected(ConnectOutcome),
     /// The request is done, or has begun.
     Done(Request),
     /// The request was not understood.

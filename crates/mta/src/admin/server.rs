@@ -3,10 +3,10 @@
 use super::{Answer, Reloaded, Request};
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
-use node::connect::Connected;
+use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
-use node::operator::Outcome;
+use node::operator::HoldOutcome;
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -41,13 +41,13 @@ pub(crate) enum AdminRequest {
     Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
     Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, String>>),
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
-    Connect(String, oneshot::Sender<Result<Connected, String>>),
+    Connect(String, oneshot::Sender<Result<ConnectOutcome, String>>),
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
 
 /// The outcome for each entry, or why nothing was changed.
-pub(crate) type Operated = Result<Vec<(EntryId, Outcome)>, String>;
+pub(crate) type Operated = Result<Vec<(EntryId, HoldOutcome)>, String>;
 
 /// The open socket. Dropping it removes the socket file.
 pub(crate) struct AdminServer {
@@ -224,7 +224,7 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
             let (sender, connected) = oneshot::channel();
             questions.send(AdminRequest::Connect(channel, sender)).await.ok()?;
             let Ok(connected) = tokio::time::timeout(OPENING, connected).await else {
-                return Some(Answer::Connected(Connected::Opening));
+                return Some(Answer::Connected(ConnectOutcome::Opening));
             };
             return Some(connected.ok()?.map_or_else(Answer::Error, Answer::Connected));
         }

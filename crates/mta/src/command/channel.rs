@@ -3,7 +3,7 @@
 use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
-use node::connect::Connected;
+use node::connect::ConnectOutcome;
 use serde::Serialize;
 
 /// Controls one channel.
@@ -38,7 +38,7 @@ struct Connect {
 struct Shown<'a> {
     channel: &'a str,
     #[serde(flatten)]
-    connected: &'a Connected,
+    connected: &'a ConnectOutcome,
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
@@ -62,29 +62,29 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     FAILED
 }
 
-fn describe(channel: &str, connected: &Connected) -> String {
+fn describe(channel: &str, connected: &ConnectOutcome) -> String {
     match connected {
-        Connected::Opened => format!("{channel} is open\n"),
-        Connected::Open { associations: 1 } => {
+        ConnectOutcome::Opened => format!("{channel} is open\n"),
+        ConnectOutcome::Open { associations: 1 } => {
             format!("{channel} was open already, with 1 association\n")
         }
-        Connected::Open { associations } => {
+        ConnectOutcome::Open { associations } => {
             format!("{channel} was open already, with {associations} associations\n")
         }
-        Connected::Opening => {
+        ConnectOutcome::Opening => {
             format!("{channel} is being opened: mta status and the log show how that ends\n")
         }
-        Connected::Failed { reason } => {
+        ConnectOutcome::Failed { reason } => {
             format!("{channel} could not be opened, and is tried again later: {reason}\n")
         }
     }
 }
 
-fn code(connected: &Connected) -> u8 {
+fn code(connected: &ConnectOutcome) -> u8 {
     match connected {
-        Connected::Opened | Connected::Open { .. } => DONE,
-        Connected::Failed { .. } => FAILED,
-        Connected::Opening => PARTLY,
+        ConnectOutcome::Opened | ConnectOutcome::Open { .. } => DONE,
+        ConnectOutcome::Failed { .. } => FAILED,
+        ConnectOutcome::Opening => PARTLY,
     }
 }
 
@@ -96,10 +96,10 @@ mod tests {
     fn each_outcome_has_its_words_its_code_and_its_json() {
         let reason = "refused: authentication-error".to_owned();
         let shown: Vec<(String, u8, String)> = [
-            Connected::Opened,
-            Connected::Open { associations: 2 },
-            Connected::Opening,
-            Connected::Failed { reason },
+            ConnectOutcome::Opened,
+            ConnectOutcome::Open { associations: 2 },
+            ConnectOutcome::Opening,
+            ConnectOutcome::Failed { reason },
         ]
         .iter()
         .map(|connected| {

@@ -5,7 +5,7 @@ use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::{EntryId, Precedence};
 use node::listing::{QueuePage, QueueRequest, QueueRow, ROWS};
-use node::operator::Outcome;
+use node::operator::HoldOutcome;
 use std::path::Path;
 
 /// Largest number of entries in one request.
@@ -236,20 +236,20 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
     } else {
         for (id, outcome) in &outcomes {
             print(&match outcome {
-                Outcome::Became(new) => {
+                HoldOutcome::Became(new) => {
                     let new = new.iter().map(EntryId::to_string).collect::<Vec<_>>().join(" ");
                     format!("{id} was rerouted and is now {new}: use that number\n")
                 }
-                Outcome::Done => format!("{id} {word}\n"),
-                Outcome::Unchanged if hold => format!("{id} was held already\n"),
-                Outcome::Unchanged => format!("{id} was not held\n"),
-                Outcome::Unknown => format!("{id} is not in the queue: it may have gone\n"),
+                HoldOutcome::Done => format!("{id} {word}\n"),
+                HoldOutcome::Unchanged if hold => format!("{id} was held already\n"),
+                HoldOutcome::Unchanged => format!("{id} was not held\n"),
+                HoldOutcome::Unknown => format!("{id} is not in the queue: it may have gone\n"),
             });
         }
     }
     let known = outcomes
         .iter()
-        .filter(|(_, outcome)| !matches!(outcome, Outcome::Unknown | Outcome::Became(_)));
+        .filter(|(_, outcome)| !matches!(outcome, HoldOutcome::Unknown | HoldOutcome::Became(_)));
     partly(known.count(), entries.len())
 }
 

@@ -112,7 +112,7 @@ struct Driver {
     stopped: bool,
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
-    connecting: BTreeMap<u64, oneshot::Sender<Result<connect::Connected, String>>>,
+    connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, String>>>,
     last_request: u64,
 }
 

@@ -1,21 +1,21 @@
-//! Guessing is slow: who fails to bind too often waits, and password hashes are computed a few at a
+//! Guessing is slow: whoever fails to bind too often waits, and password hashes are computed a few at a
 //! time, for one address after the other.
 //!
-//! Failures are counted by address **and** name. By name alone, anybody could lock a user or a peer
-//! out by failing in its name; by address alone, one bad client would lock out all behind the same
-//! gateway. Where hashes are computed (users), an address has a second, larger allowance for all
-//! names together, for names cost nothing to make up; a name that bound from there lately does not
-//! need it. Beyond it nobody is refused, but waits until nobody else does.
+//! Failures are counted by address **and** name. If they were counted by name alone, anybody could lock
+//! out a user or a peer by failing in its name. If they were counted by address alone, one bad client
+//! would lock out all behind the same gateway. Where hashes are computed (users), an address has a
+//! second, larger allowance for all names together, because names cost nothing to make up. A name that
+//! bound from there lately does not need it. Beyond this allowance a bind is not refused: it waits until
+//! no other bind does.
 //!
-//! Binds that come at once are counted as if they came one after the other: of one peer's name and
-//! address one password is checked at a time, and what fails beyond an allowance, because as many
-//! hashes were under way, is owed.
+//! Binds that come at once are counted as if they came one after the other. For one name and address of
+//! a peer, one password is checked at a time. If more binds fail than an allowance has, because their
+//! hashes were computed at the same time, the allowance takes longer to fill.
 
 use crate::config::address_prefix::Origin;
-use crate::ids::Secret;
+use crate::ids::{NameDigest, Secret};
 use base::{AssociationId, Instant};
 use scheduler::ChannelId;
-use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// How many times as many failures an address has for all names together.
 const ALL_NAMES: u32 = 8;
 
-/// Allowances remembered; the one nearest to its full has to make room.
+/// Most allowances remembered. The one that is full first makes room.
 const MAX_KEYS: usize = 4_096;
 
 /// Between two hashes for addresses that used their allowance up.
@@ -35,31 +35,12 @@ const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 /// How long a wrong password of a peer is known again.
 const COUNTED: Duration = Duration::from_secs(3_600);
 
-/// A name as presented. Names are as long as who binds likes, so only a digest is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name([u8; 16]);
-
-impl Name {
-    /// The name of an MTA or, in canonical form, of a user.
-    pub(crate) fn of(text: &str) -> Name {
-        Name::of_octets(text.as_bytes())
-    }
-
-    /// The same of a password.
-    pub(crate) fn of_octets(octets: &[u8]) -> Name {
-        let digest: [u8; 32] = Sha256::digest(octets).into();
-        let mut name = [0; 16];
-        name.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        Name(name)
-    }
-}
-
-/// Who binds, as far as failures are counted. Without a name: whoever is at that address.
-pub(crate) type Key = (Origin, Option<Name>);
+/// What failures are counted for: an address and a name, or an address alone.
+pub(crate) type AllowanceKey = (Origin, Option<NameDigest>);
 
 /// A bind of a user that waits for its hash.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingBind {
     pub link: AssociationId,
     pub mailbox: String,
     pub password: Secret,
@@ -78,16 +59,16 @@ pub(crate) struct PeerBind {
 /// Binds that wait, each address in its turn.
 #[derive(Debug, Default)]
 struct Turns {
-    waiting: BTreeMap<Origin, VecDeque<Waiting>>,
+    waiting: BTreeMap<Origin, VecDeque<WaitingBind>>,
     last_served: Option<Origin>,
 }
 
 impl Turns {
-    fn push(&mut self, origin: Origin, waiting: Waiting) {
+    fn push(&mut self, origin: Origin, waiting: WaitingBind) {
         self.waiting.entry(origin).or_default().push_back(waiting);
     }
 
-    fn pop(&mut self) -> Option<(Origin, Waiting)> {
+    fn pop(&mut self) -> Option<(Origin, WaitingBind)> {
         let after = self.last_served.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.waiting.range((after, Bound::Unbounded)).next();
         let origin = next.or_else(|| self.waiting.first_key_value()).map(|(origin, _)| *origin)?;
@@ -119,9 +100,9 @@ pub(crate) struct Access {
     /// Hashes computed at once.
     most_running: usize,
     /// When each allowance is whole again; only those that are not.
-    full_at: BTreeMap<Key, Instant>,
+    full_at: BTreeMap<AllowanceKey, Instant>,
     /// Until when who bound is remembered.
-    proven: BTreeMap<Key, Instant>,
+    proven: BTreeMap<AllowanceKey, Instant>,
     /// Users, and those of addresses that used their allowance up.
     waiting: Turns,
     late: Turns,
@@ -130,9 +111,9 @@ pub(crate) struct Access {
     late_at: Instant,
     running: usize,
     /// Wrong passwords of peers that were counted, by a digest, and until when each is remembered.
-    counted: BTreeMap<(Key, Name), Instant>,
+    counted: BTreeMap<(AllowanceKey, NameDigest), Instant>,
     /// Peers: a name is here while a password is checked for it.
-    peers: BTreeMap<(Origin, Name), VecDeque<PeerBind>>,
+    peers: BTreeMap<(Origin, NameDigest), VecDeque<PeerBind>>,
 }
 
 impl Access {
@@ -164,26 +145,26 @@ impl Access {
     }
 
     /// Whether this one may try to bind now.
-    pub(crate) fn may_try(&self, now: Instant, origin: Origin, name: Name) -> bool {
+    pub(crate) fn may_try(&self, now: Instant, origin: Origin, name: NameDigest) -> bool {
         self.has_left(now, (origin, Some(name)), 1)
     }
 
     /// Whether its hash need not wait until nobody else does.
     fn is_trusted(&self, now: Instant, origin: Origin, mailbox: &str) -> bool {
-        let proven = self.proven.get(&(origin, Some(Name::of(mailbox))));
+        let proven = self.proven.get(&(origin, Some(NameDigest::new(mailbox))));
         proven.is_some_and(|until| *until > now) || self.has_left(now, (origin, None), ALL_NAMES)
     }
 
     /// Whether one more failure is within the allowance: so many refills, times the factor, may be
     /// missing. An allowance for all names is as much larger and fills as much faster.
-    fn has_left(&self, now: Instant, key: Key, factor: u32) -> bool {
+    fn has_left(&self, now: Instant, key: AllowanceKey, factor: u32) -> bool {
         let one = self.refill / factor;
         let Some(full_at) = self.full_at.get(&key) else { return true };
         full_at.since(now) + one <= one * self.burst.saturating_mul(factor)
     }
 
     /// A bind failed.
-    pub(crate) fn failed(&mut self, now: Instant, origin: Origin, name: Name, costs: bool) {
+    pub(crate) fn failed(&mut self, now: Instant, origin: Origin, name: NameDigest, costs: bool) {
         self.take(now, (origin, Some(name)), 1);
         // Once is anybody's slip, or a stranger's behind the same gateway.
         if !self.may_try(now, origin, name) {
@@ -194,10 +175,16 @@ impl Access {
         }
     }
 
-    /// A peer's bind failed. The same wrong password again is no other guess: an MTA that is
-    /// configured wrongly presents it on each of its channels, again and again, and is to be heard at
-    /// once where it is mended.
-    pub(crate) fn peer_failed(&mut self, now: Instant, origin: Origin, name: Name, password: Name) {
+    /// A peer's bind failed. The same wrong password again is not another guess: an MTA with a
+    /// wrong configuration presents it on each of its channels, again and again. Once it is corrected,
+    /// its bind must not wait.
+    pub(crate) fn peer_failed(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        name: NameDigest,
+        password: NameDigest,
+    ) {
         let attempt = ((origin, Some(name)), password);
         if self.counted.insert(attempt, now + COUNTED).is_none_or(|until| until <= now) {
             self.failed(now, origin, name, false);
@@ -205,11 +192,11 @@ impl Access {
         make_room(&mut self.counted, now);
     }
 
-    fn take(&mut self, now: Instant, key: Key, factor: u32) {
+    fn take(&mut self, now: Instant, key: AllowanceKey, factor: u32) {
         let one = self.refill / factor;
         let mut full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + one;
-        // What was under way when a name's allowance was used up is owed, else the rate would grow
-        // with what is tried at once. An address's does not end what it counts: nothing is owed.
+        // Binds in progress when a name's allowance was used up count beyond it, else the rate would
+        // grow with the binds tried at once. An address's allowance refuses nothing, so it has a bound.
         if key.1.is_none() {
             full_at = full_at.min(now + one * self.burst.saturating_mul(factor));
         }
@@ -218,14 +205,14 @@ impl Access {
     }
 
     /// A bind succeeded.
-    pub(crate) fn succeeded(&mut self, now: Instant, origin: Origin, name: Name) {
+    pub(crate) fn succeeded(&mut self, now: Instant, origin: Origin, name: NameDigest) {
         self.full_at.remove(&(origin, Some(name)));
         self.proven.insert((origin, Some(name)), now + PROVEN);
         make_room(&mut self.proven, now);
     }
 
-    /// These have another password, or are no more: that they bound says nothing now.
-    pub(crate) fn unprove(&mut self, names: &[Name]) {
+    /// These have another password or are gone: their earlier binds prove nothing now.
+    pub(crate) fn unprove(&mut self, names: &[NameDigest]) {
         self.proven.retain(|(_, name), _| name.is_none_or(|name| !names.contains(&name)));
     }
 
@@ -233,7 +220,7 @@ impl Access {
 
     /// A user's bind waits for its turn; whether that comes before those of addresses that used
     /// their allowance up.
-    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: Waiting) -> bool {
+    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: WaitingBind) -> bool {
         let trusted = self.is_trusted(now, origin, &waiting.mailbox);
         let turns = if trusted { &mut self.waiting } else { &mut self.late };
         turns.push(origin, waiting);
@@ -250,7 +237,7 @@ impl Access {
         &mut self,
         now: Instant,
         is_there: impl Fn(AssociationId) -> bool,
-    ) -> Option<(Origin, Waiting)> {
+    ) -> Option<(Origin, WaitingBind)> {
         if self.running >= self.most_running {
             return None;
         }
@@ -285,7 +272,7 @@ impl Access {
     }
 
     /// A connection is gone: nothing of it waits any more.
-    pub(crate) fn forget(&mut self, link: AssociationId, origin: Origin, name: Option<Name>) {
+    pub(crate) fn forget(&mut self, link: AssociationId, origin: Origin, name: Option<NameDigest>) {
         self.waiting.forget(origin, link);
         self.late.forget(origin, link);
         if let Some(queue) = name.and_then(|name| self.peers.get_mut(&(origin, name))) {
@@ -304,7 +291,7 @@ impl Access {
     pub(crate) fn peer_waits(
         &mut self,
         origin: Origin,
-        name: Name,
+        name: NameDigest,
         bind: PeerBind,
     ) -> Option<PeerBind> {
         match self.peers.get_mut(&(origin, name)) {
@@ -320,7 +307,7 @@ impl Access {
     }
 
     /// The next one, after one was checked or needs no check.
-    pub(crate) fn next_peer(&mut self, origin: Origin, name: Name) -> Option<PeerBind> {
+    pub(crate) fn next_peer(&mut self, origin: Origin, name: NameDigest) -> Option<PeerBind> {
         let next = self.peers.get_mut(&(origin, name))?.pop_front();
         if next.is_none() {
             self.peers.remove(&(origin, name));
@@ -363,8 +350,8 @@ mod tests {
     #[test]
     fn one_wrong_password_of_a_peer_counts_once_and_others_each() {
         let mut access = access();
-        let (here, name) = (origin(1), Name::of("MTA-ACT"));
-        let password = |n: u8| Name::of_octets(&[n]);
+        let (here, name) = (origin(1), NameDigest::new("MTA-ACT"));
+        let password = |n: u8| NameDigest::from_octets(&[n]);
         for _ in 0..100 {
             access.peer_failed(at(0), here, name, password(0));
         }
@@ -379,7 +366,12 @@ mod tests {
         assert_eq!(access.full_at[&(here, Some(name))], at(7_030), "and not for ever");
         for n in 0..=255 {
             for m in 0..20 {
-                access.peer_failed(at(9_000), origin(m), Name::of(&n.to_string()), password(n));
+                access.peer_failed(
+                    at(9_000),
+                    origin(m),
+                    NameDigest::new(&n.to_string()),
+                    password(n),
+                );
             }
         }
         assert!(access.counted.len() <= MAX_KEYS);
@@ -388,14 +380,17 @@ mod tests {
     #[test]
     fn after_five_failures_one_every_half_minute() {
         let mut access = access();
-        let (here, name) = (origin(1), Name::of("MTA-ACT"));
+        let (here, name) = (origin(1), NameDigest::new("MTA-ACT"));
         for _ in 0..5 {
             assert!(access.may_try(at(0), here, name));
             access.failed(at(0), here, name, false);
         }
         assert!(!access.may_try(at(0), here, name) && !access.may_try(at(29), here, name));
         assert!(access.may_try(at(0), origin(2), name), "the same name from elsewhere");
-        assert!(access.may_try(at(0), here, Name::of("MTA-NAPLES")), "another name from there");
+        assert!(
+            access.may_try(at(0), here, NameDigest::new("MTA-NAPLES")),
+            "another name from there"
+        );
         // Recovery: one a refill, and whole again after five of them.
         assert!(access.may_try(at(30), here, name));
         access.failed(at(30), here, name, false);
@@ -413,7 +408,8 @@ mod tests {
 
     fn bind(access: &mut Access, now: Instant, from: u8, link: u64, mailbox: &str) {
         let mailbox = mailbox.to_owned();
-        let waiting = Waiting { link: AssociationId(link), mailbox, password: Secret::default() };
+        let waiting =
+            WaitingBind { link: AssociationId(link), mailbox, password: Secret::default() };
         access.wait(now, origin(from), waiting);
     }
 
@@ -430,15 +426,15 @@ mod tests {
         let made_up = |n: u32| format!("user {n}");
         let mut tries = 0;
         while access.is_trusted(at(0), origin(1), &made_up(tries)) {
-            access.failed(at(0), origin(1), Name::of(&made_up(tries)), true);
+            access.failed(at(0), origin(1), NameDigest::new(&made_up(tries)), true);
             tries += 1;
         }
         assert_eq!(tries, 40);
         assert!(access.is_trusted(at(0), origin(2), "new"), "another address");
-        access.succeeded(at(0), origin(1), Name::of("ops"));
-        access.failed(at(0), origin(1), Name::of("ops"), true);
+        access.succeeded(at(0), origin(1), NameDigest::new("ops"));
+        access.failed(at(0), origin(1), NameDigest::new("ops"), true);
         assert!(access.is_trusted(at(0), origin(1), "ops"), "who bound from there lately");
-        (0..5).for_each(|_| access.failed(at(0), origin(1), Name::of("ops"), true));
+        (0..5).for_each(|_| access.failed(at(0), origin(1), NameDigest::new("ops"), true));
         assert!(!access.is_trusted(at(0), origin(1), "ops"), "and did not fail ever since");
 
         (0..3).for_each(|n| bind(&mut access, at(0), 1, n, "new"));
@@ -453,9 +449,9 @@ mod tests {
     }
 
     #[test]
-    fn failures_under_way_together_are_owed() {
+    fn failures_at_the_same_time_count_beyond_the_allowance() {
         let mut access = access();
-        let (here, name) = (origin(1), Name::of("ops"));
+        let (here, name) = (origin(1), NameDigest::new("ops"));
         (0..7).for_each(|_| access.failed(at(0), here, name, true));
         assert!(!access.may_try(at(89), here, name) && access.may_try(at(90), here, name));
     }
@@ -463,10 +459,10 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_the_worst_is_kept() {
         let mut access = access();
-        let bad = Name::of("bad");
+        let bad = NameDigest::new("bad");
         (0..5).for_each(|_| access.failed(at(0), origin(1), bad, false));
         for n in 0..3 * MAX_KEYS {
-            access.failed(at(1), origin(2), Name::of(&n.to_string()), false);
+            access.failed(at(1), origin(2), NameDigest::new(&n.to_string()), false);
         }
         assert!(access.full_at.len() <= MAX_KEYS);
         assert!(!access.may_try(at(1), origin(1), bad));

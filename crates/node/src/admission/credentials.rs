@@ -1,10 +1,10 @@
-//! What is wrong with what a peer says of itself.
+//! Errors in the name and credentials that a peer presents.
 
-use crate::admission::refusals::Refusal;
+use crate::admission::refusals::BindRefusal;
 use std::net::IpAddr;
 use thiserror::Error;
 
-/// A peer is not who it should be, or does not show it in a way that we know.
+/// The name, address or form of credentials of a peer is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum CredentialsError {
     #[error("no such peer")]
@@ -25,8 +25,8 @@ pub(crate) enum CredentialsError {
     Origin { remote: IpAddr, peer: String },
 }
 
-impl From<CredentialsError> for Refusal {
-    fn from(error: CredentialsError) -> Refusal {
-        Refusal::Wrong(error.to_string())
+impl From<CredentialsError> for BindRefusal {
+    fn from(error: CredentialsError) -> BindRefusal {
+        BindRefusal::Wrong(error.to_string())
     }
 }

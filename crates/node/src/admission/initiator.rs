@@ -4,11 +4,11 @@ use crate::admission::Admission;
 use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::short;
 use crate::api::Output;
-use crate::association::State;
-use crate::commits::pending::{Pending, VerifiedBind};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::AssociationState;
+use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::context::Context;
 use crate::ids::{Principal, Secret};
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -22,7 +22,8 @@ impl Admission {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let Some(channel) = link.channel() else { return };
         // One deadline for all the answers together.
-        link.state = State::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
+        link.state =
+            AssociationState::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
         let request = match cx.recovery.offer(channel, id) {
             Some((reference, received)) => Request::Recover { reference, received },
             None => Request::Open { bind: self.bind_argument(cx, channel) },
@@ -48,7 +49,7 @@ impl Admission {
         let (channel, expected) = (p1.channel, p1.mark);
         if expected != seen {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
-            cx.event(Level::Warning, Kind::MarkMismatch, detail)
+            cx.event(LogLevel::Warning, Kind::MarkMismatch, detail)
                 .association(id)
                 .channel(Some(channel));
         }
@@ -127,7 +128,7 @@ impl Admission {
         password: Secret,
         bind: VerifiedBind,
     ) {
-        let token = cx.token(Pending::Verify { link: id, bind });
+        let token = cx.token(PendingAnswer::Verify { link: id, bind });
         cx.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
@@ -139,7 +140,7 @@ impl Admission {
         why: &str,
     ) {
         cx.event(
-            Level::Error,
+            LogLevel::Error,
             Kind::AssociationRefused,
             format!("invalid bind result of the peer: {why}"),
         )

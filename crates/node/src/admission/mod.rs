@@ -3,7 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod credentials;
 pub(crate) mod initiator;
-pub(crate) mod levels;
 pub(crate) mod refusals;
 pub(crate) mod responder;
 pub(crate) mod room;
@@ -18,7 +17,7 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub(crate) access: Access,
-    /// Newcomers beyond a limit that are being told so.
+    /// Incoming connections beyond a limit that are being refused.
     pub(crate) turned_away: BTreeSet<AssociationId>,
 }
 

@@ -1,11 +1,11 @@
 //! Binds that are refused: the answer to the peer, and the log line.
 
 use crate::admission::Admission;
-use crate::association::State;
+use crate::api::event::{Kind, LogLevel};
+use crate::association::AssociationState;
 use crate::config::limits::Limit;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
-use crate::log::rate::{Repeated, Why};
+use crate::log::rate::{RefusalCause, RepeatedEvent};
 use base::ber::Writer;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use scheduler::ChannelId;
 
 /// Why a bind is refused.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum BindRefusal {
     /// authentication-error; the text is for the log only.
     Wrong(String),
     /// unacceptable-security-context: there is one.
@@ -37,8 +37,8 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// A line on a refusal.
-pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
-    Repeated { level: Level::Warning, kind: Kind::AssociationRefused, channel, detail }
+pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> RepeatedEvent {
+    RepeatedEvent { level: LogLevel::Warning, kind: Kind::AssociationRefused, channel, detail }
 }
 
 impl Admission {
@@ -46,48 +46,48 @@ impl Admission {
     /// password and address was wrong, or where the argument cannot be read (credentials not
     /// acceptable, or improperly specified: there is no error for the form alone);
     /// unacceptable-security-context for any security-context, since we hold no association to one;
-    /// or busy. The log says what it was.
+    /// or busy. The log has the cause.
     pub(crate) fn refuse_bind(
         &self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
-        refusal: Refusal,
+        refusal: BindRefusal,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
         let (channel, origin) = (link.channel(), link.connection.origin);
         let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
-            Refusal::Wrong(_) => MtaBindError::AuthenticationError,
-            Refusal::Context => MtaBindError::UnacceptableSecurityContext,
-            Refusal::TooMany(_) | Refusal::Full(_) => MtaBindError::Busy,
+            BindRefusal::Wrong(_) => MtaBindError::AuthenticationError,
+            BindRefusal::Context => MtaBindError::UnacceptableSecurityContext,
+            BindRefusal::TooMany(_) | BindRefusal::Full(_) => MtaBindError::Busy,
         };
-        let (why, told) = self.log_refusal(cx, refusal);
-        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
-        cx.hushed(now, why, origin, Some(id), &told, line);
+        let (why, text) = self.log_refusal(cx, refusal);
+        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {text}"));
+        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         self.refuse(cx, id, error);
     }
 
     /// A refusal in words, of a length whoever binds does not choose.
-    fn log_refusal(&self, cx: &Context, refusal: Refusal) -> (Why, String) {
+    fn log_refusal(&self, cx: &Context, refusal: BindRefusal) -> (RefusalCause, String) {
         let limits = &cx.config.limits;
         match refusal {
-            Refusal::Wrong(why) => (Why::Bind, short(&why)),
-            Refusal::Context => (
-                Why::Bind,
+            BindRefusal::Wrong(why) => (RefusalCause::Bind, short(&why)),
+            BindRefusal::Context => (
+                RefusalCause::Bind,
                 "security-context: none can be held to, none may be asked for".to_owned(),
             ),
-            Refusal::TooMany(name) => {
-                let told = format!(
+            BindRefusal::TooMany(name) => {
+                let text = format!(
                     "as {:?}, where {} binds failed lately: not looked at \
                      (limits.failures, one more every {:?})",
                     short(&name),
                     limits.failures,
                     limits.failure_refill
                 );
-                (Why::Busy, told)
+                (RefusalCause::Busy, text)
             }
-            Refusal::Full(limit) => (Why::Limit(limit), limits.describe(limit)),
+            BindRefusal::Full(limit) => (RefusalCause::Limit(limit), limits.describe(limit)),
         }
     }
 
@@ -101,9 +101,9 @@ impl Admission {
 
     /// It was refused: nothing more is expected of it, and it may have to make room.
     fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
-        cx.connections.checked(id);
+        cx.associations.not_checking(id);
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.state = State::Refusing;
+            link.state = AssociationState::Refusing;
         }
     }
 
@@ -119,8 +119,8 @@ impl Admission {
         let (channel, origin) = (link.channel(), link.connection.origin);
         let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");
-        let line = Repeated { level: Level::Info, ..refused(channel, detail) };
-        cx.hushed(now, Why::Bind, origin, Some(id), why, line);
+        let line = RepeatedEvent { level: LogLevel::Info, ..refused(channel, detail) };
+        cx.outputs.limited_event(now, RefusalCause::Bind, origin, Some(id), why, line);
         self.begin_refusing(cx, id);
         cx.request(id, Request::Refuse { reason, bind_error: None });
     }
@@ -131,19 +131,19 @@ impl Admission {
         cx: &mut Context,
         now: Now,
         id: AssociationId,
-        refusal: Refusal,
+        refusal: BindRefusal,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
         let (origin, remote) = (link.connection.origin, link.connection.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
-            Refusal::Wrong(_) => MtsBindError::AuthenticationError,
-            Refusal::Context => MtsBindError::UnacceptableSecurityContext,
-            Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
+            BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,
+            BindRefusal::Context => MtsBindError::UnacceptableSecurityContext,
+            BindRefusal::TooMany(_) | BindRefusal::Full(_) => MtsBindError::Busy,
         };
-        let (why, told) = self.log_refusal(cx, refusal);
-        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
-        cx.hushed(now, why, origin, Some(id), &told, line);
+        let (why, text) = self.log_refusal(cx, refusal);
+        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {text}"));
+        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         let mut writer = Writer::new();
         error.write(&mut writer);
         self.begin_refusing(cx, id);

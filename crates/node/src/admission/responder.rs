@@ -1,15 +1,16 @@
 //! P1 associations a peer opens: who may bind, and recovery.
 
 use crate::admission::Admission;
-use crate::admission::access::{Name, PeerBind};
+use crate::admission::access::PeerBind;
 use crate::admission::credentials::CredentialsError;
-use crate::admission::refusals::Refusal;
+use crate::admission::refusals::BindRefusal;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
 use crate::commits::pending::VerifiedBind;
 use crate::config::address_prefix::Origin;
 use crate::context::Context;
+use crate::ids::NameDigest;
 use crate::ids::Secret;
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, Now, PeerId};
 use osi::api::Request;
@@ -18,9 +19,9 @@ use scheduler::ChannelId;
 
 impl Admission {
     /// Whom a bind on this association is counted against.
-    pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, Name) {
+    pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, NameDigest) {
         let link = cx.associations.get(&id);
-        let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| Name::of(""));
+        let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| NameDigest::new(""));
         (link.and_then(|l| l.connection.origin).unwrap_or(Origin::Others), name)
     }
 
@@ -47,16 +48,16 @@ impl Admission {
             link.open(now.mono);
         }
         match channel {
-            Some(channel) => cx.connections.on_channel(id, channel),
+            Some(channel) => cx.associations.peer_bound(id, channel),
             None => self.note_user(cx, id),
         }
-        cx.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
+        cx.event(LogLevel::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
         self.compare_marks(cx, id);
     }
 
     /// A peer's password is checked after those that came before it under that name from there.
     pub(crate) fn queue_peer(&mut self, cx: &mut Context, now: Now, bind: PeerBind) {
-        cx.connections.checking(bind.link);
+        cx.associations.checking(bind.link);
         let (origin, name) = self.who_binds(cx, bind.link);
         let next = self.access.peer_waits(origin, name, bind);
         self.check_peers(cx, now, origin, name, next);
@@ -68,18 +69,18 @@ impl Admission {
         cx: &mut Context,
         now: Now,
         origin: Origin,
-        name: Name,
+        name: NameDigest,
         mut next: Option<PeerBind>,
     ) {
         while let Some(PeerBind { link, channel, presented, password }) = next {
             if cx.associations.get(&link).is_some_and(|l| l.is_binding()) {
                 if self.access.may_try(now.mono, origin, name) {
-                    let digest = Name::of_octets(&password.0);
+                    let digest = NameDigest::from_octets(&password.0);
                     let bind = VerifiedBind::Initiator { origin, name, password: digest };
                     return self.verify_peer(cx, link, channel, password, bind);
                 }
                 // Those before it failed.
-                self.refuse_bind(cx, now, link, Refusal::TooMany(presented));
+                self.refuse_bind(cx, now, link, BindRefusal::TooMany(presented));
             }
             next = self.access.next_peer(origin, name);
         }
@@ -92,15 +93,15 @@ impl Admission {
         id: AssociationId,
         channel: ChannelId,
         bind: &[u8],
-    ) -> Result<(String, Secret), Refusal> {
+    ) -> Result<(String, Secret), BindRefusal> {
         let argument = Element::parse(bind)
             .and_then(|e| MtaBindArgument::read(&e))
-            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
+            .map_err(|e| BindRefusal::Wrong(format!("MTABindArgument: {e}")))?;
         let presented = match &argument {
             MtaBindArgument::Unauthenticated => String::new(),
             MtaBindArgument::Authenticated(who) => who.name.0.clone(),
         };
-        let name = Name::of(&presented);
+        let name = NameDigest::new(&presented);
         let origin = cx.associations.get_mut(&id).and_then(|link| {
             link.p1_mut()?.presented = Some(name);
             link.connection.origin
@@ -108,17 +109,17 @@ impl Admission {
         if let Some(origin) = origin
             && !self.access.may_try(now.mono, origin, name)
         {
-            return Err(Refusal::TooMany(presented));
+            return Err(BindRefusal::TooMany(presented));
         }
-        // Before all that is secret: the answer tells nothing of it.
+        // Before the password is checked: the answer must not depend on it.
         if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
         {
-            return Err(Refusal::Context);
+            return Err(BindRefusal::Context);
         }
         self.check_origin(cx, id, channel.peer)?;
         match argument {
             MtaBindArgument::Unauthenticated => {
-                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
+                Err(BindRefusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
             }
             MtaBindArgument::Authenticated(who) => {
                 let password = self.peer_password(cx, channel, &who)?;
@@ -136,7 +137,7 @@ impl Admission {
         channel: ChannelId,
     ) -> bool {
         if let Some(limit) = self.is_one_too_many(cx, channel) {
-            self.refuse_bind(cx, now, id, Refusal::Full(limit));
+            self.refuse_bind(cx, now, id, BindRefusal::Full(limit));
             return false;
         }
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return false };

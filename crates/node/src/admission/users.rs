@@ -1,13 +1,14 @@
 //! Binds of users.
 
 use crate::admission::Admission;
-use crate::admission::access::{Name, Waiting};
-use crate::admission::refusals::Refusal;
+use crate::admission::access::WaitingBind;
+use crate::admission::refusals::BindRefusal;
 use crate::api::Output;
-use crate::commits::pending::{Pending, VerifiedBind};
+use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::context::Context;
+use crate::ids::NameDigest;
 use crate::ids::{Principal, Secret};
 use base::ber::{Element, Writer};
 use base::{AssociationId, Now};
@@ -31,7 +32,7 @@ impl Admission {
         let wrong = match parsed {
             Err(error) => format!("MTSBindArgument: {error}"),
             Ok(bind) if bind.security_context.is_some() => {
-                return self.refuse_user(cx, now, id, Refusal::Context);
+                return self.refuse_user(cx, now, id, BindRefusal::Context);
             }
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
@@ -55,7 +56,7 @@ impl Admission {
                 _ => "initiator-credentials: only simple ones are supported".to_owned(),
             },
         };
-        self.refuse_user(cx, now, id, Refusal::Wrong(wrong));
+        self.refuse_user(cx, now, id, BindRefusal::Wrong(wrong));
     }
 
     /// A user's password is checked in its turn, unless too many were wrong.
@@ -73,12 +74,12 @@ impl Admission {
             p3.takes_deliveries = takes_deliveries;
         }
         let origin = link.connection.origin.unwrap_or(Origin::Others);
-        if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
-            return self.refuse_user(cx, now, id, Refusal::TooMany(mailbox));
+        if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
+            return self.refuse_user(cx, now, id, BindRefusal::TooMany(mailbox));
         }
         // What waits for all others may have to make room.
-        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
-            cx.connections.checking(id);
+        if self.access.wait(now.mono, origin, WaitingBind { link: id, mailbox, password }) {
+            cx.associations.checking(id);
         }
         self.verify_waiting(cx, now);
     }
@@ -90,18 +91,18 @@ impl Admission {
             let is_there = |id: AssociationId| links.get(&id).is_some_and(|l| l.is_binding());
             let next = self.access.next(now.mono, is_there);
             for put_last in self.access.take_put_last() {
-                cx.connections.checked(put_last);
+                cx.associations.not_checking(put_last);
             }
-            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
-            cx.connections.checking(link);
-            if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
+            let Some((origin, WaitingBind { link, mailbox, password })) = next else { return };
+            cx.associations.checking(link);
+            if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
                 // Those before it failed.
                 self.access.ended();
-                self.refuse_user(cx, now, link, Refusal::TooMany(mailbox));
+                self.refuse_user(cx, now, link, BindRefusal::TooMany(mailbox));
                 continue;
             }
             let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
-            let token = cx.token(Pending::Verify { link, bind });
+            let token = cx.token(PendingAnswer::Verify { link, bind });
             let principal = Principal::User(mailbox);
             cx.output(Output::Verify { token, principal, password });
         }
@@ -113,16 +114,13 @@ impl Admission {
         if changed.is_empty() {
             return;
         }
-        let names: Vec<Name> = changed.iter().map(|mailbox| Name::of(mailbox)).collect();
+        let names: Vec<NameDigest> =
+            changed.iter().map(|mailbox| NameDigest::new(mailbox)).collect();
         self.access.unprove(&names);
-        for pending in cx.commits.pending.values_mut() {
-            if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
-            {
-                *stale |= changed.contains(mailbox);
-            }
-        }
+        cx.commits.doubt_verifications(changed);
         let numbers = changed.iter().filter_map(|mailbox| cx.queue.mailbox_number(mailbox));
-        let ids: Vec<AssociationId> = numbers.flat_map(|n| cx.connections.users(n)).collect();
+        let ids: Vec<AssociationId> =
+            numbers.flat_map(|n| cx.associations.connections().users(n)).collect();
         for id in &ids {
             if let Some(link) = cx.associations.get_mut(id) {
                 link.connection.error =
@@ -139,7 +137,7 @@ impl Admission {
         let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
         if let Some(mailbox) = mailbox {
             let number = cx.queue.mailbox(&mailbox);
-            cx.connections.user(id, number);
+            cx.associations.user_bound(id, number);
         }
     }
 
@@ -152,9 +150,9 @@ impl Admission {
         mailbox: u32,
     ) -> bool {
         let most = cx.config.limits.associations_per_user;
-        let has_room = cx.connections.users(mailbox).count() < most;
+        let has_room = cx.associations.connections().users(mailbox).count() < most;
         if !has_room {
-            self.refuse_user(cx, now, id, Refusal::Full(Limit::PerUser));
+            self.refuse_user(cx, now, id, BindRefusal::Full(Limit::PerUser));
         }
         has_room
     }
@@ -174,7 +172,7 @@ impl Admission {
         result.messages_waiting = Some(waiting);
         let mut writer = Writer::new();
         result.write(&mut writer);
-        if let Some(p3) = cx.p3_mut(id) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.mailbox = Some(mailbox.to_owned());
         }
         cx.request(id, Request::Accept { bind: writer.into_vec().into() });

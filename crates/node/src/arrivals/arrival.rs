@@ -1,9 +1,9 @@
-//! Something on its way in, over P1 or as a P3 submission: its envelope is parsed, its content goes
-//! to a spool, octet by octet as they come.
+//! A message, probe or report that arrives over P1, or a P3 submission. Its envelope is parsed, its
+//! content goes to a spool, as the octets come.
 
-use crate::arrivals::memory::Charge;
 use crate::commits::pending::SyncFor;
 use crate::config::limits::Limits;
+use crate::limits::memory::MemoryCharge;
 use base::ber::{Error, Fault, Field};
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
@@ -34,26 +34,26 @@ pub(crate) enum Parsing {
 
 /// The envelope, once it is complete.
 #[derive(Debug)]
-pub(crate) enum Head {
+pub(crate) enum ArrivalHead {
     Transfer(Box<MtsApduHead>),
     Submission(Box<MessageSubmissionEnvelope>),
 }
 
-impl Head {
+impl ArrivalHead {
     fn recipients(&self) -> usize {
         match self {
-            Head::Transfer(head) => match &**head {
+            ArrivalHead::Transfer(head) => match &**head {
                 MtsApduHead::Message(envelope) => envelope.recipients.len(),
                 MtsApduHead::Probe(envelope) => envelope.recipients.len(),
                 MtsApduHead::Report(report) => report.content.recipients.len(),
             },
-            Head::Submission(envelope) => envelope.recipients.len(),
+            ArrivalHead::Submission(envelope) => envelope.recipients.len(),
         }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct OpenArrival {
     /// The association it comes on; another one after a recovery.
     pub link: AssociationId,
     /// The channel, where it comes from a peer.
@@ -64,12 +64,12 @@ pub(crate) struct Arrival {
     pub parsing: Parsing,
     pub spool: SpoolId,
     /// What is held in memory: all that came and is not content, and what it was parsed into.
-    pub held: Option<Charge>,
+    pub held: Option<MemoryCharge>,
     /// Until when it is kept for a recovery, since its last checkpoint.
     pub kept_until: Option<base::Instant>,
     /// Whether the edge was asked to begin the spool.
     pub spool_open: bool,
-    pub head: Option<Head>,
+    pub head: Option<ArrivalHead>,
     /// Its precedence, as far as is known.
     pub level: Option<Precedence>,
     pub length: u64,
@@ -79,9 +79,9 @@ pub(crate) struct Arrival {
     /// Whether the first octets of the content are kept, for a look at the heading's precedence.
     pub peek: bool,
     prefix: Vec<u8>,
-    /// A sync is under way, for this.
+    /// What the sync in progress is for.
     pub syncing: Option<SyncFor>,
-    /// The newest checkpoint that waits for the sync under way.
+    /// The newest checkpoint that waits for the sync in progress.
     pub checkpoint_waiting: Option<u64>,
     /// The activity or argument has ended.
     pub ended: bool,
@@ -91,20 +91,20 @@ pub(crate) struct Arrival {
     pub prepared: Option<Preparation>,
     /// After the end: the answer to the look-up.
     pub seen: Option<Vec<Option<Bytes>>>,
-    /// The keys looked up; reserved in [`crate::Node`] while `reserved`.
+    /// The keys looked up; reserved while `reserved`.
     pub keys: Vec<Digest>,
     /// Whether no other arrival may use the keys until this one is done with.
     pub reserved: bool,
 }
 
-impl Arrival {
+impl OpenArrival {
     pub(crate) fn new(
         link: AssociationId,
         channel: Option<ChannelId>,
         parsing: Parsing,
         spool: SpoolId,
-    ) -> Arrival {
-        Arrival {
+    ) -> OpenArrival {
+        OpenArrival {
             link,
             channel,
             invoke: 0,
@@ -174,7 +174,9 @@ impl Arrival {
             Parsing::Transfer(parser) => {
                 while let Some(event) = parser.next(&mut rest)? {
                     match event {
-                        Event::Head(head) => self.head = Some(Head::Transfer(Box::new(head))),
+                        Event::Head(head) => {
+                            self.head = Some(ArrivalHead::Transfer(Box::new(head)))
+                        }
                         Event::Content(octets) => content.push(bytes.slice_ref(octets)),
                         Event::End => {}
                     }
@@ -184,7 +186,9 @@ impl Arrival {
             Parsing::Submission(parser) => {
                 while let Some(event) = parser.next(&mut rest)? {
                     match event {
-                        ArgumentEvent::Envelope(head) => self.head = Some(Head::Submission(head)),
+                        ArgumentEvent::Envelope(head) => {
+                            self.head = Some(ArrivalHead::Submission(head))
+                        }
                         ArgumentEvent::Content(octets) => content.push(bytes.slice_ref(octets)),
                         ArgumentEvent::End => {}
                     }

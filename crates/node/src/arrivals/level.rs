@@ -1,7 +1,7 @@
 //! The precedence of an arrival.
 
 use crate::arrivals::Arrivals;
-use crate::arrivals::arrival::{Arrival, Head};
+use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
 use crate::context::Context;
 use crate::context::level::UNKNOWN;
 use base::{AssociationId, Precedence};
@@ -38,14 +38,14 @@ impl Arrivals {
     }
 
     /// Classifies an arrival by its envelope, and what is at hand of its content.
-    pub(crate) fn classify(&self, cx: &Context, arrival: &Arrival) -> Option<Precedence> {
+    pub(crate) fn classify(&self, cx: &Context, arrival: &OpenArrival) -> Option<Precedence> {
         let policy = &cx.config.classify;
         let message = |priority, extensions, content_type| {
             policy.message(priority, extensions, content_type, &arrival.front())
         };
         Some(match arrival.head.as_ref()? {
-            Head::Submission(e) => message(e.priority, &e.extensions, &e.content_type),
-            Head::Transfer(head) => match &**head {
+            ArrivalHead::Submission(e) => message(e.priority, &e.extensions, &e.content_type),
+            ArrivalHead::Transfer(head) => match &**head {
                 MtsApduHead::Message(e) => message(e.priority, &e.extensions, &e.content_type),
                 MtsApduHead::Probe(_) => policy.probe(),
                 MtsApduHead::Report(_) => policy.relayed_report(),

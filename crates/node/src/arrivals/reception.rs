@@ -1,18 +1,18 @@
 //! Receiving: from the first octet to the durable commit, alike for a peer's transfer and a user's
 //! submission. Nothing is acknowledged before its commit.
 
-use crate::admission::access::Name;
-use crate::admission::levels;
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
-use crate::arrivals::arrival::{Arrival, Parsing};
-use crate::arrivals::memory::{Charge, NoRoom, Payer};
-use crate::commits::pending::{Pending, SyncFor};
+use crate::arrivals::arrival::{OpenArrival, Parsing};
+use crate::commits::pending::{PendingAnswer, SyncFor};
 use crate::config::address_prefix::Origin;
 use crate::context::Context;
 use crate::error::EdgeError;
+use crate::ids::NameDigest;
 use crate::ids::Token;
-use crate::log::event::{Kind, Level};
+use crate::limits::levels;
+use crate::limits::memory::{MemoryCharge, NoRoom, Payer};
 use base::ber::Fault;
 use base::{AssociationId, Now, Precedence};
 use bytes::Bytes;
@@ -35,7 +35,8 @@ impl Arrivals {
                 self.drop_suspended(cx, id);
                 let parser = ApduParser::new(cx.config.limits.envelope);
                 let spool = cx.issued.next_spool();
-                let mut arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
+                let mut arrival =
+                    OpenArrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
                 arrival.peek = cx.config.classify.peek_content;
                 self.begin_arrival(cx, id, arrival);
             }
@@ -57,15 +58,15 @@ impl Arrivals {
     }
 
     fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
-        let suspended = cx.p1_mut(id).and_then(|p1| p1.suspended.take());
-        let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
+        let suspended = cx.associations.p1_mut(id).and_then(|p1| p1.suspended.take());
+        let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(OpenArrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
                 if let Some(link) = cx.associations.get_mut(&id) {
                     link.receive(spool);
                 }
             }
-            // Refused before it was interrupted: there is nothing to go on with.
+            // Refused before it was interrupted: there is nothing to resume.
             None => {
                 if let Some(spool) = suspended {
                     self.drop_arrival(cx, spool);
@@ -88,11 +89,11 @@ impl Arrivals {
         cx.await_turn(now, id);
         let Some(spool) = taken else { return };
         let Some(arrival) = self.open.get(&spool) else {
-            // It had ended and is being committed: the peer will hear that it was taken before.
+            // It had ended and is being committed: its repetition is recognised as a duplicate.
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            if let Some(p1) = cx.p1_mut(id) {
+            if let Some(p1) = cx.associations.p1_mut(id) {
                 p1.suspended = Some(spool);
             }
         } else if !arrival.ended || !arrival.is_sound() {
@@ -104,7 +105,7 @@ impl Arrivals {
         &mut self,
         cx: &mut Context,
         id: AssociationId,
-        mut arrival: Arrival,
+        mut arrival: OpenArrival,
     ) {
         let channel = arrival.channel.and_then(|channel| cx.peer_and_channel(channel));
         let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
@@ -112,18 +113,22 @@ impl Arrivals {
             let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
-                    let mailbox = Name::of(link.mailbox().unwrap_or_default());
+                    let mailbox = NameDigest::new(link.mailbox().unwrap_or_default());
                     Payer::User(link.connection.origin.unwrap_or(Origin::Others), mailbox)
                 }
             };
-            arrival.held = Some(Charge::new(payer, least.unwrap_or(Precedence::Deferred)));
+            arrival.held = Some(MemoryCharge::new(payer, least.unwrap_or(Precedence::Deferred)));
             link.receive(arrival.spool);
             self.open.insert(arrival.spool, arrival);
         }
     }
 
     /// What the association is receiving now.
-    pub(crate) fn arriving(&mut self, cx: &mut Context, id: AssociationId) -> Option<&mut Arrival> {
+    pub(crate) fn arriving(
+        &mut self,
+        cx: &mut Context,
+        id: AssociationId,
+    ) -> Option<&mut OpenArrival> {
         let spool = cx.associations.get(&id)?.receiving?;
         self.open.get_mut(&spool)
     }
@@ -153,7 +158,7 @@ impl Arrivals {
                 }
             }
             Err(error) => {
-                // Beyond our limits is not wrongly encoded, and no better the next time.
+                // An arrival beyond our limits is well encoded, but the next try would fail too.
                 let reason = match error.fault {
                     Fault::TooLong(_) | Fault::TooMany(_) | Fault::TooDeep(_) => {
                         AbortReason::PermanentProblem
@@ -178,13 +183,13 @@ impl Arrivals {
     }
 
     /// What is held for an arrival is free again.
-    pub(crate) fn free_memory(&mut self, arrival: &mut Arrival) {
+    pub(crate) fn free_memory(&mut self, arrival: &mut OpenArrival) {
         if let Some(held) = &mut arrival.held {
             self.memory.give(held);
         }
     }
 
-    /// This arrival cannot be taken: who sent it is told and keeps it.
+    /// This arrival cannot be taken: it is refused, and its sender keeps it.
     pub(crate) fn refuse_arrival(
         &mut self,
         cx: &mut Context,
@@ -206,7 +211,7 @@ impl Arrivals {
             cx.output(Output::SpoolDiscard { spool });
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
-        cx.event(Level::Warning, kind, why).association(id).channel(channel);
+        cx.event(LogLevel::Warning, kind, why).association(id).channel(channel);
         let current = cx.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
         match channel {
             Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
@@ -243,7 +248,7 @@ impl Arrivals {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.syncing = Some(purpose);
         let association = arrival.link;
-        let token = cx.token(Pending::Sync { spool, purpose });
+        let token = cx.token(PendingAnswer::Sync { spool, purpose });
         cx.output(Output::SpoolSync { spool, association, token });
     }
 
@@ -270,7 +275,7 @@ impl Arrivals {
     }
 
     pub(crate) fn drop_suspended(&mut self, cx: &mut Context, id: AssociationId) {
-        if let Some(spool) = cx.p1_mut(id).and_then(|p1| p1.suspended.take()) {
+        if let Some(spool) = cx.associations.p1_mut(id).and_then(|p1| p1.suspended.take()) {
             self.drop_arrival(cx, spool);
         }
     }
@@ -282,7 +287,7 @@ impl Arrivals {
         token: Token,
         result: Result<u64, EdgeError>,
     ) {
-        let Some(Pending::Sync { spool, purpose }) = cx.commits.pending.remove(&token) else {
+        let Some(PendingAnswer::Sync { spool, purpose }) = cx.commits.take(token) else {
             return;
         };
         if let Err(error) = result {
@@ -308,7 +313,7 @@ impl Arrivals {
     pub(crate) fn spool_failed(&mut self, cx: &mut Context, spool: SpoolId, error: &str) {
         let Some(arrival) = self.open.get(&spool) else { return };
         let (id, channel) = (arrival.link, arrival.channel);
-        cx.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
+        cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).channel(channel);
         self.refuse_arrival(
             cx,
             spool,

@@ -1,9 +1,10 @@
 //! What was arriving on an association that ended.
 
 use crate::arrivals::Arrivals;
+use crate::association::lost::{HeldPart, LostReceive, LostTransfers};
+use crate::config::channel_changes::ChannelChanges;
 use crate::context::Context;
-use crate::context::recovery::{Held, KEPT, Lost, LostReceive};
-use crate::operations::channel_changes::ChannelChanges;
+use crate::context::recovery::KEPT;
 use base::{AssociationId, Instant, Now};
 use scheduler::ChannelId;
 use std::time::Duration;
@@ -13,8 +14,8 @@ const RECEIVE_KEPT: Duration = Duration::from_hours(24);
 
 impl Arrivals {
     /// The association ended: what was arriving is kept for a recovery where that is possible, else
-    /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer is told
-    /// when it recovers the association, or its repetition is recognised.
+    /// discarded. An arrival that had ended is committed all the same. The peer learns that when it
+    /// recovers the association, or its repetition is recognised as a duplicate.
     pub(crate) fn drop_receiving(
         &mut self,
         cx: &mut Context,
@@ -28,29 +29,31 @@ impl Arrivals {
         let (remote, ours, channel) = (link.connection.remote, link.is_initiator(), link.channel());
         let idle_since = link.idle_since;
         let lost_on = link.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
-        // What we released, or do not open again, the peer cannot go on with.
-        let may = !ours || (lost && !cx.life.stopping && link.end.drain.is_none());
+        // The peer cannot resume on an association that we released or do not open again.
+        let may = !ours || (lost && !cx.life.is_stopping() && link.end.drain.is_none());
         let spool = link.receiving.take().or_else(|| link.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
         let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
         let kept_until = arrival.as_ref().and_then(|a| a.kept_until);
         let held = match (spool, arrival) {
             (Some(spool), Some(a)) if !a.is_sound() || !a.ended => {
-                Some((Held::Part(spool), a.is_sound()))
+                Some((HeldPart::Part(spool), a.is_sound()))
             }
-            (Some(spool), _) => Some((Held::Ended(spool), true)),
-            (None, _) => Some((Held::Secured, state.as_ref().is_some_and(|s| s.is_completed()))),
+            (Some(spool), _) => Some((HeldPart::Ended(spool), true)),
+            (None, _) => {
+                Some((HeldPart::Secured, state.as_ref().is_some_and(|s| s.is_completed())))
+            }
         };
         let Some((held, sound)) = held else { return };
         let timeout = channel.and_then(|c| cx.peer_and_channel(c));
         let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
-        // Whoever has not heard of the end for so long has given up itself.
-        let recent = held != Held::Secured || now.mono.since(idle_since) <= timeout;
+        // A peer that did not learn of the end for so long has given up itself.
+        let recent = held != HeldPart::Secured || now.mono.since(idle_since) <= timeout;
         let state = state.filter(|s| s.serial() > 0 && sound && may && recent);
         let dropped = match (channel, state) {
             (Some(channel), Some(state)) => {
                 let until = kept_until.unwrap_or_else(|| self.receive_kept_until(cx, now, channel));
-                if let Held::Part(spool) = held
+                if let HeldPart::Part(spool) = held
                     && let Some(arrival) = self.open.get_mut(&spool)
                 {
                     arrival.kept_until = Some(until);
@@ -67,8 +70,8 @@ impl Arrivals {
                 })
             }
             _ => match held {
-                Held::Part(spool) => Some(spool),
-                Held::Ended(_) | Held::Secured => None,
+                HeldPart::Part(spool) => Some(spool),
+                HeldPart::Ended(_) | HeldPart::Secured => None,
             },
         };
         if let Some(spool) = dropped {
@@ -77,7 +80,7 @@ impl Arrivals {
     }
 
     /// What was lost is not recovered, for reasons of ours.
-    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: Lost) {
+    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: LostTransfers) {
         if let Some(send) = lost.send {
             cx.queue.scheduler.put_back(now.mono, send.entry);
         }
@@ -85,7 +88,7 @@ impl Arrivals {
     }
 
     pub(crate) fn drop_lost(&mut self, cx: &mut Context, receive: Option<&LostReceive>) {
-        if let Some(LostReceive { held: Held::Part(spool), .. }) = receive {
+        if let Some(LostReceive { held: HeldPart::Part(spool), .. }) = receive {
             self.drop_arrival(cx, *spool);
         }
     }
@@ -97,11 +100,11 @@ impl Arrivals {
         id: AssociationId,
         receive: Option<&LostReceive>,
     ) {
-        let Some(Held::Part(spool)) = receive.map(|lost| lost.held) else { return };
+        let Some(HeldPart::Part(spool)) = receive.map(|lost| lost.held) else { return };
         if let Some(arrival) = self.open.get_mut(&spool) {
             arrival.link = id;
         }
-        if let Some(p1) = cx.p1_mut(id) {
+        if let Some(p1) = cx.associations.p1_mut(id) {
             p1.suspended = Some(spool);
         }
     }

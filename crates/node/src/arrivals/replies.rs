@@ -1,9 +1,9 @@
-//! What a user hears of the operations that he invoked.
+//! Answers to the operations that a user invoked.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
 use crate::arrivals::submission::RESOURCE_LIMITATION;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use base::AssociationId;
 use base::ber::Writer;
 use bytes::Bytes;
@@ -27,7 +27,7 @@ impl Arrivals {
     }
 
     pub(crate) fn answered(&self, cx: &mut Context, id: AssociationId) {
-        if let Some(p3) = cx.p3_mut(id) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.unanswered = p3.unanswered.saturating_sub(1);
         }
     }
@@ -39,7 +39,7 @@ impl Arrivals {
         invoke: i64,
         error: &SubmitError,
     ) {
-        cx.event(Level::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
+        cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
         self.answer_error(cx, id, invoke, &error.access_error());
     }
 

@@ -1,16 +1,17 @@
-//! An arrival that has come whole: its keys, its commit, and the answer to who sent it.
+//! An arrival that is complete: its keys, its commit, and the answer to its sender.
 //!
 //! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
 
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
-use crate::arrivals::arrival::{Arrival, Head};
-use crate::arrivals::memory::Charge;
-use crate::commits::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
+use crate::arrivals::accepted::{AcceptedArrival, SLICE};
+use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
+use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor};
 use crate::context::Context;
-use crate::context::steps::{SLICE, Step, Taken};
+use crate::context::steps::WorkStep;
+use crate::limits::memory::MemoryCharge;
 use crate::log::draft::Copies;
-use crate::log::event::{Kind, Level};
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -18,31 +19,45 @@ use engine::journal::{BodySource, Digest, Op, SpoolId};
 use osi::api::{AbortReason, Request};
 
 impl Arrivals {
-    /// Finds keys and routes of the next recipients of what has ended.
+    /// Finds keys and routes of the next recipients of an arrival that has ended.
     pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
-        // Refused meanwhile, or gone, it needs no more.
-        let Some(Head::Transfer(head)) = &arrival.head else { return };
+        // If it was refused meanwhile, or is gone, nothing is left to do.
+        let Some(ArrivalHead::Transfer(head)) = &arrival.head else { return };
         let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
         if cx.engine.prepare(prepared, head, SLICE) {
             let keys = prepared.keys();
             self.secure(cx, now, spool, keys);
         } else {
-            cx.steps.push_back((now.mono, Step::Prepare(spool)));
+            cx.steps.push(now.mono, WorkStep::Prepare(spool));
         }
     }
 
     /// Commits what was accepted: where it is long, in another step.
-    pub(crate) fn commit_taken(&mut self, cx: &mut Context, now: Now, taken: Taken) {
-        if taken.is_long() {
-            cx.steps.push_back((now.mono, Step::Commit(Box::new(taken))));
+    pub(crate) fn commit_accepted(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        accepted: AcceptedArrival,
+    ) {
+        if accepted.is_long() {
+            let spool = accepted.arrival.spool;
+            self.accepted.insert(spool, accepted);
+            cx.steps.push(now.mono, WorkStep::Commit(spool));
         } else {
-            self.commit_now(cx, taken);
+            self.commit_now(cx, accepted);
         }
     }
 
-    pub(crate) fn commit_now(&mut self, cx: &mut Context, taken: Taken) {
-        let Taken { mut arrival, accepted, message, result, notes } = taken;
+    /// The step for it has come.
+    pub(crate) fn commit_later(&mut self, cx: &mut Context, spool: SpoolId) {
+        if let Some(accepted) = self.accepted.remove(&spool) {
+            self.commit_now(cx, accepted);
+        }
+    }
+
+    fn commit_now(&mut self, cx: &mut Context, accepted: AcceptedArrival) {
+        let AcceptedArrival { mut arrival, accepted, message, result, notes } = accepted;
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
@@ -64,12 +79,16 @@ impl Arrivals {
         };
         let entries = accepted.entries;
         let level = self.level_with_arrival(cx, link);
-        cx.commit_for(level, batch, Pending::Commit { link, entries, after, charge });
+        cx.commit_for(level, batch, PendingAnswer::Commit { link, entries, after, charge });
     }
 
     /// What is held for an arrival is held until this batch of it is committed, and the batch too:
     /// where many next hops get a copy, it is larger than what came.
-    pub(crate) fn charge(&mut self, arrival: &mut Arrival, batch: &[Op]) -> Option<Charge> {
+    pub(crate) fn charge(
+        &mut self,
+        arrival: &mut OpenArrival,
+        batch: &[Op],
+    ) -> Option<MemoryCharge> {
         let mut held = arrival.held.take()?;
         self.memory.add(&mut held, batch.iter().map(Op::held).sum());
         Some(held)
@@ -80,16 +99,13 @@ impl Arrivals {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         if std::mem::take(&mut arrival.reserved) {
             let keys = std::mem::take(&mut arrival.keys);
-            cx.keys.release_keys(&keys);
+            cx.commits.keys.release(&keys);
         }
     }
 
     /// Arrivals that waited for keys of others try again.
     pub(crate) fn retry_blocked(&mut self, cx: &mut Context, now: Now) {
-        if !std::mem::take(&mut cx.keys.unblock) {
-            return;
-        }
-        for spool in std::mem::take(&mut cx.keys.blocked) {
+        for spool in cx.commits.keys.take_unblocked() {
             let Some(arrival) = self.open.get_mut(&spool) else { continue };
             let keys = std::mem::take(&mut arrival.keys);
             self.secure(cx, now, spool, keys);
@@ -102,11 +118,9 @@ impl Arrivals {
     pub(crate) fn secure(&mut self, cx: &mut Context, now: Now, spool: SpoolId, keys: Vec<Digest>) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.keys.clone_from(&keys);
-        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
-            cx.keys.blocked.push(spool);
-            return;
+        if !cx.commits.keys.reserve(&keys) {
+            return cx.commits.keys.wait(spool);
         }
-        cx.keys.committing.extend(keys.iter().copied());
         arrival.reserved = true;
         arrival.stored = !arrival.spool_open;
         let sync_now = arrival.spool_open && arrival.syncing.is_none();
@@ -114,7 +128,7 @@ impl Arrivals {
             arrival.seen = Some(Vec::new());
         } else {
             let precedence = self.classified(cx, spool);
-            let token = cx.token(Pending::LookUp { spool });
+            let token = cx.token(PendingAnswer::LookUp { spool });
             cx.output(Output::LookUp { token, precedence, keys });
         }
         if sync_now {
@@ -133,8 +147,10 @@ impl Arrivals {
         let Some(mut arrival) = self.open.remove(&spool) else { return };
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
-            Some(Head::Transfer(head)) => self.commit_transfer(cx, now, arrival, *head, &seen),
-            Some(Head::Submission(envelope)) => {
+            Some(ArrivalHead::Transfer(head)) => {
+                self.commit_transfer(cx, now, arrival, *head, &seen)
+            }
+            Some(ArrivalHead::Submission(envelope)) => {
                 self.commit_submission(cx, now, arrival, &envelope, &seen);
             }
             None => self.free_memory(&mut arrival),
@@ -145,7 +161,7 @@ impl Arrivals {
         &mut self,
         cx: &mut Context,
         now: Now,
-        mut arrival: Arrival,
+        mut arrival: OpenArrival,
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
@@ -155,7 +171,8 @@ impl Arrivals {
             None => cx.engine.accept(now.utc, head, &content, seen),
         };
         let engine::Arrival { accepted, message, notes } = taken;
-        self.commit_taken(cx, now, Taken { arrival, accepted, message, result: None, notes });
+        let accepted = AcceptedArrival { arrival, accepted, message, result: None, notes };
+        self.commit_accepted(cx, now, accepted);
     }
 
     /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
@@ -163,7 +180,7 @@ impl Arrivals {
     pub(crate) fn batch_with_body(
         &self,
         cx: &mut Context,
-        arrival: &Arrival,
+        arrival: &OpenArrival,
         accepted: &engine::Accepted,
     ) -> Vec<Op> {
         let source = if arrival.spool_open {
@@ -195,7 +212,7 @@ impl Arrivals {
         after: AfterCommit,
         error: &str,
     ) {
-        cx.event(Level::Error, Kind::StoreFailed, error).association(id);
+        cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id);
         if let AfterCommit::Secure { spool: Some(spool), .. }
         | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
         {
@@ -218,8 +235,8 @@ impl Arrivals {
         }
     }
 
-    /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
-    /// and perhaps sends another one; it will be told then that it was taken before.
+    /// The commit of an arrival is done: answers the peer. Not if the peer gave up the transfer
+    /// meanwhile and perhaps sends another one: a repetition is recognised as a duplicate.
     fn arrival_over(
         &self,
         cx: &mut Context,
@@ -236,12 +253,12 @@ impl Arrivals {
         link.idle_since = now.mono;
         cx.request(id, answer);
         cx.await_turn(now, id);
-        if cx.life.stopping {
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }
 
-    /// What was committed is durable: says so to whom it came from.
+    /// What was committed is durable: confirms it to its sender.
     pub(crate) fn after_commit(
         &self,
         cx: &mut Context,
@@ -253,18 +270,18 @@ impl Arrivals {
         match after {
             AfterCommit::Secure { arrival, message, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
-                cx.event(Level::Info, Kind::Received, "")
+                cx.event(LogLevel::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
                     .committed(message.clone(), copies);
-                cx.log_notes(Some(id), channel, &message, &notes);
+                cx.outputs.log_notes(Some(id), channel, &message, &notes);
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
-                cx.event(Level::Info, Kind::Submitted, "")
+                cx.event(LogLevel::Info, Kind::Submitted, "")
                     .association(id)
                     .committed(message.clone(), copies);
-                cx.log_notes(Some(id), None, &message, &notes);
+                cx.outputs.log_notes(Some(id), None, &message, &notes);
                 self.answer(cx, id, invoke, operation, result);
             }
             AfterCommit::Sent { bodies, .. } => {

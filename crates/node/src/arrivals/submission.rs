@@ -1,13 +1,13 @@
 //! Operations that a user invokes.
 
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
-use crate::arrivals::arrival::{Arrival, Head, Parsing};
-use crate::association::p3::Unit;
-use crate::commits::pending::{AfterCommit, Pending};
+use crate::arrivals::accepted::AcceptedArrival;
+use crate::arrivals::arrival::{ArrivalHead, OpenArrival, Parsing};
+use crate::association::p3::ArrivingUnit;
+use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
-use crate::context::steps::Taken;
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -33,8 +33,8 @@ const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
 
 impl Arrivals {
-    pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: Unit) {
-        if let Some(p3) = cx.p3_mut(id) {
+    pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: ArrivingUnit) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.unit = unit;
         }
     }
@@ -50,7 +50,7 @@ impl Arrivals {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let is_open = link.is_open();
         let Some(p3) = link.p3_mut() else { return };
-        p3.unit = Unit::Invocation;
+        p3.unit = ArrivingUnit::Invocation;
         p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         let parsing = if !is_open || p3.unanswered >= MAX_PENDING {
             let problem = RESOURCE_LIMITATION;
@@ -66,7 +66,7 @@ impl Arrivals {
         };
         let peek = cx.config.classify.peek_content;
         let spool = cx.issued.next_spool();
-        let mut arrival = Arrival::new(id, None, parsing, spool);
+        let mut arrival = OpenArrival::new(id, None, parsing, spool);
         (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
         self.begin_arrival(cx, id, arrival);
     }
@@ -111,7 +111,7 @@ impl Arrivals {
             return;
         }
         let keys = match &arrival.head {
-            Some(Head::Submission(envelope)) => {
+            Some(ArrivalHead::Submission(envelope)) => {
                 let digest = arrival.content().digest;
                 let originator = mailbox.unwrap_or_default();
                 engine::submission_key(&originator, envelope, &digest).into_iter().collect()
@@ -125,7 +125,7 @@ impl Arrivals {
         &mut self,
         cx: &mut Context,
         now: Now,
-        mut arrival: Arrival,
+        mut arrival: OpenArrival,
         envelope: &MessageSubmissionEnvelope,
         seen: &[Option<Bytes>],
     ) {
@@ -138,7 +138,7 @@ impl Arrivals {
         if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
             // The same submission again: answered as the first time (DESIGN section 6).
             self.give_up_arrival(cx, &mut arrival);
-            cx.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
+            cx.event(LogLevel::Info, Kind::DuplicateDropped, "resubmission").association(id);
             self.answer(cx, id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
             return;
         }
@@ -150,26 +150,32 @@ impl Arrivals {
             }
             Ok(submitted) => {
                 let Submitted { accepted, message, result, notes } = submitted;
-                self.commit_taken(
+                self.commit_accepted(
                     cx,
                     now,
-                    Taken { arrival, accepted, message, result: Some(result), notes },
+                    AcceptedArrival { arrival, accepted, message, result: Some(result), notes },
                 );
             }
         }
     }
 
     /// Forgets an arrival that comes to no commit.
-    fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
+    fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut OpenArrival) {
         self.free_memory(arrival);
-        cx.keys.release_keys(&arrival.keys);
+        cx.commits.keys.release(&arrival.keys);
         if arrival.spool_open {
             cx.output(Output::SpoolDiscard { spool: arrival.spool });
         }
     }
 
     /// Operations without a content.
-    fn operate(&mut self, cx: &mut Context, now: Now, id: AssociationId, arrival: &mut Arrival) {
+    fn operate(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        arrival: &mut OpenArrival,
+    ) {
         let Parsing::Operation(argument) = &arrival.parsing else { return };
         let (invoke, operation) = (arrival.invoke, arrival.operation);
         let mailbox = cx
@@ -183,7 +189,7 @@ impl Arrivals {
                     Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
                 match probe.map(|p| cx.engine.submit_probe(now.utc, &mailbox, &p)) {
                     Err(error) => {
-                        cx.event(Level::Warning, Kind::SubmissionRefused, error.to_string())
+                        cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string())
                             .association(id);
                         self.refuse_malformed(cx, id, invoke, AbortReason::InvalidParameter);
                     }
@@ -202,7 +208,7 @@ impl Arrivals {
                         };
                         let entries = submitted.accepted.entries;
                         let level = self.level_with_arrival(cx, id);
-                        let pending = Pending::Commit { link: id, entries, after, charge };
+                        let pending = PendingAnswer::Commit { link: id, entries, after, charge };
                         cx.commit_for(level, batch, pending);
                     }
                 }

@@ -4,7 +4,7 @@ use base::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What is older says nothing of now.
+/// Older confirms do not count for the rate.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Confirms closer together than this count as one.
@@ -17,7 +17,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// So many octets in all are through by now; the first time says where it begins.
+    /// So many octets in all are confirmed by now; the first call gives the beginning.
     pub(crate) fn at(&mut self, now: Instant, octets: u64) {
         let mut back = self.seen.iter().rev();
         let close = back.next().zip(back.next()).is_some_and(|(_, (at, _))| *at + APART > now);

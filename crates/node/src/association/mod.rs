@@ -1,14 +1,21 @@
 //! One association and the transport connection below it, as the node sees them.
 
+pub(crate) mod connection_table;
+pub(crate) mod ended;
+pub(crate) mod looks;
+pub(crate) mod lost;
 pub(crate) mod meter;
 pub(crate) mod p1;
 pub(crate) mod p3;
+pub(crate) mod table;
 pub(crate) mod transfer;
 
+use crate::association::looks::ProgressLooks;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
 use crate::association::transfer::Sending;
 use crate::config::address_prefix::Origin;
+use crate::config::channel_changes::Drain;
 use base::{AssociationId, Instant};
 use dscp::Dscp;
 use engine::journal::SpoolId;
@@ -23,16 +30,16 @@ pub(crate) struct Association {
     pub stack: Stack,
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
-    pub connection: Connection,
+    pub connection: TransportConnection,
     pub protocol: Protocol,
-    pub state: State,
+    pub state: AssociationState,
     pub sending: Option<Sending>,
     /// What is arriving now.
     pub receiving: Option<SpoolId>,
     /// No transfer since.
     pub idle_since: Instant,
-    pub end: End,
-    pub looks: Looks,
+    pub end: AssociationEnd,
+    pub looks: ProgressLooks,
 }
 
 /// What is spoken on an association, with what that needs.
@@ -44,7 +51,7 @@ pub(crate) enum Protocol {
 
 /// How far an association has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum AssociationState {
     /// The transport connection is being made.
     Connecting,
     /// Layers above are being opened, or a bind is awaited or checked: until then, if it was not
@@ -54,7 +61,7 @@ pub(crate) enum State {
     Open { since: Instant },
     /// A release was asked for of one that was open since then.
     Releasing { since: Instant },
-    /// We refused the bind, and said so in the log.
+    /// We refused the bind, which the log has.
     Refusing,
     /// Over: only the end of the connection is awaited.
     Over,
@@ -62,7 +69,7 @@ pub(crate) enum State {
 
 /// The transport connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct TransportConnection {
     pub remote: Option<IpAddr>,
     /// Whom it is counted against, where somebody else opened it.
     pub origin: Option<Origin>,
@@ -70,22 +77,13 @@ pub(crate) struct Connection {
     pub accepted: Instant,
     /// The mark the peer's handshake arrived with, where it could be seen.
     pub dscp_seen: Option<Dscp>,
-    /// What the edge said of its end, or why we ended it.
+    /// The error with which the edge reported its end, or why we ended it.
     pub error: Option<String>,
-}
-
-/// Why an association takes nothing new and ends after what is in transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Drain {
-    /// Another one takes its place, with what the configuration says now.
-    Reopened,
-    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
-    Removed,
 }
 
 /// Why nothing more begins on an association.
 #[derive(Debug, Default)]
-pub(crate) struct End {
+pub(crate) struct AssociationEnd {
     /// The transfer is to be interrupted at its next checkpoint.
     pub interrupting: bool,
     /// It takes nothing new and ends, for the configuration changed.
@@ -96,22 +94,11 @@ pub(crate) struct End {
     pub given_up: Option<String>,
 }
 
-impl End {
+impl AssociationEnd {
     /// Whether nothing more begins.
     fn is_near(&self) -> bool {
         self.interrupting || self.leaving || self.drain.is_some()
     }
-}
-
-/// What the peer's transport has taken.
-#[derive(Debug, Default)]
-pub(crate) struct Looks {
-    /// When to ask how much it has taken.
-    pub at: Option<Instant>,
-    /// How much it had at an earlier time since which something was always outstanding.
-    pub last: Option<(Instant, u64)>,
-    /// How much it had taken when that was last progress.
-    pub progressed: u64,
 }
 
 impl Association {
@@ -119,14 +106,14 @@ impl Association {
         id: AssociationId,
         stack: Stack,
         protocol: Protocol,
-        state: State,
+        state: AssociationState,
         now: Instant,
     ) -> Association {
         Association {
             id,
             stack,
             requests: VecDeque::new(),
-            connection: Connection {
+            connection: TransportConnection {
                 remote: None,
                 origin: None,
                 accepted: now,
@@ -138,8 +125,8 @@ impl Association {
             sending: None,
             receiving: None,
             idle_since: now,
-            end: End::default(),
-            looks: Looks::default(),
+            end: AssociationEnd::default(),
+            looks: ProgressLooks::default(),
         }
     }
 
@@ -195,17 +182,17 @@ impl Association {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open { .. })
+        matches!(self.state, AssociationState::Open { .. })
     }
 
     /// Whether its connection is there and its bind is not done.
     pub(crate) fn is_binding(&self) -> bool {
-        matches!(self.state, State::Opening { .. })
+        matches!(self.state, AssociationState::Opening { .. })
     }
 
-    /// Whether it is on its way to be open.
+    /// Whether it is being opened.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.state, State::Connecting | State::Opening { .. })
+        matches!(self.state, AssociationState::Connecting | AssociationState::Opening { .. })
     }
 
     /// Whether nothing is in transfer in either direction.
@@ -253,13 +240,13 @@ impl Association {
 
     /// It is open from now on, and idle.
     pub(crate) fn open(&mut self, now: Instant) {
-        self.state = State::Open { since: now };
+        self.state = AssociationState::Open { since: now };
         self.idle_since = now;
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let opening = match self.state {
-            State::Opening { until } => until,
+            AssociationState::Opening { until } => until,
             _ => None,
         };
         let of_protocol = match &self.protocol {
@@ -270,10 +257,10 @@ impl Association {
         own.into_iter().chain(of_protocol).flatten().min()
     }
 
-    /// What did not come in time, if anything; it is awaited no more.
+    /// What did not come in time, if anything; it is no longer awaited.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<&'static str> {
         let overdue = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
-        if let State::Opening { until } = &mut self.state
+        if let AssociationState::Opening { until } = &mut self.state
             && overdue(until)
         {
             return Some("no association in time (limits.bind_timeout)");

@@ -1,9 +1,9 @@
-//! What P1 needs of an association.
+//! The data of an association that speaks P1.
 
-use crate::admission::access::Name;
-use crate::association::transfer::Failed;
-use crate::context::recovery::LostSend;
+use crate::association::lost::LostSend;
+use crate::association::transfer::FailedTransfer;
 use crate::ids::ListenerId;
+use crate::ids::NameDigest;
 use base::Instant;
 use dscp::Dscp;
 use engine::journal::SpoolId;
@@ -24,19 +24,19 @@ pub(crate) struct P1 {
     pub channel: ChannelId,
     pub opener: Opener,
     /// The name the peer bound with.
-    pub presented: Option<Name>,
+    pub presented: Option<NameDigest>,
     pub turn: Turn,
     /// The session connection reference, for recovery.
     pub reference: ConnectionReference,
     /// The association that it recovered.
     pub recovered: Option<ConnectionReference>,
     /// A transfer of ours that failed on this association, until it is clear what follows.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedTransfer>,
     /// A transfer to us that was interrupted and may be resumed.
     pub suspended: Option<SpoolId>,
     /// A transfer of ours that goes on once the turn comes, and until when it was to be kept.
     pub resumes: Option<LostSend>,
-    /// Why the peer aborted it, where it said so.
+    /// Why the peer aborted it, where it gave a reason.
     pub abort: Option<AbortReason>,
     /// The mark of its channel when it was made.
     pub mark: Dscp,
@@ -73,7 +73,8 @@ impl P1 {
         }
     }
 
-    /// What the peer said of itself as it opened the association or asked for its recovery.
+    /// Reference and dialogue mode with which the peer opened the association or asked for its
+    /// recovery.
     pub(crate) fn proposed(&mut self, reference: ConnectionReference, dialogue: Dialogue) {
         self.reference = reference;
         self.turn.two_way = dialogue == Dialogue::TwoWayAlternate;

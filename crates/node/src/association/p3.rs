@@ -1,7 +1,12 @@
-//! What P3 needs of an association.
+//! The data of an association that speaks P3.
 
 use crate::ids::ListenerId;
 use base::Instant;
+use std::time::Duration;
+
+/// Longest wait for a user to take more of a delivery, or to answer it: another association of the
+/// user may be waiting for the message. What his transport takes starts it anew.
+pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 pub(crate) struct P3 {
@@ -11,7 +16,7 @@ pub(crate) struct P3 {
     /// Whether the user takes deliveries on this association (message delivery was proposed).
     pub takes_deliveries: bool,
     /// What data now arriving belongs to.
-    pub unit: Unit,
+    pub unit: ArrivingUnit,
     /// How many invocations wait for our answer.
     pub unanswered: u32,
     pub next_invoke: i64,
@@ -27,7 +32,7 @@ impl P3 {
             listener,
             mailbox: None,
             takes_deliveries: false,
-            unit: Unit::None,
+            unit: ArrivingUnit::None,
             unanswered: 0,
             next_invoke: 1,
             delivery_deadline: None,
@@ -38,7 +43,7 @@ impl P3 {
 
 /// What data now arriving on an association belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ArrivingUnit {
     /// Nothing expected, or refused.
     #[default]
     None,

@@ -1,7 +1,6 @@
-//! A message on its way out on an association, and one that was cut off.
+//! A message that an association sends, and one that was cut off.
 
 use crate::association::meter::Meter;
-use crate::outbound::faults::blame::Place;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
 use engine::Record;
 use osi::api::ResumePoint;
@@ -10,16 +9,16 @@ use osi::stack::Association as Stack;
 use p1::Dialect;
 use scheduler::StartReason;
 
-/// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
+/// A message being sent: to a peer in an activity, or to a user in a delivery operation.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    /// Tells it from other transfers: what was read for one never goes into another.
+    /// Identifies the transfer: content read for one transfer never goes into another.
     pub number: u64,
     pub entry: EntryId,
     pub precedence: Precedence,
     /// The durable record, once loaded.
     pub record: Option<Record>,
-    /// What besides the order let it start.
+    /// The rule that let it start out of order.
     pub reason: StartReason,
     pub body: Option<BodyId>,
     pub content_length: u64,
@@ -39,7 +38,7 @@ pub(crate) struct Sending {
     pub tried: Vec<ConnectionReference>,
     /// The form of extension fields in which it began: what goes on is the same octets.
     pub dialect: Option<Dialect>,
-    /// Confirmed; the commit that forgets it is under way.
+    /// Confirmed; the commit that deletes its entry is in progress.
     pub confirmed: bool,
     /// It stands behind a checkpoint, by rule 8.
     pub paused: bool,
@@ -85,8 +84,8 @@ impl Sending {
 
 impl Sending {
     /// Where it may go on.
-    pub(crate) fn goes_on(&self) -> Option<GoesOn> {
-        Some(GoesOn {
+    pub(crate) fn resumption(&self) -> Option<Resumption> {
+        Some(Resumption {
             point: self.resume.clone()?,
             dialect: self.dialect,
             tried: self.tried.clone(),
@@ -95,11 +94,11 @@ impl Sending {
     }
 
     /// How far it came on this association, once anything of it was sent.
-    pub(crate) fn place(&self, stack: &Stack) -> Option<Place> {
+    pub(crate) fn place(&self, stack: &Stack) -> Option<TransferPlace> {
         let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
         let taken = stack.taken().saturating_sub(self.written_before);
         let sent = self.started.is_some() && stack.written() > self.written_before;
-        sent.then_some(Place { confirmed, taken })
+        sent.then_some(TransferPlace { confirmed, taken })
     }
 
     /// Octets of its content, where it has one and is loaded.
@@ -113,7 +112,7 @@ const MAX_TRIED: usize = 8;
 
 /// Where a transfer may go on, and what has to be as it was.
 #[derive(Clone, Debug)]
-pub(crate) struct GoesOn {
+pub(crate) struct Resumption {
     pub point: ResumePoint,
     /// As in [`Sending`].
     pub dialect: Option<Dialect>,
@@ -121,7 +120,7 @@ pub(crate) struct GoesOn {
     pub resumes: u8,
 }
 
-impl GoesOn {
+impl Resumption {
     /// It was lost with this association, too.
     pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
         if !self.tried.contains(reference) {
@@ -133,17 +132,27 @@ impl GoesOn {
     }
 }
 
+/// How far a transfer had come when it failed: at the peer's side, as far as we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TransferPlace {
+    /// Octets the peer had confirmed.
+    pub confirmed: u64,
+    /// Octets its transport had taken on that association since the transfer began or went on there;
+    /// 0 where it was not asked.
+    pub taken: u64,
+}
+
 /// A transfer that failed.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedTransfer {
     pub entry: EntryId,
     /// Where it may go on.
-    pub goes_on: Option<GoesOn>,
+    pub resumption: Option<Resumption>,
     /// Where it may go on if it turns out that the association was lost.
-    pub if_lost: Option<GoesOn>,
+    pub if_lost: Option<Resumption>,
     /// How far it had come, where anything of it was sent.
-    pub place: Option<Place>,
-    /// The peer said that it will never take it.
+    pub place: Option<TransferPlace>,
+    /// The peer refused it for good.
     pub refused: bool,
     /// Its record, for its report where it is given up, and its MTS identifier.
     pub record: Option<Box<Record>>,

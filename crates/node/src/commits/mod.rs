@@ -1,10 +1,10 @@
 //! What the edge was asked for and has not answered, and changes that must be made.
 
-pub(crate) mod committing;
 pub(crate) mod key_reservations;
 pub(crate) mod pending;
 
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::commits::key_reservations::KeyReservations;
+use crate::commits::pending::{PendingAnswer, PendingRetry, VerifiedBind};
 use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
@@ -14,26 +14,79 @@ use std::time::Duration;
 /// Wait before a failed change that must be made is tried again.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
+/// How often keys whose time is over are dropped from the store.
+pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(600);
+
 /// Pause before the next of them are dropped, in which others commit.
 const FORGET_PAUSE: Duration = Duration::from_millis(50);
 
+/// Questions to the edge that are not answered, and changes that must be made.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    pub(crate) pending: BTreeMap<Token, Pending>,
-    /// Changes the store could not make that must be made: tried again at the time given.
-    pub(crate) retries: BTreeMap<(Instant, u64), PendingRetry>,
-    pub(crate) last_retry: u64,
-    /// How many retries the store was asked for and has not answered.
-    pub(crate) retrying: usize,
+    pending: BTreeMap<Token, PendingAnswer>,
+    /// Changes that must be made and that the store could not make: tried again at the time given.
+    retries: BTreeMap<(Instant, u64), PendingRetry>,
+    last_retry: u64,
+    /// Retries that the store was asked for and has not answered.
+    retrying: usize,
+    /// Keys of what is being committed.
+    pub(crate) keys: KeyReservations,
     /// When the store is next asked to forget old keys.
-    pub(crate) forget_at: Option<Instant>,
-    /// The request to forget some that is under way.
-    pub(crate) forgetting: Option<Token>,
+    forget_at: Option<Instant>,
+    /// The request to forget keys that is not answered.
+    forgetting: Option<Token>,
 }
 
 impl Commits {
-    /// Some keys are forgotten: the next, where there are more, after a pause. After a failure it is
-    /// tried again at the usual time.
+    /// The answer with this token continues here.
+    pub(crate) fn expect(&mut self, token: Token, pending: PendingAnswer) {
+        self.pending.insert(token, pending);
+    }
+
+    /// What waits for the answer with this token.
+    pub(crate) fn take(&mut self, token: Token) -> Option<PendingAnswer> {
+        self.pending.remove(&token)
+    }
+
+    /// Questions that are not answered.
+    pub(crate) fn pending_count(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// These mailboxes have another password or are gone: a check in progress is of no use.
+    pub(crate) fn doubt_verifications(&mut self, changed: &[String]) {
+        for pending in self.pending.values_mut() {
+            if let PendingAnswer::Verify {
+                bind: VerifiedBind::User { mailbox, stale, .. }, ..
+            } = pending
+            {
+                *stale |= changed.contains(mailbox);
+            }
+        }
+    }
+
+    /// When keys are next to be forgotten, counted from the start.
+    pub(crate) fn start(&mut self, now: Now) {
+        self.forget_at = Some(now.mono + FORGET_EVERY);
+    }
+
+    /// Whether it is time to forget keys; then it is not again for a while.
+    pub(crate) fn is_time_to_forget(&mut self, now: Now) -> bool {
+        let due = self.forget_at.is_none_or(|at| at <= now.mono);
+        if due {
+            self.forget_at = Some(now.mono + FORGET_EVERY);
+        }
+        due
+    }
+
+    /// The store is asked to forget keys. This is not pending: nobody waits for it, and a stop does
+    /// not wait for it.
+    pub(crate) fn forget_begins(&mut self, token: Token) {
+        self.forgetting = Some(token);
+    }
+
+    /// Some keys are forgotten. Where there are more, the next follow after a pause. After a failure
+    /// it is tried again at the usual time.
     pub(crate) fn forgot(&mut self, now: Now, token: Token, result: &Result<bool, EdgeError>) {
         if self.forgetting.take_if(|asked| *asked == token).is_some() && *result == Ok(true) {
             self.forget_at = Some(now.mono + FORGET_PAUSE);
@@ -54,5 +107,22 @@ impl Commits {
     pub(crate) fn retry_later(&mut self, now: Now, retry: PendingRetry) {
         self.last_retry += 1;
         self.retries.insert((now.mono + RETRY_AFTER, self.last_retry), retry);
+    }
+
+    /// The next change that is to be tried again by now.
+    pub(crate) fn next_retry(&mut self, now: Now) -> Option<PendingRetry> {
+        let first = self.retries.first_entry().filter(|entry| entry.key().0 <= now.mono)?;
+        Some(first.remove())
+    }
+
+    /// Retries that the store was asked for; `None` while some wait, for the store takes nothing.
+    pub(crate) fn retrying(&self) -> Option<usize> {
+        self.retries.is_empty().then_some(self.retrying)
+    }
+
+    /// When the next change is tried again, or keys are forgotten.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let retry = self.retries.first_key_value().map(|((at, _), _)| *at);
+        [retry, self.forget_at].into_iter().flatten().min()
     }
 }

@@ -1,9 +1,9 @@
-//! What the node waits for: one continuation for each token it gave out.
+//! What the node waits for: how each answer with a token continues.
 
-use crate::admission::access::Name;
-use crate::arrivals::memory::Charge;
+use crate::api::operator::HoldOutcome;
 use crate::config::address_prefix::Origin;
-use crate::operations::operator::Operation;
+use crate::ids::NameDigest;
+use crate::limits::memory::MemoryCharge;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
@@ -16,6 +16,15 @@ pub(crate) enum SyncFor {
     Checkpoint(u64),
     /// The end of the content: the commit follows.
     End,
+}
+
+/// Why the record of an entry that waits is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LateReason {
+    /// Its time is over.
+    Expired,
+    /// It waits for longer than its precedence allows.
+    Overdue,
 }
 
 /// What follows once a commit is done.
@@ -31,7 +40,7 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
-        /// What came of it, for the log.
+        /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
     /// Answer the submission with this result.
@@ -45,7 +54,7 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
-        /// What came of it, for the log.
+        /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
@@ -57,7 +66,7 @@ pub(crate) enum AfterCommit {
 }
 
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingAnswer {
     /// A password is being checked.
     Verify { link: AssociationId, bind: VerifiedBind },
     /// A spool is being synced.
@@ -70,18 +79,18 @@ pub(crate) enum Pending {
         entries: Vec<NewEntry>,
         after: AfterCommit,
         /// What is held in memory until then.
-        charge: Option<Charge>,
+        charge: Option<MemoryCharge>,
     },
     /// What an operator changed is being committed.
-    Operation(Operation),
+    Operation(HoldOperation),
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
-    /// The record of an entry whose peer is no more is being read, to be routed again.
+    /// The record of an entry whose peer was removed is being read, to be routed again.
     Unrouted { entry: EntryId },
     /// A record is being read of an entry that has expired or is late.
-    Late { entry: EntryId, why: crate::outbound::queued::late::Why },
+    Late { entry: EntryId, why: LateReason },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
     /// A change that must be made is being tried again.
@@ -98,16 +107,16 @@ pub(crate) struct PendingRetry {
     pub bodies: Vec<BodyId>,
 }
 
-/// What goes on once a password was found right.
+/// What continues once a password is right.
 #[derive(Debug)]
 pub(crate) enum VerifiedBind {
     /// Accept the peer's bind.
     Initiator {
         /// Whom a failure is counted against, whether or not the association is still there.
         origin: Origin,
-        name: Name,
+        name: NameDigest,
         /// Digest of what was presented: the same again is not counted again.
-        password: Name,
+        password: NameDigest,
     },
     /// The responder's credentials in a bind result were checked.
     Responder,
@@ -116,7 +125,16 @@ pub(crate) enum VerifiedBind {
         mailbox: String,
         /// As above.
         origin: Origin,
-        /// The password changed meanwhile: whatever comes out was found by the old one.
+        /// The password changed meanwhile: the result is about the old one.
         stale: bool,
     },
+}
+
+/// An operator's request, from its change in memory to its commit.
+#[derive(Debug)]
+pub(crate) struct HoldOperation {
+    pub(crate) request: u64,
+    pub(crate) hold: bool,
+    pub(crate) changed: Vec<EntryId>,
+    pub(crate) outcomes: Vec<(EntryId, HoldOutcome)>,
 }

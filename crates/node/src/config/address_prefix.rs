@@ -12,7 +12,7 @@ pub struct Prefix {
     length: u8,
 }
 
-/// What is no prefix.
+/// The text is not a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no IP address or prefix")]
 pub struct NoPrefix;
@@ -92,7 +92,7 @@ pub(crate) enum Origin {
     V4(Ipv4Addr),
     V6([u16; 4]),
     Configured(Prefix),
-    /// Not told apart any more.
+    /// Addresses that are no longer counted apart.
     Others,
 }
 

@@ -23,12 +23,12 @@ pub struct Changes {
     pub peers: Vec<PeerChange>,
 }
 
-/// What becomes of a peer.
+/// The effect of a changed configuration on a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerChange {
     /// Its name.
     pub name: String,
-    /// What becomes of it.
+    /// The effect.
     pub effect: Effect,
     /// Its keys that changed, those of its channels apart.
     pub keys: Vec<String>,
@@ -36,18 +36,18 @@ pub struct PeerChange {
     pub channels: Vec<ChannelChange>,
 }
 
-/// What becomes of a channel.
+/// The effect of a changed configuration on a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelChange {
     /// Its name.
     pub name: String,
-    /// What becomes of it.
+    /// The effect.
     pub effect: Effect,
     /// Its keys that changed.
     pub keys: Vec<String>,
 }
 
-/// What becomes of a peer or a channel.
+/// The effect of a changed configuration on a peer or a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -59,7 +59,7 @@ pub enum Effect {
     Reopened,
     /// It is new.
     Added,
-    /// It is no more: its associations end, a transfer of ours at its next checkpoint.
+    /// It is removed: its associations end, a transfer of ours at its next checkpoint.
     Removed,
 }
 
@@ -170,7 +170,8 @@ impl Changes {
         };
         let gone = old.peers.iter().filter(|peer| new.peer(peer.id()).is_none());
         changes.peers.extend(gone.map(|peer| {
-            let channels = peer.channels.iter().map(|c| Keys::default().of(c, Effect::Removed));
+            let channels =
+                peer.channels.iter().map(|c| Keys::default().into_change(c, Effect::Removed));
             PeerChange {
                 name: peer.name.clone(),
                 effect: Effect::Removed,
@@ -217,7 +218,7 @@ impl fmt::Display for Changes {
 }
 
 impl Keys {
-    fn of(self, channel: &Channel, effect: Effect) -> ChannelChange {
+    fn into_change(self, channel: &Channel, effect: Effect) -> ChannelChange {
         ChannelChange { name: channel.name.clone(), effect, keys: self.names }
     }
 }
@@ -230,13 +231,13 @@ fn peer_change(old: &NodeConfig, new: &NodeConfig, peer: &Peer, edge: &EdgeChang
         Some((_, before)) => {
             let own = channel_keys((old, before), (new, channel), id, edge);
             let effect = if keys.reopens { Effect::Reopened } else { own.effect() };
-            own.of(channel, effect)
+            own.into_change(channel, effect)
         }
-        None => Keys::default().of(channel, Effect::Added),
+        None => Keys::default().into_change(channel, Effect::Added),
     });
     let gone = before.into_iter().flat_map(Peer::channels);
     let gone = gone.filter(|(id, _)| new.channel(*id).is_none());
-    let gone = gone.map(|(_, channel)| Keys::default().of(channel, Effect::Removed));
+    let gone = gone.map(|(_, channel)| Keys::default().into_change(channel, Effect::Removed));
     let channels = stays.chain(gone).collect();
     PeerChange { name: peer.name.clone(), effect, keys: keys.names, channels }
 }

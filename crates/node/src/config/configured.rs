@@ -4,8 +4,8 @@
 use crate::config::{Channel, NodeConfig, Peer};
 use base::PeerId;
 use scheduler::ChannelId;
-use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 /// A [`NodeConfig`] whose peers and channels stay as they are.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Configured {
     channels: BTreeMap<ChannelId, (usize, usize)>,
     /// Channels with hours of MINIMIZE.
     minimized: Vec<ChannelId>,
+    /// Removed channels as they were, as long as there are associations of them.
+    former: Vec<Peer>,
 }
 
 impl Configured {
@@ -30,11 +32,47 @@ impl Configured {
         let of_all = config.peers.iter().flat_map(Peer::channels);
         let minimized = of_all.filter(|(_, channel)| channel.minimize.is_some());
         let minimized = minimized.map(|(id, _)| id).collect();
-        Configured { config, peers, channels, minimized }
+        Configured { config, peers, channels, minimized, former: Vec::new() }
     }
 
-    pub(crate) fn into_inner(self) -> NodeConfig {
-        self.config
+    /// Another configuration holds from now on. Gives the one before it; its removed channels stay.
+    pub(crate) fn replace(&mut self, config: NodeConfig) -> NodeConfig {
+        let former = std::mem::take(&mut self.former);
+        let old = std::mem::replace(self, Configured { former, ..Configured::new(config) });
+        old.config
+    }
+
+    pub(crate) fn set_mailboxes(&mut self, addresses: Vec<String>) {
+        self.config.mailboxes = addresses;
+    }
+
+    /// Keeps what associations of removed channels still need to know.
+    pub(crate) fn keep_former(&mut self, removed: Vec<Peer>) {
+        self.former.extend(removed);
+    }
+
+    /// Forgets removed channels, but for these.
+    pub(crate) fn forget_former(&mut self, used: &BTreeSet<ChannelId>) {
+        for peer in &mut self.former {
+            let id = peer.id();
+            peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
+        }
+        self.former.retain(|peer| !peer.channels.is_empty());
+    }
+
+    /// Peers with their removed channels, in the order in which they were removed.
+    pub(crate) fn former(&self) -> &[Peer] {
+        &self.former
+    }
+
+    /// A channel that is configured, or was while an association of it exists.
+    pub(crate) fn channel_or_former(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+        self.channel(id).or_else(|| {
+            let of_peer = self.former.iter().filter(|peer| peer.id() == id.peer);
+            let mut channels =
+                of_peer.flat_map(|peer| peer.channels.iter().map(move |c| (peer, c)));
+            channels.find(|(_, channel)| channel.index == id.index)
+        })
     }
 
     /// Channels with hours of MINIMIZE.
@@ -60,12 +98,5 @@ impl Deref for Configured {
 
     fn deref(&self) -> &NodeConfig {
         &self.config
-    }
-}
-
-/// For all but peers and channels.
-impl DerefMut for Configured {
-    fn deref_mut(&mut self) -> &mut NodeConfig {
-        &mut self.config
     }
 }

@@ -42,7 +42,7 @@ pub struct Limits {
     pub failure_refill: Duration,
     /// Password hashes computed at once.
     pub verifications: usize,
-    /// Most sockets, refusals under way included. Not a key: the edge knows how many descriptors
+    /// Most sockets, refusals in progress included. Not a key: the edge knows how many descriptors
     /// it has.
     pub sockets: usize,
 }

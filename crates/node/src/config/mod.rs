@@ -2,6 +2,7 @@
 
 pub(crate) mod address_prefix;
 pub mod changes;
+pub(crate) mod channel_changes;
 pub(crate) mod configured;
 pub(crate) mod limits;
 pub(crate) mod minimize;
@@ -92,8 +93,8 @@ pub struct Peer {
     pub tpdu_size: Option<u32>,
     /// Most octets of content it takes, where that is known: what is longer is reported at once.
     pub content_max: Option<u64>,
-    /// Transfers of one message that the peer may abort, saying that it is for the message, before it
-    /// is given up; 0 for any number.
+    /// Transfers of one message that the peer may abort for a reason of the message, before it is given
+    /// up; 0 for any number.
     pub message_aborts: u32,
     /// Its channels, in configuration order.
     pub channels: Vec<Channel>,
@@ -184,7 +185,7 @@ pub struct Reopen {
     pub first: Duration,
     /// Longest wait after a failure.
     pub longest: Duration,
-    /// Where the peer refused who we are, or we whom it says it is: somebody has to change a
+    /// Where the peer refused our name or password, or we refused its: somebody has to change a
     /// configuration first.
     pub refused: Duration,
 }

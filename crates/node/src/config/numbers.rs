@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The numbers in use, by what tells the things they stand for apart, and the next new one. A number
+/// The numbers in use, by a key of the things that they stand for, and the next new one. A number
 /// is never given to another thing, though the first is gone: it may still be known by it somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers<K> {

@@ -1,11 +1,12 @@
 //! Associations by channel, and how one is brought to its end.
 
-use crate::association::p1::P1;
-use crate::association::p3::P3;
-use crate::association::{Association, Drain, State};
+use crate::association::ended::EndedAssociation;
+use crate::association::{Association, AssociationState};
+use crate::config::channel_changes::Drain;
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
 use crate::context::recovery::KEPT;
+use crate::log::rate::{RefusalCause, RepeatedEvent};
 use base::{AssociationId, Instant, Now};
 use osi::api as stack;
 use scheduler::ChannelId;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 impl Context {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        self.config.channel(id).or_else(|| self.former_channel(id))
+        self.config.channel_or_former(id)
     }
 
     /// The names of a channel's peer and of the channel, for the log.
@@ -21,22 +22,21 @@ impl Context {
         self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
     }
 
-    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
-    pub(crate) fn associations_of(
-        &self,
-        channel: ChannelId,
-    ) -> impl DoubleEndedIterator<Item = &Association> {
-        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
-    }
-
-    /// What P1 needs of this association, if it is one.
-    pub(crate) fn p1_mut(&mut self, id: AssociationId) -> Option<&mut P1> {
-        self.associations.get_mut(&id)?.p1_mut()
-    }
-
-    /// What P3 needs of this association, if it is one.
-    pub(crate) fn p3_mut(&mut self, id: AssociationId) -> Option<&mut P3> {
-        self.associations.get_mut(&id)?.p3_mut()
+    /// Logs the end of an association. Not where it was refused or given up, which is logged already.
+    pub(crate) fn log_end(&mut self, now: Now, id: AssociationId, ended: &EndedAssociation) {
+        let (level, kind, channel) = (ended.level(), ended.kind, ended.channel);
+        if ended.had_no_bind() {
+            // Anybody can connect and go, as often as they like.
+            let detail = match ended.remote {
+                Some(remote) => format!("{remote}, nobody had bound: {}", ended.detail),
+                None => ended.detail.clone(),
+            };
+            let line = RepeatedEvent { level, kind, channel, detail };
+            let (origin, reason) = (ended.origin, &ended.reason);
+            self.outputs.limited_event(now, RefusalCause::NoBind, origin, Some(id), reason, line);
+        } else if !ended.refused && ended.given_up.is_none() {
+            self.event(level, kind, ended.detail.as_str()).association(id).channel(channel);
+        }
     }
 
     /// Brings an association with a connection to its end: releases it where idle, interrupts a
@@ -44,13 +44,13 @@ impl Context {
     pub(crate) fn finish(&mut self, id: AssociationId) {
         let Some(link) = self.associations.get(&id) else { return };
         let interrupts =
-            self.life.stopping || link.end.leaving || link.end.drain == Some(Drain::Removed);
+            self.life.is_stopping() || link.end.leaving || link.end.drain == Some(Drain::Removed);
         match link.state {
-            State::Opening { .. } => {
+            AssociationState::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
-            State::Open { .. } if link.is_idle() => self.release(id),
-            State::Open { .. } => {
+            AssociationState::Open { .. } if link.is_idle() => self.release(id),
+            AssociationState::Open { .. } => {
                 let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
@@ -61,14 +61,17 @@ impl Context {
                     self.request(id, stack::Request::Interrupt);
                 }
             }
-            State::Connecting | State::Releasing { .. } | State::Refusing | State::Over => {}
+            AssociationState::Connecting
+            | AssociationState::Releasing { .. }
+            | AssociationState::Refusing
+            | AssociationState::Over => {}
         }
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(link) = self.associations.get_mut(&id) {
-            if let State::Open { since } = link.state {
-                link.state = State::Releasing { since };
+            if let AssociationState::Open { since } = link.state {
+                link.state = AssociationState::Releasing { since };
             }
             // Who did not open a P1 association, or has not the turn, may not release it
             // (X.228 7.2.1): it aborts.
@@ -119,14 +122,5 @@ impl Context {
             false => change,
         };
         Some(now.mono + opens.since(now.utc))
-    }
-
-    /// A channel that is configured, or was while some association of it is there.
-    fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        let of = |peer: &'_ &Peer| peer.id() == id.peer;
-        self.former
-            .iter()
-            .filter(of)
-            .find_map(|peer| Some((peer, peer.channels.iter().find(|c| c.index == id.index)?)))
     }
 }

@@ -1,15 +1,16 @@
 //! Identifiers that the node gives out.
 
+use crate::ids::Token;
 use base::AssociationId;
 use engine::journal::SpoolId;
 
-/// The last of each kind that was given out.
+/// The last identifier of each kind that was given out.
 #[derive(Debug, Default)]
 pub(crate) struct Issued {
-    pub(crate) token: u64,
-    pub(crate) association: u64,
-    pub(crate) spool: u64,
-    pub(crate) reference: u64,
+    token: u64,
+    association: u64,
+    spool: u64,
+    reference: u64,
 }
 
 impl Issued {
@@ -19,7 +20,11 @@ impl Issued {
         AssociationId(self.association)
     }
 
-    /// A number for a transfer, unlike that of any token.
+    pub(crate) fn next_token(&mut self) -> Token {
+        Token(self.next_number())
+    }
+
+    /// A number for a transfer, different from that of any token.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.token += 1;
         self.token
@@ -34,5 +39,11 @@ impl Issued {
     pub(crate) fn next_reference(&mut self) -> u64 {
         self.reference += 1;
         self.reference
+    }
+
+    /// The last token and association.
+    #[cfg(debug_assertions)]
+    pub(crate) fn last(&self) -> (u64, u64) {
+        (self.token, self.association)
     }
 }

@@ -4,13 +4,13 @@
 use crate::context::Context;
 use base::{AssociationId, Precedence};
 
-/// What a user submits has this level until its envelope tells: the highest that is not urgent. It
-/// overtakes nothing urgent, whatever it turns out to be; and a Flash waits, among what is not urgent,
-/// only for what is as high and came before it.
+/// A submission has this level until its envelope is read: the highest that is not urgent. So it
+/// overtakes nothing urgent, whatever its precedence; and a Flash waits, among submissions that are not
+/// urgent, only for those that are as high and came before it.
 pub(crate) const UNKNOWN: Precedence = Precedence::HIGHEST_NOT_URGENT;
 
 impl Context {
-    /// The same, where a message of this precedence arrives.
+    /// The precedence that an association serves, where a message of this precedence arrives on it.
     pub(crate) fn level_of(&self, id: AssociationId, arriving: Option<Precedence>) -> Precedence {
         let Some(link) = self.associations.get(&id) else { return UNKNOWN };
         let sending = link.sending.as_ref().map(|sending| sending.precedence);

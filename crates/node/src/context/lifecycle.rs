@@ -5,11 +5,53 @@ use base::Utc;
 /// How far the node has come.
 #[derive(Debug, Default)]
 pub(crate) struct Lifecycle {
-    pub(crate) started: bool,
-    /// When it was started.
-    pub(crate) started_at: Option<Utc>,
+    started_at: Option<Utc>,
+    stopping: bool,
+    stopped: bool,
     /// A record of the store could not be read: what it needs is not known.
-    pub(crate) unreadable: bool,
-    pub(crate) stopping: bool,
-    pub(crate) stopped: bool,
+    unreadable: bool,
+}
+
+impl Lifecycle {
+    /// All that the store holds was taken up: the node serves.
+    pub(crate) fn start(&mut self, at: Utc) {
+        self.started_at = Some(at);
+    }
+
+    /// A stop is asked for. Gives whether one was asked for before.
+    pub(crate) fn stop(&mut self) -> bool {
+        std::mem::replace(&mut self.stopping, true)
+    }
+
+    /// All is done that a stop waits for. Gives whether this is the first time.
+    pub(crate) fn stopped(&mut self) -> bool {
+        !std::mem::replace(&mut self.stopped, true)
+    }
+
+    /// A record of the store could not be read.
+    pub(crate) fn note_unreadable(&mut self) {
+        self.unreadable = true;
+    }
+
+    pub(crate) fn started_at(&self) -> Option<Utc> {
+        self.started_at
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.started_at.is_some()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    /// Whether it is started and no stop was asked for.
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_started() && !self.stopping
+    }
+
+    /// Whether it is not started and could read all that the store holds.
+    pub(crate) fn is_complete_at_start(&self) -> bool {
+        !self.is_started() && !self.unreadable
+    }
 }

@@ -2,8 +2,8 @@
 
 use crate::api::Output;
 use crate::association::Association;
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::context::Context;
-use crate::delivery::DELIVERY_TIMEOUT;
 use base::{AssociationId, Now};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Context {
         }
     }
 
-    /// Within how long what the peer owes must make progress.
+    /// Within how long octets that are outstanding must make progress.
     pub(crate) fn progress_timer(&self, link: &Association) -> Duration {
         match link.channel().and_then(|channel| self.peer_and_channel(channel)) {
             Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),

@@ -1,13 +1,13 @@
 //! Transfers that were cut off, waiting for their association to be recovered (X.228 7.8).
 //!
-//! The recovery is asked for by who opened the association, whoever sent on it; the other end waits
-//! for that. Where the peer's profile allows it, a sender that waited for a while asks itself.
+//! The end that opened the association asks for the recovery, whichever end was sending; the other end
+//! waits for that. Where the peer's configuration allows it, a sender that waited for a while asks itself.
 //!
 //! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
 //! begins again, which the receiver's duplicate check makes harmless.
 
-use crate::association::transfer::GoesOn;
-use crate::context::marks::Due;
+use crate::association::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
+use crate::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
 use osi::rtse::InterruptedReceive;
@@ -26,7 +26,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(600);
 pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
 
 /// How long it waits for the peer where we may ask as well: usually the peer is faster, and one of
-/// two that ask at once is in vain.
+/// two that ask at once fails.
 pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
 
 /// Most transfers kept of those we were receiving from one peer.
@@ -35,89 +35,13 @@ const MAX_RECEIVES: usize = 64;
 /// How often a recovery is asked for whose answer does not come: some peers know none.
 const MAX_ASKED: u8 = 5;
 
-/// A transfer of ours that was cut off.
-#[derive(Clone, Debug)]
-pub(crate) struct LostSend {
-    pub entry: EntryId,
-    pub goes_on: GoesOn,
-    /// Where its association came from, if the peer opened it.
-    pub remote: Option<IpAddr>,
-    /// Whether we opened its association.
-    pub ours: bool,
-    /// Whether we may ask for its recovery now.
-    pub asks: bool,
-    pub until: Instant,
-    /// How often that was asked without an answer.
-    pub asked: u8,
-}
-
-impl LostSend {
-    /// Whether the peer may mean it by this association: it need not know of the latest attempt, nor
-    /// we of a confirm in it.
-    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
-        self.goes_on.point.reference == *reference || self.goes_on.tried.contains(reference)
-    }
-}
-
-/// What there is of a transfer to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// A part of it.
-    Part(SpoolId),
-    /// All of it; its commit is under way.
-    Ended(SpoolId),
-    /// It is ours, only the peer may not know.
-    Secured,
-}
-
-/// A transfer to us that was cut off.
-#[derive(Clone, Debug)]
-pub(crate) struct LostReceive {
-    pub channel: ChannelId,
-    pub state: InterruptedReceive,
-    pub held: Held,
-    /// Where its association came from, if the peer opened it.
-    pub remote: Option<IpAddr>,
-    /// Whether we opened its association, and so have to ask for its recovery.
-    pub ours: bool,
-    /// The association it was lost with.
-    pub lost_on: ConnectionReference,
-    pub until: Instant,
-    /// How often that was asked without an answer.
-    pub asked: u8,
-}
-
-impl LostReceive {
-    fn asks(&self) -> bool {
-        self.ours && !matches!(self.held, Held::Ended(_))
-    }
-
-    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
-        // A transfer that was cut off twice is known by the names of both associations.
-        self.lost_on == *reference || self.state.is_known_by(reference)
-    }
-}
-
-/// What one association is to recover, or recovers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lost {
-    pub send: Option<LostSend>,
-    pub receive: Option<LostReceive>,
-}
-
-impl Lost {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.send.is_none() && self.receive.is_none()
-    }
-}
-
 /// What a channel asks for the recovery of.
 #[derive(Clone, Debug)]
 pub(crate) struct Offered {
     pub channel: ChannelId,
     /// The association that is named.
     pub reference: ConnectionReference,
-    pub lost: Lost,
+    pub lost: LostTransfers,
 }
 
 #[derive(Debug, Default)]
@@ -125,21 +49,21 @@ pub(crate) struct Recovery {
     sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, Offered>,
-    /// The peer chose the reference: it is told apart from others' by the peer.
-    receives: BTreeMap<Key, LostReceive>,
+    /// The peer chose the reference, so the peer is part of the key.
+    receives: BTreeMap<ReceiveKey, LostReceive>,
     /// Until when each is kept; not what is offered.
-    ends: Due<Kept>,
+    ends: Due<KeptTransfer>,
     /// From when on we ask for what the peer was to ask for.
     asks: Due<(ChannelId, EntryId)>,
 }
 
-type Key = (PeerId, ConnectionReference);
+type ReceiveKey = (PeerId, ConnectionReference);
 
 /// What is kept for a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kept {
+enum KeptTransfer {
     Send(ChannelId, EntryId),
-    Receive(Key),
+    Receive(ReceiveKey),
 }
 
 impl Recovery {
@@ -150,7 +74,7 @@ impl Recovery {
         lost: LostSend,
         asks_at: Option<Instant>,
     ) {
-        self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+        self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
         self.asks.set((channel, lost.entry), asks_at.filter(|_| !lost.asks));
         self.sends.entry(channel).or_default().push_back(lost);
     }
@@ -161,7 +85,7 @@ impl Recovery {
             || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.asks())
     }
 
-    /// The transfer that a channel goes on with first.
+    /// The transfer that a channel resumes first.
     pub(crate) fn first(&self, channel: ChannelId) -> Option<EntryId> {
         self.sends.get(&channel)?.iter().find(|lost| lost.asks).map(|lost| lost.entry)
     }
@@ -186,12 +110,13 @@ impl Recovery {
     ) -> Option<LostSend> {
         let sends = self.sends.get_mut(&channel)?;
         let lost = sends.iter().position(meant).and_then(|at| sends.remove(at))?;
-        self.ends.set(Kept::Send(channel, lost.entry), None);
+        self.ends.set(KeptTransfer::Send(channel, lost.entry), None);
         self.asks.set((channel, lost.entry), None);
         Some(lost)
     }
 
-    /// Gives up those of our transfers on these channels for which `leaves` says so: they begin again elsewhere.
+    /// Gives up those of our transfers on these channels that `leaves` selects: they begin again
+    /// elsewhere.
     pub(crate) fn let_go(
         &mut self,
         of: impl RangeBounds<ChannelId>,
@@ -202,7 +127,7 @@ impl Recovery {
             sends.retain(|lost| {
                 let leaving = leaves(*channel, lost.entry);
                 if leaving {
-                    self.ends.set(Kept::Send(*channel, lost.entry), None);
+                    self.ends.set(KeptTransfer::Send(*channel, lost.entry), None);
                     self.asks.set((*channel, lost.entry), None);
                     left.push(lost.entry);
                 }
@@ -218,24 +143,24 @@ impl Recovery {
     pub(crate) fn keep_receive(&mut self, lost: LostReceive) -> Option<SpoolId> {
         let peer = lost.channel.peer;
         let key = (peer, lost.state.reference());
-        self.ends.set(Kept::Receive(key.clone()), Some(lost.until));
+        self.ends.set(KeptTransfer::Receive(key.clone()), Some(lost.until));
         let replaced = self.receives.insert(key, lost);
         if self.receives_of(peer).count() <= MAX_RECEIVES {
-            return replaced.as_ref().and_then(part);
+            return replaced.as_ref().and_then(LostReceive::part);
         }
         let oldest = self.receives_of(peer).min_by_key(|(_, lost)| lost.until);
         let oldest = oldest.map(|(key, _)| key.clone());
-        oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(part)
+        oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(LostReceive::part)
     }
 
     /// Those of one peer.
-    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&Key, &LostReceive)> {
+    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&ReceiveKey, &LostReceive)> {
         let from = (peer, ConnectionReference::default());
         self.receives.range(from..).take_while(move |((of, _), _)| *of == peer)
     }
 
-    fn remove_receive(&mut self, key: &Key) -> Option<LostReceive> {
-        self.ends.set(Kept::Receive(key.clone()), None);
+    fn remove_receive(&mut self, key: &ReceiveKey) -> Option<LostReceive> {
+        self.ends.set(KeptTransfer::Receive(key.clone()), None);
         self.receives.remove(key)
     }
 
@@ -252,37 +177,29 @@ impl Recovery {
 
     /// Gives up transfers to us on these channels.
     pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
-        let left: Vec<(Key, LostReceive)> =
+        let left: Vec<(ReceiveKey, LostReceive)> =
             self.receives.extract_if(.., |_, lost| leaves(lost.channel)).collect();
         for (key, _) in &left {
-            self.ends.set(Kept::Receive(key.clone()), None);
+            self.ends.set(KeptTransfer::Receive(key.clone()), None);
         }
-        left.iter().filter_map(|(_, lost)| part(lost)).collect()
+        left.iter().filter_map(|(_, lost)| lost.part()).collect()
     }
 
     /// A transfer whose association was lost as it ended is secured; gives its channel.
     pub(crate) fn secured(&mut self, spool: SpoolId) -> Option<ChannelId> {
-        let ended = |l: &&mut LostReceive| l.held == Held::Ended(spool);
+        let ended = |l: &&mut LostReceive| l.held == HeldPart::Ended(spool);
         let lost = self.receives.values_mut().find(ended)?;
-        lost.held = Held::Secured;
+        lost.held = HeldPart::Secured;
         lost.state.complete();
         Some(lost.channel)
     }
 
     /// A transfer whose association was lost as it ended could not be secured: it has to begin again.
     pub(crate) fn not_secured(&mut self, spool: SpoolId) {
-        let ended = self.receives.iter().find(|(_, l)| l.held == Held::Ended(spool));
+        let ended = self.receives.iter().find(|(_, l)| l.held == HeldPart::Ended(spool));
         if let Some(key) = ended.map(|(key, _)| key.clone()) {
             self.remove_receive(&key);
         }
-    }
-}
-
-/// What would have to be thrown away.
-fn part(lost: &LostReceive) -> Option<SpoolId> {
-    match lost.held {
-        Held::Part(spool) => Some(spool),
-        Held::Ended(_) | Held::Secured => None,
     }
 }
 
@@ -297,7 +214,7 @@ impl Recovery {
         let mut send = self.take_send(channel, |lost| lost.asks);
         let (reference, mut receive) = match &send {
             Some(lost) => {
-                let reference = lost.goes_on.point.reference.clone();
+                let reference = lost.resumption.point.reference.clone();
                 let same = |l: &LostReceive| l.asks() && l.is_known_by(&reference);
                 let receive = self.take_receive(channel, same);
                 (reference, receive)
@@ -312,21 +229,21 @@ impl Recovery {
             *asked += 1;
         }
         let state = receive.as_ref().map(|lost| lost.state.clone());
-        let lost = Lost { send, receive };
+        let lost = LostTransfers { send, receive };
         self.offered.insert(id, Offered { channel, reference: reference.clone(), lost });
         Some((reference, state))
     }
 
     /// Keeps what was offered and not decided, as long as it was to be kept; gives what was asked
     /// for too often, which is given up, and what has to make room.
-    pub(crate) fn keep_again(&mut self, offered: Offered) -> (Lost, Option<SpoolId>) {
-        let Offered { channel, lost: Lost { send, receive }, .. } = offered;
-        let (mut given_up, mut replaced) = (Lost::default(), None);
+    pub(crate) fn keep_again(&mut self, offered: Offered) -> (LostTransfers, Option<SpoolId>) {
+        let Offered { channel, lost: LostTransfers { send, receive }, .. } = offered;
+        let (mut given_up, mut replaced) = (LostTransfers::default(), None);
         if let Some(lost) = send {
             if lost.asked >= MAX_ASKED {
                 given_up.send = Some(lost);
             } else {
-                self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+                self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
                 self.sends.entry(channel).or_default().push_front(lost);
             }
         }
@@ -342,7 +259,9 @@ impl Recovery {
 
     /// The peer answers, if only that it is busy: it knows recoveries.
     pub(crate) fn was_answered(&mut self, id: AssociationId) {
-        if let Some(Offered { lost: Lost { send, receive }, .. }) = self.offered.get_mut(&id) {
+        if let Some(Offered { lost: LostTransfers { send, receive }, .. }) =
+            self.offered.get_mut(&id)
+        {
             let asked = send.iter_mut().map(|l| &mut l.asked);
             for asked in asked.chain(receive.iter_mut().map(|l| &mut l.asked)) {
                 *asked = 0;
@@ -368,7 +287,7 @@ impl Recovery {
         reference: &ConnectionReference,
     ) -> Option<(AssociationId, bool)> {
         self.offered.iter().filter(|(_, o)| o.channel == channel).find_map(|(id, offered)| {
-            let Lost { send, receive } = &offered.lost;
+            let LostTransfers { send, receive } = &offered.lost;
             let send = send.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
             let receive = receive.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
             Some((*id, send.or(receive)?))
@@ -377,23 +296,23 @@ impl Recovery {
 
     /// Whether a transfer to us on this association has ended and is being committed.
     pub(crate) fn is_committing(&self, channel: ChannelId, of: &ConnectionReference) -> bool {
-        let ended = |l: &LostReceive| matches!(l.held, Held::Ended(_));
+        let ended = |l: &LostReceive| matches!(l.held, HeldPart::Ended(_));
         self.receives_of(channel.peer)
             .any(|(_, l)| l.channel == channel && l.is_known_by(of) && ended(l))
     }
 
-    /// What was lost with this association of the channel, if `may` says that the peer may have it,
-    /// by who opened it and where it came from: a recovery carries no password.
+    /// What was lost with this association of the channel, if `may` permits it to the peer, by who
+    /// opened it and where it came from: a recovery carries no password.
     pub(crate) fn take(
         &mut self,
         channel: ChannelId,
         reference: &ConnectionReference,
         may: impl Fn(bool, Option<IpAddr>) -> bool,
-    ) -> Lost {
+    ) -> LostTransfers {
         let send = self.take_send(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
         let receive =
             self.take_receive(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
-        Lost { send, receive }
+        LostTransfers { send, receive }
     }
 
     /// When something is to be done.
@@ -406,12 +325,12 @@ impl Recovery {
         let (mut entries, mut spools) = (Vec::new(), Vec::new());
         while let Some(kept) = self.ends.pop(now) {
             match kept {
-                Kept::Send(channel, entry) => {
+                KeptTransfer::Send(channel, entry) => {
                     let lost = self.take_send(channel, |lost| lost.entry == entry);
                     entries.extend(lost.map(|lost| (channel, lost)));
                 }
-                Kept::Receive(key) => {
-                    spools.extend(self.receives.remove(&key).as_ref().and_then(part));
+                KeptTransfer::Receive(key) => {
+                    spools.extend(self.receives.remove(&key).as_ref().and_then(LostReceive::part));
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! What an association takes up to send, to a peer or to a user.
 
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::transfer::Sending;
-use crate::commits::pending::Pending;
+use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::ids::Token;
-use crate::log::event::{Kind, Level};
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
@@ -41,7 +41,7 @@ impl Context {
             self.queue.scheduler.finished(entry);
             return;
         };
-        let token = self.token(Pending::Load { link: id, entry });
+        let token = self.token(PendingAnswer::Load { link: id, entry });
         if let Some(link) = self.associations.get_mut(&id) {
             let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
@@ -62,7 +62,7 @@ impl Context {
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
         sending.handed_out = offset + len as u64;
         let transfer = sending.number;
-        let token = self.token(Pending::Content { link: id, transfer });
+        let token = self.token(PendingAnswer::Content { link: id, transfer });
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
@@ -73,8 +73,7 @@ impl Context {
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
-        let Some(Pending::Content { link: id, transfer }) = self.commits.pending.remove(&token)
-        else {
+        let Some(PendingAnswer::Content { link: id, transfer }) = self.commits.take(token) else {
             return;
         };
         let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
@@ -86,7 +85,7 @@ impl Context {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {
                 let about = sending.map(|s| (s.message.clone(), s.entry, s.precedence));
-                let draft = self.event(Level::Error, Kind::StoreFailed, error.0).association(id);
+                let draft = self.event(LogLevel::Error, Kind::StoreFailed, error.0).association(id);
                 if let Some((message, entry, precedence)) = about {
                     draft.message(message).entry(entry).precedence(precedence);
                 } else {
@@ -103,7 +102,7 @@ impl Context {
             link.sending = None;
             link.idle_since = now.mono;
         }
-        if self.life.stopping {
+        if self.life.is_stopping() {
             self.finish(id);
         }
     }

@@ -1,48 +1,49 @@
-//! Long work in slices: what grows with the recipients of a message is done a step at a time, and
-//! everything else that waits has its turn between two steps.
+//! Long work in steps. What grows with the recipients of a message is done a step at a time, and all
+//! other work that waits has its turn between two steps.
 //!
 //! A message may have tens of thousands of recipients. To find their keys and routes, to accept it,
-//! to encode its copies, to decode one and to encode it for the peer are steps of their own, each of
-//! some milliseconds where there are 14,000.
+//! to encode its copies, to decode one and to encode it for the peer are steps of their own. Each takes
+//! some milliseconds where there are 14,000 recipients.
 
-use crate::arrivals::arrival::Arrival;
-use base::{AssociationId, EntryId};
-use bytes::Bytes;
+use base::{AssociationId, EntryId, Instant};
+use engine::Record;
 use engine::journal::SpoolId;
-use engine::{Accepted, Note, Record};
+use std::collections::VecDeque;
 
-/// Recipients whose keys and routes are found in one step, and with more than which a message takes
-/// more than one.
-pub(crate) const SLICE: usize = 1_000;
-
-/// A step that is still to be done.
+/// A step that is not done yet.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum WorkStep {
     /// Finds keys and routes of the next recipients of this arrival.
     Prepare(SpoolId),
-    /// Encodes and commits what was accepted.
-    Commit(Box<Taken>),
+    /// Encodes and commits this arrival, which was accepted.
+    Commit(SpoolId),
     /// Sends this entry on the association that took it up.
     Send(AssociationId, EntryId, Box<Record>),
 }
 
-/// An arrival that was accepted, and what is to be committed of it.
-#[derive(Debug)]
-pub(crate) struct Taken {
-    pub arrival: Arrival,
-    pub accepted: Accepted,
-    /// Its identifier.
-    pub message: String,
-    /// Of a submission: the result for the user.
-    pub result: Option<Bytes>,
-    /// For the log, once it is durable.
-    pub notes: Vec<Note>,
+/// Steps in the order in which they are done, and since when each waits.
+#[derive(Debug, Default)]
+pub(crate) struct WorkSteps {
+    waiting: VecDeque<(Instant, WorkStep)>,
 }
 
-impl Taken {
-    pub(crate) fn is_long(&self) -> bool {
-        let recipients = |record: &Record| record.recipients();
-        let copied: usize = self.accepted.entries.iter().map(|e| recipients(&e.record)).sum();
-        copied.max(self.accepted.seen.len()) > SLICE
+impl WorkSteps {
+    /// A step is done after those that wait already.
+    pub(crate) fn push(&mut self, now: Instant, step: WorkStep) {
+        self.waiting.push_back((now, step));
+    }
+
+    /// The next step to do.
+    pub(crate) fn next(&mut self) -> Option<WorkStep> {
+        self.waiting.pop_front().map(|(_, step)| step)
+    }
+
+    /// When the next step is due: at once, but after all other work.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.waiting.front().map(|(since, _)| *since)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 }

@@ -1,13 +1,14 @@
 //! What follows when a user answers a delivery.
 
-use crate::association::p3::Unit;
-use crate::commits::pending::{AfterCommit, Pending};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::p3::ArrivingUnit;
+use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
 use crate::delivery::Delivery;
-use crate::log::event::{Kind, Level};
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use engine::NextHop;
+use osi::api::Problem;
 use p1::p3::AccessError;
 
 impl Delivery {
@@ -22,7 +23,7 @@ impl Delivery {
             NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
             NextHop::Peer(_) => String::new(),
         };
-        cx.event(Level::Info, Kind::Delivered, to)
+        cx.event(LogLevel::Info, Kind::Delivered, to)
             .association(id)
             .message(record.message.clone())
             .entry(entry)
@@ -33,7 +34,7 @@ impl Delivery {
         Some(entry)
     }
 
-    /// Forgets an entry, and queues what comes of it.
+    /// Deletes an entry, and queues the reports that follow.
     fn conclude(
         &self,
         cx: &mut Context,
@@ -42,16 +43,20 @@ impl Delivery {
         message: &str,
         concluded: engine::Concluded,
     ) {
-        cx.log_notes(Some(id), None, message, &concluded.notes);
+        cx.outputs.log_notes(Some(id), None, message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let entries = concluded.entries;
         let level = cx.level_of(id, None);
-        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+        cx.commit_for(
+            level,
+            batch,
+            PendingAnswer::Commit { link: id, entries, after, charge: None },
+        );
     }
 
-    /// The user's error is one that no repetition helps: the originator is told.
+    /// The user's error is permanent: the originator gets a report.
     fn delivery_refused(
         &self,
         cx: &mut Context,
@@ -65,7 +70,7 @@ impl Delivery {
         let record = sending.record.take()?;
         sending.confirmed = true;
         let entry = sending.entry;
-        cx.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
+        cx.event(LogLevel::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
             .association(id)
             .message(record.message.clone())
             .entry(entry)
@@ -82,17 +87,17 @@ impl Delivery {
         cx: &mut Context,
         now: Now,
         id: AssociationId,
-        unit: Unit,
+        unit: ArrivingUnit,
     ) -> Option<EntryId> {
-        if let Some(p3) = cx.p3_mut(id) {
+        if let Some(p3) = cx.associations.p3_mut(id) {
             p3.delivery_deadline = None;
         }
         let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
         match unit {
-            Unit::Result { invoke, .. } if Some(invoke) == mine => {
+            ArrivingUnit::Result { invoke, .. } if Some(invoke) == mine => {
                 self.delivery_confirmed(cx, now, id)
             }
-            Unit::Error { invoke, code, octets } if Some(invoke) == mine => {
+            ArrivingUnit::Error { invoke, code, octets } if Some(invoke) == mine => {
                 let parameter = Element::parse(&octets).ok();
                 let name = AccessError::read(code, parameter.as_ref()).map(|e| e.name());
                 let text = name.unwrap_or("an error with a malformed parameter");
@@ -104,6 +109,21 @@ impl Delivery {
                 refused
             }
             _ => None,
+        }
+    }
+
+    /// The user rejected an invocation of ours, or an APDU without naming one.
+    pub(crate) fn delivery_rejected(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        invoke: Option<i64>,
+        problem: &Problem,
+    ) {
+        let sending = cx.associations.get(&id).and_then(|link| link.sending.as_ref());
+        if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
+            self.delivery_failed(cx, now, id, &format!("rejected: {problem:?}"));
         }
     }
 
@@ -121,7 +141,7 @@ impl Delivery {
         }
         let Some(sending) = link.sending.take() else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
-        cx.event(Level::Warning, Kind::DeliveryFailed, why)
+        cx.event(LogLevel::Warning, Kind::DeliveryFailed, why)
             .association(id)
             .message(sending.message)
             .entry(entry)

@@ -1,4 +1,4 @@
-//! What a user hears of his mailbox when he binds.
+//! What a user learns of his mailbox when he binds.
 
 use crate::association::Association;
 use crate::context::Context;
@@ -8,7 +8,7 @@ use p1::p3::{DeliveryQueue, MessagesWaiting};
 use std::collections::BTreeMap;
 
 impl Delivery {
-    /// A user binds: what waits for that waits no more, where he takes deliveries. Gives what waits
+    /// A user binds. If he takes deliveries, entries that wait for a bind become ready. Gives what waits
     /// for him.
     pub(crate) fn user_binds(
         &mut self,
@@ -24,8 +24,8 @@ impl Delivery {
     }
 
     /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1): for this
-    /// association, or for another try; not for a time or an operator, for who waits for those waits
-    /// in vain.
+    /// association, or for another try. Those that wait for a time or an operator do not count: the
+    /// user would wait for them without success.
     pub(crate) fn messages_waiting(&self, cx: &Context, mailbox: u32) -> MessagesWaiting {
         let status = cx.queue.scheduler.mailbox_status(mailbox);
         let mut failed = BTreeMap::<Precedence, u64>::new();

@@ -1,8 +1,9 @@
 //! Deliveries to users.
 
 use crate::association::Association;
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::context::Context;
-use crate::delivery::{DELIVERY_TIMEOUT, Delivery};
+use crate::delivery::Delivery;
 use base::{AssociationId, Now};
 use engine::Record;
 use osi::api::{Payload, Request};
@@ -16,7 +17,7 @@ impl Delivery {
             let free = link.is_open() && link.sending.is_none() && link.end.drain.is_none();
             free && link.takes_deliveries()
         };
-        let users = cx.connections.users(mailbox);
+        let users = cx.associations.connections().users(mailbox);
         let free: Vec<AssociationId> =
             users.filter(|id| cx.associations.get(id).is_some_and(takes)).collect();
         for id in free {

@@ -5,11 +5,11 @@ use crate::delivery::Delivery;
 use base::{EntryId, Now, Precedence};
 use scheduler::{Destination, ItemState};
 
-/// After so many waits a bind ends them no more.
+/// After so many waits, a bind no longer ends the wait.
 const MAX_WAITS: u32 = 3;
 
 impl Delivery {
-    /// What broke off again, or was not taken, waits.
+    /// A delivery that broke off again, or was not taken, waits.
     pub(crate) fn waits_for_bind(&mut self, cx: &mut Context, entry: EntryId) {
         let to = cx.queue.get(entry).map(|item| item.destination);
         if let Some(Destination::Mailbox(mailbox)) = to {
@@ -17,7 +17,7 @@ impl Delivery {
         }
     }
 
-    /// A user binds who takes deliveries: what waits for that waits no more.
+    /// A user who takes deliveries binds: entries that wait for this become ready.
     pub(crate) fn end_delivery_waits(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
         let Some(mut entries) = self.breaks.0.remove(&mailbox) else { return };
         entries.retain(|entry| {

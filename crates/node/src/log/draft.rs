@@ -1,14 +1,14 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::log::event::{Event, Kind, Level};
-use crate::log::tally::Tally;
+use crate::api::event::{Kind, LogEvent, LogLevel};
+use crate::log::tally::EventTally;
 use base::{AssociationId, EntryId, Precedence};
 use engine::NewEntry;
 use scheduler::ChannelId;
 use std::collections::VecDeque;
 
-/// What the log says of the copies of a message that were committed together.
+/// What the log shows of the copies of a message that were committed together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copies {
     /// The one, where there is no other.
@@ -18,7 +18,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(crate) fn of(message: &str, entries: &[NewEntry]) -> Copies {
+    pub(crate) fn new(message: &str, entries: &[NewEntry]) -> Copies {
         let mut its = entries.iter().filter(|entry| entry.record.message == message);
         let Some(first) = its.next() else { return Copies::default() };
         Copies {
@@ -31,9 +31,9 @@ impl Copies {
 
 /// An event being put together; it is given out when dropped.
 pub(crate) struct EventDraft<'a> {
-    event: Event,
+    event: LogEvent,
     outputs: &'a mut VecDeque<Output>,
-    tally: &'a mut Tally,
+    tally: &'a mut EventTally,
 }
 
 /// Most octets of an event's detail: it may quote what a peer sent.
@@ -50,13 +50,13 @@ fn bounded(mut detail: String) -> String {
 
 impl<'a> EventDraft<'a> {
     pub(crate) fn new(
-        level: Level,
+        level: LogLevel,
         kind: Kind,
         detail: String,
         outputs: &'a mut VecDeque<Output>,
-        tally: &'a mut Tally,
+        tally: &'a mut EventTally,
     ) -> EventDraft<'a> {
-        let event = Event {
+        let event = LogEvent {
             level,
             kind,
             association: None,
@@ -105,8 +105,8 @@ impl<'a> EventDraft<'a> {
 
 impl Drop for EventDraft<'_> {
     fn drop(&mut self) {
-        let blank = Event {
-            level: Level::Info,
+        let blank = LogEvent {
+            level: LogLevel::Info,
             kind: self.event.kind,
             association: None,
             channel: None,

@@ -1,8 +1,8 @@
-//! Keeps a flood of refusals out of the log: the first of a kind from an address for a reason is said
-//! at once, what follows within a minute is counted and said in one line.
+//! Keeps a flood of refusals out of the log. The first of a kind from an address for a reason is logged
+//! at once. Those that follow within a minute are counted and logged in one line.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::config::address_prefix::Origin;
-use crate::log::event::{Kind, Level};
 use base::Instant;
 use scheduler::ChannelId;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,15 +11,16 @@ use std::time::Duration;
 /// How long what repeats is only counted.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// So many of kind, address and reason are told apart; beyond that what is new is counted by kind.
-const MAX_TOLD_APART: usize = 64;
+/// Most combinations of kind, address and reason that are counted apart. New ones beyond that are
+/// counted by kind.
+const MAX_ROUNDS: usize = 64;
 
 /// Most octets of a reason.
 const MAX_REASON: usize = 48;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
+pub(crate) enum RefusalCause {
     /// Over a limit.
     Limit(crate::config::limits::Limit),
     /// A bind was refused.
@@ -34,53 +35,55 @@ pub(crate) enum Why {
 
 /// A line that stands for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Repeated {
-    pub level: Level,
+pub(crate) struct RepeatedEvent {
+    pub level: LogLevel,
     pub kind: Kind,
     pub channel: Option<ChannelId>,
     pub detail: String,
 }
 
 /// What is counted together.
-type Key = (Why, Origin, Reason);
+type RepeatKey = (RefusalCause, Origin, RepeatReason);
 
 /// What a refusal is for: the field, the layer or the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Reason(String);
+pub(crate) struct RepeatReason(String);
 
-impl Reason {
+impl RepeatReason {
     /// The beginning of a text up to its first colon: what comes behind are details, and values that
     /// others choose.
-    pub(crate) fn of(text: &str) -> Reason {
+    pub(crate) fn new(text: &str) -> RepeatReason {
         let head = text.split_once(':').map_or(text, |(head, _)| head);
-        Reason(head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned())
+        RepeatReason(
+            head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned(),
+        )
     }
 }
 
 #[derive(Debug)]
 struct Round {
     more: u64,
-    last: Repeated,
+    last: RepeatedEvent,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct LogRateLimiter {
-    rounds: BTreeMap<Key, Round>,
+    rounds: BTreeMap<RepeatKey, Round>,
     /// When they end, in order: all are of one length.
-    ends: VecDeque<(Instant, Key)>,
+    ends: VecDeque<(Instant, RepeatKey)>,
 }
 
 impl LogRateLimiter {
-    /// Whether to say it now; else it is counted.
+    /// Whether to log it now; else it is counted.
     pub(crate) fn allows(
         &mut self,
         now: Instant,
-        (why, origin, reason): (Why, Origin, Reason),
-        line: Repeated,
+        (why, origin, reason): (RefusalCause, Origin, RepeatReason),
+        line: RepeatedEvent,
     ) -> bool {
         let mut key = (why, origin, reason);
-        if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_TOLD_APART {
-            key = (why, Origin::Others, Reason::default());
+        if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_ROUNDS {
+            key = (why, Origin::Others, RepeatReason::default());
         }
         match self.rounds.get_mut(&key) {
             Some(round) => {
@@ -103,7 +106,7 @@ impl LogRateLimiter {
 
     /// What was counted in a round that has ended, for the log. Where it goes on, so does the
     /// counting.
-    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Repeated> {
+    pub(crate) fn next_due(&mut self, now: Instant) -> Option<RepeatedEvent> {
         while self.ends.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.ends.pop_front() else { break };
             let Some(round) = self.rounds.get_mut(&key) else { continue };
@@ -130,9 +133,9 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    fn line(detail: &str) -> Repeated {
-        let (level, kind) = (Level::Warning, Kind::AssociationRefused);
-        Repeated { level, kind, channel: None, detail: detail.to_owned() }
+    fn line(detail: &str) -> RepeatedEvent {
+        let (level, kind) = (LogLevel::Warning, Kind::AssociationRefused);
+        RepeatedEvent { level, kind, channel: None, detail: detail.to_owned() }
     }
 
     fn at(seconds: u64) -> Instant {
@@ -144,58 +147,74 @@ mod tests {
         let mut limiter = LogRateLimiter::default();
         let origin = Origin::from("192.0.2.1".parse::<IpAddr>().unwrap());
         let other = Origin::from("192.0.2.2".parse::<IpAddr>().unwrap());
-        assert!(limiter.allows(at(0), (Why::Bind, origin, Reason::default()), line("a")));
+        assert!(limiter.allows(
+            at(0),
+            (RefusalCause::Bind, origin, RepeatReason::default()),
+            line("a")
+        ));
         for _ in 0..999 {
-            assert!(!limiter.allows(at(1), (Why::Bind, origin, Reason::default()), line("b")));
+            assert!(!limiter.allows(
+                at(1),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("b")
+            ));
         }
         assert!(
-            limiter.allows(at(1), (Why::Busy, origin, Reason::default()), line("c")),
+            limiter.allows(at(1), (RefusalCause::Busy, origin, RepeatReason::default()), line("c")),
             "another kind"
         );
         assert!(
-            limiter.allows(at(1), (Why::Bind, other, Reason::default()), line("d")),
+            limiter.allows(at(1), (RefusalCause::Bind, other, RepeatReason::default()), line("d")),
             "another address"
         );
-        let reason = (Why::Bind, origin, Reason::of("mta-name: \"A\" is not B"));
+        let reason = (RefusalCause::Bind, origin, RepeatReason::new("mta-name: \"A\" is not B"));
         assert!(limiter.allows(at(1), reason, line("n")), "another reason");
-        let reason = (Why::Bind, origin, Reason::of("mta-name: \"C\" is not B"));
+        let reason = (RefusalCause::Bind, origin, RepeatReason::new("mta-name: \"C\" is not B"));
         assert!(!limiter.allows(at(2), reason, line("n")), "the same with another value");
         assert_eq!(limiter.next_due(at(59)), None);
         assert_eq!(limiter.deadline(), Some(at(60)));
-        let told = limiter.next_due(at(60)).unwrap();
-        assert_eq!(told.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
+        let counted = limiter.next_due(at(60)).unwrap();
+        assert_eq!(counted.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
         assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
         assert_eq!(limiter.next_due(at(61)), None, "the others came once");
         assert!(
-            !limiter.allows(at(70), (Why::Bind, origin, Reason::default()), line("e")),
+            !limiter.allows(
+                at(70),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("e")
+            ),
             "still counted"
         );
         assert!(limiter.next_due(at(120)).is_some());
         assert_eq!(limiter.next_due(at(180)), None);
         assert!(
-            limiter.allows(at(181), (Why::Bind, origin, Reason::default()), line("f")),
-            "quiet for a minute: said at once"
+            limiter.allows(
+                at(181),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
+                line("f")
+            ),
+            "quiet for a minute: logged at once"
         );
     }
 
     #[test]
     fn a_flood_from_everywhere_is_counted_together() {
         let mut limiter = LogRateLimiter::default();
-        let mut said = 0;
+        let mut logged = 0;
         for n in 0..10_000u32 {
             let origin = Origin::from(IpAddr::V4(n.into()));
-            said += usize::from(limiter.allows(
+            logged += usize::from(limiter.allows(
                 at(0),
-                (Why::Bind, origin, Reason::default()),
+                (RefusalCause::Bind, origin, RepeatReason::default()),
                 line("x"),
             ));
         }
-        assert_eq!(said, MAX_TOLD_APART + 1);
-        assert_eq!((limiter.rounds.len(), limiter.ends.len()), (said, said));
-        let told = limiter.next_due(at(60)).unwrap();
+        assert_eq!(logged, MAX_ROUNDS + 1);
+        assert_eq!((limiter.rounds.len(), limiter.ends.len()), (logged, logged));
+        let counted = limiter.next_due(at(60)).unwrap();
         assert!(
-            told.detail.starts_with("9935 more of this kind from several addresses"),
-            "{told:?}"
+            counted.detail.starts_with("9935 more of this kind from several addresses"),
+            "{counted:?}"
         );
         assert_eq!(limiter.next_due(at(60)), None);
         assert_eq!(limiter.rounds.len(), 1);

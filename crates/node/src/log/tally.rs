@@ -1,9 +1,9 @@
 //! What has happened since the start, counted: every event once, as it is given out.
 
-use crate::log::event::{Event, Kind};
-use crate::views::status::Counters;
+use crate::api::event::{Kind, LogEvent};
 use base::{PeerId, Precedence};
 use scheduler::ChannelId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) const BOUNDS: [f64; 14] =
 
 /// How often it happened, and with how many octets of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct EventCount {
     pub events: u64,
     pub bytes: u64,
 }
@@ -36,18 +36,41 @@ impl Durations {
     }
 }
 
+/// Counters since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Messages and probes submitted.
+    pub submitted: u64,
+    /// Messages, probes and reports received over P1.
+    pub received: u64,
+    /// Transfers confirmed by peers.
+    pub transferred: u64,
+    /// Deliveries confirmed by users.
+    pub delivered: u64,
+    /// Reports made.
+    pub reports_made: u64,
+    /// Copies given up because their time was over.
+    #[serde(default)]
+    pub expired: u64,
+    /// Copies that became late, each counted.
+    #[serde(default)]
+    pub overdue: u64,
+    /// Repetitions recognised and dropped.
+    pub duplicates: u64,
+}
+
 /// Of what kind, on which channel, at which precedence.
-type Key = (Kind, Option<ChannelId>, Option<Precedence>);
+type CountKey = (Kind, Option<ChannelId>, Option<Precedence>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    counts: BTreeMap<Key, Count>,
+pub(crate) struct EventTally {
+    counts: BTreeMap<CountKey, EventCount>,
     durations: BTreeMap<Precedence, Durations>,
-    /// Peer and channel of those that are configured no more: what they counted stays theirs.
+    /// Peer and channel of removed channels: their counts keep their names.
     former: BTreeMap<ChannelId, (String, String)>,
 }
 
-impl Tally {
+impl EventTally {
     /// A channel was removed.
     pub(crate) fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
         self.former.insert(id, (peer.to_owned(), channel.to_owned()));
@@ -65,8 +88,8 @@ impl Tally {
         (of.peer == id).then_some(peer.as_str())
     }
 
-    pub(crate) fn count(&mut self, event: &Event) {
-        // What was late at the start is told in one line, and counted one by one.
+    pub(crate) fn count(&mut self, event: &LogEvent) {
+        // Copies that were late at the start are logged in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;
         }
@@ -86,17 +109,17 @@ impl Tally {
     }
 
     /// What was counted of a kind, by its [`Kind::name`].
-    pub(crate) fn of(
+    pub(crate) fn counts(
         &self,
         name: &str,
-    ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, Count)> {
+    ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, EventCount)> {
         let its = self.counts.iter().filter(move |((kind, _, _), _)| kind.name() == name);
         its.map(|((_, channel, precedence), count)| (*channel, *precedence, *count))
     }
 
     /// The same in a few numbers.
     pub(crate) fn counters(&self) -> Counters {
-        let all = |kind: Kind| self.of(kind.name()).map(|(_, _, count)| count.events).sum();
+        let all = |kind: Kind| self.counts(kind.name()).map(|(_, _, count)| count.events).sum();
         Counters {
             submitted: all(Kind::Submitted),
             received: all(Kind::Received),

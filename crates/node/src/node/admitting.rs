@@ -8,18 +8,18 @@
 //! password is being checked never makes room. A quarter of the places is for addresses that the
 //! configuration names, and strangers never displace those.
 
-use crate::admission::levels;
 use crate::admission::refusals::refused;
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
-use crate::association::{Association, Protocol, State};
+use crate::association::{Association, AssociationState, Protocol};
 use crate::config::ListenerService;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::ids::ListenerId;
-use crate::log::event::{Kind, Level};
-use crate::log::rate::Why;
+use crate::limits::levels;
+use crate::log::rate::RefusalCause;
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
@@ -36,7 +36,7 @@ const TURN_AWAY: Duration = Duration::from_secs(5);
 
 impl Node {
     /// Answers a connection that the edge accepted: with an association, or without one if no socket
-    /// is free. The edge then closes the connection without a word; it costs only a line in the log.
+    /// is free. The edge then closes the connection without an answer; it costs only a line in the log.
     pub(crate) fn admit(
         &mut self,
         now: Now,
@@ -52,13 +52,20 @@ impl Node {
         }
         let why = self.cx.config.limits.describe(Limit::Sockets);
         let line = refused(None, format!("{remote}: closed at once: {why}"));
-        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
+        self.cx.outputs.limited_event(
+            now,
+            RefusalCause::Limit(Limit::Sockets),
+            Some(remote.into()),
+            None,
+            "",
+            line,
+        );
     }
 
     fn accepted(&mut self, now: Now, id: AssociationId, listener: ListenerId, remote: IpAddr) {
         let service = self.cx.config.listener(listener).map(|l| l.service.clone());
         let made = match &service {
-            _ if self.cx.life.stopping => None,
+            _ if self.cx.life.is_stopping() => None,
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
                 self.cx.config.channel(channel).map(|(peer, config)| {
@@ -80,7 +87,7 @@ impl Node {
         };
         let Some((config, protocol)) = made else {
             let detail = format!("{remote}: not accepting");
-            self.cx.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
+            self.cx.event(LogLevel::Warning, Kind::AssociationRefused, detail).association(id);
             self.cx.output(Output::Close { association: id });
             return;
         };
@@ -94,75 +101,43 @@ impl Node {
         let level = channel
             .and_then(|c| self.cx.peer_and_channel(c))
             .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
-        if let Err(limit) = self.find_room(now, origin, known, level) {
+        if let Err(limit) = self.make_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
-            self.cx.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
+            self.cx.outputs.limited_event(
+                now,
+                RefusalCause::Limit(limit),
+                Some(origin),
+                Some(id),
+                "",
+                line,
+            );
             self.turn_away(now, id, listener, config);
             return;
         }
-        let state = State::Opening { until: Some(now.mono + limits.bind_timeout) };
+        let state = AssociationState::Opening { until: Some(now.mono + limits.bind_timeout) };
         let stack = Stack::new(config, Role::Responder);
         let mut link = Association::new(id, stack, protocol, state, now.mono);
         (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
-        self.cx.associations.insert(id, link);
-        self.cx.connections.arrived(id, origin, known, channel.is_none());
-        self.cx.work.touch(id);
+        self.cx.associations.insert_incoming(link, origin, known);
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
-    fn find_room(
+    fn make_room(
         &mut self,
         now: Now,
         origin: Origin,
         known: bool,
         level: Option<Precedence>,
     ) -> Result<(), Limit> {
-        let p3 = level.is_none();
-        let limits = self.cx.config.limits;
-        let (all, strangers) = self.cx.connections.half_open();
-        // At least one place, where there are two, stays for configured addresses.
-        let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
-        let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
-        // Users, of whom some are not known yet, cannot take what peers need.
-        let users_share = limits.associations - limits.associations / 4;
-        let users = p3 && self.cx.connections.user_count() >= users_share;
-        let there = self.cx.associations.len() - self.admission.turned_away.len();
-        let associations = there >= limits.associations;
-        let kept = there + self.admission.kept_for_higher(&self.cx, level) >= limits.associations;
-        let of_address = if self.cx.connections.from(origin) >= limits.associations_per_address {
-            Some(Limit::PerAddress)
-        } else if self.cx.connections.half_open_from(origin) >= limits.half_open_per_address {
-            Some(Limit::HalfOpenPerAddress)
-        } else {
-            None
-        };
-        let Some(limit) = of_address
-            .or(half_open.then_some(Limit::HalfOpen))
-            .or((users || associations).then_some(Limit::Associations))
-            .or(kept.then_some(Limit::Kept))
-        else {
-            return Ok(());
-        };
-        // One that is in the way at each limit reached: strangers first, and only they for strangers
-        // from elsewhere.
-        let users = users || (p3 && kept && !associations);
-        let found = match of_address {
-            Some(_) => {
-                self.cx.connections.oldest_from(origin, users).map(|oldest| (oldest, origin))
-            }
-            None => self
-                .cx
-                .connections
-                .oldest(true, users)
-                .or_else(|| known.then(|| self.cx.connections.oldest(false, users)).flatten()),
-        };
-        let (oldest, from) = found.ok_or(limit)?;
-        self.give_way(now, oldest, from, limit);
+        match self.admission.find_room(&self.cx, origin, known, level)? {
+            None => {}
+            Some(oldest) => self.give_way(now, oldest.id, oldest.origin, oldest.limit),
+        }
         Ok(())
     }
 
-    /// A half-open connection makes room: closed at once, whatever was under way.
+    /// A half-open connection makes room: closed at once, whatever is in progress.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
         let Some(link) = self.remove_association(id) else { return };
         self.cx.output(Output::Drop { association: id });
@@ -172,7 +147,14 @@ impl Node {
             now.mono.since(link.connection.accepted).as_secs_f64(),
         );
         let line = refused(link.channel(), detail);
-        self.cx.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
+        self.cx.outputs.limited_event(
+            now,
+            RefusalCause::MadeRoom,
+            Some(origin),
+            Some(id),
+            &reason,
+            line,
+        );
     }
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
@@ -193,9 +175,8 @@ impl Node {
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
-        let link = Association::new(id, stack, protocol, State::Refusing, now.mono);
-        self.cx.associations.insert(id, link);
+        let link = Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
+        self.cx.associations.insert_turned_away(link);
         self.admission.turned_away.insert(id);
-        self.cx.work.touch(id);
     }
 }

@@ -1,11 +1,11 @@
 //! What the edge answers, given to the machine that asked.
 
-use crate::commits::pending::{AfterCommit, Pending};
-use crate::context::steps::Step;
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{AfterCommit, PendingAnswer};
+use crate::context::steps::WorkStep;
 use crate::error::{self, EdgeError, LoadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
-use crate::log::event::{Kind, Level};
 use crate::node::Node;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -17,10 +17,10 @@ const LARGE_RECORD: usize = 128 << 10;
 impl Node {
     /// Does a step; what needs several takes turns with the others.
     pub(crate) fn step_on(&mut self, now: Now) {
-        match self.cx.steps.pop_front().map(|(_, step)| step) {
-            Some(Step::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
-            Some(Step::Commit(taken)) => self.arrivals.commit_now(&mut self.cx, *taken),
-            Some(Step::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
+        match self.cx.steps.next() {
+            Some(WorkStep::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
+            Some(WorkStep::Commit(spool)) => self.arrivals.commit_later(&mut self.cx, spool),
+            Some(WorkStep::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
             None => {}
         }
     }
@@ -36,7 +36,7 @@ impl Node {
     ) -> Result<(), LoadError> {
         let record = Record::decode(octets)?;
         if octets.len() > LARGE_RECORD {
-            self.cx.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
+            self.cx.steps.push(now.mono, WorkStep::Send(id, entry, Box::new(record)));
         } else {
             self.send_decoded(now, id, entry, record);
         }
@@ -60,12 +60,12 @@ impl Node {
         token: Token,
         result: Result<Option<Bytes>, EdgeError>,
     ) {
-        let (id, entry) = match self.cx.commits.pending.remove(&token) {
-            Some(Pending::Load { link, entry }) => (link, entry),
-            Some(Pending::Unrouted { entry }) => {
+        let (id, entry) = match self.cx.commits.take(token) {
+            Some(PendingAnswer::Load { link, entry }) => (link, entry),
+            Some(PendingAnswer::Unrouted { entry }) => {
                 return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
             }
-            Some(Pending::Late { entry, why }) => {
+            Some(PendingAnswer::Late { entry, why }) => {
                 return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
             }
             _ => return,
@@ -78,7 +78,7 @@ impl Node {
             error::octets(result).and_then(|octets| self.send_record(now, id, entry, &octets));
         if let Err(error) = begun {
             let error = error.to_string();
-            self.cx.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+            self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(link) = self.cx.associations.get_mut(&id) {
                 link.sending = None;
             }
@@ -93,9 +93,9 @@ impl Node {
         token: Token,
         result: Result<Vec<Option<Bytes>>, EdgeError>,
     ) {
-        let spool = match self.cx.commits.pending.remove(&token) {
-            Some(Pending::LookUp { spool }) => spool,
-            Some(Pending::RerouteLookUp { entry, record, keys }) => {
+        let spool = match self.cx.commits.take(token) {
+            Some(PendingAnswer::LookUp { spool }) => spool,
+            Some(PendingAnswer::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
                     &mut self.cx,
                     now,
@@ -119,17 +119,17 @@ impl Node {
     }
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
-        let (link, entries, after) = match self.cx.commits.pending.remove(&token) {
-            Some(Pending::Commit { link, entries, after, charge }) => {
+        let (link, entries, after) = match self.cx.commits.take(token) {
+            Some(PendingAnswer::Commit { link, entries, after, charge }) => {
                 if let Some(mut held) = charge {
                     self.arrivals.memory.give(&mut held);
                 }
                 (link, entries, after)
             }
-            Some(Pending::Operation(operation)) => {
+            Some(PendingAnswer::Operation(operation)) => {
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
-            Some(Pending::Retry(retry)) => {
+            Some(PendingAnswer::Retry(retry)) => {
                 self.cx.commits.retry_answered();
                 match result {
                     Ok(()) => {
@@ -147,14 +147,14 @@ impl Node {
             &after
         {
             let keys = keys.clone();
-            self.cx.keys.release_keys(&keys);
+            self.cx.commits.keys.release(&keys);
         }
         match result {
             Ok(()) => {
                 let copies = match &after {
                     AfterCommit::Secure { message, .. }
                     | AfterCommit::SubmissionResult { message, .. } => {
-                        Copies::of(message, &entries)
+                        Copies::new(message, &entries)
                     }
                     AfterCommit::Sent { .. } => Copies::default(),
                 };

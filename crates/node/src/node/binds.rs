@@ -1,10 +1,11 @@
 //! Binds: what follows once a password was checked.
 
-use crate::admission::access::{Name, PeerBind};
-use crate::admission::refusals::Refusal;
+use crate::admission::access::PeerBind;
+use crate::admission::refusals::BindRefusal;
 use crate::association::Association;
-use crate::commits::pending::{Pending, VerifiedBind};
+use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::config::address_prefix::Origin;
+use crate::ids::NameDigest;
 use crate::ids::Token;
 use crate::node::Node;
 use base::{AssociationId, Now};
@@ -21,7 +22,7 @@ impl Node {
     ) {
         match indication {
             Indication::Open { bind, reference, dialogue, .. } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.proposed(reference, dialogue);
                 }
                 match self.admission.check_initiator(&mut self.cx, now, id, channel, &bind) {
@@ -30,7 +31,7 @@ impl Node {
                         self.admission.queue_peer(&mut self.cx, now, bind);
                     }
                     Err(refusal) => {
-                        if matches!(refusal, Refusal::Wrong(_)) {
+                        if matches!(refusal, BindRefusal::Wrong(_)) {
                             let (origin, name) = self.admission.who_binds(&self.cx, id);
                             self.admission.access.failed(now.mono, origin, name, false);
                         }
@@ -39,7 +40,7 @@ impl Node {
                 }
             }
             Indication::RecoverAsked { reference, association, dialogue } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.proposed(association, dialogue);
                 }
                 self.recover_asked(now, id, channel, reference);
@@ -53,7 +54,7 @@ impl Node {
         &mut self,
         now: Now,
         id: AssociationId,
-        (origin, name, password): (Origin, Name, Name),
+        (origin, name, password): (Origin, NameDigest, NameDigest),
         right: bool,
     ) {
         match right {
@@ -69,7 +70,7 @@ impl Node {
             }
             (Some(_), false) => {
                 let wrong = "initiator-credentials: wrong password".to_owned();
-                self.admission.refuse_bind(&mut self.cx, now, id, Refusal::Wrong(wrong));
+                self.admission.refuse_bind(&mut self.cx, now, id, BindRefusal::Wrong(wrong));
             }
             (None, _) => {}
         }
@@ -87,7 +88,7 @@ impl Node {
         right: bool,
     ) {
         self.admission.access.ended();
-        let name = Name::of(mailbox);
+        let name = NameDigest::new(mailbox);
         match right {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.failed(now.mono, origin, name, true),
@@ -101,15 +102,14 @@ impl Node {
                 }
             } else {
                 let wrong = format!("wrong password, or no such user: {mailbox}");
-                self.admission.refuse_user(&mut self.cx, now, id, Refusal::Wrong(wrong));
+                self.admission.refuse_user(&mut self.cx, now, id, BindRefusal::Wrong(wrong));
             }
         }
         self.admission.verify_waiting(&mut self.cx, now);
     }
 
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
-        let Some(Pending::Verify { link: id, bind }) = self.cx.commits.pending.remove(&token)
-        else {
+        let Some(PendingAnswer::Verify { link: id, bind }) = self.cx.commits.take(token) else {
             return;
         };
         match bind {

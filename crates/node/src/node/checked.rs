@@ -6,7 +6,7 @@ impl Node {
     /// Asserts that to look at everything would change nothing: that what was touched was marked.
     #[cfg(debug_assertions)]
     pub(crate) fn check_settled(&mut self, now: base::Now) {
-        if self.outbound.agenda.unchecked || !self.cx.life.started || self.cx.life.stopping {
+        if self.outbound.agenda.unchecked || !self.cx.life.is_running() {
             return;
         }
         let progress = self.cx.progress();
@@ -14,11 +14,11 @@ impl Node {
         let draining = self.operations.draining.clone();
         self.end_drained(now, &draining);
         self.outbound.channels.mark_all();
-        let bound = self.cx.connections.bound();
+        let bound = self.cx.associations.connections().bound();
         self.outbound.note_touched(&mut self.cx, bound);
         self.outbound.agenda.wishes.news();
         self.dispatch(now);
-        assert_eq!(progress, self.cx.progress(), "said more after everything was looked at");
+        assert_eq!(progress, self.cx.progress(), "gave out more after everything was looked at");
         assert!(
             !self.outbound.has_more_to_dispatch(&self.cx),
             "something changed when everything was looked at"

@@ -9,11 +9,11 @@ impl Node {
     /// Gives every association that is free what goes next, closes those that are too many and
     /// opens those that are wanted: of the peers and mailboxes that something happened to.
     pub(crate) fn dispatch(&mut self, now: Now) {
-        if !self.cx.life.started {
+        if !self.cx.life.is_started() {
             return;
         }
         self.cx.queue.scheduler.tick(now.mono);
-        if self.cx.life.stopping {
+        if self.cx.life.is_stopping() {
             return self.outbound.agenda.clear();
         }
         self.outbound.note_channels();

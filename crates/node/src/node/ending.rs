@@ -1,18 +1,11 @@
 //! What follows for all machines when an association ends.
 
 use crate::api::Output;
-use crate::association::{Association, State};
-use crate::log::event::{Kind, Level};
-use crate::log::rate::{Repeated, Why};
+use crate::api::event::Kind;
+use crate::association::{Association, AssociationState};
 use crate::node::Node;
-use crate::outbound::channels::state::{jittered, reopen_wait};
-use crate::outbound::faults::blame::Fault;
 use base::{AssociationId, Now};
 use osi::api as stack;
-use std::time::Duration;
-
-/// An association that lived so long was of use.
-const LONG_LIVED: Duration = Duration::from_secs(10);
 
 impl Node {
     pub(crate) fn connect_failed(&mut self, now: Now, id: AssociationId, error: &str) {
@@ -29,98 +22,38 @@ impl Node {
         kind: Kind,
         detail: &str,
     ) {
-        let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.state == State::Over {
+        let stopping = self.cx.life.is_stopping();
+        let link = self.cx.associations.get_mut(&id);
+        let Some(ended) = link.and_then(|link| link.end(now, kind, detail, stopping)) else {
             return;
-        }
-        let opened = match link.state {
-            State::Open { since } | State::Releasing { since } => Some(since),
-            _ => None,
         };
-        let was_open = opened.is_some();
-        // What was refused was told already, and what we ended ourselves is no loss.
-        let refused = link.state == State::Refusing;
-        let releasing = matches!(link.state, State::Releasing { .. });
-        let ending = (self.cx.life.stopping || link.end.drain.is_some()) && releasing;
-        // Perhaps the peer drains it too, and was first.
-        let drained = link.end.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
-        let kind = match kind {
-            Kind::AssociationLost if ending || drained || link.end.leaving => {
-                Kind::AssociationReleased
-            }
-            kind => kind,
-        };
-        let lived = opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
-        let given_up = link.end.given_up.take();
-        let drained = link.end.drain.is_some();
-        let leaving = link.end.leaving;
-        link.state = State::Over;
-        let error = link.connection.error.take();
-        let reason = error.clone().unwrap_or_else(|| detail.to_owned());
-        let detail = match error {
-            Some(error) => format!("{detail}: {error}"),
-            None => detail.to_owned(),
-        };
-        let detail = detail.as_str();
-        link.requests.clear();
-        let channel = link.channel();
-        let initiated = link.is_initiator();
-        let level = if kind == Kind::AssociationReleased { Level::Info } else { Level::Warning };
-        let origin = link.connection.origin;
-        if origin.is_some() && !was_open && !refused {
-            // Anybody can connect and go, as often as he likes.
-            let detail = match link.connection.remote {
-                Some(remote) => format!("{remote}, nobody had bound: {detail}"),
-                None => detail.to_owned(),
-            };
-            let line = Repeated { level, kind, channel, detail };
-            self.cx.hushed(now, Why::NoBind, origin, Some(id), &reason, line);
-        } else if !refused && given_up.is_none() {
-            self.cx.event(level, kind, detail).association(id).channel(channel);
+        self.cx.log_end(now, id, &ended);
+        let fault = self.give_back(now, id, ended.is_lost());
+        // What an association that never opened was to recover stays with the recovery.
+        self.arrivals.drop_receiving(&mut self.cx, now, id, ended.was_open, ended.is_lost());
+        self.outbound.note_end(&mut self.cx, now, &ended, fault);
+    }
+
+    /// Ends an association of ours at once. What it was to recover is kept.
+    pub(crate) fn abandon(&mut self, now: Now, id: AssociationId, why: &str) {
+        if let Some(link) = self.cx.associations.get_mut(&id) {
+            link.end.leaving = true;
         }
-        // A scheduled channel's transfer goes on in its next hours, if they are not too far away.
-        let lost = leaving || kind != Kind::AssociationReleased;
-        let fault = self.give_back(now, id, lost);
-        // What one that never opened was to recover stays with the recovery.
-        self.arrivals.drop_receiving(&mut self.cx, now, id, was_open, lost);
-        // How one ended that had to says nothing of its channel.
-        let Some(channel) = channel.filter(|_| initiated && !drained) else { return };
-        if kind == Kind::AssociationReleased {
-            return;
-        }
-        if fault != Fault::Link {
-            // What follows was decided by that.
-            if let Some(state) = self.outbound.channels.get_mut(&channel) {
-                state.last_error = Some(detail.to_owned());
-            }
-            return;
-        }
-        let reopen = self.cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
-        let seed = self.cx.rng.next_u64();
-        if let Some(state) = self.outbound.channels.get_mut(&channel) {
-            state.failures = if was_open { 1 } else { state.failures.saturating_add(1) };
-            // One that opens and is soon lost again waits as long as one that does not open.
-            state.short_lived = if lived { 0 } else { state.short_lived.saturating_add(1) };
-            let last_error = given_up.clone().unwrap_or_else(|| detail.to_owned());
-            state.last_error = Some(last_error);
-            let wait = if given_up.is_some() {
-                state.refused.give_up();
-                jittered(reopen.refused, seed)
-            } else {
-                reopen_wait(&reopen, state.failures.max(state.short_lived), seed)
-            };
-            state.not_before = Some(now.mono + wait);
-        }
+        self.drop_association(now, id, Kind::AssociationReleased, why);
+    }
+
+    /// Ends an association and its connection at once.
+    pub(crate) fn drop_association(&mut self, now: Now, id: AssociationId, kind: Kind, why: &str) {
+        self.association_over(now, id, kind, why);
+        self.remove_association(id);
+        self.cx.output(Output::Drop { association: id });
     }
 
     /// Removes an association whose connection has ended.
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
-        let link = self.cx.associations.remove(&id)?;
-        self.cx.work.deadlines.set(id, None);
+        let link = self.cx.associations.remove(id)?;
         self.outbound.agenda.gone(id, link.channel());
-        self.cx.work.dirty.remove(&id);
         self.admission.turned_away.remove(&id);
-        self.cx.connections.gone(id, link.channel(), link.connection.origin);
         if let Some(origin) = link.connection.origin {
             let presented = link.p1().and_then(|p1| p1.presented);
             self.admission.access.forget(id, origin, presented);
@@ -131,28 +64,32 @@ impl Node {
 
     pub(crate) fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
         if let Some(link) = self.cx.associations.get_mut(&id) {
-            // What made us end it says more than how it ended.
+            // Why we ended it is more than how it ended.
             let why = link.connection.error.take();
             link.connection.error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.state != State::Over {
-            // The stack said nothing: the connection went before it was of any use.
+        if link.state != AssociationState::Over {
+            // The stack gave no indication: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
         self.remove_association(id);
     }
 
     pub(crate) fn stop(&mut self, now: Now) {
-        let again = std::mem::replace(&mut self.cx.life.stopping, true);
+        let again = self.cx.life.stop();
         if !again {
             self.cx.write_clock(now);
         }
         let ids: Vec<AssociationId> = self.cx.associations.keys().copied().collect();
         for id in ids {
             if again
-                && self.cx.associations.get(&id).is_some_and(|link| link.state != State::Connecting)
+                && self
+                    .cx
+                    .associations
+                    .get(&id)
+                    .is_some_and(|link| link.state != AssociationState::Connecting)
             {
                 self.cx.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
@@ -164,10 +101,10 @@ impl Node {
     /// Brings one association to its end, even if its connection is still being made.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get(&id) else { return };
-        if link.state != State::Connecting {
+        if link.state != AssociationState::Connecting {
             return self.cx.finish(id);
         }
-        let why = match (self.cx.life.stopping, link.end.leaving) {
+        let why = match (self.cx.life.is_stopping(), link.end.leaving) {
             (true, _) => "stopping",
             (false, true) => "its window has ended",
             (false, false) => "its channel has changed",

@@ -1,18 +1,18 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
-use crate::arrivals::arrival::Arrival;
+use crate::api::event::{Kind, LogLevel};
+use crate::arrivals::arrival::OpenArrival;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
-use crate::association::p3::Unit;
-use crate::delivery::DELIVERY_TIMEOUT;
-use crate::log::event::{Kind, Level};
+use crate::association::p3::ArrivingUnit;
+use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::node::Node;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use osi::api::Indication;
 use scheduler::ChannelId;
 
-/// Most octets of a result or error parameter of ours to a user's liking.
+/// Most octets kept of the result or error with which a user answers a delivery.
 const MAX_RESULT: usize = 64 << 10;
 
 impl Node {
@@ -41,44 +41,31 @@ impl Node {
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
-                    Unit::Result { invoke, octets: Vec::new() },
+                    ArrivingUnit::Result { invoke, octets: Vec::new() },
                 );
             }
             Indication::ReturnedError { invoke, error } => {
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
-                    Unit::Error { invoke, code: error, octets: Vec::new() },
+                    ArrivingUnit::Error { invoke, code: error, octets: Vec::new() },
                 );
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
             Indication::Rejected { invoke, problem } => {
-                let mine = self
-                    .cx
-                    .associations
-                    .get(&id)
-                    .and_then(|l| l.sending.as_ref())
-                    .map(|s| s.invoke);
-                if invoke.is_none() || invoke == mine {
-                    self.delivery.delivery_failed(
-                        &mut self.cx,
-                        now,
-                        id,
-                        &format!("rejected: {problem:?}"),
-                    );
-                }
+                self.delivery.delivery_rejected(&mut self.cx, now, id, invoke, &problem);
             }
             Indication::NeedContent { offset, max } => {
-                if let Some(p3) = self.cx.p3_mut(id) {
+                if let Some(p3) = self.cx.associations.p3_mut(id) {
                     p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
                 }
                 self.cx.need_content(id, offset, max);
             }
-            // The peer heard a reject. What was arriving breaks off; APDUs come one after the other,
-            // so no other can be meant.
+            // The stack sent a reject. APDUs come one after the other, so it is about the one that was
+            // arriving, which breaks off.
             Indication::Faulty { detail, .. } => {
                 self.break_off(now, id);
-                self.cx.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
+                self.cx.event(LogLevel::Warning, Kind::ReceiveFailed, detail).association(id);
             }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "unbound");
@@ -94,16 +81,16 @@ impl Node {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
         let Some(p3) = link.p3_mut() else { return };
         match &mut p3.unit {
-            Unit::None => {}
-            Unit::Invocation => {
+            ArrivingUnit::None => {}
+            ArrivingUnit::Invocation => {
                 self.arrivals.arrival_data(&mut self.cx, id, bytes);
                 self.arrivals.set_pace(&mut self.cx, now, id, last);
                 if last {
-                    self.arrivals.set_unit(&mut self.cx, id, Unit::None);
+                    self.arrivals.set_unit(&mut self.cx, id, ArrivingUnit::None);
                     self.arrivals.invocation_complete(&mut self.cx, now, id);
                 }
             }
-            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
+            ArrivingUnit::Result { octets, .. } | ArrivingUnit::Error { octets, .. } => {
                 if octets.len() + bytes.len() <= MAX_RESULT {
                     octets.extend_from_slice(bytes);
                 }
@@ -119,24 +106,24 @@ impl Node {
         }
     }
 
-    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
-    /// user's is none.
+    /// The unit that was arriving is not completed. An argument is forgotten; an answer of the user
+    /// counts as a failed delivery.
     fn break_off(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
         let Some(p3) = link.p3_mut() else { return };
         p3.argument_deadline = None;
         match std::mem::take(&mut p3.unit) {
-            Unit::None => {}
-            Unit::Invocation => {
+            ArrivingUnit::None => {}
+            ArrivingUnit::Invocation => {
                 let Some(spool) = link.receiving.take() else { return };
-                // What was refused on the way is answered already.
-                let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
+                // An argument that was refused as it arrived is answered already.
+                let waits = self.arrivals.open.get(&spool).is_some_and(OpenArrival::is_sound);
                 if waits {
                     self.arrivals.answered(&mut self.cx, id);
                 }
                 self.arrivals.drop_arrival(&mut self.cx, spool);
             }
-            Unit::Result { .. } | Unit::Error { .. } => {
+            ArrivingUnit::Result { .. } | ArrivingUnit::Error { .. } => {
                 self.delivery.delivery_failed(
                     &mut self.cx,
                     now,
@@ -156,7 +143,7 @@ impl Node {
     ) {
         match indication {
             Indication::Opened { bind, reference } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.reference = reference;
                 }
                 if self.cx.recovery.is_offered(id) {
@@ -172,7 +159,8 @@ impl Node {
         }
     }
 
-    /// What both an initiator and a responder hear once open: either may send in its turn.
+    /// What the stack indicates to an initiator and a responder alike once open: either may send in its
+    /// turn.
     pub(crate) fn transfer_indication(
         &mut self,
         now: Now,
@@ -183,48 +171,26 @@ impl Node {
         match indication {
             Indication::NeedContent { offset, max } => self.cx.need_content(id, offset, max),
             Indication::Progress(point) => {
-                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
-                {
-                    s.meter.at(now.mono, point.octets);
-                    s.resume = Some(point);
-                    // It moved: if it is cut off again, it may go on again.
-                    s.resumes = 0;
-                    let entry = s.entry;
-                    self.cx.queue.scheduler.progress(now.mono, entry);
-                }
+                self.outbound.transfer_progressed(&mut self.cx, now, id, point);
             }
             Indication::Paused => self.outbound.paused(&mut self.cx, id),
             Indication::TransferConfirmed => {
                 self.outbound.transfer_confirmed(&mut self.cx, now, id, channel);
             }
             Indication::TransferFailed { resume, refused, detail } => {
-                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
-                {
-                    s.resume = resume;
-                }
-                self.outbound.transfer_failed(&mut self.cx, now, id, refused, &detail);
+                self.outbound.transfer_failed(&mut self.cx, now, id, resume, refused, &detail);
             }
             Indication::TurnPlease(_) => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.turn.asked = true;
                 }
             }
-            Indication::TurnGiven => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.idle_since = now.mono;
-                    if let Some(p1) = link.p1_mut() {
-                        p1.turn.ours = true;
-                        p1.turn.wanted = false;
-                        p1.turn.deadline = None;
-                    }
-                }
-                self.outbound.resume_in_turn(&mut self.cx, now, id);
-            }
+            Indication::TurnGiven => self.outbound.turn_given(&mut self.cx, now, id),
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }
             Indication::Aborted { reason, detail } => {
-                if let Some(p1) = self.cx.p1_mut(id) {
+                if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.abort = reason;
                 }
                 self.association_over(now, id, Kind::AssociationLost, &detail);

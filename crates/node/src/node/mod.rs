@@ -18,7 +18,6 @@ pub(crate) mod settle;
 use crate::admission::Admission;
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
-use crate::commits::committing::FORGET_EVERY;
 use crate::config::NodeConfig;
 use crate::context::Context;
 use crate::delivery::Delivery;
@@ -74,14 +73,13 @@ impl Node {
             }
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
             Input::Started => {
-                self.cx.life.started = true;
+                self.cx.life.start(now.utc);
                 self.cx.log_clock_at_start(now);
-                self.cx.life.started_at = Some(now.utc);
                 self.operations.look_at_minimize(&mut self.cx, now);
                 self.outbound.log_late_at_start(&mut self.cx, now);
                 self.keep_schedules(now);
                 self.outbound.touch_all(&mut self.cx);
-                self.cx.commits.forget_at = Some(now.mono + FORGET_EVERY);
+                self.cx.commits.start(now);
             }
             Input::Connected { association } => {
                 self.admission.connected(&mut self.cx, now, association);
@@ -117,7 +115,7 @@ impl Node {
             Input::Tick => self.tick(now),
             Input::Mailboxes { addresses, changed } => {
                 self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
-                self.cx.config.mailboxes = addresses;
+                self.cx.config.set_mailboxes(addresses);
                 self.admission.end_users(&mut self.cx, &changed);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
@@ -125,15 +123,8 @@ impl Node {
                 self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
             }
             Input::Operate { request, entries, hold } => {
-                let reroutes = &self.outbound.reroutes;
-                self.operations.hold_or_release(
-                    &mut self.cx,
-                    reroutes,
-                    now,
-                    request,
-                    entries,
-                    hold,
-                );
+                let became = |id| self.outbound.reroutes.became(id).map(<[_]>::to_vec);
+                self.operations.hold_or_release(&mut self.cx, became, now, request, entries, hold);
             }
             Input::ConnectChannel { request, channel } => {
                 self.outbound.connect_channel(&mut self.cx, now, request, channel);
@@ -145,26 +136,24 @@ impl Node {
 
     /// The next thing to be done, until `None`.
     pub fn poll(&mut self) -> Option<Output> {
-        self.cx.outputs.pop_front()
+        self.cx.outputs.next()
     }
 
     /// When to hand in [`Input::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
-        let retries = self.cx.commits.retries.first_key_value().map(|((at, _), _)| *at);
         [
-            self.cx.work.deadlines.first(),
+            self.cx.associations.deadline(),
             self.cx.queue.scheduler.deadline(),
             self.outbound.agenda.deadline(),
-            retries,
-            self.cx.commits.forget_at,
+            self.cx.commits.deadline(),
             self.cx.recovery.deadline(),
             self.outbound.unrouted_deadline(&self.cx),
             self.cx.clock_deadline(),
-            self.cx.log_rate.deadline(),
+            self.cx.outputs.deadline(),
             self.outbound.late_deadline(&self.cx),
             self.operations.minimizing.deadline(),
             self.admission.access.deadline(),
-            self.cx.steps_deadline(),
+            self.cx.steps.deadline(),
         ]
         .into_iter()
         .flatten()

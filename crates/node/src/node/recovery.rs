@@ -7,12 +7,11 @@
 //! | the peer | us | we wait for the peer to recover it and go on in our turn; where `resume` is `either`, we ask ourselves after a while |
 //! | the peer | the peer | the peer recovers it |
 
-use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
-use crate::context::recovery::Lost;
-use crate::log::event::{Kind, Level};
+use crate::association::lost::LostTransfers;
 use crate::node::Node;
-use crate::outbound::faults::blame::Fault;
+use crate::outbound::faults::blame::TransferFault;
 use base::{AssociationId, Now};
 use osi::api::{RefuseReason, Request};
 use osi::session::service::ConnectionReference;
@@ -21,11 +20,11 @@ use scheduler::ChannelId;
 impl Node {
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
     /// checkpoint, it goes on there once the association is recovered. Gives whose fault it was.
-    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> Fault {
+    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> TransferFault {
         let offered = self.cx.recovery.take_offered(id);
-        let Some(link) = self.cx.associations.get_mut(&id) else { return Fault::Link };
+        let Some(link) = self.cx.associations.get_mut(&id) else { return TransferFault::Link };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.stopping && link.end.drain.is_none();
+        let lost = lost && !self.cx.life.is_stopping() && link.end.drain.is_none();
         let blames = lost && !link.end.leaving && !link.end.interrupting;
         let p1 = link.p1_mut();
         let (channel, resumes, abort) = match p1 {
@@ -52,28 +51,30 @@ impl Node {
                     now,
                     id,
                     channel,
-                    (send.entry, send.goes_on),
+                    (send.entry, send.resumption),
                     Some(send.until),
                 );
             }
             (Some(send), _) => _ = self.cx.queue.scheduler.put_back(now.mono, send.entry),
             (None, _) => {}
         }
-        let Some(failed) = self.outbound.take_failed(&mut self.cx, id) else { return Fault::Link };
+        let Some(failed) = self.outbound.take_failed(&mut self.cx, id) else {
+            return TransferFault::Link;
+        };
         if let Some(channel) = channel.filter(|_| blames) {
             let fault = self.outbound.judge(&mut self.cx, now, id, channel, &failed, abort);
-            if fault != Fault::Link {
+            if fault != TransferFault::Link {
                 return fault;
             }
         }
-        match (failed.goes_on.or(failed.if_lost), channel) {
-            (Some(goes_on), Some(channel)) if lost => {
+        match (failed.resumption.or(failed.if_lost), channel) {
+            (Some(resumption), Some(channel)) if lost => {
                 self.outbound.keep_lost(
                     &mut self.cx,
                     now,
                     id,
                     channel,
-                    (failed.entry, goes_on),
+                    (failed.entry, resumption),
                     None,
                 );
             }
@@ -83,22 +84,22 @@ impl Node {
             }
             _ => {}
         }
-        Fault::Link
+        TransferFault::Link
     }
 
     /// Does what the time brings for what waits for a recovery.
-    pub(crate) fn mind_recovery(&mut self, now: Now) {
+    pub(crate) fn expire_recoveries(&mut self, now: Now) {
         for channel in self.cx.recovery.start_asking(now.mono) {
             self.outbound.channels.get_mut(&channel);
         }
         let (sends, spools) = self.cx.recovery.expire(now.mono);
         for (channel, lost) in sends {
-            let octets = lost.goes_on.point.octets;
+            let octets = lost.resumption.point.octets;
             let detail = format!(
                 "the association was not recovered in time: begins again, {octets} octets are sent twice"
             );
             self.cx
-                .event(Level::Warning, Kind::TransferFailed, detail)
+                .event(LogLevel::Warning, Kind::TransferFailed, detail)
                 .channel(Some(channel))
                 .entry(lost.entry);
             if lost.asks {
@@ -114,8 +115,8 @@ impl Node {
         }
     }
 
-    /// The recovery was refused, or is asked for in vain: a transfer of ours begins again.
-    pub(crate) fn give_up_lost(&mut self, now: Now, lost: Lost) {
+    /// The recovery was refused, or asked for too often: a transfer of ours begins again.
+    pub(crate) fn give_up_lost(&mut self, now: Now, lost: LostTransfers) {
         if let Some(send) = lost.send {
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
@@ -130,13 +131,13 @@ impl Node {
         channel: ChannelId,
     ) {
         let Some(offered) = self.cx.recovery.take_offered(id) else { return };
-        if let Some(p1) = self.cx.p1_mut(id) {
+        if let Some(p1) = self.cx.associations.p1_mut(id) {
             p1.recovered = Some(offered.reference);
         }
         self.outbound.initiator_open(&mut self.cx, now, id, channel);
         self.arrivals.adopt(&mut self.cx, id, offered.lost.receive.as_ref());
         if let Some(send) = offered.lost.send {
-            self.outbound.go_on(&mut self.cx, now, id, send.entry, send.goes_on);
+            self.outbound.resume_transfer(&mut self.cx, now, id, send.entry, send.resumption);
         }
     }
 
@@ -169,7 +170,7 @@ impl Node {
                         why,
                     );
                 }
-                self.stop_asking(now, asking);
+                self.abandon(now, asking, "the peer recovers the association itself");
             }
             if self.cx.recovery.is_committing(channel, &reference) {
                 let why = "busy: what came on that association is being secured";
@@ -184,7 +185,7 @@ impl Node {
         }
         let mut lost = match allowed {
             true => self.outbound.take_lost(&mut self.cx, channel, remote, &reference),
-            false => Lost::default(),
+            false => LostTransfers::default(),
         };
         let two_way = self.cx.associations.get(&id).is_some_and(|link| link.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {
@@ -203,7 +204,7 @@ impl Node {
         }
         self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());
         let waits = lost.send.is_some();
-        if let Some(p1) = self.cx.p1_mut(id) {
+        if let Some(p1) = self.cx.associations.p1_mut(id) {
             p1.recovered = Some(reference);
             p1.resumes = lost.send;
         }
@@ -231,27 +232,15 @@ impl Node {
         };
         let stale: Vec<AssociationId> = self
             .cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.id != asking)
             .filter(is_it)
             .map(|l| l.id)
             .collect();
         for id in stale {
             let why = "the peer has lost it and recovers it (X.228 7.8.3)";
-            self.association_over(now, id, Kind::AssociationLost, why);
-            self.remove_association(id);
-            self.cx.output(Output::Drop { association: id });
+            self.drop_association(now, id, Kind::AssociationLost, why);
         }
-    }
-
-    /// The peer, which opened the lost association, asks for its recovery itself.
-    fn stop_asking(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.end.leaving = true; // what it was to recover is kept
-        }
-        let why = "the peer recovers the association itself";
-        self.association_over(now, id, Kind::AssociationReleased, why);
-        self.remove_association(id);
-        self.cx.output(Output::Drop { association: id });
     }
 }

@@ -1,8 +1,8 @@
 //! What follows when a peer refuses an association.
 
-use crate::log::event::{Kind, Level};
+use crate::api::event::{Kind, LogLevel};
 use crate::node::Node;
-use crate::outbound::channels::refused::{About, about};
+use crate::outbound::channels::refused::{RefusalSubject, about};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
@@ -30,15 +30,15 @@ impl Node {
         let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
         let (error, text) = match read {
             Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
-            Some((said, Err(unread))) => {
-                let said = shown::value(said);
-                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {said}"))
+            Some((octets, Err(unread))) => {
+                let octets = shown::value(octets);
+                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {octets}"))
             }
             None => (None, format!("refused: {reason:?}: {detail}")),
         };
         let text = self.outbound.counted_perhaps(channel, error, text);
         let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
-        // Not a word on recoveries: the layers below refused before anybody looked at it.
+        // Not about the recovery: a layer below refused before anybody looked at it.
         let below = reason == RefuseReason::Unspecified && bind_error.is_none();
         if (busy || below) && self.cx.recovery.is_offered(id) {
             // It may recover yet: what is to go on stays as it is.
@@ -49,24 +49,24 @@ impl Node {
         }
         let recovering = self.cx.recovery.take_offered(id);
         match about(reason, error) {
-            About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
-            About::Identity => {
+            RefusalSubject::Passing => {
+                self.association_over(now, id, Kind::AssociationRefused, &text)
+            }
+            RefusalSubject::Identity => {
                 let remedy = self.outbound.identity_remedy(&self.cx, channel);
-                if let Some(state) = self.outbound.channels.get_mut(&channel) {
-                    state.refused.identity = true;
-                }
+                self.outbound.note_identity_refused(channel);
                 self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
             }
-            About::Dialogue => self.refused_dialogue(now, id, channel, &text),
+            RefusalSubject::Dialogue => self.refused_dialogue(now, id, channel, &text),
         }
         if let Some(offered) = recovering {
             // Fall back to a fresh association, sending all again.
             self.give_up_lost(now, offered.lost);
-            // What the bind error is about, a fresh one does not change.
-            let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
-            if let Some(state) = self.outbound.channels.get_mut(&channel).filter(|_| of_recovery) {
-                state.not_before = None;
-                state.failures = 0;
+            // A fresh association would meet the same bind error.
+            let of_recovery =
+                matches!(about(reason, error), RefusalSubject::Passing) && error.is_none();
+            if of_recovery {
+                self.outbound.begin_afresh(channel);
             }
         }
     }
@@ -76,22 +76,19 @@ impl Node {
             true => Dialogue::TwoWayAlternate,
             false => Dialogue::Monologue,
         };
-        let other = self.outbound.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
-        let Some(other) = other else {
+        let Some(other) = self.outbound.other_dialogue(channel, refused) else {
             let text = format!("{text}; it takes neither dialogue mode: check its configuration");
             return self.refused_for_long(now, id, channel, text);
         };
         let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
         self.association_over(now, id, Kind::AssociationRefused, &text);
-        if let Some(state) = self.outbound.channels.get_mut(&channel) {
-            state.not_before = None;
-        }
+        self.outbound.skip_wait(channel);
     }
 
     /// It was refused for something that somebody has to change.
     fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
         self.cx
-            .event(Level::Error, Kind::AssociationRefused, text.clone())
+            .event(LogLevel::Error, Kind::AssociationRefused, text.clone())
             .association(id)
             .channel(Some(channel));
         if let Some(link) = self.cx.associations.get_mut(&id) {

@@ -1,42 +1,42 @@
 //! A changed configuration takes effect while the node runs.
 //!
 //! Associations that the change does not concern are not touched. The others are *drained*: nothing
-//! new starts on them, and they end once what is in transfer has ended. Where the channel stays,
-//! that goes on to its end and new associations are opened beside it; where it is no more, a
+//! new starts on them, and they end once what is in transfer has ended. If the channel stays, the
+//! transfer continues to its end, and new associations are opened beside it. If the channel is removed, a
 //! transfer of ours is interrupted at its next checkpoint, and its message takes another channel.
 //!
-//! What is queued stays with its peer. What is queued for a peer that is gone is *unrouted*: it is read
-//! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
-//! successors. One in transfer has its turn when it comes back.
+//! What is queued stays with its peer. Entries for a peer that is gone are *unrouted*: they are read from
+//! the store, a few at a time, and routed again. One commit replaces an entry by its successors. An
+//! entry in transfer is routed again when its transfer ends without success.
 
-use crate::association::{Association, Drain};
+use crate::association::Association;
 use crate::config::changes::{Changes, EdgeChanges};
-use crate::config::configured::Configured;
+use crate::config::channel_changes::ChannelChanges;
+use crate::config::channel_changes::Drain;
 use crate::config::{NodeConfig, Peer};
 use crate::node::Node;
-use crate::operations::channel_changes::ChannelChanges;
 use base::{AssociationId, Now};
 use std::collections::BTreeSet;
 
 impl Node {
-    /// What a changed configuration would do. Where it names keys that take a restart, it is not to
-    /// be handed in.
+    /// The effect that a changed configuration would have. If that names keys that take a restart, the
+    /// configuration must not be handed in.
     pub fn changes(&self, config: &NodeConfig, edge: &EdgeChanges) -> Changes {
         Changes::between(&self.cx.config, config, edge)
     }
 
     /// Another configuration holds from now on.
     pub(crate) fn configure(&mut self, now: Now, mut config: NodeConfig, edge: &EdgeChanges) {
-        if self.cx.life.stopping {
+        if self.cx.life.is_stopping() {
             return;
         }
-        config.mailboxes = std::mem::take(&mut self.cx.config.mailboxes);
+        config.mailboxes.clone_from(&self.cx.config.mailboxes);
         (config.seed, config.epoch) = (self.cx.config.seed, self.cx.config.epoch);
         config.limits.sockets = self.cx.config.limits.sockets;
         let changes = Changes::between(&self.cx.config, &config, edge);
-        let channels = ChannelChanges::of(&self.cx.config, &config, edge);
+        let channels = ChannelChanges::between(&self.cx.config, &config, edge);
         let peers = self.cx.config.peers.iter().map(Peer::id).collect();
-        let old = std::mem::replace(&mut self.cx.config, Configured::new(config)).into_inner();
+        let old = self.cx.config.replace(config);
         self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
         self.admission.access.reload(&self.cx.config.limits);
         let rules = crate::config::channel_rules(&self.cx.config);

@@ -1,4 +1,4 @@
-//! The associations’ stacks: drained until nothing moves any more.
+//! The associations' stacks, drained until none has an output left.
 
 use crate::api::Output;
 use crate::node::Node;
@@ -11,39 +11,37 @@ impl Node {
         if let Some(link) = self.cx.associations.get_mut(&id) {
             link.stack.handle(now.mono, input);
             self.drain(now, id);
-            self.cx.work.dirty.insert(id);
+            self.cx.associations.touch(id);
         }
     }
 
-    /// Until nothing moves any more: drains every touched association, then gives idle ones work.
+    /// Drains every touched association, then gives idle ones work, until there is nothing left to do.
     pub(crate) fn settle(&mut self, now: Now) {
         loop {
-            while let Some(id) = self.cx.work.dirty.pop_first() {
+            while let Some(id) = self.cx.associations.next_touched() {
                 self.pump(now, id);
             }
             self.arrivals.retry_blocked(&mut self.cx, now);
-            self.mind_channels(now);
+            self.update_due_channels(now);
             let touched = self.cx.associations.take_marks();
             self.end_drained(now, &touched);
             self.outbound.read_unrouted(&mut self.cx, now);
             self.outbound.note_touched(&mut self.cx, touched);
             self.dispatch(now);
-            self.outbound.pause_and_go_on(&mut self.cx, now);
-            if self.cx.work.dirty.is_empty() && !self.outbound.has_more_to_dispatch(&self.cx) {
+            self.outbound.pause_and_continue(&mut self.cx, now);
+            if self.cx.associations.touched_count() == 0
+                && !self.outbound.has_more_to_dispatch(&self.cx)
+            {
                 break;
             }
         }
         self.cx.queue.fresh.clear();
         #[cfg(debug_assertions)]
         self.check_settled(now);
-        self.outbound.see_to_late(&mut self.cx, now);
-        let at_work = !self.cx.commits.pending.is_empty() || !self.cx.steps.is_empty();
-        if self.cx.life.stopping
-            && !self.cx.life.stopped
-            && self.cx.associations.is_empty()
-            && !at_work
-        {
-            self.cx.life.stopped = true;
+        self.outbound.read_late(&mut self.cx, now);
+        let at_work = self.cx.commits.pending_count() > 0 || !self.cx.steps.is_empty();
+        let is_done = self.cx.life.is_stopping() && self.cx.associations.is_empty() && !at_work;
+        if is_done && self.cx.life.stopped() {
             self.cx.output(Output::Stopped);
         }
     }
@@ -56,9 +54,7 @@ impl Node {
             self.drain(now, id);
         }
         self.cx.plan_look(now, id);
-        if let Some(link) = self.cx.associations.get(&id) {
-            self.cx.work.deadlines.set(id, link.deadline());
-        }
+        self.cx.associations.file_deadline(id);
     }
 
     fn drain(&mut self, now: Now, id: AssociationId) {
@@ -76,7 +72,7 @@ impl Node {
     }
 
     pub(crate) fn tick(&mut self, now: Now) {
-        while let Some(id) = self.cx.work.deadlines.pop(now.mono) {
+        while let Some(id) = self.cx.associations.next_due(now.mono) {
             if self.cx.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
                 self.cx.look(id);
             }
@@ -88,10 +84,10 @@ impl Node {
             }
             self.feed(now, id, stack::Input::Tick);
         }
-        self.mind_recovery(now);
-        self.mind_channels(now);
+        self.expire_recoveries(now);
+        self.update_due_channels(now);
         self.outbound.close_idle(&mut self.cx, now);
-        self.cx.log_limited(now);
+        self.cx.outputs.log_counted(now);
         self.admission.verify_waiting(&mut self.cx, now);
         self.operations.tick_minimize(&mut self.cx, now);
         self.cx.retry_due(now);

@@ -1,14 +1,13 @@
 //! Holds of an operator.
 
 use crate::api::Output;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::api::operator::{HoldError, HoldOutcome, MAX_HELD};
+use crate::commits::pending::{HoldOperation, PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::context::queue::Queue;
 use crate::error::EdgeError;
-use crate::log::event::{Kind, Level};
 use crate::operations::Operations;
-use crate::operations::operator::{HoldError, MAX_HELD, Operation, Outcome};
-use crate::outbound::queued::reroutes::Reroutes;
+use crate::queue::EntryQueue;
 use base::{EntryId, Now};
 
 impl Operations {
@@ -23,7 +22,7 @@ impl Operations {
         &self,
         cx: &mut Context,
         now: Now,
-        operation: Operation,
+        operation: HoldOperation,
         result: Result<(), EdgeError>,
     ) {
         if result.is_err() {
@@ -33,12 +32,12 @@ impl Operations {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
             cx.commits.retry_later(now, retry);
         }
-        let Operation { request, outcomes, changed, hold } = operation;
+        let HoldOperation { request, outcomes, changed, hold } = operation;
         if result.is_ok() {
             let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
             for id in changed {
                 let precedence = cx.queue.get(id).map(|item| item.precedence);
-                let draft = cx.event(Level::Info, kind, "").entry(id);
+                let draft = cx.event(LogLevel::Info, kind, "").entry(id);
                 if let Some(precedence) = precedence {
                     draft.precedence(precedence);
                 }
@@ -48,7 +47,7 @@ impl Operations {
         cx.output(Output::Operated { request, result });
     }
 
-    fn undo(&self, cx: &mut Context, now: Now, operation: &Operation) {
+    fn undo(&self, cx: &mut Context, now: Now, operation: &HoldOperation) {
         for id in &operation.changed {
             self.set_held(cx, now, *id, !operation.hold);
         }
@@ -70,25 +69,26 @@ impl Operations {
         }
     }
 
-    /// An operator holds these entries, or lets them go.
+    /// An operator holds or releases these entries. `became` gives the entries that replaced one.
     pub(crate) fn hold_or_release(
         &self,
         cx: &mut Context,
-        reroutes: &Reroutes,
+        became: impl Fn(EntryId) -> Option<Vec<EntryId>>,
         now: Now,
         request: u64,
         entries: Vec<EntryId>,
         hold: bool,
     ) {
-        let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
+        let mut operation =
+            HoldOperation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
         for id in entries {
             let outcome = if cx.queue.scheduler.get(id).is_none() {
-                reroutes.became(id).map_or(Outcome::Unknown, |new| Outcome::Became(new.to_vec()))
+                became(id).map_or(HoldOutcome::Unknown, HoldOutcome::Became)
             } else if self.set_held(cx, now, id, hold) {
                 operation.changed.push(id);
-                Outcome::Done
+                HoldOutcome::Done
             } else {
-                Outcome::Unchanged
+                HoldOutcome::Unchanged
             };
             operation.outcomes.push((id, outcome));
         }
@@ -97,7 +97,7 @@ impl Operations {
             return cx.output(Output::Operated { request, result });
         }
         // Those that went meanwhile need no mark.
-        let Queue { held, scheduler, .. } = &mut cx.queue;
+        let EntryQueue { held, scheduler, .. } = &mut cx.queue;
         held.retain(|id| scheduler.get(*id).is_some());
         if hold && cx.queue.held.len() > MAX_HELD {
             self.undo(cx, now, &operation);
@@ -105,6 +105,6 @@ impl Operations {
             return cx.output(Output::Operated { request, result });
         }
         let batch = vec![cx.queue.put_held()];
-        cx.commit(batch, Pending::Operation(operation));
+        cx.commit(batch, PendingAnswer::Operation(operation));
     }
 }

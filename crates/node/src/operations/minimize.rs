@@ -3,11 +3,11 @@
 //! The scheduler knows floors and no wall clock. The node looks at the windows at each of their ends,
 //! and every minute, since the wall clock may be set.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::config::minimize::Minimize;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::operations::Operations;
-use crate::operations::minimizing::Order;
+use crate::operations::minimizing::FloorOrder;
 use base::{Now, Precedence, Utc};
 use scheduler::{ChannelId, Scope};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ impl Operations {
         if floor.is_none() && until.is_none() {
             self.minimizing.orders.remove(&scope);
         } else {
-            self.minimizing.orders.insert(scope, Order { floor, until });
+            self.minimizing.orders.insert(scope, FloorOrder { floor, until });
         }
         self.look_at_minimize(cx, now);
     }
@@ -56,7 +56,7 @@ impl Operations {
         // An order may have to go on that is over by a clock nobody trusts.
         let wait = next.since(now.utc);
         let wait = if wait.is_zero() { LOOK_EVERY } else { wait };
-        self.minimizing.look_at = cx.life.started.then_some(now.mono + wait);
+        self.minimizing.look_at = cx.life.is_started().then_some(now.mono + wait);
     }
 
     pub(crate) fn scopes(&self, cx: &Context) -> BTreeSet<Scope> {
@@ -106,8 +106,8 @@ impl Operations {
         let by_hours = !ordered && self.minimize_of(cx, scope).is_some();
         let by = if by_hours { "by the configured hours" } else { "ordered by the operator" };
         let (level, detail) = match floor {
-            Some(floor) => (Level::Warning, format!("nothing below {floor} goes out, {by}")),
-            None => (Level::Info, format!("lifted, {by}")),
+            Some(floor) => (LogLevel::Warning, format!("nothing below {floor} goes out, {by}")),
+            None => (LogLevel::Info, format!("lifted, {by}")),
         };
         let channel: Option<ChannelId> = match scope {
             Scope::Channel(id) => Some(id),

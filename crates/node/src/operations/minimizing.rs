@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What the operator ordered: in force until then, or until it is withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct FloorOrder {
     pub(crate) floor: Option<Precedence>,
     pub(crate) until: Option<Utc>,
 }
@@ -14,9 +14,9 @@ pub(crate) struct Order {
 /// What is in force.
 #[derive(Debug, Default)]
 pub(crate) struct Minimizing {
-    /// As told to the scheduler.
+    /// As the scheduler has them.
     pub(crate) floors: BTreeMap<Scope, Precedence>,
-    pub(crate) orders: BTreeMap<Scope, Order>,
+    pub(crate) orders: BTreeMap<Scope, FloorOrder>,
     pub(crate) look_at: Option<Instant>,
 }
 

@@ -1,10 +1,8 @@
 //! Operations: what an operator orders.
 
-pub(crate) mod channel_changes;
 pub(crate) mod holding;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;
-pub mod operator;
 pub(crate) mod reload;
 
 use crate::operations::minimizing::Minimizing;

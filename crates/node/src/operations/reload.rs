@@ -1,31 +1,32 @@
 //! Removed channels, as long as there are associations of them.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::association::p1::{Opener, P1};
-use crate::association::{Association, Drain, Protocol};
+use crate::association::{Association, Protocol};
 use crate::config::changes::Changes;
-use crate::config::{ListenerService, NodeConfig};
+use crate::config::channel_changes::ChannelChanges;
+use crate::config::channel_changes::Drain;
+use crate::config::{Channel, ListenerService, NodeConfig};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::operations::Operations;
-use crate::operations::channel_changes::ChannelChanges;
 use base::AssociationId;
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
 
 impl Operations {
-    /// What associations of removed channels still need to know.
+    /// Keeps what associations of removed channels still need to know.
     pub(crate) fn keep_former(&self, cx: &mut Context, old: NodeConfig, changes: &ChannelChanges) {
-        for mut peer in old.peers {
+        let mut removed = old.peers;
+        for peer in &mut removed {
             let id = peer.id();
-            let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
+            let index = |c: &Channel| ChannelId { peer: id, index: c.index };
             peer.channels.retain(|c| changes.removed.contains(&index(c)));
             for channel in &peer.channels {
-                cx.tally.remember(index(channel), &peer.name, &channel.name);
-            }
-            if !peer.channels.is_empty() {
-                cx.former.push(peer);
+                cx.outputs.tally_mut().remember(index(channel), &peer.name, &channel.name);
             }
         }
+        removed.retain(|peer| !peer.channels.is_empty());
+        cx.config.keep_former(removed);
         self.forget_former(cx);
     }
 
@@ -33,11 +34,7 @@ impl Operations {
     fn forget_former(&self, cx: &mut Context) {
         let used: BTreeSet<ChannelId> =
             cx.associations.values().filter_map(Association::channel).collect();
-        for peer in &mut cx.former {
-            let id = peer.id();
-            peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
-        }
-        cx.former.retain(|peer| !peer.channels.is_empty());
+        cx.config.forget_former(&used);
     }
 
     /// Whether an association has to end, and how.
@@ -68,7 +65,7 @@ impl Operations {
 
     pub(crate) fn log_changes(&self, cx: &mut Context, changes: &Changes) {
         for key in &changes.keys {
-            cx.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
+            cx.event(LogLevel::Info, Kind::Reconfigured, format!("{key} changed"));
         }
         for peer in &changes.peers {
             let keys = peer.keys.join(", ");
@@ -76,9 +73,9 @@ impl Operations {
                 let own = [keys.as_str(), &channel.keys.join(", ")].join(" ");
                 let own = own.trim();
                 let what = format!("{}/{}: {}", peer.name, channel.name, channel.effect.name());
-                let told = if own.is_empty() { what } else { format!("{what} ({own})") };
+                let detail = if own.is_empty() { what } else { format!("{what} ({own})") };
                 if channel.effect != crate::config::changes::Effect::Kept || !own.is_empty() {
-                    cx.event(Level::Info, Kind::Reconfigured, told);
+                    cx.event(LogLevel::Info, Kind::Reconfigured, detail);
                 }
             }
         }
@@ -86,7 +83,7 @@ impl Operations {
 
     /// An association is gone; it was perhaps the last of a removed channel.
     pub(crate) fn is_drained(&mut self, cx: &mut Context, id: AssociationId) {
-        if self.draining.remove(&id) && !cx.former.is_empty() {
+        if self.draining.remove(&id) && !cx.config.former().is_empty() {
             self.forget_former(cx);
         }
     }

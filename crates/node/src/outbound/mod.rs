@@ -6,8 +6,8 @@ pub(crate) mod queued;
 pub(crate) mod transfers;
 
 use crate::config::{NodeConfig, Peer};
-use crate::context::marks::Marked;
-use crate::outbound::channels::agenda::Agenda;
+use crate::marks::Marked;
+use crate::outbound::channels::agenda::ChannelAgenda;
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::faults::blame::Blame;
 use crate::outbound::queued::late::Late;
@@ -20,7 +20,7 @@ use scheduler::ChannelId;
 pub(crate) struct Outbound {
     pub(crate) channels: Marked<ChannelId, ChannelState>,
     /// What is to be looked at, because something it depends on was touched or is due.
-    pub(crate) agenda: Agenda,
+    pub(crate) agenda: ChannelAgenda,
     /// Whose fault it was where associations ended under transfers.
     pub(crate) blame: Blame,
     pub(crate) reroutes: Reroutes,
@@ -36,7 +36,7 @@ impl Outbound {
         }
         Outbound {
             channels,
-            agenda: Agenda::default(),
+            agenda: ChannelAgenda::default(),
             blame: Blame::default(),
             reroutes: Reroutes::default(),
             unrouted: UnroutedEntries::default(),

@@ -45,19 +45,19 @@ pub struct QueueRequest {
 /// A place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    to: Place,
+    to: RowDestination,
     precedence: Precedence,
     accepted: Utc,
     entry: EntryId,
 }
 
 impl Cursor {
-    fn of(listed: &Listed) -> Cursor {
+    fn new(listed: &Listed) -> Cursor {
         let item = &listed.item;
         Cursor {
             to: match item.destination {
-                Destination::Peer(peer) => Place::Peer(peer),
-                Destination::Mailbox(number) => Place::Mailbox(number),
+                Destination::Peer(peer) => RowDestination::Peer(peer),
+                Destination::Mailbox(number) => RowDestination::Mailbox(number),
             },
             precedence: item.precedence,
             accepted: item.accepted,
@@ -69,7 +69,7 @@ impl Cursor {
 /// Where an entry goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+enum RowDestination {
     Peer(PeerId),
     Mailbox(u32),
 }
@@ -103,8 +103,8 @@ pub struct QueueRow {
     /// The peer it goes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// Whether that peer is configured no more: the copy is about to be routed again. Where its name
-    /// is not known either, for it was removed before the start, `peer` is its identifier.
+    /// Whether that peer is no longer configured: the copy is about to be routed again. If it was removed
+    /// before the start, its name is not known, and `peer` is its identifier.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// The mailbox it goes to.
@@ -145,7 +145,7 @@ pub struct QueueRow {
 }
 
 impl QueueRow {
-    /// Fills in what only its record says; a malformed one says nothing.
+    /// Fills in what only its record has; a malformed record adds nothing.
     pub fn describe(&mut self, record: &[u8]) {
         // Not all of it: that takes long where there are many recipients.
         let (Ok(brief), Ok(originator)) = (Record::peek(record), Record::originator(record)) else {
@@ -157,7 +157,7 @@ impl QueueRow {
     }
 }
 
-/// A page whose rows lack what only their records say.
+/// A page whose rows lack what only their records have.
 #[derive(Debug)]
 pub struct Page {
     page: QueuePage,
@@ -166,8 +166,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Fills in what only the records say, as `record` finds them. Where they are long, the page
-    /// ends early and another one goes on from there.
+    /// Fills in what only the records have, as `record` finds them. Where they are long, the page ends
+    /// early and another one continues from there.
     #[must_use]
     pub fn describe(
         self,
@@ -193,8 +193,7 @@ impl Page {
     }
 }
 
-/// The time of day of an instant.
-/// Nothing is listed.
+/// Why nothing is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListingError {
     /// The entry that was asked for is replaced by others.
@@ -219,6 +218,7 @@ pub enum ListingError {
     Name(#[from] NameError),
 }
 
+/// The time of day of an instant.
 fn utc(now: Now, at: Instant) -> Utc {
     Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
 }
@@ -241,8 +241,8 @@ impl Node {
         let mut found: Vec<Listed> = Vec::new();
         let all = self.destinations(asked)?;
         let begin = asked.after.as_ref().map(|after| match after.to {
-            Place::Peer(peer) => Destination::Peer(peer),
-            Place::Mailbox(number) => Destination::Mailbox(number),
+            RowDestination::Peer(peer) => Destination::Peer(peer),
+            RowDestination::Mailbox(number) => Destination::Mailbox(number),
         });
         if begin.is_some_and(|begin| !all.contains(&begin)) {
             return Err(ListingError::Cursor);
@@ -258,7 +258,7 @@ impl Node {
                 }
                 let key = after.filter(|after| after.precedence == precedence);
                 let key = key.map(|after| (after.accepted, after.entry));
-                // One more than wanted tells whether there is another page.
+                // One more than wanted shows whether there is another page.
                 let left = limit + 1 - found.len();
                 found.extend(self.cx.queue.scheduler.list(to, precedence, key, left));
             }
@@ -274,7 +274,8 @@ impl Node {
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, ListingError> {
         match (&asked.peer, &asked.mailbox) {
             (Some(name), _) => {
-                let removed = Some(PeerId::of_name(name)).filter(|id| self.outbound.is_stray(*id));
+                let removed =
+                    Some(PeerId::of_name(name)).filter(|id| self.outbound.is_unrouted(*id));
                 let peer = removed.map_or_else(|| self.peer_named(name).map(Peer::id), Ok)?;
                 Ok(vec![Destination::Peer(peer)])
             }
@@ -285,7 +286,7 @@ impl Node {
             (None, None) => {
                 let peers = self.cx.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
                 let mailboxes = self.cx.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
-                let removed = self.outbound.stray_peers().map(Destination::Peer);
+                let removed = self.outbound.unrouted_peers().map(Destination::Peer);
                 Ok(peers.chain(removed).chain(mailboxes).collect())
             }
         }
@@ -293,7 +294,7 @@ impl Node {
 
     /// A peer's name; its identifier where that is all we know of one that was removed.
     fn name_of(&self, id: PeerId) -> String {
-        let former = || self.cx.tally.former_peer(id).map(str::to_owned);
+        let former = || self.cx.outputs.tally().former_peer(id).map(str::to_owned);
         let name = self.cx.config.peer(id).map(|peer| peer.name.clone());
         name.or_else(former).unwrap_or_else(|| id.to_string())
     }
@@ -303,7 +304,7 @@ impl Node {
     }
 
     fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
-        let places: Vec<Cursor> = found.iter().map(Cursor::of).collect();
+        let places: Vec<Cursor> = found.iter().map(Cursor::new).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
         let next = places.last().filter(|_| more).cloned();
         Page { page: QueuePage { entries, next }, places }

@@ -1,7 +1,7 @@
 //! What is measured, as plain data: names and units by the Prometheus convention, values of one
 //! moment. The edge writes them out.
 
-use crate::log::tally::{BOUNDS, Count, Durations};
+use crate::log::tally::{BOUNDS, Durations, EventCount};
 use crate::node::Node;
 use crate::views::status::{ChannelStatus, LevelStatus, Status};
 use base::{Now, Precedence};
@@ -44,7 +44,7 @@ pub enum Value {
     },
 }
 
-/// By which labels a counter is told apart.
+/// The labels of a counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Nothing,
@@ -130,7 +130,7 @@ const OF_LEVELS: &[OfLevel] = &[
     }),
 ];
 
-type Key = (Option<ChannelId>, Option<Precedence>);
+type LabelKey = (Option<ChannelId>, Option<Precedence>);
 
 fn gauges(
     name: &'static str,
@@ -224,7 +224,7 @@ impl Node {
     pub fn metrics(&self, now: Now) -> Vec<Family> {
         let status = self.status(now);
         let mut families = Vec::new();
-        if let Some(at) = self.cx.life.started_at {
+        if let Some(at) = self.cx.life.started_at() {
             let seconds = at.0 as f64 / 1e6;
             let help = "When the daemon was ready, since 1970";
             families.push(gauges("process_start_time_seconds", help, [(vec![], seconds)]));
@@ -242,17 +242,17 @@ impl Node {
         families
     }
 
-    fn counted(&self, event: &str, by: By) -> BTreeMap<Key, Count> {
-        let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
-        // What never happened is told as 0 where that is few lines.
+    fn counted(&self, event: &str, by: By) -> BTreeMap<LabelKey, EventCount> {
+        let mut counts: BTreeMap<LabelKey, EventCount> = BTreeMap::new();
+        // What never happened is shown as 0 where that is few lines.
         match by {
-            By::Nothing => drop(counts.insert((None, None), Count::default())),
+            By::Nothing => drop(counts.insert((None, None), EventCount::default())),
             By::Precedence => {
-                counts.extend(Precedence::ALL.map(|p| ((None, Some(p)), Count::default())));
+                counts.extend(Precedence::ALL.map(|p| ((None, Some(p)), EventCount::default())));
             }
             By::Channel | By::ChannelAndPrecedence => {}
         }
-        for (channel, precedence, count) in self.cx.tally.of(event) {
+        for (channel, precedence, count) in self.cx.outputs.tally().counts(event) {
             let key = match by {
                 By::Nothing => (None, None),
                 By::Precedence => (None, precedence),
@@ -267,10 +267,10 @@ impl Node {
     }
 
     /// What has none of what a label names has the label empty, which is as if it had it not.
-    fn labels(&self, by: By, (channel, precedence): Key) -> Vec<(&'static str, String)> {
+    fn labels(&self, by: By, (channel, precedence): LabelKey) -> Vec<(&'static str, String)> {
         let mut labels = Vec::new();
         if matches!(by, By::Channel | By::ChannelAndPrecedence) {
-            let named = |id| self.cx.tally.former(id).or_else(|| self.cx.place(id));
+            let named = |id| self.cx.outputs.tally().former(id).or_else(|| self.cx.place(id));
             let place = channel.and_then(named).unwrap_or_default();
             labels.push(("peer", place.0.to_owned()));
             labels.push(("channel", place.1.to_owned()));
@@ -292,7 +292,7 @@ impl Node {
     }
 
     /// One for each set of labels: a channel that was removed and came back counts on.
-    fn counters(&self, by: By, counted: impl Iterator<Item = (Key, u64)>) -> Vec<Sample> {
+    fn counters(&self, by: By, counted: impl Iterator<Item = (LabelKey, u64)>) -> Vec<Sample> {
         let mut sums: BTreeMap<Vec<(&'static str, String)>, u64> = BTreeMap::new();
         for (key, count) in counted {
             *sums.entry(self.labels(by, key)).or_default() += count;
@@ -315,7 +315,7 @@ impl Node {
         Family {
             name: "mta_transfer_duration_seconds",
             help: "From the start of a transfer to the peer's confirm",
-            samples: self.cx.tally.durations().map(sample).collect(),
+            samples: self.cx.outputs.tally().durations().map(sample).collect(),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn label((peer, channel): (&str, &str)) -> String {
 impl Node {
     /// What MINIMIZE there is, in force or at other hours.
     pub fn minimize_status(&self, now: Now) -> Vec<MinimizeStatus> {
-        let told = |scope| {
+        let status = |scope| {
             let (floor, until, ordered) = self.operations.in_force(&self.cx, now, scope);
             if !ordered && self.operations.minimize_of(&self.cx, scope).is_none() {
                 return None;
@@ -52,7 +52,7 @@ impl Node {
                 until: until.map(|until| until.to_string()),
             })
         };
-        self.operations.scopes(&self.cx).into_iter().filter_map(told).collect()
+        self.operations.scopes(&self.cx).into_iter().filter_map(status).collect()
     }
 
     /// An order as an input.

@@ -1,9 +1,9 @@
 //! The status an operator asks for.
 
-use crate::association::{Association, State};
-use crate::clock::watch::step;
+use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::node::Node;
+use crate::queue::wall::step;
 use crate::views::status::{
     AssociationStatus, ChannelStatus, ClockStatus, Holds, LevelStatus, MailboxStatus, PeerStatus,
     Status,
@@ -27,13 +27,13 @@ impl Node {
     pub fn status(&self, now: Now) -> Status {
         // Channels that are no more stand here as long as an association of theirs does.
         let gone =
-            self.cx.former.iter().filter(|former| self.cx.config.peer(former.id()).is_none());
+            self.cx.config.former().iter().filter(|peer| self.cx.config.peer(peer.id()).is_none());
         let mut peers: Vec<PeerStatus> = Vec::new();
         for config in self.cx.config.peers.iter().chain(gone) {
             if peers.iter().any(|peer| peer.name == config.name) {
                 continue;
             }
-            let former = self.cx.former.iter().filter(|f| f.id() == config.id());
+            let former = self.cx.config.former().iter().filter(|f| f.id() == config.id());
             let configured = self.cx.config.peer(config.id());
             let channels = configured.into_iter().chain(former).flat_map(Peer::channels);
             let name = config.name.clone();
@@ -50,22 +50,22 @@ impl Node {
             clock: self.clock_status(now),
             mta: self.cx.config.mta.0.clone(),
             time: now.utc.to_string(),
-            started: self.cx.life.started_at.map(|at| at.to_string()),
-            stopping: self.cx.life.stopping,
+            started: self.cx.life.started_at().map(|at| at.to_string()),
+            stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),
             mailboxes: mailboxes.collect(),
-            counters: self.cx.tally.counters(),
+            counters: self.cx.outputs.tally().counters(),
             events_lost: None,
         }
     }
 
-    /// How much is held in memory for what is under way; all zero at rest.
+    /// How much is held in memory for work in progress; all zero at rest.
     pub fn holds(&self) -> Holds {
         Holds {
             arrivals: self.arrivals.open.len(),
-            pending: self.cx.commits.pending.len(),
-            keys: self.cx.keys.committing.len() + self.cx.keys.blocked.len(),
+            pending: self.cx.commits.pending_count(),
+            keys: self.cx.commits.keys.len(),
             associations: self.cx.associations.len(),
             octets: self.arrivals.memory.total(),
         }
@@ -145,12 +145,14 @@ impl Node {
     fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
         let state = match link.state {
-            State::Connecting => "connecting",
-            State::Opening { .. } => "opening",
-            State::Open { .. } if link.sending.is_some() => "sending",
-            State::Open { .. } if link.receiving.is_some() => "receiving",
-            State::Open { .. } => "idle",
-            State::Releasing { .. } | State::Refusing | State::Over => "releasing",
+            AssociationState::Connecting => "connecting",
+            AssociationState::Opening { .. } => "opening",
+            AssociationState::Open { .. } if link.sending.is_some() => "sending",
+            AssociationState::Open { .. } if link.receiving.is_some() => "receiving",
+            AssociationState::Open { .. } => "idle",
+            AssociationState::Releasing { .. }
+            | AssociationState::Refusing
+            | AssociationState::Over => "releasing",
         };
         let mark = link.p1().map_or(dscp, |p1| p1.mark);
         AssociationStatus {
@@ -172,7 +174,7 @@ impl Node {
         }
     }
 
-    /// What there is to say of a clock that is not trusted.
+    /// The status of a clock that is not trusted.
     pub fn clock_status(&self, now: Now) -> Option<ClockStatus> {
         let wall = &self.cx.queue.wall;
         let doubt = wall.doubt.as_ref()?;

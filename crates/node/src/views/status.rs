@@ -1,5 +1,6 @@
 //! What an operator sees: plain data, made on request.
 
+pub use crate::log::tally::Counters;
 use base::Precedence;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -49,14 +50,14 @@ pub struct ClockStatus {
     pub late: u64,
 }
 
-/// What the node holds in memory for what is under way.
+/// What the node holds in memory for work in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holds {
     /// Messages and operations arriving, or waiting for their commit to be asked for.
     pub arrivals: usize,
     /// Questions to the edge that are not answered.
     pub pending: usize,
-    /// Keys reserved for a commit under way, and arrivals that wait for them.
+    /// Keys reserved for a commit in progress, and arrivals that wait for them.
     pub keys: usize,
     /// Associations.
     pub associations: usize,
@@ -105,7 +106,7 @@ pub struct ChannelStatus {
     /// The lowest precedence that MINIMIZE lets start now.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub minimize: Option<Precedence>,
-    /// Where that was said.
+    /// Where that was ordered or configured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub minimize_because: Option<String>,
     /// Waiting messages by precedence.
@@ -228,27 +229,4 @@ pub struct MailboxStatus {
     pub queued: BTreeMap<Precedence, u64>,
     /// Users bound now.
     pub bound: u64,
-}
-
-/// Counters since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Messages and probes submitted.
-    pub submitted: u64,
-    /// Messages, probes and reports received over P1.
-    pub received: u64,
-    /// Transfers confirmed by peers.
-    pub transferred: u64,
-    /// Deliveries confirmed by users.
-    pub delivered: u64,
-    /// Reports made.
-    pub reports_made: u64,
-    /// Copies given up because their time was over.
-    #[serde(default)]
-    pub expired: u64,
-    /// Copies that became late, as told one by one.
-    #[serde(default)]
-    pub overdue: u64,
-    /// Repetitions recognised and dropped.
-    pub duplicates: u64,
 }

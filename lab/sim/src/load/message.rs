@@ -4,7 +4,7 @@ use crate::load::content::Content;
 use crate::outcome::Times;
 use crate::scenario::{Message, Stage, Start};
 use base::AssociationId;
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ impl Messages {
     }
 
     /// A node said something.
-    pub(crate) fn event(&mut self, now: Duration, site: usize, event: &Event) {
+    pub(crate) fn event(&mut self, now: Duration, site: usize, event: &LogEvent) {
         let Some(identifier) = &event.message else { return };
         let mut marks = Marks::default();
         match event.kind {

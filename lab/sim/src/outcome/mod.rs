@@ -8,7 +8,7 @@ use crate::outcome::probe::Series;
 use crate::outcome::spread::Spread;
 use base::AssociationId;
 use dscp::Dscp;
-use node::event::Event;
+use node::event::LogEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Outcome {
     /// Of each probe.
     pub series: Vec<Series>,
     /// What the nodes said, with the place of the site.
-    pub events: Vec<(Duration, usize, Event)>,
+    pub events: Vec<(Duration, usize, LogEvent)>,
     /// Each TCP connection that there was, at either end.
     pub tcp: Vec<ConnectionCount>,
     /// When it ended.

@@ -54,7 +54,7 @@ pub struct Sim {
     sources: Vec<Option<Source>>,
     transfers: BTreeMap<usize, Transfer>,
     recorders: Vec<Recorder>,
-    events: Vec<(Duration, usize, node::event::Event)>,
+    events: Vec<(Duration, usize, node::event::LogEvent)>,
     arriving: BTreeMap<(usize, usize), Arriving>,
     recipients: Vec<ORName>,
     names: Vec<Vec<ORName>>,

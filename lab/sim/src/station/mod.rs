@@ -46,7 +46,7 @@ enum Arriving {
 #[derive(Debug)]
 pub(crate) enum StationEvent {
     /// The node said something.
-    Event(node::event::Event),
+    Event(node::event::LogEvent),
     /// A user received something that is not about his connection.
     UserEvent { user: usize, received_event: UserEvent },
 }

@@ -6,7 +6,7 @@
 
 use crate::clock::Clock;
 use crate::config::EventLog;
-use node::event::{Gap, Line};
+use node::event::{Gap, LogLine};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -65,7 +65,7 @@ impl EventLogFile {
     }
 
     /// Adds a line. It is in the file about 20 ms later.
-    pub(in crate::driver) fn put(&self, line: &Line<'_>) {
+    pub(in crate::driver) fn put(&self, line: &LogLine<'_>) {
         if self.shared.put(line) {
             tracing::warn!(
                 waiting = MAX_WAITING,
@@ -96,7 +96,7 @@ impl Shared {
     }
 
     /// Adds a line; returns whether it is the first one lost to a full buffer.
-    fn put(&self, line: &Line<'_>) -> bool {
+    fn put(&self, line: &LogLine<'_>) -> bool {
         let mut waiting = self.lock();
         let before = waiting.lines.len();
         let put = before < MAX_WAITING && serde_json::to_writer(&mut waiting.lines, line).is_ok();

@@ -2,7 +2,7 @@
 
 use crate::driver::monitoring::labels::Labels;
 use base::shown;
-use node::event::{Event, Level};
+use node::event::{LogEvent, LogLevel};
 use std::io::IsTerminal;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -48,7 +48,7 @@ fn filter(text: Option<&str>, default: LevelFilter) -> (Targets, Option<String>)
 }
 
 /// Logs one event.
-pub(in crate::driver) fn event(labels: &Labels, event: &Event) {
+pub(in crate::driver) fn event(labels: &Labels, event: &LogEvent) {
     // The field is not named `message`: the subscriber writes that one unescaped.
     let mts_id = event.message.as_deref().map(shown::line);
     let detail = (!event.detail.is_empty()).then(|| shown::line(&event.detail));
@@ -68,9 +68,9 @@ pub(in crate::driver) fn event(labels: &Labels, event: &Event) {
         };
     }
     match event.level {
-        Level::Info => log!(info),
-        Level::Warning => log!(warn),
-        Level::Error => log!(error),
+        LogLevel::Info => log!(info),
+        LogLevel::Warning => log!(warn),
+        LogLevel::Error => log!(error),
     }
 }
 
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn what_a_peer_writes_makes_no_line_of_its_own() {
-        let event = Event {
-            level: Level::Info,
+        let event = LogEvent {
+            level: LogLevel::Info,
             kind: Kind::Received,
             association: None,
             channel: None,

@@ -6,7 +6,7 @@
 //! So an input costs what it touched, however many channels and users there are. In debug builds
 //! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
 
-use crate::context::marks::Due;
+use crate::marks::Due;
 use base::{AssociationId, Instant, PeerId, Precedence};
 use scheduler::ChannelId;
 use scheduler::steps::step;
@@ -17,9 +17,9 @@ use std::ops::RangeInclusive;
 /// Which of several channels is opened first: the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
-    /// Of the highest message that waits for it, or that it is to go on with. Nothing, nor below,
-    /// where it failed more than once: those take turns, or a few dead ones of high precedence would
-    /// leave no time to the others.
+    /// Of the highest message that waits for it, or that it is to resume. Here and below nothing where
+    /// it failed more than once: those channels take turns, or a few dead ones of high precedence
+    /// would leave no time to the others.
     pub waiting: Option<Precedence>,
     /// The highest it may carry.
     pub hopeful: Option<Precedence>,
@@ -64,7 +64,7 @@ impl Wishes {
         self.ranked.last().copied()
     }
 
-    /// An association of ours is being opened, or is no more.
+    /// An association of ours is being opened, or no longer is.
     pub(crate) fn is_opening(&mut self, id: AssociationId, is: bool) {
         self.news |= if is { self.opening.insert(id) } else { self.opening.remove(&id) };
     }
@@ -87,7 +87,7 @@ impl Wishes {
 /// See the head of this file.
 #[derive(Debug, Default)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
-pub(crate) struct Agenda {
+pub(crate) struct ChannelAgenda {
     pub(crate) peers: BTreeSet<PeerId>,
     pub(crate) mailboxes: BTreeSet<u32>,
     /// Idle associations, and when they are released.
@@ -100,13 +100,13 @@ pub(crate) struct Agenda {
     pub(crate) unchecked: bool,
 }
 
-impl Agenda {
+impl ChannelAgenda {
     /// When something is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         [self.idle.first(), self.looks.first()].into_iter().flatten().min()
     }
 
-    /// An association is no more.
+    /// An association is gone.
     pub(crate) fn gone(&mut self, id: AssociationId, channel: Option<ChannelId>) {
         self.idle.set(id, None);
         self.wishes.is_opening(id, false);

@@ -12,7 +12,7 @@ const UNIT: u64 = 1024;
 
 /// How fast the line of a channel was for one association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct LineEstimate {
     pub(crate) bit_s: Option<u64>,
 }
 
@@ -21,8 +21,8 @@ pub(crate) fn rate(octets: u64, took: Duration) -> u64 {
     u64::try_from(u128::from(octets) * 8_000_000 / micros).unwrap_or(u64::MAX)
 }
 
-impl Line {
-    /// So many octets went over it in this time, in which something always waited.
+impl LineEstimate {
+    /// So many octets went over it in this time, while octets waited without a break.
     pub(crate) fn measured(&mut self, octets: u64, took: Duration) {
         let new = rate(octets, took);
         self.bit_s = Some(self.bit_s.map_or(new, |old| old / 2 + new / 2));
@@ -56,17 +56,21 @@ mod tests {
 
     #[test]
     fn a_checkpoint_takes_ten_seconds_or_less() {
-        let of = |bit_s: u64| Line { bit_s: Some(bit_s) }.checkpoint(64);
+        let of = |bit_s: u64| LineEstimate { bit_s: Some(bit_s) }.checkpoint(64);
         let sizes = [0, 75, 800, 1_600, 2_400, 4_800, 9_600, 19_200, 52_429, 64_000, u64::MAX];
         assert_eq!(sizes.map(of), [1, 1, 1, 1, 2, 4, 8, 16, 64, 64, 64]);
-        assert_eq!(Line::default().checkpoint(64), 64, "not measured yet");
-        assert_eq!(Line { bit_s: Some(2_400) }.checkpoint(1), 1, "never above the largest");
-        assert_eq!(Line { bit_s: Some(2_400) }.checkpoint(0), 0, "nor any where there are none");
+        assert_eq!(LineEstimate::default().checkpoint(64), 64, "not measured yet");
+        assert_eq!(LineEstimate { bit_s: Some(2_400) }.checkpoint(1), 1, "never above the largest");
+        assert_eq!(
+            LineEstimate { bit_s: Some(2_400) }.checkpoint(0),
+            0,
+            "nor any where there are none"
+        );
     }
 
     #[test]
     fn the_rate_follows_what_is_measured() {
-        let mut line = Line::default();
+        let mut line = LineEstimate::default();
         line.at_least(1_000_000, SECOND);
         assert_eq!(line.bit_s(), None, "it could be anything above");
         line.measured(6_000, 20 * SECOND);
@@ -76,7 +80,7 @@ mod tests {
         line.at_least(1_000, SECOND);
         assert_eq!(line.bit_s(), Some(8_000), "the line was changed");
         line.at_least(100, SECOND);
-        assert_eq!(line.bit_s(), Some(8_000), "a short message says nothing");
+        assert_eq!(line.bit_s(), Some(8_000), "a short message does not count");
         line.measured(u64::MAX, Duration::ZERO);
     }
 }

@@ -1,11 +1,12 @@
 //! Channels: how they stand, when they open, and what ends their waits.
 
 pub(crate) mod agenda;
-pub mod connect;
 pub(crate) mod line;
 pub(crate) mod opening;
+pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod schedule;
+pub(crate) mod schedules;
 pub(crate) mod state;
 pub(crate) mod touched;
 pub(crate) mod waits;

@@ -1,14 +1,15 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
 use crate::api::Output;
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::{Kind, LogLevel};
+use crate::association::looks::LineSample;
 use crate::association::p1::{Opener, P1};
-use crate::association::{Association, Protocol, State};
+use crate::association::{Association, AssociationState, Protocol};
 use crate::config::Channel;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::agenda::Rank;
-use crate::outbound::channels::connect::Connected;
 use crate::outbound::channels::state::ChannelState;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Now, Utc};
@@ -27,7 +28,8 @@ impl Outbound {
         // One that is there already has been opened without a recovery.
         let opening = |link: &Association| link.is_initiator() && link.is_opening();
         let wanted = cx.queue.scheduler.is_wanted(now.mono, channel)
-            || ((asked || cx.recovery.wants(channel)) && !cx.associations_of(channel).any(opening));
+            || ((asked || cx.recovery.wants(channel))
+                && !cx.associations.of_channel(channel).any(opening));
         let has_trial = wanted && self.has_trial(cx, now, channel);
         let is_due = |state: &&ChannelState| {
             let waits = state.not_before.is_some_and(|at| at > now.mono);
@@ -53,11 +55,12 @@ impl Outbound {
         }
     }
 
-    /// Whether it failed more than once in a row. Once is no sign: an outage fails every channel.
+    /// Whether it failed more than once in a row. Once is not a sign: an outage fails every channel.
     pub(crate) fn is_hopeless(&self, channel: ChannelId) -> bool {
         self.channels.get(&channel).is_some_and(|state| state.failures > 1)
     }
 
+    /// Opens an association of a channel.
     pub(crate) fn open(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         let id = cx.issued.next_association();
         let reference = self.new_reference(cx, now.utc);
@@ -73,10 +76,9 @@ impl Outbound {
         let mut p1 = P1::new(channel, Opener::Us, config.dscp);
         p1.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
         let protocol = Protocol::P1(p1);
-        let link = Association::new(id, stack, protocol, State::Connecting, now.mono);
-        cx.associations.insert(id, link);
+        let link = Association::new(id, stack, protocol, AssociationState::Connecting, now.mono);
+        cx.associations.insert_ours(link, channel);
         self.agenda.wishes.is_opening(id, true);
-        cx.connections.on_channel(id, channel);
         cx.output(Output::Connect { association: id, channel });
     }
 
@@ -106,6 +108,16 @@ impl Outbound {
         if channel.checkpoint_adapts { line.checkpoint(most) } else { most }
     }
 
+    /// The rate of a channel's line was measured on one of its associations.
+    pub(crate) fn note_rate(&mut self, channel: ChannelId, sample: LineSample) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            match sample.may_be_idle {
+                true => state.line.at_least(sample.octets, sample.took),
+                false => state.line.measured(sample.octets, sample.took),
+            }
+        }
+    }
+
     /// The association is open and the peer is who it should be.
     pub(crate) fn initiator_open(
         &mut self,
@@ -128,9 +140,11 @@ impl Outbound {
             state.refused.opened();
         }
         let how = if recovered { "as initiator, recovered" } else { "as initiator" };
-        cx.event(Level::Info, Kind::AssociationOpened, how).association(id).channel(Some(channel));
-        self.answer_connect(cx, channel, &Connected::Opened);
-        if cx.life.stopping {
+        cx.event(LogLevel::Info, Kind::AssociationOpened, how)
+            .association(id)
+            .channel(Some(channel));
+        self.answer_connect(cx, channel, &ConnectOutcome::Opened);
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }

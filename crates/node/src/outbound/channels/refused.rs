@@ -2,7 +2,7 @@
 //!
 //! | Reason | Then |
 //! |---|---|
-//! | busy, or none that says more | the usual wait; what was to be recovered is kept, where nothing is said a few times |
+//! | busy, or none given | the usual wait; what was to be recovered is kept, without a reason a few times only |
 //! | who we are: authentication, validation, security context | a long wait; the channel counts as down |
 //! | dialogue mode | the other mode at once; where that is refused too, a long wait |
 //! | cannot recover | a fresh association at once, which sends all again |
@@ -12,7 +12,7 @@ use p1::bind::MtaBindError;
 
 /// What a channel remembers of refusals.
 #[derive(Debug, Default)]
-pub(crate) struct Refused {
+pub(crate) struct ChannelRefusals {
     /// Trying again changes nothing before somebody changes a configuration.
     pub(crate) down: bool,
     /// The mode that took the place of the configured one.
@@ -23,7 +23,7 @@ pub(crate) struct Refused {
     pub(crate) identity: bool,
 }
 
-impl Refused {
+impl ChannelRefusals {
     /// Whether our name or password was refused since it was open last.
     pub(crate) fn is_identity(&self) -> bool {
         self.identity
@@ -41,8 +41,8 @@ impl Refused {
 
     /// What is still so where the channel begins anew with another configuration: how the peer
     /// counts what it refused.
-    pub(crate) fn reopened(&self) -> Refused {
-        Refused { identity: self.identity, ..Refused::default() }
+    pub(crate) fn reopened(&self) -> ChannelRefusals {
+        ChannelRefusals { identity: self.identity, ..ChannelRefusals::default() }
     }
 
     /// An association is open: the mode it has is kept for the next.
@@ -70,7 +70,7 @@ impl Refused {
 }
 
 /// What a refusal is about.
-pub(crate) enum About {
+pub(crate) enum RefusalSubject {
     /// It may be different next time.
     Passing,
     /// Our name or password, or what security it asks for.
@@ -78,23 +78,23 @@ pub(crate) enum About {
     Dialogue,
 }
 
-pub(crate) fn about(reason: RefuseReason, error: Option<MtaBindError>) -> About {
+pub(crate) fn about(reason: RefuseReason, error: Option<MtaBindError>) -> RefusalSubject {
     match error {
         Some(
             MtaBindError::AuthenticationError
             | MtaBindError::UnacceptableSecurityContext
             | MtaBindError::InadequateAssociationConfidentiality,
-        ) => About::Identity,
-        Some(MtaBindError::UnacceptableDialogueMode) => About::Dialogue,
-        Some(MtaBindError::Busy | MtaBindError::Other(_)) => About::Passing,
+        ) => RefusalSubject::Identity,
+        Some(MtaBindError::UnacceptableDialogueMode) => RefusalSubject::Dialogue,
+        Some(MtaBindError::Busy | MtaBindError::Other(_)) => RefusalSubject::Passing,
         None => match reason {
-            RefuseReason::ValidationFailure => About::Identity,
-            RefuseReason::DialogueMode => About::Dialogue,
+            RefuseReason::ValidationFailure => RefusalSubject::Identity,
+            RefuseReason::DialogueMode => RefusalSubject::Dialogue,
             RefuseReason::Busy
             | RefuseReason::CannotRecover
             | RefuseReason::Bind
             | RefuseReason::ApplicationContext
-            | RefuseReason::Unspecified => About::Passing,
+            | RefuseReason::Unspecified => RefusalSubject::Passing,
         },
     }
 }
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_about_what_its_number_says() {
+    fn a_refusal_is_about_what_its_number_means() {
         let about = |reason, number: Option<i64>| match about(
             reason,
             number.map(MtaBindError::from_number),
         ) {
-            About::Passing => "passing",
-            About::Identity => "identity",
-            About::Dialogue => "dialogue",
+            RefusalSubject::Passing => "passing",
+            RefusalSubject::Identity => "identity",
+            RefusalSubject::Dialogue => "dialogue",
         };
         let of_bind: Vec<_> = (0..7).map(|n| about(RefuseReason::Bind, Some(n))).collect();
         let [id, pass] = ["identity", "passing"];
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_mode_is_tried_once_until_one_works() {
-        let mut refused = Refused::default();
+        let mut refused = ChannelRefusals::default();
         let configured = Dialogue::TwoWayAlternate;
         assert_eq!(refused.dialogue(configured), configured);
         assert_eq!(refused.turn(configured), Some(Dialogue::Monologue));

@@ -1,10 +1,15 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
+use crate::api::event::Kind;
+use crate::association::ended::EndedAssociation;
 use crate::config::Reopen;
-use crate::outbound::channels::line::Line;
-use crate::outbound::channels::refused::Refused;
+use crate::context::Context;
+use crate::outbound::Outbound;
+use crate::outbound::channels::line::LineEstimate;
+use crate::outbound::channels::refused::ChannelRefusals;
 use crate::outbound::channels::schedule::Schedule;
-use base::Instant;
+use crate::outbound::faults::blame::TransferFault;
+use base::{Instant, Now};
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -15,16 +20,16 @@ pub(crate) struct ChannelState {
     pub tried: Option<Instant>,
     /// Failures in a row.
     pub failures: u32,
-    /// Associations in a row that did not live for [`LONG_LIVED`].
+    /// Associations in a row that did not live long.
     pub short_lived: u32,
     /// The last error, for the status.
     pub last_error: Option<String>,
     /// What a peer refused that trying again does not change; the channel counts as down.
-    pub refused: Refused,
+    pub refused: ChannelRefusals,
     /// Where it has hours.
     pub schedule: Schedule,
     /// How fast it is.
-    pub line: Line,
+    pub line: LineEstimate,
     /// When a bind of its peer ended its wait last.
     pub peer_bound: Option<Instant>,
     /// Operators who want it opened and were not answered yet.
@@ -34,6 +39,21 @@ pub(crate) struct ChannelState {
 impl ChannelState {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         [self.not_before, self.schedule.deadline()].into_iter().flatten().min()
+    }
+
+    /// An association was lost, or could not be opened.
+    fn note_loss(&mut self, now: Instant, ended: &EndedAssociation, reopen: &Reopen, seed: u64) {
+        self.failures = if ended.was_open { 1 } else { self.failures.saturating_add(1) };
+        // One that opens and is soon lost again waits as long as one that does not open.
+        self.short_lived = if ended.long_lived { 0 } else { self.short_lived.saturating_add(1) };
+        self.last_error = Some(ended.given_up.clone().unwrap_or_else(|| ended.detail.clone()));
+        let wait = if ended.given_up.is_some() {
+            self.refused.give_up();
+            jittered(reopen.refused, seed)
+        } else {
+            reopen_wait(reopen, self.failures.max(self.short_lived), seed)
+        };
+        self.not_before = Some(now + wait);
     }
 
     /// The wait before the next try is over: it is tried as soon as it may be.
@@ -50,6 +70,36 @@ impl ChannelState {
     }
 }
 
+impl Outbound {
+    /// An association of ours ended: when its channel is opened again.
+    pub(crate) fn note_end(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        ended: &EndedAssociation,
+        fault: TransferFault,
+    ) {
+        // How an association ended that had to end does not concern its channel.
+        let concerns = ended.is_initiator && !ended.drained;
+        let Some(channel) = ended.channel.filter(|_| concerns) else { return };
+        if ended.kind == Kind::AssociationReleased {
+            return;
+        }
+        if fault != TransferFault::Link {
+            // The wait was decided with the fault.
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.last_error = Some(ended.detail.clone());
+            }
+            return;
+        }
+        let reopen = cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
+        let seed = cx.rng.next_u64();
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.note_loss(now.mono, ended, &reopen, seed);
+        }
+    }
+}
+
 /// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and
 /// between half and the whole of that, so that peers do not come back in step.
 pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration {
@@ -58,7 +108,7 @@ pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration
 }
 
 /// Between half and the whole of a wait.
-pub(crate) fn jittered(wait: Duration, seed: u64) -> Duration {
+fn jittered(wait: Duration, seed: u64) -> Duration {
     let half = wait / 2;
     let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
     half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))

@@ -46,7 +46,7 @@ impl Outbound {
             // What is gone was noted as it went.
             let Some(link) = cx.associations.get(&id) else { continue };
             let Some(channel) = link.channel() else {
-                self.agenda.mailboxes.extend(cx.connections.mailbox(id));
+                self.agenda.mailboxes.extend(cx.associations.connections().mailbox(id));
                 continue;
             };
             let closes_at = self.closes_at(cx, link);
@@ -78,6 +78,6 @@ impl Outbound {
             || !agenda.peers.is_empty()
             || !agenda.mailboxes.is_empty()
             || cx.queue.scheduler.has_changes();
-        touched && cx.life.started && !cx.life.stopping
+        touched && cx.life.is_running()
     }
 }

@@ -2,15 +2,16 @@
 //! and an operator who wants it opened (`mta channel connect`).
 
 use crate::api::Output;
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
 use crate::config::Peer;
+use crate::config::channel_changes::ChannelChanges;
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
-use crate::operations::channel_changes::ChannelChanges;
 use crate::outbound::Outbound;
-use crate::outbound::channels::connect::Connected;
 use crate::outbound::channels::state::ChannelState;
 use base::{AssociationId, Now, PeerId};
+use osi::api::Dialogue;
 use p1::bind::MtaBindError;
 use scheduler::ChannelId;
 use std::time::Duration;
@@ -28,16 +29,16 @@ impl Outbound {
         channel: ChannelId,
     ) {
         let open = |link: &&Association| link.is_initiator() && link.is_open();
-        let associations = cx.associations_of(channel).filter(open).count();
+        let associations = cx.associations.of_channel(channel).filter(open).count();
         let failed = match self.channels.get(&channel) {
-            _ if cx.life.stopping => Some("the MTA is stopping".to_owned()),
+            _ if cx.life.is_stopping() => Some("the MTA is stopping".to_owned()),
             None => Some("there is no such channel any more".to_owned()),
             Some(state) => state.schedule.describe(),
         };
         self.end_waits(cx, now, channel, "an operator wants it opened");
         let outcome = match failed {
-            Some(reason) => Connected::Failed { reason },
-            None if associations > 0 => Connected::Open { associations },
+            Some(reason) => ConnectOutcome::Failed { reason },
+            None if associations > 0 => ConnectOutcome::Open { associations },
             None => {
                 if let Some(state) = self.channels.get_mut(&channel) {
                     state.asked.push(request);
@@ -48,12 +49,12 @@ impl Outbound {
         cx.output(Output::ChannelConnected { request, outcome });
     }
 
-    /// Tells operators what came of opening this channel.
+    /// Answers operators who asked to open this channel.
     pub(crate) fn answer_connect(
         &mut self,
         cx: &mut Context,
         channel: ChannelId,
-        outcome: &Connected,
+        outcome: &ConnectOutcome,
     ) {
         if self.channels.get(&channel).is_none_or(|state| state.asked.is_empty()) {
             return;
@@ -64,7 +65,7 @@ impl Outbound {
         }
     }
 
-    /// Tells operators who wait for it where a channel could not be opened and waits again.
+    /// Answers operators who wait for a channel that could not be opened and waits again.
     pub(crate) fn answer_failed(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         let Some(state) = self.channels.get(&channel).filter(|s| !s.asked.is_empty()) else {
             return;
@@ -75,12 +76,12 @@ impl Outbound {
             None if waits => state.last_error.clone().unwrap_or_else(|| "it failed".to_owned()),
             None => return,
         };
-        self.answer_connect(cx, channel, &Connected::Failed { reason });
+        self.answer_connect(cx, channel, &ConnectOutcome::Failed { reason });
     }
 
-    /// A peer has bound to us: it is there, and so a try to open its channels is worth while. Not
-    /// where it aborts what we send it: of that its bind says nothing. Where it refuses our name or
-    /// password, now and then only: it refuses our bind result too, and binds again and again.
+    /// A peer has bound to us: it is there, so it is worth while to try its channels. Not where it
+    /// aborts what we send: its bind does not change that. Where it refuses our name or password, only
+    /// now and then: it refuses our bind result too, and binds again and again.
     pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId) {
         let ids: Vec<ChannelId> =
             self.channels.keys_in(crate::outbound::channels::agenda::channels_of(peer)).collect();
@@ -113,7 +114,7 @@ impl Outbound {
         if let Some(state) = self.channels.get_mut(&channel) {
             state.end_wait();
             let detail = format!("the wait before the next try has ended: {why}");
-            cx.event(Level::Info, Kind::WaitEnded, detail).channel(Some(channel));
+            cx.event(LogLevel::Info, Kind::WaitEnded, detail).channel(Some(channel));
         }
     }
 
@@ -134,6 +135,37 @@ impl Outbound {
         )
     }
 
+    /// The peer refused our name or password.
+    pub(crate) fn note_identity_refused(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.refused.identity = true;
+        }
+    }
+
+    /// The dialogue mode to propose after the peer refused this one, once.
+    pub(crate) fn other_dialogue(
+        &mut self,
+        channel: ChannelId,
+        refused: Dialogue,
+    ) -> Option<Dialogue> {
+        self.channels.get_mut(&channel)?.refused.turn(refused)
+    }
+
+    /// The next try of a channel does not wait.
+    pub(crate) fn skip_wait(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+        }
+    }
+
+    /// The next try of a channel does not wait, and no failure counts against it.
+    pub(crate) fn begin_afresh(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+            state.failures = 0;
+        }
+    }
+
     /// What to look at, here and there.
     pub(crate) fn identity_remedy(&self, cx: &Context, channel: ChannelId) -> String {
         let Some((peer, config)) = cx.peer_and_channel(channel) else { return String::new() };
@@ -144,12 +176,10 @@ impl Outbound {
         )
     }
 
+    /// A window of a channel begins.
     pub(crate) fn window_begins(&mut self, cx: &mut Context, channel: ChannelId) {
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.not_before = None;
-            state.failures = 0;
-        }
-        let ids: Vec<AssociationId> = cx.associations_of(channel).map(|l| l.id).collect();
+        self.begin_afresh(channel);
+        let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer goes on sending is of use again.
             if let Some(link) = cx.associations.get_mut(&id)
@@ -164,7 +194,7 @@ impl Outbound {
     pub(crate) fn change_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
         for id in &changes.removed {
             let reason = "it was taken out of the configuration".to_owned();
-            self.answer_connect(cx, *id, &Connected::Failed { reason });
+            self.answer_connect(cx, *id, &ConnectOutcome::Failed { reason });
             for entry in self.blame.begin_anew(*id) {
                 cx.queue.scheduler.hasten(now.mono, entry);
             }

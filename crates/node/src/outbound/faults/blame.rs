@@ -1,20 +1,22 @@
 //! Whose fault it is that an association ended under a transfer: the link's, the message's or the
 //! channel's.
 //!
-//! An abort that says so (RTAB with invalidParameter, protocolError or userError, X.228 7.9), or an
-//! exception report with unrecoverable procedural error (X.228 7.6), is charged to the **message**: it alone is delayed, and ends in a report after `message_aborts` of them. All
-//! else is the **link**'s. But a message that is lost at the very place where it was lost before is a
-//! **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. Nobody
-//! said that it is the message, and the peer may even have it: it lives until it expires.
+//! An abort with a reason of the message (RTAB with invalidParameter, protocolError or userError, X.228
+//! 7.9), or an exception report with unrecoverable procedural error (X.228 7.6), is charged to the
+//! **message**: it alone is delayed, and ends in a report after `message_aborts` of them. All other
+//! failures are the **link**'s. But a message that is lost at the very place where it was lost before is
+//! a **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. The
+//! fault may not be the message's, and the peer may even have it: it stays until it expires.
 //!
 //! Failures of different messages with no transfer in between that succeeded are the **channel**'s:
-//! charges made since its last success are taken back, and it backs off. And a message that is alone
-//! cannot be told from a peer that aborts all: none is given up before another one got through on
-//! the channel after its first charge, and at an abort that follows. So a peer that aborts everything
+//! charges made since its last success are taken back, and it backs off. If only one message is there,
+//! a fault of the message looks like a peer that aborts everything. So none is given up before another
+//! one got through on the channel after its first charge, and only at an abort that follows. So a peer that aborts everything
 //! makes no reports, however often it does.
 //!
 //! The charges are in memory: a restart forgets them, which only delays the report.
 
+use crate::association::transfer::TransferPlace;
 use base::{EntryId, Instant, Precedence};
 use osi::api::AbortReason;
 use scheduler::ChannelId;
@@ -26,19 +28,9 @@ use std::ops::RangeBounds;
 /// only one above all that failed.
 const MAX_TRIALS: usize = 16;
 
-/// How far a transfer had come when it failed: at the peer's side, as far as we know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Octets the peer had confirmed.
-    pub confirmed: u64,
-    /// Octets its transport had taken on that association since the transfer began or went on there;
-    /// 0 where it was not asked.
-    pub taken: u64,
-}
-
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum TransferFault {
     /// Nobody's that is known: the connection's.
     Link,
     /// Nobody's that is known, but the message failed at the same place again.
@@ -61,7 +53,7 @@ pub(crate) fn is_about_the_message(reason: Option<AbortReason>) -> bool {
 #[derive(Debug)]
 struct Charged {
     channel: ChannelId,
-    place: Place,
+    place: TransferPlace,
     charges: u32,
     /// Another message got through since the first charge.
     others_passed: bool,
@@ -105,16 +97,16 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// An association ended under the transfer of this message. `deliberate` is what
-    /// [`is_about_the_message`] says of it; `most` is the peer's `message_aborts`.
+    /// An association ended under the transfer of this message. `deliberate` is the
+    /// result of [`is_about_the_message`]; `most` is the peer's `message_aborts`.
     pub(crate) fn failed(
         &mut self,
         channel: ChannelId,
         (entry, precedence): (EntryId, Precedence),
-        place: Place,
+        place: TransferPlace,
         deliberate: bool,
         most: u32,
-    ) -> Fault {
+    ) -> TransferFault {
         self.known.insert(entry);
         let fresh = Charged { channel, place, charges: 0, others_passed: false };
         let again = self.messages.get(&entry).is_some_and(|known| known.place == place);
@@ -137,24 +129,24 @@ impl Blame {
         }
         let suspect = streak.suspects.get_mut(&entry);
         if !deliberate && !again {
-            return Fault::Link;
+            return TransferFault::Link;
         }
         if streak.at_fault {
             if let Some(suspect) = suspect {
                 suspect.waits = true;
             }
-            return Fault::Channel { messages };
+            return TransferFault::Channel { messages };
         }
         if !deliberate {
-            return Fault::Suspect;
+            return TransferFault::Suspect;
         }
         if let Some(suspect) = suspect {
             suspect.charges += 1;
         }
-        let Some(message) = self.messages.get_mut(&entry) else { return Fault::Link };
+        let Some(message) = self.messages.get_mut(&entry) else { return TransferFault::Link };
         message.charges = message.charges.saturating_add(1);
         let give_up = most > 0 && message.charges >= most && message.others_passed;
-        Fault::Message { charges: message.charges, give_up }
+        TransferFault::Message { charges: message.charges, give_up }
     }
 
     /// A message got through on this channel.
@@ -183,8 +175,8 @@ impl Blame {
         next
     }
 
-    /// Begins another wait of a channel that is at fault, unless one is under way: how many there
-    /// were, or the end of the one there is.
+    /// Begins another wait of a channel that is at fault. Gives how many there were; or, if a wait is in
+    /// progress, its end.
     pub(crate) fn next_round(&mut self, now: Instant, channel: ChannelId) -> Result<u32, Instant> {
         let streak = self.streaks.entry(channel).or_default();
         match streak.until.filter(|until| *until > now) {
@@ -278,7 +270,7 @@ impl Blame {
         delayed
     }
 
-    /// The message is no more, or got through.
+    /// The message is gone, or got through.
     pub(crate) fn forget(&mut self, entry: EntryId) {
         self.put_back.remove(&entry);
         self.messages.remove(&entry);
@@ -303,21 +295,21 @@ mod tests {
     const C: ChannelId = ChannelId { peer: PeerId(1), index: 0 };
     const MAX: u32 = 3;
 
-    fn at(taken: u64) -> Place {
-        Place { confirmed: 0, taken }
+    fn at(taken: u64) -> TransferPlace {
+        TransferPlace { confirmed: 0, taken }
     }
 
-    fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> Fault {
+    fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> TransferFault {
         let about = (EntryId(entry), Precedence::Routine);
         blame.failed(C, about, at(entry), deliberate, MAX)
     }
 
-    fn aborted(blame: &mut Blame, entry: u64) -> Fault {
+    fn aborted(blame: &mut Blame, entry: u64) -> TransferFault {
         fails(blame, entry, true)
     }
 
-    fn charged(charges: u32) -> Fault {
-        Fault::Message { charges, give_up: false }
+    fn charged(charges: u32) -> TransferFault {
+        TransferFault::Message { charges, give_up: false }
     }
 
     #[test]
@@ -327,7 +319,7 @@ mod tests {
             assert_eq!(aborted(&mut blame, 1), charged(charges));
             blame.succeeded(C, EntryId(2));
         }
-        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: MAX, give_up: true });
+        assert_eq!(aborted(&mut blame, 1), TransferFault::Message { charges: MAX, give_up: true });
     }
 
     #[test]
@@ -337,7 +329,7 @@ mod tests {
             assert_eq!(aborted(&mut blame, 1), charged(charges));
         }
         blame.succeeded(C, EntryId(2));
-        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: 100, give_up: true });
+        assert_eq!(aborted(&mut blame, 1), TransferFault::Message { charges: 100, give_up: true });
     }
 
     #[test]
@@ -345,9 +337,9 @@ mod tests {
         let mut blame = Blame::default();
         assert_eq!(aborted(&mut blame, 1), charged(1));
         assert_eq!(aborted(&mut blame, 1), charged(2));
-        assert_eq!(aborted(&mut blame, 2), Fault::Channel { messages: 2 });
+        assert_eq!(aborted(&mut blame, 2), TransferFault::Channel { messages: 2 });
         for _ in 0..100 {
-            assert_eq!(aborted(&mut blame, 1), Fault::Channel { messages: 2 });
+            assert_eq!(aborted(&mut blame, 1), TransferFault::Channel { messages: 2 });
         }
         // What was charged is taken back.
         blame.succeeded(C, EntryId(3));
@@ -355,7 +347,7 @@ mod tests {
         // But not what was charged before: others had got through since.
         blame.succeeded(C, EntryId(4));
         assert_eq!(aborted(&mut blame, 1), charged(2));
-        assert_eq!(aborted(&mut blame, 2), Fault::Channel { messages: 2 });
+        assert_eq!(aborted(&mut blame, 2), TransferFault::Channel { messages: 2 });
         blame.succeeded(C, EntryId(5));
         assert_eq!(aborted(&mut blame, 1), charged(2));
     }
@@ -363,18 +355,18 @@ mod tests {
     #[test]
     fn a_message_lost_at_the_same_place_again_is_a_suspect_and_charged_with_nothing() {
         let mut blame = Blame::default();
-        assert_eq!(fails(&mut blame, 1, false), Fault::Link);
-        assert_eq!(fails(&mut blame, 1, false), Fault::Suspect);
+        assert_eq!(fails(&mut blame, 1, false), TransferFault::Link);
+        assert_eq!(fails(&mut blame, 1, false), TransferFault::Suspect);
         let about = (EntryId(1), Precedence::Routine);
-        assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Link, "elsewhere");
+        assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Link, "elsewhere");
         for _ in 0..100 {
-            assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Suspect);
+            assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Suspect);
             blame.succeeded(C, EntryId(3));
         }
-        assert_eq!(aborted(&mut blame, 1), charged(1), "the first of which the peer says it");
+        assert_eq!(aborted(&mut blame, 1), charged(1), "the first with a reason of the message");
         // A link that is lost under each of several is a link.
-        assert_eq!(fails(&mut blame, 2, false), Fault::Link);
-        assert_eq!(fails(&mut blame, 2, false), Fault::Channel { messages: 2 });
+        assert_eq!(fails(&mut blame, 2, false), TransferFault::Link);
+        assert_eq!(fails(&mut blame, 2, false), TransferFault::Channel { messages: 2 });
     }
 
     #[test]
@@ -413,7 +405,7 @@ mod tests {
         assert_eq!(blame.begin_anew(B), BTreeSet::from([EntryId(1)]));
         blame.succeeded(B, EntryId(1));
         assert_eq!(aborted(&mut blame, 2), charged(1), "alone");
-        assert_eq!(blame.next_to_try(C), None, "what is there no more");
+        assert_eq!(blame.next_to_try(C), None, "what is gone");
     }
 
     #[test]
@@ -421,7 +413,7 @@ mod tests {
         let mut blame = Blame::default();
         let (mut delayed, all) = (0, 1_000);
         for id in 0..all {
-            if let Fault::Channel { .. } = aborted(&mut blame, id) {
+            if let TransferFault::Channel { .. } = aborted(&mut blame, id) {
                 let begins = blame.next_round(Instant(0), C).is_ok();
                 blame.backs_off_until(C, Instant(9));
                 delayed += blame.that_wait(C, EntryId(id), begins).len() as u64;

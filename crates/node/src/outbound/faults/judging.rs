@@ -1,5 +1,5 @@
 //! What follows when an association ended under a transfer, or the peer refused one for good, by
-//! whose fault it is ([`crate::blame`]).
+//! whose fault it is ([`crate::outbound::faults::blame`]).
 //!
 //! | Fault | The message | The channel |
 //! |---|---|---|
@@ -8,13 +8,13 @@
 //! | nobody's, but at the same place again | waits, longer each time | is opened again at once |
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
 
-use crate::association::transfer::Failed;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::transfer::{FailedTransfer, TransferPlace};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::state::reopen_wait;
-use crate::outbound::faults::blame::{Fault, Place, is_about_the_message};
+use crate::outbound::faults::blame::{TransferFault, is_about_the_message};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use osi::api::AbortReason;
@@ -44,15 +44,15 @@ impl Outbound {
         now: Now,
         id: AssociationId,
         channel: ChannelId,
-        failed: &Failed,
+        failed: &FailedTransfer,
         reason: Option<AbortReason>,
-    ) -> Fault {
+    ) -> TransferFault {
         // Nothing of it was sent, or a pause kept it from moving.
-        let Some(place) = failed.place else { return Fault::Link };
+        let Some(place) = failed.place else { return TransferFault::Link };
         let deliberate = is_about_the_message(reason);
         // As long as it may go on where it was, a loss is a loss.
-        if !deliberate && (failed.goes_on.is_some() || failed.if_lost.is_some()) {
-            return Fault::Link;
+        if !deliberate && (failed.resumption.is_some() || failed.if_lost.is_some()) {
+            return TransferFault::Link;
         }
         self.lay_blame(cx, now, (id, channel), failed, place, deliberate)
     }
@@ -64,11 +64,11 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         id: AssociationId,
-        failed: &Failed,
+        failed: &FailedTransfer,
     ) -> bool {
         let channel = cx.associations.get(&id).and_then(|link| link.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
-        self.lay_blame(cx, now, (id, channel), failed, place, true) != Fault::Link
+        self.lay_blame(cx, now, (id, channel), failed, place, true) != TransferFault::Link
     }
 
     /// What follows by whose fault it is.
@@ -77,18 +77,18 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         (id, channel): (AssociationId, ChannelId),
-        failed: &Failed,
-        place: Place,
+        failed: &FailedTransfer,
+        place: TransferPlace,
         deliberate: bool,
-    ) -> Fault {
+    ) -> TransferFault {
         let entry = failed.entry;
-        let Some(item) = cx.queue.get(entry) else { return Fault::Link };
+        let Some(item) = cx.queue.get(entry) else { return TransferFault::Link };
         let most = cx.peer_and_channel(channel).map_or(0, |(peer, _)| peer.message_aborts);
         let about = (entry, item.precedence);
         let fault = self.blame.failed(channel, about, place, deliberate, most);
         match fault {
-            Fault::Link => {}
-            Fault::Suspect => {
+            TransferFault::Link => {}
+            TransferFault::Suspect => {
                 let detail = "lost at the same place again";
                 self.waits_alone(
                     cx,
@@ -99,14 +99,16 @@ impl Outbound {
                     "; it is not given up for that",
                 );
             }
-            Fault::Message { charges, give_up: true } => {
+            TransferFault::Message { charges, give_up: true } => {
                 self.give_up(cx, now, id, channel, failed, charges);
             }
-            Fault::Message { charges, give_up: false } => {
+            TransferFault::Message { charges, give_up: false } => {
                 let detail = failure(charges, most);
                 self.waits_alone(cx, now, (id, channel), failed, &detail, "");
             }
-            Fault::Channel { messages } => self.channel_at_fault(cx, now, channel, entry, messages),
+            TransferFault::Channel { messages } => {
+                self.channel_at_fault(cx, now, channel, entry, messages)
+            }
         }
         fault
     }
@@ -134,7 +136,7 @@ impl Outbound {
                      message is blamed; next try in {wait:.1} s, at once for one that did not fail; \
                      ask the peer's operator what it aborts for"
                 );
-                cx.event(Level::Warning, Kind::ChannelBlamed, detail).channel(Some(channel));
+                cx.event(LogLevel::Warning, Kind::ChannelBlamed, detail).channel(Some(channel));
                 (until, true)
             }
         };
@@ -196,7 +198,7 @@ impl Outbound {
         now: Now,
         id: AssociationId,
         channel: ChannelId,
-        failed: &Failed,
+        failed: &FailedTransfer,
         charges: u32,
     ) {
         let entry = failed.entry;
@@ -206,7 +208,7 @@ impl Outbound {
             return;
         };
         let detail = self.given_up_detail(cx, channel, record, charges);
-        cx.event(Level::Error, Kind::GivenUp, detail)
+        cx.event(LogLevel::Error, Kind::GivenUp, detail)
             .association(id)
             .channel(Some(channel))
             .message(record.message.clone())
@@ -216,13 +218,13 @@ impl Outbound {
         self.blame.forget(entry);
         let text = format!("the next MTA refused it or broke off its transfer {charges} times");
         let concluded = cx.engine.untransferable(now.utc, record, &text);
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
     /// A message waits, longer each time, and others get past it.
@@ -231,7 +233,7 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         (id, channel): (AssociationId, ChannelId),
-        failed: &Failed,
+        failed: &FailedTransfer,
         why: &str,
         note: &str,
     ) {
@@ -241,7 +243,7 @@ impl Outbound {
         let wait = until.map_or(0, |until| until.since(now.mono).as_secs());
         let precedence = cx.queue.get(entry).map(|item| item.precedence);
         let detail = format!("{why}: it waits {wait} s, others go on{note}");
-        let draft = cx.event(Level::Warning, Kind::MessageBlamed, detail);
+        let draft = cx.event(LogLevel::Warning, Kind::MessageBlamed, detail);
         let draft = draft.association(id).channel(Some(channel)).entry(entry);
         let draft = draft.message(failed.message.clone());
         if let Some(precedence) = precedence {

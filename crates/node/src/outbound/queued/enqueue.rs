@@ -1,7 +1,7 @@
 //! Taking up what is durable.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
@@ -23,14 +23,14 @@ impl Outbound {
                 self.reroute_if_too_long(cx, now, id, &brief, record);
             }
             Err(error) => {
-                cx.life.unreadable = true;
-                cx.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
+                cx.life.note_unreadable();
+                cx.event(LogLevel::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }
         }
     }
 
-    /// By a bound that is new: routed again, it is reported.
+    /// A content beyond a bound that is new: routing again reports it.
     fn reroute_if_too_long(
         &mut self,
         cx: &mut Context,
@@ -58,7 +58,7 @@ impl Outbound {
         brief: &Brief<'_>,
     ) {
         if let NextHop::Peer(peer) = *brief.next_hop {
-            self.note_stray(cx, peer);
+            self.note_unrouted(cx, peer);
         }
         cx.queue.insert(now, id, precedence, brief, &cx.config.times);
         if cx.queue.held.contains(&id) {

@@ -1,16 +1,9 @@
-//! What is under way for copies that have expired or are late.
+//! Copies that have expired or are late, and whose records are being read.
 
 use base::{EntryId, Instant};
 use std::collections::BTreeSet;
 
-/// Why a record is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    Expired,
-    Overdue,
-}
-
-/// What is under way.
+/// Copies that have expired or are late.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
     pub(crate) reading: usize,

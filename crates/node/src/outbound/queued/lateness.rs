@@ -1,16 +1,15 @@
-//! Rule 9 in the node: copies whose time is over, which end in a report, and copies that are late,
-//! of which the operator is told.
+//! Rule 9 in the node: copies whose time is over end in a report, and copies that are late are logged
+//! for the operator.
 //!
-//! The scheduler says which; what is to be said of them stands in their records, which are on disk.
-//! They are read a few at a time: after a long outage a whole queue may have expired.
+//! The scheduler names them. What the log shows of them is in their records, which are on disk. Records
+//! are read a few at a time: after a long outage a whole queue may have expired.
 
 use crate::api::Output;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{LateReason, PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError};
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
-use crate::outbound::queued::late::Why;
 use base::{EntryId, Instant, Now};
 use bytes::Bytes;
 use engine::{NextHop, Record};
@@ -23,22 +22,23 @@ const MAX_READ: usize = 64;
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl Outbound {
-    /// What was late already when we started is told in one line: it was told before, one by one.
+    /// Copies that were late already at the start are logged in one line: they were logged before, one by
+    /// one.
     pub(crate) fn log_late_at_start(&self, cx: &mut Context, now: Now) {
         let mut late = 0u64;
         while let Some(id) = cx.queue.scheduler.overdue(now.mono) {
             late += 1;
             let item = cx.queue.get(id);
-            cx.tally.overdue_at_start(item.map(|item| item.precedence));
+            cx.outputs.tally_mut().overdue_at_start(item.map(|item| item.precedence));
         }
         if late > 0 {
             let detail = format!("{late} messages were late already at the start");
-            cx.event(Level::Warning, Kind::Overdue, detail);
+            cx.event(LogLevel::Warning, Kind::Overdue, detail);
         }
     }
 
-    /// Where the record could not be read, who is to get it and when it came is not known here: the
-    /// alert says what is.
+    /// Where the record could not be read, the next hop and the time of acceptance are not known: the
+    /// alert shows the rest.
     fn log_overdue(&self, cx: &mut Context, now: Now, id: EntryId, record: Option<&Record>) {
         let Some(item) = cx.queue.get(id) else { return };
         let limit = *cx.config.times.alert.0.get(item.precedence);
@@ -54,8 +54,10 @@ impl Outbound {
         if let Some(reason) = cx.queue.scheduler.held_because(id) {
             detail = format!("{detail}: {reason}");
         }
-        let mut event =
-            cx.event(Level::Warning, Kind::Overdue, detail).entry(id).precedence(item.precedence);
+        let mut event = cx
+            .event(LogLevel::Warning, Kind::Overdue, detail)
+            .entry(id)
+            .precedence(item.precedence);
         if let Some(record) = record {
             event = event.message(record.message.clone());
         }
@@ -67,7 +69,7 @@ impl Outbound {
         match &record.next_hop {
             NextHop::Peer(id) => match cx.config.peer(*id) {
                 Some(peer) => format!("peer {}", peer.name),
-                None => "a peer that is configured no more".to_owned(),
+                None => "a peer that is no longer configured".to_owned(),
             },
             NextHop::Mailbox(address) => format!("mailbox {address}"),
         }
@@ -83,22 +85,22 @@ impl Outbound {
         first.filter(|_| self.room_for_late(cx) > 0)
     }
 
-    /// Takes up what has expired or become late.
-    pub(crate) fn see_to_late(&mut self, cx: &mut Context, now: Now) {
+    /// Has the records of copies read that have expired or become late, as many at once as may be.
+    pub(crate) fn read_late(&mut self, cx: &mut Context, now: Now) {
         while self.room_for_late(cx) > 0 {
             let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
             let (id, why) = if let Some((at, id)) = again {
                 self.late.again.remove(&(at, id));
-                (id, Why::Expired)
+                (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
-                (id, Why::Expired)
+                (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
-                (id, Why::Overdue)
+                (id, LateReason::Overdue)
             } else {
                 return;
             };
             let Some(item) = cx.queue.get(id) else { continue };
-            let token = cx.token(Pending::Late { entry: id, why });
+            let token = cx.token(PendingAnswer::Late { entry: id, why });
             self.late.reading += 1;
             cx.output(Output::Load { token, precedence: item.precedence, id });
         }
@@ -110,7 +112,7 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         id: EntryId,
-        why: Why,
+        why: LateReason,
         result: Result<Option<Bytes>, EdgeError>,
     ) {
         self.late.reading = self.late.reading.saturating_sub(1);
@@ -118,14 +120,14 @@ impl Outbound {
             return; // it went meanwhile
         }
         match (error::record(result), why) {
-            (Ok(record), Why::Expired) => self.expire(cx, now, id, &record),
-            (Ok(record), Why::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
+            (Ok(record), LateReason::Expired) => self.expire(cx, now, id, &record),
+            (Ok(record), LateReason::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
             (Err(error), why) => {
-                cx.event(Level::Error, Kind::StoreFailed, error.to_string()).entry(id);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {
-                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    LateReason::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
                     // The alert does not wait for the store.
-                    Why::Overdue => self.log_overdue(cx, now, id, None),
+                    LateReason::Overdue => self.log_overdue(cx, now, id, None),
                 }
             }
         }
@@ -146,16 +148,16 @@ impl Outbound {
         }
         let age = now.utc.since(record.first_arrival).as_secs();
         let detail = format!("not passed on to {} in time: {age} s old", self.whom(cx, record));
-        cx.event(Level::Warning, Kind::Expired, detail)
+        cx.event(LogLevel::Warning, Kind::Expired, detail)
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence);
         self.blame.forget(id);
         let concluded = cx.engine.expire(now.utc, record);
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(id);
         batch.extend(engine::put_entries(&concluded.entries));
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

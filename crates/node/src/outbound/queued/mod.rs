@@ -1,4 +1,4 @@
-//! What is queued: taken up, late, or without a way.
+//! Queued entries: taken up, late, or without a route.
 
 pub(crate) mod enqueue;
 pub(crate) mod late;

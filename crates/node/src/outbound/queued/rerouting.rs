@@ -1,14 +1,14 @@
-//! Another way for what is queued for a peer that is configured no more, or takes no content so long.
+//! Another route for entries of a peer that is no longer configured, or takes no content so long.
 //!
-//! The way may lead to a mailbox here. Then what was delivered there already is looked up first, as
-//! for an arrival: the copy may have been delivered by another way meanwhile.
+//! The route may lead to a mailbox here. Then what was delivered there already is looked up first, as
+//! for an arrival: the copy may have been delivered by another route meanwhile.
 
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::commits::RETRY_AFTER;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::queued::unrouted_reading::is_at_rest;
 use base::{EntryId, Now};
@@ -17,7 +17,7 @@ use engine::journal::{Digest, Op};
 use engine::{NewEntry, NextHop, Record};
 
 /// Copies that the event of a reroute names.
-const MAX_TOLD: usize = 8;
+const MAX_NAMED: usize = 8;
 
 impl Outbound {
     /// An entry goes where the routes lead now.
@@ -26,15 +26,15 @@ impl Outbound {
         if keys.is_empty() {
             return self.reroute_now(cx, now, id, record, &[]);
         }
-        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
-            // A copy of it is arriving: what becomes of that is known in a moment.
+        if !cx.commits.keys.reserve(&keys) {
+            // A copy of it is arriving: its outcome is known in a moment.
             self.unrouted.read_later(now, RETRY_AFTER);
             return;
         }
-        cx.keys.committing.extend(keys.iter().copied());
         self.unrouted.reading.insert(id);
         let (precedence, record) = (record.precedence, Box::new(record.clone()));
-        let token = cx.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
+        let token =
+            cx.token(PendingAnswer::RerouteLookUp { entry: id, record, keys: keys.clone() });
         cx.output(Output::LookUp { token, precedence, keys });
     }
 
@@ -55,11 +55,11 @@ impl Outbound {
                 self.reroutes.keys.insert(id, keys);
                 self.reroute_now(cx, now, id, record, &seen);
             }
-            // It expired meanwhile, or goes its old way.
-            Ok(_) => cx.keys.release_keys(&keys),
+            // It expired meanwhile, or takes its old route.
+            Ok(_) => cx.commits.keys.release(&keys),
             Err(error) => {
-                cx.keys.release_keys(&keys);
-                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(id);
+                cx.commits.keys.release(&keys);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.0).entry(id);
                 self.unrouted.read_later(now, RETRY_AFTER);
             }
         }
@@ -74,7 +74,7 @@ impl Outbound {
             if let Op::DeleteEntry { id, .. } = op
                 && let Some(keys) = self.reroutes.keys.remove(id)
             {
-                cx.keys.release_keys(&keys);
+                cx.commits.keys.release(&keys);
             }
         }
     }
@@ -90,8 +90,8 @@ impl Outbound {
         let concluded = cx.engine.reroute(now.utc, record, seen);
         // A report about it is not a copy.
         let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
-        let (ids, ways): (Vec<EntryId>, Vec<String>) =
-            copies.map(|e| (e.id, self.way_of(cx, e))).unzip();
+        let (ids, routes): (Vec<EntryId>, Vec<String>) =
+            copies.map(|e| (e.id, self.route_of(cx, e))).unzip();
         let why = match record.next_hop {
             NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
                 "its peer has no form for a critical extension"
@@ -102,19 +102,19 @@ impl Outbound {
             _ => "its peer is not configured",
         };
         let mut detail = format!("{why}: routed again");
-        for (n, way) in ways.iter().take(MAX_TOLD).enumerate() {
+        for (n, route) in routes.iter().take(MAX_NAMED).enumerate() {
             detail.push_str(if n == 0 { ", as " } else { ", " });
-            detail.push_str(way);
+            detail.push_str(route);
         }
-        if ways.len() > MAX_TOLD {
-            detail.push_str(&format!(" and {} more", ways.len() - MAX_TOLD));
+        if routes.len() > MAX_NAMED {
+            detail.push_str(&format!(" and {} more", routes.len() - MAX_NAMED));
         }
-        cx.event(Level::Warning, Kind::Rerouted, detail)
+        cx.event(LogLevel::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
-        cx.log_notes(None, None, &record.message, &concluded.notes);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
             cx.queue.hold(body);
@@ -127,11 +127,11 @@ impl Outbound {
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
     /// A copy's entry and where it goes, in words.
-    fn way_of(&self, cx: &Context, copy: &NewEntry) -> String {
+    fn route_of(&self, cx: &Context, copy: &NewEntry) -> String {
         let id = copy.id;
         match &copy.record.next_hop {
             NextHop::Peer(peer) => {

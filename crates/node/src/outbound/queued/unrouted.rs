@@ -1,10 +1,10 @@
-//! What is queued for peers that are configured no more.
+//! Entries for peers that are no longer configured.
 
 use base::{EntryId, Instant, Now, PeerId};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What is queued for peers that are configured no more.
+/// Entries for peers that are no longer configured.
 #[derive(Debug, Default)]
 pub(crate) struct UnroutedEntries {
     /// Peers that something may be queued for.
@@ -18,7 +18,7 @@ pub(crate) struct UnroutedEntries {
 }
 
 impl UnroutedEntries {
-    /// None is read before so long.
+    /// No entry is read before this wait is over.
     pub(crate) fn read_later(&mut self, now: Now, wait: Duration) {
         self.not_before = Some(now.mono + wait);
     }

@@ -1,11 +1,11 @@
-//! What is queued for peers that are configured no more is read and routed again.
+//! Entries for peers that are no longer configured are read and routed again.
 
 use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
 use crate::commits::RETRY_AFTER;
-use crate::commits::pending::Pending;
+use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::EdgeError;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;
@@ -28,20 +28,20 @@ impl Outbound {
         self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
     }
 
-    /// Something is queued for this peer: is it there?
-    pub(crate) fn note_stray(&mut self, cx: &mut Context, peer: PeerId) {
+    /// An entry is queued for this peer. If the peer is not configured, the entry is unrouted.
+    pub(crate) fn note_unrouted(&mut self, cx: &mut Context, peer: PeerId) {
         if cx.config.peer(peer).is_none() {
             self.unrouted.peers.insert(peer);
         }
     }
 
-    /// Peers that are configured no more, and for which something may be queued.
-    pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
+    /// Peers that are no longer configured, and for which something may be queued.
+    pub(crate) fn unrouted_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
         self.unrouted.peers.iter().copied()
     }
 
     /// Whether it is one of these.
-    pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
+    pub(crate) fn is_unrouted(&self, peer: PeerId) -> bool {
         self.unrouted.peers.contains(&peer)
     }
 
@@ -67,7 +67,7 @@ impl Outbound {
         for peer in peers {
             let mut any = false;
             for precedence in Precedence::ALL.into_iter().rev() {
-                any |= self.read_strays_of(cx, peer, precedence);
+                any |= self.read_unrouted_of(cx, peer, precedence);
             }
             if !any {
                 self.unrouted.peers.remove(&peer);
@@ -77,7 +77,7 @@ impl Outbound {
 
     /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
     /// comes back here or goes.
-    fn read_strays_of(&mut self, cx: &mut Context, peer: PeerId, precedence: Precedence) -> bool {
+    fn read_unrouted_of(&mut self, cx: &mut Context, peer: PeerId, precedence: Precedence) -> bool {
         let (mut any, mut after) = (false, None);
         while self.room_for_unrouted(cx) > 0 {
             let to = Destination::Peer(peer);
@@ -89,7 +89,7 @@ impl Outbound {
                 let room = self.room_for_unrouted(cx) > 0;
                 let readable = !self.unrouted.damaged.contains(&id);
                 if room && readable && self.unrouted.reading.insert(id) {
-                    let token = cx.token(Pending::Unrouted { entry: id });
+                    let token = cx.token(PendingAnswer::Unrouted { entry: id });
                     cx.output(Output::Load { token, precedence, id });
                 }
             }
@@ -113,7 +113,7 @@ impl Outbound {
         let octets = match result {
             Ok(octets) => octets,
             Err(error) => {
-                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(entry);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.0).entry(entry);
                 self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
                 return;
             }
@@ -128,7 +128,7 @@ impl Outbound {
             }
             Err(error) => {
                 let detail = format!("unreadable record: {error}");
-                cx.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
+                cx.event(LogLevel::Error, Kind::StoreFailed, detail).entry(entry);
                 self.unrouted.damaged.insert(entry);
             }
         }

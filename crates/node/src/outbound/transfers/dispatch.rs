@@ -1,16 +1,16 @@
 //! What the associations that are free do next, and who has their turn.
 
-use crate::association::{Association, State};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::channels::agenda::channels_of;
 use base::{AssociationId, EntryId, Now, PeerId};
 use scheduler::{Associations, ChannelId};
 
 impl Outbound {
-    /// Tells the scheduler how a channel's associations stand.
+    /// Passes the state of a channel's associations to the scheduler.
     pub(crate) fn notify_associations(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
         let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
@@ -23,17 +23,21 @@ impl Outbound {
         let failing = failed && needed();
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
-        for link in cx.associations_of(channel) {
+        for link in cx.associations.of_channel(channel) {
             if link.end.drain.is_some() && link.is_open() {
                 continue; // another one takes its place at once
             }
             let ours = link.is_initiator();
             match link.state {
-                State::Connecting | State::Opening { .. } | State::Releasing { .. } if ours => {
+                AssociationState::Connecting
+                | AssociationState::Opening { .. }
+                | AssociationState::Releasing { .. }
+                    if ours =>
+                {
                     seen.ours += 1;
                     seen.changing += 1;
                 }
-                State::Open { .. } => {
+                AssociationState::Open { .. } => {
                     seen.ours += u32::from(ours);
                     // What ends with the hours of its channel carries nothing more.
                     let ends = barred && link.is_ending();
@@ -84,7 +88,8 @@ impl Outbound {
         self.release_leaving(cx, channel);
         self.release_surplus(cx, now, channel);
         let free: Vec<AssociationId> = cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.is_idle() && !l.is_ending())
             .map(|l| l.id)
             .collect();
@@ -122,18 +127,18 @@ impl Outbound {
             return;
         }
         let free = |l: &&Association| l.is_initiator() && l.is_free() && l.has_turn();
-        let youngest = cx.associations_of(channel).rfind(free).map(|l| l.id);
+        let youngest = cx.associations.of_channel(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             cx.release(id);
             self.notify_associations(cx, now, channel);
         }
     }
 
-    /// Says what a free association of this channel would start but for a higher message.
+    /// Logs what a free association of this channel would start but for a higher message.
     fn log_held(&self, cx: &mut Context, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = cx.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = cx.queue.get(id) else { continue };
-            cx.event(Level::Info, Kind::Held, reason.to_string())
+            cx.event(LogLevel::Info, Kind::Held, reason.to_string())
                 .channel(Some(channel))
                 .entry(id)
                 .precedence(entry.precedence);
@@ -143,7 +148,8 @@ impl Outbound {
     /// Releases the associations of a closed channel on which the last transfer has ended.
     fn release_leaving(&self, cx: &mut Context, channel: ChannelId) {
         let done: Vec<AssociationId> = cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.end.leaving && l.is_idle())
             .map(|l| l.id)
             .collect();

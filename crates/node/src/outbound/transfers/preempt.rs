@@ -1,8 +1,8 @@
 //! Rule 8 in the node: a transfer that the scheduler pauses stops behind its next checkpoint and goes
 //! on later, on the same association. Nothing is aborted; without checkpoints it does not pause.
 
+use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now};
 use osi::api::Request;
@@ -10,7 +10,7 @@ use scheduler::Destination;
 
 impl Outbound {
     /// Passes on to associations which transfers pause and which go on.
-    pub(crate) fn pause_and_go_on(&self, cx: &mut Context, now: Now) {
+    pub(crate) fn pause_and_continue(&self, cx: &mut Context, now: Now) {
         while let Some((entry, pause)) = cx.queue.scheduler.pauses(now.mono) {
             if let Some(id) = self.sender_of(cx, entry) {
                 self.pause(cx, id, pause);
@@ -27,23 +27,23 @@ impl Outbound {
                 .and_then(|l| l.sending.as_ref())
                 .is_some_and(|s| s.entry == entry)
         };
-        cx.connections.peer(peer).find(mine)
+        cx.associations.connections().peer(peer).find(mine)
     }
 
-    /// Tells an association to pause its transfer, once it has begun, or to go on.
+    /// Has an association pause its transfer, once it has begun, or continue it.
     pub(crate) fn pause(&self, cx: &mut Context, id: AssociationId, pause: bool) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
-            return; // what it is told when it begins
+            return; // it pauses when it begins
         };
         let was_paused = std::mem::take(&mut sending.paused);
         let (entry, precedence, message) =
             (sending.entry, sending.precedence, sending.message.clone());
         cx.request(id, Request::Pause(pause));
         if was_paused && !pause {
-            cx.event(Level::Info, Kind::Resumed, "goes on after a pause")
+            cx.event(LogLevel::Info, Kind::Resumed, "goes on after a pause")
                 .association(id)
                 .channel(channel)
                 .message(message)
@@ -69,7 +69,7 @@ impl Outbound {
         let (entry, precedence, message) =
             (sending.entry, sending.precedence, sending.message.clone());
         let detail = format!("behind a checkpoint after {octets} octets, for a higher message");
-        cx.event(Level::Info, Kind::Paused, detail)
+        cx.event(LogLevel::Info, Kind::Paused, detail)
             .association(id)
             .channel(channel)
             .message(message)

@@ -1,10 +1,11 @@
 //! Transfers of ours that were cut off.
 
-use crate::association::transfer::{Failed, GoesOn, Sending};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::lost::{LostSend, LostTransfers};
+use crate::association::transfer::{FailedTransfer, Resumption, Sending};
 use crate::config::Resume;
 use crate::context::Context;
-use crate::context::recovery::{KEPT, Lost, LostSend, PEERS_LEAD, PEERS_TURN};
-use crate::log::event::{Kind, Level};
+use crate::context::recovery::{KEPT, PEERS_LEAD, PEERS_TURN};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now};
 use engine::journal::SpoolId;
@@ -18,19 +19,31 @@ pub(crate) const MAX_RESUMES: u8 = 4;
 
 impl Outbound {
     /// The transfer that an association leaves behind.
-    pub(crate) fn take_failed(&self, cx: &mut Context, id: AssociationId) -> Option<Failed> {
+    pub(crate) fn take_failed(
+        &self,
+        cx: &mut Context,
+        id: AssociationId,
+    ) -> Option<FailedTransfer> {
         let link = cx.associations.get_mut(&id)?;
         let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
             return link.p1_mut()?.failed.take();
         };
         let paused = cx.queue.scheduler.is_paused(sending.entry);
-        let goes_on = sending.goes_on().filter(|_| sending.resumes < MAX_RESUMES || paused);
+        let resumption = sending.resumption().filter(|_| sending.resumes < MAX_RESUMES || paused);
         self.cut_off(cx, id, &sending);
         let place = cx.associations.get(&id).and_then(|link| sending.place(&link.stack));
         let place = place.filter(|_| !paused);
         let Sending { entry, message, record, .. } = sending;
         let record = record.map(Box::new);
-        Some(Failed { entry, goes_on, if_lost: None, place, refused: false, record, message })
+        Some(FailedTransfer {
+            entry,
+            resumption,
+            if_lost: None,
+            place,
+            refused: false,
+            record,
+            message,
+        })
     }
 
     /// Keeps a transfer of ours that was cut off, until its association is recovered.
@@ -40,13 +53,13 @@ impl Outbound {
         now: Now,
         id: AssociationId,
         channel: ChannelId,
-        (entry, mut goes_on): (EntryId, GoesOn),
+        (entry, mut resumption): (EntryId, Resumption),
         until: Option<base::Instant>,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
         let (ours, remote) = (link.is_initiator(), link.connection.remote);
         if let Some(p1) = link.p1() {
-            goes_on.lost_with(&p1.reference);
+            resumption.lost_with(&p1.reference);
         }
         let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
         let asks_at = (!ours && resume == Resume::Either).then(|| now.mono + PEERS_LEAD);
@@ -56,7 +69,7 @@ impl Outbound {
             (item.map_or(NEVER, |item| item.expires), item.map(|item| item.precedence));
         let until = until.unwrap_or_else(|| cx.kept_until(now, channel, usual, expires));
         if !ours {
-            let octets = goes_on.point.octets;
+            let octets = resumption.point.octets;
             let wait = until.since(now.mono).as_secs();
             let after = asks_at.map(|_| format!("; we ask for it ourselves after {PEERS_LEAD:?}"));
             let detail = format!(
@@ -64,17 +77,18 @@ impl Outbound {
                  opened the association, to recover it (X.228 7.8.3){}",
                 after.unwrap_or_default()
             );
-            let draft = cx.event(Level::Info, Kind::Held, detail).channel(Some(channel));
+            let draft = cx.event(LogLevel::Info, Kind::Held, detail).channel(Some(channel));
             let draft = draft.association(id).entry(entry);
             if let Some(precedence) = precedence {
                 draft.precedence(precedence);
             }
         }
-        let lost = LostSend { entry, goes_on, remote, ours, asks: ours, until, asked: 0 };
+        let lost = LostSend { entry, resumption, remote, ours, asks: ours, until, asked: 0 };
         cx.recovery.keep_send(channel, lost, asks_at);
     }
 
-    /// A transfer to us is secured; if its association was lost meanwhile, the peer can be told.
+    /// A transfer to us is secured. If its association was lost meanwhile, a recovery can confirm it to
+    /// the peer.
     pub(crate) fn secured_late(&mut self, cx: &mut Context, spool: SpoolId) {
         if let Some(channel) = cx.recovery.secured(spool) {
             self.channels.get_mut(&channel);
@@ -88,7 +102,7 @@ impl Outbound {
         channel: ChannelId,
         remote: Option<IpAddr>,
         reference: &ConnectionReference,
-    ) -> Lost {
+    ) -> LostTransfers {
         let (config, recovery) = (&cx.config, &mut cx.recovery);
         let peer = config.peer(channel.peer);
         // Where we connected to is not where it comes from, if it has several addresses.
@@ -108,26 +122,26 @@ impl Outbound {
             return;
         }
         if let Some(send) = link.p1_mut().and_then(|p1| p1.resumes.take()) {
-            self.go_on(cx, now, id, send.entry, send.goes_on);
+            self.resume_transfer(cx, now, id, send.entry, send.resumption);
         }
     }
 
     /// Takes up a transfer that was cut off, on an association that is free.
-    pub(crate) fn go_on(
+    pub(crate) fn resume_transfer(
         &self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
         entry: EntryId,
-        goes_on: GoesOn,
+        resumption: Resumption,
     ) {
         cx.queue.scheduler.progress(now.mono, entry);
         cx.load_to_send(id, entry, StartReason::default());
         if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
-            s.resume = Some(goes_on.point);
-            s.dialect = goes_on.dialect;
-            s.tried = goes_on.tried;
-            s.resumes = goes_on.resumes.saturating_add(1);
+            s.resume = Some(resumption.point);
+            s.dialect = resumption.dialect;
+            s.tried = resumption.tried;
+            s.resumes = resumption.resumes.saturating_add(1);
         }
     }
 }

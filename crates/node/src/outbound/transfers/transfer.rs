@@ -1,35 +1,55 @@
 //! Transfers to a peer, from the record to the confirm.
 
-use crate::association::transfer::{Failed, Sending};
-use crate::commits::pending::{AfterCommit, Pending};
+use crate::api::event::{Kind, LogLevel};
+use crate::association::transfer::{FailedTransfer, Sending};
+use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::transfers::recovering::MAX_RESUMES;
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
-use osi::api::{Payload, Request};
+use osi::api::{Payload, Request, ResumePoint};
 use scheduler::{ChannelId, StartReason};
 
 impl Outbound {
+    /// The peer confirmed a checkpoint of a transfer.
+    pub(crate) fn transfer_progressed(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        point: ResumePoint,
+    ) {
+        let sending = cx.associations.get_mut(&id).and_then(|link| link.sending.as_mut());
+        let Some(sending) = sending else { return };
+        sending.meter.at(now.mono, point.octets);
+        sending.resume = Some(point);
+        // It moved: if it is cut off again, it may go on again.
+        sending.resumes = 0;
+        cx.queue.scheduler.progress(now.mono, sending.entry);
+    }
+
+    /// A transfer failed; it may go on at `resume`.
     pub(crate) fn transfer_failed(
         &self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
+        resume: Option<ResumePoint>,
         refused: bool,
         detail: &str,
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let (channel, interrupted) = (link.channel(), link.end.interrupting);
-        let Some(sending) = link.sending.take() else { return };
+        let Some(mut sending) = link.sending.take() else { return };
+        sending.resume = resume;
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
         let keeps = !interrupted || link.end.leaving;
-        let (again, point) = (sending.resumes > 0, sending.goes_on());
-        let goes_on = point.clone().filter(|_| keeps && !again);
-        // A pause kept it from moving: losing its association once more is no fault of its.
+        let (again, point) = (sending.resumes > 0, sending.resumption());
+        let resumption = point.clone().filter(|_| keeps && !again);
+        // A pause kept it from moving: the loss of its association once more is not its fault.
         let paused = cx.queue.scheduler.is_paused(sending.entry);
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
@@ -38,11 +58,18 @@ impl Outbound {
             let message = sending.message.clone();
             let record = sending.record.map(Box::new);
             if let Some(p1) = link.p1_mut() {
-                p1.failed =
-                    Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+                p1.failed = Some(FailedTransfer {
+                    entry,
+                    resumption,
+                    if_lost,
+                    place,
+                    refused,
+                    record,
+                    message,
+                });
             }
         }
-        cx.event(Level::Warning, Kind::TransferFailed, detail)
+        cx.event(LogLevel::Warning, Kind::TransferFailed, detail)
             .association(id)
             .channel(channel)
             .message(sending.message)
@@ -52,20 +79,20 @@ impl Outbound {
         if !keeps {
             cx.queue.scheduler.put_back(now.mono, sending.entry);
         }
-        if cx.life.stopping {
+        if cx.life.is_stopping() {
             cx.finish(id);
         }
     }
 
-    /// Says of a message whose association ended under it that it is not through.
+    /// Logs that a message did not get through because its association ended.
     pub(crate) fn cut_off(&self, cx: &mut Context, id: AssociationId, sending: &Sending) {
         let bytes = sending.bytes();
         if sending.record.is_none() {
-            return; // nothing was said of it yet
+            return; // nothing was logged of it yet
         }
         let channel = cx.associations.get(&id).and_then(|link| link.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
-        cx.event(Level::Warning, kind, "the association ended")
+        cx.event(LogLevel::Warning, kind, "the association ended")
             .association(id)
             .channel(channel)
             .message(sending.message.clone())
@@ -123,7 +150,7 @@ impl Outbound {
             tail: payload.tail,
         };
         cx.request(id, Request::Transfer { payload, resume });
-        cx.event(Level::Info, Kind::TransferStarted, detail)
+        cx.event(LogLevel::Info, Kind::TransferStarted, detail)
             .association(id)
             .channel(Some(channel))
             .message(message)
@@ -161,12 +188,12 @@ impl Outbound {
         let (entry, message, precedence, bytes) =
             (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
         if let Some(took) = took {
-            cx.tally.transfer_took(precedence, took);
+            cx.outputs.tally_mut().transfer_took(precedence, took);
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.line.at_least(octets, took);
             }
         }
-        cx.event(Level::Info, Kind::TransferConfirmed, "")
+        cx.event(LogLevel::Info, Kind::TransferConfirmed, "")
             .association(id)
             .channel(Some(channel))
             .message(message)
@@ -178,17 +205,21 @@ impl Outbound {
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let level = cx.level_of(id, None);
         let entries = Vec::new();
-        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+        cx.commit_for(
+            level,
+            batch,
+            PendingAnswer::Commit { link: id, entries, after, charge: None },
+        );
     }
 
     /// What follows a transfer that failed on an association that lives on: it goes on where it
     /// may, else it is tried again later.
     pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(failed) = cx.p1_mut(id).and_then(|p1| p1.failed.take()) else {
+        let Some(failed) = cx.associations.p1_mut(id).and_then(|p1| p1.failed.take()) else {
             return;
         };
-        match failed.goes_on {
-            Some(goes_on) => self.go_on(cx, now, id, failed.entry, goes_on),
+        match failed.resumption {
+            Some(resumption) => self.resume_transfer(cx, now, id, failed.entry, resumption),
             None if failed.refused && self.judge_refused(cx, now, id, &failed) => {}
             None => {
                 let seed = cx.rng.next_u64();

@@ -8,7 +8,7 @@ use scheduler::ChannelId;
 
 impl Outbound {
     pub(crate) fn want_turn(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        if let Some(p1) = cx.p1_mut(id) {
+        if let Some(p1) = cx.associations.p1_mut(id) {
             p1.turn.wanted = true;
         }
         cx.await_turn(now, id);
@@ -17,15 +17,29 @@ impl Outbound {
         cx.request(id, Request::TurnPlease(0));
     }
 
+    /// The turn is ours. What was cut off goes on before all else.
+    pub(crate) fn turn_given(&self, cx: &mut Context, now: Now, id: AssociationId) {
+        if let Some(link) = cx.associations.get_mut(&id) {
+            link.idle_since = now.mono;
+            if let Some(p1) = link.p1_mut() {
+                p1.turn.ours = true;
+                p1.turn.wanted = false;
+                p1.turn.deadline = None;
+            }
+        }
+        self.resume_in_turn(cx, now, id);
+    }
+
     /// Gives the turn where the peer asked for it and nothing of ours is in transfer.
     pub(crate) fn give_turns(&self, cx: &mut Context, channel: ChannelId) {
         let giving: Vec<AssociationId> = cx
-            .associations_of(channel)
+            .associations
+            .of_channel(channel)
             .filter(|l| l.can_send() && l.p1().is_some_and(|p1| p1.turn.asked))
             .map(|l| l.id)
             .collect();
         for id in giving {
-            if let Some(p1) = cx.p1_mut(id) {
+            if let Some(p1) = cx.associations.p1_mut(id) {
                 p1.turn.ours = false;
                 p1.turn.asked = false;
             }

@@ -6,8 +6,8 @@ use base::rng::Rng;
 use base::{EntryId, Instant, PeerId, Precedence};
 use bytes::Bytes;
 use node::config::{Channel, Connection, Limits, Reopen};
-use node::connect::Connected;
-use node::event::{Kind, Level};
+use node::connect::ConnectOutcome;
+use node::event::{Kind, LogLevel};
 use node::status::ChannelStatus;
 use node::{ChannelId, Input, ListenerId, Secret};
 use osi::api::Dialogue;
@@ -79,7 +79,7 @@ fn connect(bench: &mut Bench, request: u64, channel: u32) {
 }
 
 /// The answer to the operator.
-fn answered(bench: &mut Bench) -> Connected {
+fn answered(bench: &mut Bench) -> ConnectOutcome {
     assert_eq!(bench.connected.len(), 1, "{:?}", bench.connected);
     bench.connected.remove(0).1
 }
@@ -214,7 +214,7 @@ fn channels_with_waiting_messages_are_opened_first_then_by_precedence() {
 fn a_busy_peer_is_tried_again_soon() {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::Busy));
     let event = bench.last(Kind::AssociationRefused);
-    assert_eq!(event.level, Level::Warning);
+    assert_eq!(event.level, LogLevel::Warning);
     assert!(event.detail.starts_with("refused: busy"), "{}", event.detail);
     bench.pass(SECOND);
     assert_eq!(bench.script.connects.len(), 2);
@@ -232,7 +232,7 @@ fn after_a_refused_password_the_wait_is_long_and_the_log_names_what_to_check() {
     ] {
         let mut bench = facing_one(Answer::Refuse(error));
         let event = bench.last(Kind::AssociationRefused);
-        assert_eq!(event.level, Level::Error);
+        assert_eq!(event.level, LogLevel::Error);
         for part in ["\"MTA-HERE\"", "password", "own_name", "\"act\"", "600s"] {
             assert!(event.detail.contains(part), "{part} in {}", event.detail);
         }
@@ -269,7 +269,7 @@ fn after_a_password_refused_during_recovery_the_wait_is_long_and_all_is_sent_aga
     assert_eq!((bench.script.connects.len(), bench.count(Kind::TransferStarted)), (2, 1));
     let refused = bench.last(Kind::AssociationRefused);
     assert!(refused.detail.contains("check password and own_name"), "{}", refused.detail);
-    assert_eq!(refused.level, Level::Error);
+    assert_eq!(refused.level, LogLevel::Error);
     // A new association would be refused as well: none is tried before the long wait ends.
     bench.pass(290 * SECOND);
     assert_eq!(bench.script.connects.len(), 2);
@@ -317,7 +317,7 @@ fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
     assert!(is_open(&bench, 0), "without any wait");
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
     let event = bench.last(Kind::AssociationRefused);
-    assert_eq!(event.level, Level::Warning);
+    assert_eq!(event.level, LogLevel::Warning);
     assert!(event.detail.ends_with("two-way-alternate was proposed, next is monologue"));
     bench.pass(60 * SECOND);
     bench.cut(0);
@@ -338,7 +338,7 @@ fn a_peer_that_accepts_neither_dialogue_mode_is_tried_rarely() {
     let mut bench = facing_one(Answer::Refuse(MtaBindError::UnacceptableDialogueMode));
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
     let event = bench.last(Kind::AssociationRefused);
-    assert_eq!(event.level, Level::Error);
+    assert_eq!(event.level, LogLevel::Error);
     assert!(event.detail.contains("neither"), "{}", event.detail);
     bench.pass(299 * SECOND);
     assert_eq!(bench.script.connects.len(), 2);
@@ -392,7 +392,7 @@ fn a_reload_ends_the_wait_after_a_refused_password() {
     let mut bench = refused_then_accepted();
     bench.reload(|_| {});
     assert!(is_open(&bench, 0), "at once, although nothing of the channel changed");
-    assert_eq!(bench.last(Kind::WaitEnded).level, Level::Info);
+    assert_eq!(bench.last(Kind::WaitEnded).level, LogLevel::Info);
 }
 
 #[test]
@@ -427,23 +427,23 @@ fn a_bind_of_the_peer_ends_the_wait() {
 fn an_operator_opens_a_channel_and_gets_the_result() {
     let mut bench = refused_then_accepted();
     connect(&mut bench, 1, 0);
-    assert_eq!(answered(&mut bench), Connected::Opened);
+    assert_eq!(answered(&mut bench), ConnectOutcome::Opened);
     connect(&mut bench, 2, 0);
-    assert_eq!(answered(&mut bench), Connected::Open { associations: 1 });
+    assert_eq!(answered(&mut bench), ConnectOutcome::Open { associations: 1 });
 
     let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
     bench.pass(20 * SECOND);
     connect(&mut bench, 3, 0);
-    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    let ConnectOutcome::Failed { reason } = answered(&mut bench) else { panic!() };
     assert!(reason.contains("authentication-error"), "{reason}");
     connect(&mut bench, 4, 7);
-    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    let ConnectOutcome::Failed { reason } = answered(&mut bench) else { panic!() };
     assert!(reason.contains("no such channel"), "{reason}");
     set_answer(&mut bench, Answer::Only(Dialogue::Monologue));
     connect(&mut bench, 5, 0);
     assert_eq!(
         answered(&mut bench),
-        Connected::Opened,
+        ConnectOutcome::Opened,
         "the other dialogue mode is tried in the same request"
     );
 
@@ -452,20 +452,20 @@ fn an_operator_opens_a_channel_and_gets_the_result() {
     bench.pass(100 * SECOND);
     connect(&mut bench, 6, 0);
     bench.pass(CONNECT_TIMEOUT);
-    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    let ConnectOutcome::Failed { reason } = answered(&mut bench) else { panic!() };
     assert!(reason.contains("no answer within 10s"), "{reason}");
 
     let closed = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
     let mut bench = facing_all(vec![closed], vec![Answer::Accept], 8);
     connect(&mut bench, 7, 0);
-    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    let ConnectOutcome::Failed { reason } = answered(&mut bench) else { panic!() };
     assert!(reason.starts_with("outside its windows, opens at"), "{reason}");
     let on_demand = Connection::OnDemand { idle_close: 60 * SECOND };
     let quiet = channel(0, Precedence::Routine, on_demand);
     let mut bench = facing_all(vec![quiet], vec![Answer::Accept], 8);
     assert!(bench.script.connects.is_empty());
     connect(&mut bench, 8, 0);
-    assert_eq!(answered(&mut bench), Connected::Opened, "also without traffic");
+    assert_eq!(answered(&mut bench), ConnectOutcome::Opened, "also without traffic");
     connect(&mut bench, 9, 0);
     bench.reload(|config| config.peers.clear());
     bench.pass(SECOND);
@@ -484,7 +484,7 @@ fn a_scheduled_channel_is_open_in_its_windows_only() {
     assert!(is_open(&bench, 0));
     bench.pass(SECOND);
     assert!(!is_open(&bench, 0));
-    assert_eq!(bench.last(Kind::AssociationReleased).level, Level::Info);
+    assert_eq!(bench.last(Kind::AssociationReleased).level, LogLevel::Info);
     let closed = "outside its windows, opens at 2026-01-01T06:00:00.000000Z";
     assert_eq!(status(&bench)[0].closed.as_deref(), Some(closed));
     assert!(bench.last(Kind::WindowChanged).detail.starts_with("outside its windows until"));

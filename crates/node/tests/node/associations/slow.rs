@@ -5,7 +5,7 @@ use base::{EntryId, Instant, PeerId, Precedence};
 use engine::NextHop;
 use node::Input;
 use node::config::{Hold, NodeConfig};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use node::status::ChannelStatus;
 use std::time::Duration;
 use testkit::build::canonical;
@@ -65,7 +65,7 @@ fn failures(line: &Bench) -> Vec<String> {
 
 /// When the transfers on a channel began.
 fn started(line: &Bench, channel: u32) -> Vec<Instant> {
-    let its = |event: &Event| event.channel.is_some_and(|c| c.index == channel);
+    let its = |event: &LogEvent| event.channel.is_some_and(|c| c.index == channel);
     let all = line.timed(Kind::TransferStarted).filter(|(_, event)| its(event));
     all.map(|(at, _)| at).collect()
 }

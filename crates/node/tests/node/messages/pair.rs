@@ -175,7 +175,7 @@ fn a_cut_transfer_resumes_at_its_checkpoint() {
     assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
     let again = network.carried as usize - size;
     assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
-    let recovered = |e: &&(base::Instant, node::event::Event)| e.1.detail.contains("recovered");
+    let recovered = |e: &&(base::Instant, node::event::LogEvent)| e.1.detail.contains("recovered");
     assert_eq!(network.sites[ACT].events.iter().filter(recovered).count(), 1);
 }
 
@@ -530,7 +530,7 @@ fn an_association_whose_peer_keeps_the_turn_and_hangs_is_ended() {
     network.sites[ACT].frozen = true;
     network.submit(naples, &to_ops(), Precedence::Flash, b"3", "3", ReportRequest::None);
     network.run_for(Duration::from_secs(30));
-    let ended = |(_, e): &&(base::Instant, node::event::Event)| e.detail.contains("give the turn");
+    let ended = |(_, e): &&(base::Instant, node::event::LogEvent)| e.detail.contains("give the turn");
     assert_eq!(network.sites[NAPLES].events.iter().filter(ended).count(), 1);
     network.sites[ACT].frozen = false;
     network.run_for(Duration::from_secs(120));
@@ -567,7 +567,7 @@ fn a_peer_with_a_wrong_password_in_its_answer_is_tried_rarely() {
     network.bind(sender, NAPLES);
     network.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::None);
     network.run_for(Duration::from_secs(1_200));
-    let refused = |(_, e): &&(base::Instant, node::event::Event)| {
+    let refused = |(_, e): &&(base::Instant, node::event::LogEvent)| {
         e.kind == Kind::AssociationRefused && e.detail.contains("password is wrong")
     };
     let times = network.sites[NAPLES].events.iter().filter(refused).count();

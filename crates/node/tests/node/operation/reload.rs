@@ -281,7 +281,7 @@ fn an_operator_who_names_a_rerouted_entry_gets_the_new_one() {
     assert_eq!(why.to_string(), format!("there is no entry {old}: it was routed again, as {new}"));
     pair.feed(NAPLES, Input::Operate { request: 2, entries: vec![old], hold: false });
     let (_, outcome) = pair.sites[NAPLES].operated.last().unwrap();
-    let became = node::operator::Outcome::Became(vec![new]);
+    let became = node::operator::HoldOutcome::Became(vec![new]);
     assert_eq!(outcome.as_ref().unwrap(), &[(old, became)]);
     pair.feed(NAPLES, Input::Operate { request: 3, entries: vec![new], hold: false });
     finish(pair, 2, 0);

@@ -6,10 +6,10 @@ use base::Precedence::{self, *};
 use node::Input;
 use node::changes::EdgeChanges;
 use node::config::{Hold, ListenerService, NodeConfig, Route, Target};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use node::listing::{Cursor, QueuePage, QueueRequest, QueueRow};
 use node::metrics::{Sample, Value};
-use node::operator::Outcome;
+use node::operator::HoldOutcome;
 use p1::flags::ReportRequest;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn the_node_reports_the_precedence_of_associations_and_commits_to_the_edge() {
 #[test]
 fn the_level_of_a_user_is_below_urgent_until_the_envelope_of_its_submission_is_read() {
     let mut pair = joined(five_channels);
-    let bound = |e: &&Event| e.kind == Kind::AssociationOpened && e.channel.is_none();
+    let bound = |e: &&LogEvent| e.kind == Kind::AssociationOpened && e.channel.is_none();
     let user = pair.sites[NAPLES].events.iter().map(|(_, e)| e).find(bound).unwrap();
     let user = user.association.unwrap();
     assert_eq!(pair.sites[NAPLES].node.level(user), Precedence::HIGHEST_NOT_URGENT);
@@ -325,7 +325,7 @@ fn operate(
     pair: &mut Pair,
     entries: &[EntryId],
     hold: bool,
-) -> Result<Vec<Outcome>, node::operator::HoldError> {
+) -> Result<Vec<HoldOutcome>, node::operator::HoldError> {
     let input = Input::Operate { request: 7, entries: entries.to_vec(), hold };
     pair.feed(NAPLES, input);
     pair.run(1);
@@ -401,7 +401,10 @@ fn a_hold_of_an_operator_survives_a_restart() {
     assert_ne!(state(&pair), "held_by_operator");
     pair.sites[NAPLES].store.full = false;
     let outcomes = operate(&mut pair, &[held, held, gone], true);
-    assert_eq!(outcomes.unwrap(), [Outcome::Done, Outcome::Unchanged, Outcome::Unknown]);
+    assert_eq!(
+        outcomes.unwrap(),
+        [HoldOutcome::Done, HoldOutcome::Unchanged, HoldOutcome::Unknown]
+    );
     check_metrics(&pair);
     pair.crash(NAPLES);
     assert_eq!(state(&pair), "held_by_operator");
@@ -483,7 +486,7 @@ fn a_hold_of_an_operator_survives_the_removal_of_the_peer() {
     pair.submit(Routine, 2_000);
     pair.run(1);
     let held = id(&page(&pair, None, 1).entries[0]);
-    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [Outcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [HoldOutcome::Done]);
 
     // The peer gets another name.
     let mut config = pair.sites[NAPLES].config.clone();

@@ -2,7 +2,7 @@
 
 use base::Precedence::*;
 use node::config::{Connection, NodeConfig};
-use node::event::{Event, Kind};
+use node::event::{Kind, LogEvent};
 use osi::api::Dialogue;
 use std::time::Duration;
 use testkit::{ACT, Events, NAPLES, NOTHING, Pair, Setup, five_channels};
@@ -16,7 +16,7 @@ fn run_to(pair: &mut Pair, seconds: u64) {
     pair.run_until(base::Instant(seconds * 1_000_000));
 }
 
-fn starts(pair: &Pair) -> Vec<&Event> {
+fn starts(pair: &Pair) -> Vec<&LogEvent> {
     pair.events(Kind::TransferStarted).collect()
 }
 

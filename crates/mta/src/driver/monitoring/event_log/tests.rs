@@ -1,6 +1,6 @@
 use super::*;
 use base::{EntryId, Utc};
-use node::event::{Event, Kind, Level};
+use node::event::{Kind, LogEvent, LogLevel};
 use std::path::Path;
 
 fn log(dir: &Path, size: u64) -> EventLog {
@@ -11,9 +11,9 @@ fn open(log: &EventLog) -> io::Result<EventLogFile> {
     EventLogFile::open(log, "MTA-A", Clock::start())
 }
 
-fn event(number: u64) -> Event {
-    Event {
-        level: Level::Info,
+fn event(number: u64) -> LogEvent {
+    LogEvent {
+        level: LogLevel::Info,
         kind: Kind::Received,
         association: None,
         channel: None,
@@ -123,7 +123,7 @@ fn an_overflow_is_logged_once_and_counted_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), 64 << 20);
     let shared = Shared::default();
-    let large = Event { detail: "x".repeat(1 << 20), ..event(1) };
+    let large = LogEvent { detail: "x".repeat(1 << 20), ..event(1) };
     let put = || shared.put(&large.line(Utc(1), "MTA-A", None));
     let reported = (0..20).filter(|_| put()).count();
     let lost = shared.lost.load(Ordering::Relaxed);

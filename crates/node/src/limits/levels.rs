@@ -2,7 +2,7 @@
 //!
 //! Of a limit each level keeps a share: as long as it has less, lower levels leave the rest of it
 //! free. Of associations, the level is that of the channel, its highest precedence; of memory (see
-//! [`crate::memory`]), that of the message.
+//! [`crate::limits::memory`]), that of the message.
 
 use crate::config::{Channel, NodeConfig};
 use base::{PeerId, Precedence};
@@ -45,7 +45,7 @@ pub(crate) fn least_of_channel(channel: &Channel) -> Option<Precedence> {
 
 impl Levels {
     /// Those of a peer's channels, or of all; `count` gives the associations of a channel.
-    pub(crate) fn of(
+    pub(crate) fn new(
         config: &NodeConfig,
         peer: Option<PeerId>,
         count: impl Fn(ChannelId) -> usize,

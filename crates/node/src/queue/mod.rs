@@ -1,8 +1,11 @@
 //! The node's light index of the durable queue: what waits for whom, and which content is still
 //! needed. Records stay on disk until they are sent.
 
-use crate::clock::wall::Wall;
+pub(crate) mod holds;
+pub mod wall;
+
 use crate::config::times::Times;
+use crate::queue::wall::Wall;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, NextHop, Record};
@@ -10,7 +13,7 @@ use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct EntryQueue {
     /// What the times of all entries are reckoned by.
     pub wall: Wall,
     /// It knows all entries.
@@ -26,9 +29,9 @@ pub(crate) struct Queue {
     mailbox_names: Vec<String>,
 }
 
-impl Queue {
-    pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Queue {
-        Queue {
+impl EntryQueue {
+    pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> EntryQueue {
+        EntryQueue {
             wall: Wall::default(),
             scheduler: Scheduler::new(rules, policy),
             held: BTreeSet::new(),
@@ -115,7 +118,7 @@ impl Queue {
 
     /// Forgets an entry: the durable changes that do so, and its content where other copies need
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
-    /// same time none is the last, and [`Queue::release`] says when it is time.
+    /// same time none is the last, and [`EntryQueue::release`] deletes the content.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
@@ -133,7 +136,7 @@ impl Queue {
         self.bodies.contains_key(&body)
     }
 
-    /// Keeps a content from going with an entry's copy, until [`Queue::release`].
+    /// Keeps a content from going with an entry's copy, until [`EntryQueue::release`].
     pub(crate) fn hold(&mut self, body: BodyId) {
         *self.bodies.entry(body).or_default() += 1;
     }

@@ -4,7 +4,7 @@
 //!
 //! A clock that jumped may be wrong, and what is given up by it is given up for good. So after a
 //! step beyond a bound the clock is *doubted*: nothing expires, no key is forgotten, and no order of
-//! MINIMIZE ends, until the clock was steady for a while or an operator says that it is right. Steps
+//! MINIMIZE ends, until the clock was steady for a while or an operator accepts it. Steps
 //! within the bound that follow each other count together. The queue follows a step back at once,
 //! since it only gives more time, and a step forward once the clock is trusted.
 //!
@@ -12,11 +12,11 @@
 //! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
 //! which the MTA last ran: nothing leaves early.
 
-use crate::clock::wall::{CLOCK, Doubt, reckoned};
-use crate::commits::committing::FORGET_EVERY;
-use crate::commits::pending::{Pending, PendingRetry};
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::FORGET_EVERY;
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::log::event::{Kind, Level};
+use crate::queue::wall::{CLOCK, Doubt, reckoned, size, step, way};
 use base::{Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
@@ -31,28 +31,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// How often the time is made durable, where something waits; else every [`FORGET_EVERY`].
 const WRITE_EVERY: Duration = Duration::from_secs(60);
-
-/// How far a clock is from where another standing would have it.
-pub(crate) fn step(from: Now, to: Now) -> Shift {
-    let expected = reckoned(from, to.mono);
-    if to.utc >= expected {
-        Shift::Sooner(to.utc.since(expected))
-    } else {
-        Shift::Later(expected.since(to.utc))
-    }
-}
-
-pub(crate) fn size(shift: Shift) -> Duration {
-    let (Shift::Sooner(by) | Shift::Later(by)) = shift;
-    by
-}
-
-pub(crate) fn way(shift: Shift) -> &'static str {
-    match shift {
-        Shift::Sooner(_) => "forward",
-        Shift::Later(_) => "back",
-    }
-}
 
 impl Context {
     /// Looks at the clocks before anything else is done. Gives the time that what happens now is
@@ -87,7 +65,7 @@ impl Context {
             let together =
                 if whole == by { String::new() } else { format!(" ({whole} s together)") };
             let because = format!("it was set {} by {by} s{together}", way(shift));
-            self.doubt_clock(now, Level::Warning, because);
+            self.doubt_clock(now, LogLevel::Warning, because);
             if let Shift::Later(_) = shift {
                 self.follow(now);
             }
@@ -104,7 +82,7 @@ impl Context {
         let way = way(shift);
         let detail =
             format!("the wall clock was set {way} by {by} s: {count} queued messages follow it");
-        self.event(Level::Warning, Kind::ClockSet, detail);
+        self.event(LogLevel::Warning, Kind::ClockSet, detail);
     }
 
     /// It was set once more.
@@ -112,7 +90,7 @@ impl Context {
         let (way, by) = (way(shift), size(shift).as_secs());
         let until = self.waits_until(now);
         let detail = format!("the wall clock was set {way} by {by} s again; {until}");
-        self.event(Level::Warning, Kind::ClockDoubted, detail);
+        self.event(LogLevel::Warning, Kind::ClockDoubted, detail);
         let at = self.queue.wall.at.unwrap_or(now);
         if let Shift::Later(by) = step(at, now)
             && by > APART
@@ -130,7 +108,7 @@ impl Context {
         }
     }
 
-    fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
+    fn doubt_clock(&mut self, now: Now, level: LogLevel, because: String) {
         self.log_doubt(now, level, &because);
         self.begin_doubt(now, because);
     }
@@ -140,7 +118,7 @@ impl Context {
         self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
     }
 
-    fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
+    fn log_doubt(&mut self, now: Now, level: LogLevel, because: &str) {
         let until = self.waits_until(now);
         let detail = format!("the wall clock is not trusted: {because}; {until}");
         self.event(level, Kind::ClockDoubted, detail);
@@ -149,14 +127,14 @@ impl Context {
     fn waits_until(&self, now: Now) -> String {
         let steady = self.config.times.clock.steady;
         format!(
-            "nothing expires before it was steady for {} s, at {}, or an operator says that it is \
-             right (mta clock accept)",
+            "nothing expires before it was steady for {} s, at {}, or an operator accepts it \
+             (mta clock accept)",
             steady.as_secs(),
             now.utc + steady
         )
     }
 
-    /// The clock is right: what it says happens.
+    /// The clock is right: what is due by it happens.
     fn trust_clock(&mut self, now: Now, because: &str) {
         if self.queue.wall.doubt.take().is_none() {
             return;
@@ -167,16 +145,16 @@ impl Context {
         let late = self.queue.scheduler.spared_count();
         self.queue.scheduler.let_expiry_wait(now.mono, false);
         let detail = format!("the wall clock is trusted again: {because}; {late} messages expire");
-        self.event(Level::Info, Kind::ClockTrusted, detail);
+        self.event(LogLevel::Info, Kind::ClockTrusted, detail);
         self.write_clock(now);
     }
 
-    /// An operator says that the clock is right.
+    /// An operator accepts the clock.
     pub(crate) fn accept_clock(&mut self, now: Now) {
         // Not the time that is stamped meanwhile.
         let right = self.queue.wall.doubt.as_ref().map(|doubt| reckoned(doubt.steady, now.mono));
         let now = Now { utc: right.unwrap_or(now.utc), ..now };
-        self.trust_clock(now, "an operator said that it is right");
+        self.trust_clock(now, "an operator accepted it");
     }
 
     /// What the store has of the time we were last there; before the entries.
@@ -206,7 +184,7 @@ impl Context {
     }
 
     /// All that was stored is there. An MTA with nothing in its queue notes the time every
-    /// [`FORGET_EVERY`] only: that it ran until then and was killed is no reason for a doubt.
+    /// [`FORGET_EVERY`] only: it may have run until then and been killed, which is not a reason for a doubt.
     pub(crate) fn log_clock_at_start(&mut self, now: Now) {
         let wall = &mut self.queue.wall;
         let Some(Doubt { steady, because, .. }) = wall.doubt.clone() else {
@@ -221,8 +199,8 @@ impl Context {
                 self.queue.scheduler.let_expiry_wait(now.mono, false);
                 self.write_clock(now);
             }
-            Some(Shift::Later(_)) => self.log_doubt(now, Level::Warning, &because),
-            _ => self.log_doubt(now, Level::Info, &because),
+            Some(Shift::Later(_)) => self.log_doubt(now, LogLevel::Warning, &because),
+            _ => self.log_doubt(now, LogLevel::Info, &because),
         }
     }
 
@@ -244,7 +222,7 @@ impl Context {
     /// kill is then no jump.
     pub(crate) fn keep_clock(&mut self, now: Now) {
         let due = |written: Instant| now.mono.since(written) >= WRITE_EVERY;
-        let waits = self.life.started && !self.life.stopping && !self.queue.scheduler.is_empty();
+        let waits = self.life.is_running() && !self.queue.scheduler.is_empty();
         if waits && self.queue.wall.written.is_none_or(due) {
             self.write_clock(now);
         }
@@ -258,16 +236,17 @@ impl Context {
             // It is put into every commit that is due for it.
             let retry =
                 PendingRetry { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
-            self.commit(Batch::new(), Pending::Retry(retry));
+            self.commit(Batch::new(), PendingAnswer::Retry(retry));
         }
     }
 
     /// When to look at the clocks though nothing happens.
     pub(crate) fn clock_deadline(&self) -> Option<Instant> {
         let wall = &self.queue.wall;
-        let waits = self.life.started && (wall.is_doubted() || !self.queue.scheduler.is_empty());
+        let waits =
+            self.life.is_started() && (wall.is_doubted() || !self.queue.scheduler.is_empty());
         let look = waits.then(|| wall.looked + LOOK_AGAIN);
-        let writes = waits && !wall.is_doubted() && !self.life.stopping;
+        let writes = waits && !wall.is_doubted() && !self.life.is_stopping();
         let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
         look.into_iter().chain(write).chain(wall.trusted_at(&self.config.times.clock)).min()
     }

@@ -1,15 +1,21 @@
-//! What the node and its edge say to each other. The edge owns sockets, disk, clock and secrets;
-//! the node owns every decision. The daemon, the virtual ground and the crash tests drive the same
-//! node through these two enums.
+//! The interface between the node and its edge. The edge owns sockets, disk, clock and secrets; the
+//! node makes every decision. The daemon, the simulation and the crash tests drive the same node
+//! through these two enums.
 //!
-//! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
+//! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` states when to hand in
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
+pub mod connect;
+pub mod event;
+pub mod operator;
+
+use crate::api::connect::ConnectOutcome;
+use crate::api::event::LogEvent;
+use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::EdgeError;
 use crate::ids::{ListenerId, Principal, Secret, Token};
-use crate::operations::operator::HoldError;
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -17,12 +23,12 @@ use engine::journal::{Batch, Digest, SpoolId};
 pub use scheduler::{ChannelId, Scope};
 use std::net::IpAddr;
 
-/// What the node is told.
+/// What the edge hands in.
 #[derive(Debug)]
 pub enum Input {
-    /// The value of [`crate::operations::operator::HELD`] found in the store at start, before the entries.
+    /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
-    /// The value of [`crate::clock::wall::CLOCK`] found in the store at start, before the entries.
+    /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// One queue entry found in the store at start; all come before the first [`Input::Started`].
     Recovered {
@@ -60,7 +66,7 @@ pub enum Input {
         /// From where.
         remote: IpAddr,
     },
-    /// The mark the peer's handshake arrived with, where the kernel tells; follows
+    /// The mark the peer's handshake arrived with, where the kernel knows it; follows
     /// [`Input::Connected`] or [`Input::Accepted`] at once.
     MarkSeen {
         /// On which association.
@@ -158,9 +164,9 @@ pub enum Input {
         /// Those gone or with another password.
         changed: Vec<String>,
     },
-    /// Another configuration holds from now on. What [`crate::Node::changes`] says takes a restart
+    /// Another configuration holds from now on. Keys that take a restart by [`crate::Node::changes`]
     /// must not differ. Mailboxes, seed, epoch and sockets stay as they are. The edge has opened the
-    /// listeners that are new, and closes those that are no more afterwards.
+    /// listeners that are new, and closes those that are gone afterwards.
     Configure {
         /// The configuration.
         config: Box<NodeConfig>,
@@ -177,7 +183,7 @@ pub enum Input {
         /// When the order ends by itself.
         until: Option<Utc>,
     },
-    /// An operator says that the wall clock is right: expiry waits no longer.
+    /// An operator accepts the wall clock: expiry waits no longer.
     AcceptClock,
     /// An operator holds these entries, or lets them go again; answered with [`Output::Operated`].
     Operate {
@@ -196,13 +202,13 @@ pub enum Input {
         /// Which.
         channel: ChannelId,
     },
-    /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
-    /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what
-    /// is left is aborted, so that peers need not wait to find out.
+    /// Stop: accept nothing, finish or interrupt transfers, release associations. The node gives
+    /// [`Output::Stopped`] when all is done. The edge bounds the wait and then hands this in again:
+    /// associations that are left are aborted, so that peers need not wait to find out.
     Stop,
 }
 
-/// What the node wants done.
+/// What the edge is to do.
 #[derive(Debug)]
 pub enum Output {
     /// Make a transport connection for this channel.
@@ -227,7 +233,7 @@ pub enum Output {
         bytes: Bytes,
     },
     /// See how much of what was written the peer's transport has taken; answered with
-    /// [`Input::Taken`], at once or never. Asked every few seconds while the peer owes something.
+    /// [`Input::Taken`], at once or never. Asked every few seconds while something is outstanding.
     Measure {
         /// Which.
         association: AssociationId,
@@ -327,7 +333,7 @@ pub enum Output {
     Verify {
         /// The token.
         token: Token,
-        /// Whose.
+        /// Whose password.
         principal: Principal,
         /// What was presented.
         password: Secret,
@@ -336,18 +342,18 @@ pub enum Output {
     Operated {
         /// Which request.
         request: u64,
-        /// What became of each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, crate::operations::operator::Outcome)>, HoldError>,
+        /// The outcome for each entry, or why nothing was changed.
+        result: Result<Vec<(EntryId, HoldOutcome)>, HoldError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {
         /// Which request.
         request: u64,
-        /// What came of it.
-        outcome: crate::outbound::channels::connect::Connected,
+        /// The outcome.
+        outcome: ConnectOutcome,
     },
     /// For the log.
-    Event(crate::log::event::Event),
+    Event(LogEvent),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

@@ -1,25 +1,25 @@
 //! Which entries are held, as the store has it.
 
-use crate::context::queue::Queue;
-use crate::operations::operator::HELD;
+use crate::api::operator::HELD;
+use crate::queue::EntryQueue;
 use base::EntryId;
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
 
-impl Queue {
-    /// Takes over what [`HELD`] says; before the entries are recovered.
+impl EntryQueue {
+    /// Takes over the holds of [`HELD`], before the entries are recovered.
     pub(crate) fn recovered_holds(&mut self, value: &[u8]) {
         let ids = value.chunks_exact(8).filter_map(|id| id.try_into().ok());
         self.held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
     }
 
-    /// What writes down which entries are held.
+    /// The change that makes the holds durable.
     pub(crate) fn put_held(&self) -> Op {
         let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
         Op::PutMeta { name: HELD.to_owned(), value: Bytes::from(value) }
     }
 
-    /// What is written late says what is held then.
+    /// A change that is written late holds what is held then.
     pub(crate) fn renew_held(&self, batch: &mut Batch) {
         let is_held = |op: &&mut Op| matches!(op, Op::PutMeta { name, .. } if name == HELD);
         for op in batch.iter_mut().filter(is_held) {

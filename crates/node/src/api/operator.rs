@@ -14,10 +14,10 @@ pub const HELD: &str = "held";
 /// Entries that an operator may hold at once.
 pub(crate) const MAX_HELD: usize = 10_000;
 
-/// What became of one entry an operator named.
+/// The outcome for one entry that an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum HoldOutcome {
     /// Held, or released, as asked.
     Done,
     /// It was so before.
@@ -37,13 +37,4 @@ pub enum HoldError {
     /// It could not be made durable.
     #[error(transparent)]
     NotStored(EdgeError),
-}
-
-/// An operator's request, from its change in memory to its commit.
-#[derive(Debug)]
-pub(crate) struct Operation {
-    pub(crate) request: u64,
-    pub(crate) hold: bool,
-    pub(crate) changed: Vec<EntryId>,
-    pub(crate) outcomes: Vec<(EntryId, Outcome)>,
 }

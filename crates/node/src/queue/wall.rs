@@ -2,6 +2,7 @@
 
 use crate::config::times::ClockRules;
 use base::{Instant, Now, Utc};
+use scheduler::Shift;
 use std::time::Duration;
 
 /// The name of the durable time in the store: microseconds since 1970, eight octets.
@@ -35,6 +36,28 @@ pub(crate) struct Wall {
 
 pub(crate) fn reckoned(from: Now, mono: Instant) -> Utc {
     from.utc + mono.since(from.mono)
+}
+
+/// How far a clock is from where another standing would have it.
+pub(crate) fn step(from: Now, to: Now) -> Shift {
+    let expected = reckoned(from, to.mono);
+    if to.utc >= expected {
+        Shift::Sooner(to.utc.since(expected))
+    } else {
+        Shift::Later(expected.since(to.utc))
+    }
+}
+
+pub(crate) fn size(shift: Shift) -> Duration {
+    let (Shift::Sooner(by) | Shift::Later(by)) = shift;
+    by
+}
+
+pub(crate) fn way(shift: Shift) -> &'static str {
+    match shift {
+        Shift::Sooner(_) => "forward",
+        Shift::Later(_) => "back",
+    }
 }
 
 impl Wall {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What one address holds.
 #[derive(Debug, Default)]
-struct Tally {
+struct OriginCount {
     /// Connections, bound or not.
     all: usize,
     /// Those half-open, and of them the ones that may have to make room: not those whose password
@@ -23,7 +23,7 @@ struct Tally {
     idle_users: BTreeSet<AssociationId>,
 }
 
-impl Tally {
+impl OriginCount {
     fn idle(&self, users: bool) -> &BTreeSet<AssociationId> {
         if users { &self.idle_users } else { &self.idle }
     }
@@ -50,7 +50,7 @@ pub(crate) struct ConnectionTable {
     mailboxes: BTreeMap<u32, BTreeSet<AssociationId>>,
     /// Half-open ones that want to become users.
     future_users: BTreeSet<AssociationId>,
-    origins: BTreeMap<Origin, Tally>,
+    origins: BTreeMap<Origin, OriginCount>,
     /// Half-open ones, and whether their address stands in the configuration.
     half_open: BTreeMap<AssociationId, (Origin, bool)>,
     strangers: usize,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// How much an operator should care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// Everyday steps.
     Info,
     /// Worth a look.
@@ -18,9 +18,9 @@ pub enum Level {
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct LogEvent {
     /// How much an operator should care.
-    pub level: Level,
+    pub level: LogLevel,
     /// What happened.
     pub kind: Kind,
     /// On which association, where there is one.
@@ -35,11 +35,11 @@ pub struct Event {
     pub precedence: Option<Precedence>,
     /// Octets of its content, where they are known and it has one.
     pub bytes: Option<u64>,
-    /// What else there is to say.
+    /// Details in words.
     pub detail: String,
 }
 
-impl Event {
+impl LogEvent {
     /// Whether it is about one message, or a copy of one.
     pub fn is_about_a_message(&self) -> bool {
         self.message.is_some() || self.entry.is_some()
@@ -51,8 +51,8 @@ impl Event {
         utc: Utc,
         mta: &'a str,
         place: Option<(&'a str, &'a str)>,
-    ) -> Line<'a> {
-        Line {
+    ) -> LogLine<'a> {
+        LogLine {
             time: utc.to_string(),
             time_us: utc.0,
             mta,
@@ -72,7 +72,7 @@ impl Event {
 /// A line of the event log, for JSON: what happened to a message, so that lines of several MTAs can
 /// be joined by the MTS identifier and put on one clock. What is not known is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line<'a> {
+pub struct LogLine<'a> {
     /// When the node handled it: RFC 3339 UTC with microseconds.
     pub time: String,
     /// The same in microseconds since 1970.
@@ -102,7 +102,7 @@ pub struct Line<'a> {
     /// Octets of content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What else there is to say.
+    /// Details in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'a, str>>,
 }
@@ -136,9 +136,9 @@ pub enum Kind {
     ClockSet,
     /// The wall clock jumped, and is not trusted: nothing expires.
     ClockDoubted,
-    /// It is trusted again: it was steady, or an operator says that it is right.
+    /// It is trusted again: it was steady, or an operator accepts it.
     ClockTrusted,
-    /// A trace tells a time that is not believed: somebody's clock is wrong.
+    /// A trace has a time that is not credible: somebody's clock is wrong.
     TraceDoubted,
     /// An association is open.
     AssociationOpened,
@@ -148,7 +148,7 @@ pub enum Kind {
     AssociationReleased,
     /// An association was aborted or lost.
     AssociationLost,
-    /// A channel is tried before its wait is over; the detail says why.
+    /// A channel is tried before its wait is over; the detail has the reason.
     WaitEnded,
     /// The hours of a scheduled channel began or ended.
     WindowChanged,
@@ -174,7 +174,7 @@ pub enum Kind {
     Resumed,
     /// MINIMIZE begins, changes or ends.
     Minimize,
-    /// A message could start but for a higher one to the same peer; said once for each.
+    /// A message would start, but a higher one to the same peer holds it; logged once for each.
     Held,
     /// An operator holds a message.
     OperatorHeld,
@@ -198,11 +198,11 @@ pub enum Kind {
     DeliveryFailed,
     /// A report was made.
     ReportMade,
-    /// Recipients could not be served; a report says so where one was asked for.
+    /// Recipients could not be served; there is a report where one was asked for.
     NonDelivery,
-    /// The configuration changed; the detail says of what and how.
+    /// The configuration changed; the detail names the key and the change.
     Reconfigured,
-    /// An entry goes another way, because its peer is configured no more.
+    /// An entry takes another route, because its peer is no longer configured.
     Rerouted,
     /// A report was thrown away, or, at the start, contents that no copy needs.
     Discarded,
@@ -265,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_line_has_what_is_known_and_no_more() {
-        let mut event = Event {
-            level: Level::Info,
+        let mut event = LogEvent {
+            level: LogLevel::Info,
             kind: Kind::TransferStarted,
             association: Some(AssociationId(7)),
             channel: None,
@@ -286,7 +286,8 @@ mod tests {
              \"peer\":\"act\",\"channel\":\"flash\",\"association\":\"a7\",\"bytes\":1000,\
              \"detail\":\"1000 octets of content\"}"
         );
-        event = Event { message: None, association: None, precedence: None, bytes: None, ..event };
+        event =
+            LogEvent { message: None, association: None, precedence: None, bytes: None, ..event };
         event.detail.clear();
         assert!(event.is_about_a_message());
         assert_eq!(

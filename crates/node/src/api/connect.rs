@@ -1,11 +1,11 @@
-//! What an operator hears who wants a channel opened.
+//! The answer to an operator's request to open a channel.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of an operator's wish to open a channel.
+/// The outcome of an operator's request to open a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Connected {
+pub enum ConnectOutcome {
     /// It was opened.
     Opened,
     /// So many associations of ours were open already: nothing was done.
@@ -13,9 +13,9 @@ pub enum Connected {
         /// How many.
         associations: usize,
     },
-    /// It is being opened: how that ends is not known yet.
+    /// It is being opened; the outcome is not known yet.
     Opening,
-    /// It could not be opened; it is tried again as ever.
+    /// It could not be opened; it is tried again later.
     Failed {
         /// Why, as in the status.
         reason: String,

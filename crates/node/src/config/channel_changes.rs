@@ -1,12 +1,20 @@
 //! What a changed configuration does to the channels there were.
 
-use crate::association::Drain;
 use crate::config::NodeConfig;
 use crate::config::changes::{EdgeChanges, channel_keys, peer_keys};
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
 
-/// What becomes of the channels there were.
+/// Why an association takes nothing new and ends after what is in transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drain {
+    /// Another one takes its place, with the configuration of now.
+    Reopened,
+    /// Its channel is removed: a transfer of ours ends at its next checkpoint.
+    Removed,
+}
+
+/// The effect of a changed configuration on the channels before it.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelChanges {
     pub(crate) removed: BTreeSet<ChannelId>,
@@ -18,7 +26,11 @@ pub(crate) struct ChannelChanges {
 }
 
 impl ChannelChanges {
-    pub(crate) fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> ChannelChanges {
+    pub(crate) fn between(
+        old: &NodeConfig,
+        new: &NodeConfig,
+        edge: &EdgeChanges,
+    ) -> ChannelChanges {
         let mut changes = ChannelChanges::default();
         for before in &old.peers {
             let now = new.peer(before.id());

@@ -2,13 +2,13 @@
 //! What the edge holds (contents, octets not yet written) it bounds itself, by the same limits.
 //!
 //! Of each limit every level keeps a sixteenth, so that what is Routine and does not go on takes
-//! nothing from a Flash. Until an envelope tells its level it counts as lowest; only its first
-//! octets may take what is kept, or no Flash could tell that it is one.
+//! nothing from a Flash. Until its level is known, an envelope counts as lowest. Only its first octets
+//! may use what is kept, or the level of a Flash would never become known.
 
-use crate::admission::access::Name;
-use crate::admission::levels;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limits;
+use crate::ids::NameDigest;
+use crate::limits::levels;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use thiserror::Error;
 pub(crate) enum Payer {
     Peer(PeerId),
     /// A user: where from, and of which mailbox.
-    User(Origin, Name),
+    User(Origin, NameDigest),
 }
 
 /// What `limits.memory_per_peer` is for.
@@ -29,7 +29,7 @@ enum Account {
     /// The users at one address.
     Address(Origin),
     /// The associations of one mailbox, wherever they come from.
-    Mailbox(Name),
+    Mailbox(NameDigest),
 }
 
 impl Payer {
@@ -53,16 +53,16 @@ const FRONT: usize = 16 << 10;
 
 /// What is held for one arrival, until its commit is done; for whom, and as what level.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub(crate) struct MemoryCharge {
     payer: Payer,
     level: Precedence,
     octets: usize,
 }
 
-impl Charge {
+impl MemoryCharge {
     /// Nothing yet, as this level until the message's is known.
-    pub(crate) fn new(payer: Payer, level: Precedence) -> Charge {
-        Charge { payer, level, octets: 0 }
+    pub(crate) fn new(payer: Payer, level: Precedence) -> MemoryCharge {
+        MemoryCharge { payer, level, octets: 0 }
     }
 }
 
@@ -100,9 +100,9 @@ impl fmt::Display for NoRoom {
 
 /// Octets held by each level.
 #[derive(Debug, Default)]
-struct Held(PerPrecedence<usize>);
+struct HeldOctets(PerPrecedence<usize>);
 
-impl Held {
+impl HeldOctets {
     fn octets(&self) -> usize {
         self.0.iter().map(|(_, octets)| octets).sum()
     }
@@ -137,19 +137,19 @@ impl Held {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    held: BTreeMap<Account, Held>,
+pub(crate) struct ArrivalMemory {
+    held: BTreeMap<Account, HeldOctets>,
     /// Of all users.
-    users: Held,
-    all: Held,
+    users: HeldOctets,
+    all: HeldOctets,
 }
 
-impl Memory {
+impl ArrivalMemory {
     /// So much more is held, if that is within the limits; else the limit's key and size. `level` is
     /// that of the message, where it is known. Users, whoever they are, leave peers a quarter.
     pub(crate) fn take(
         &mut self,
-        charge: &mut Charge,
+        charge: &mut MemoryCharge,
         level: Option<Precedence>,
         octets: usize,
         limits: &Limits,
@@ -160,11 +160,11 @@ impl Memory {
         }
         let front = level.is_none() && charge.octets.saturating_add(octets) <= FRONT;
         let from = (!front).then_some(charge.level);
-        let room = |held: &Held, most| held.room(from, octets, most, limits.envelope);
+        let room = |held: &HeldOctets, most| held.room(from, octets, most, limits.envelope);
         let most = limits.memory_per_peer;
         let mut accounts = charge.payer.accounts().map(|account| match self.held.get(&account) {
             Some(held) => room(held, most),
-            None => room(&Held::default(), most),
+            None => room(&HeldOctets::default(), most),
         });
         if let Some(kept) = accounts.find_map(Result::err) {
             return Err(NoRoom { limit: Limited::OfPeer, most, kept });
@@ -183,7 +183,7 @@ impl Memory {
     }
 
     /// What is held counts as this level from now on.
-    fn know(&mut self, charge: &mut Charge, level: Option<Precedence>) {
+    fn know(&mut self, charge: &mut MemoryCharge, level: Option<Precedence>) {
         let Some(level) = level.filter(|level| *level != charge.level) else { return };
         let octets = charge.octets;
         self.give(charge);
@@ -193,7 +193,7 @@ impl Memory {
 
     /// So much more is held, whatever the limits: what is being committed is counted, so that
     /// others wait, and not refused any more.
-    pub(crate) fn add(&mut self, charge: &mut Charge, octets: usize) {
+    pub(crate) fn add(&mut self, charge: &mut MemoryCharge, octets: usize) {
         if octets == 0 {
             return;
         }
@@ -208,7 +208,7 @@ impl Memory {
     }
 
     /// All that is held for it is free again.
-    pub(crate) fn give(&mut self, charge: &mut Charge) {
+    pub(crate) fn give(&mut self, charge: &mut MemoryCharge) {
         let octets = std::mem::take(&mut charge.octets);
         self.all.give(charge.level, octets);
         if matches!(charge.payer, Payer::User(..)) {
@@ -240,21 +240,22 @@ mod tests {
         Limits { memory, memory_per_peer: 100, ..Limits::default() }
     }
 
-    fn peer(name: &str) -> Charge {
-        Charge::new(Payer::Peer(PeerId::of_name(name)), Precedence::Routine)
+    fn peer(name: &str) -> MemoryCharge {
+        MemoryCharge::new(Payer::Peer(PeerId::of_name(name)), Precedence::Routine)
     }
 
-    fn user(from: u8, name: &str) -> Charge {
+    fn user(from: u8, name: &str) -> MemoryCharge {
         let from = Origin::from(IpAddr::from([192, 0, 2, from]));
-        Charge::new(Payer::User(from, Name::of(name)), Precedence::Deferred)
+        MemoryCharge::new(Payer::User(from, NameDigest::new(name)), Precedence::Deferred)
     }
 
     #[test]
     fn one_cannot_take_what_all_have_and_all_no_more_than_there_is() {
         let limits = limits(250);
-        let mut memory = Memory::default();
+        let mut memory = ArrivalMemory::default();
         let [mut a, mut b, mut c] = ["a", "b", "c"].map(peer);
-        let mut take = |charge: &mut Charge, octets| memory.take(charge, None, octets, &limits);
+        let mut take =
+            |charge: &mut MemoryCharge, octets| memory.take(charge, None, octets, &limits);
         assert_eq!(take(&mut a, 100), Ok(()));
         assert!(take(&mut a, 1).unwrap_err().to_string().contains("memory_per_peer = 100"));
         assert_eq!(take(&mut b, 100), Ok(()));
@@ -270,8 +271,9 @@ mod tests {
     #[test]
     fn users_leave_peers_a_quarter_and_a_mailbox_is_one_wherever_it_is_used() {
         let limits = limits(400);
-        let mut memory = Memory::default();
-        let mut take = |charge: &mut Charge, octets| memory.take(charge, None, octets, &limits);
+        let mut memory = ArrivalMemory::default();
+        let mut take =
+            |charge: &mut MemoryCharge, octets| memory.take(charge, None, octets, &limits);
         let (mut a1, mut a2) = (user(1, "a"), user(2, "a"));
         assert_eq!(take(&mut a1, 60), Ok(()));
         let why = take(&mut a2, 41).unwrap_err().to_string();
@@ -298,9 +300,9 @@ mod tests {
         const UNIT: usize = 64 << 10;
         let (limits, mut memory) = (
             Limits { memory_per_peer: 16 * UNIT, envelope: UNIT, ..Limits::default() },
-            Memory::default(),
+            ArrivalMemory::default(),
         );
-        let mut take = |charge: &mut Charge, level, octets| {
+        let mut take = |charge: &mut MemoryCharge, level, octets| {
             memory
                 .take(charge, level, octets, &limits)
                 .map_err(|why| why.to_string().contains("are kept"))
@@ -321,6 +323,6 @@ mod tests {
     #[test]
     fn an_envelope_of_any_level_fits_into_the_smallest_limit() {
         let limits = Limits { memory_per_peer: 1 << 20, envelope: 1 << 20, ..Limits::default() };
-        assert_eq!(Memory::default().take(&mut peer("a"), None, 1 << 20, &limits), Ok(()));
+        assert_eq!(ArrivalMemory::default().take(&mut peer("a"), None, 1 << 20, &limits), Ok(()));
     }
 }

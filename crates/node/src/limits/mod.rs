@@ -1,0 +1,4 @@
+//! What others can make this MTA hold: shares that higher levels keep, and memory.
+
+pub(crate) mod levels;
+pub(crate) mod memory;

@@ -1,0 +1,116 @@
+//! What the node gives out, in order. Events are counted, and limited where strangers can repeat them.
+
+use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
+use crate::config::address_prefix::Origin;
+use crate::log::draft::EventDraft;
+use crate::log::rate::{LogRateLimiter, RefusalCause, RepeatReason, RepeatedEvent};
+use crate::log::tally::EventTally;
+use base::{AssociationId, Instant, Now};
+use engine::{Note, NoteKind};
+use scheduler::ChannelId;
+use std::collections::VecDeque;
+
+/// Outputs in the order in which the edge carries them out, events among them.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    waiting: VecDeque<Output>,
+    tally: EventTally,
+    limiter: LogRateLimiter,
+}
+
+impl Outputs {
+    pub(crate) fn push(&mut self, output: Output) {
+        self.waiting.push_back(output);
+    }
+
+    /// The next one for the edge.
+    pub(crate) fn next(&mut self) -> Option<Output> {
+        self.waiting.pop_front()
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What was counted.
+    pub(crate) fn tally(&self) -> &EventTally {
+        &self.tally
+    }
+
+    pub(crate) fn tally_mut(&mut self) -> &mut EventTally {
+        &mut self.tally
+    }
+
+    /// An event, which is given out when its draft is dropped.
+    pub(crate) fn event(
+        &mut self,
+        level: LogLevel,
+        kind: Kind,
+        detail: impl Into<String>,
+    ) -> EventDraft<'_> {
+        EventDraft::new(level, kind, detail.into(), &mut self.waiting, &mut self.tally)
+    }
+
+    /// An event that a stranger can repeat at will. Those that follow for the same reason are
+    /// counted.
+    pub(crate) fn limited_event(
+        &mut self,
+        now: Now,
+        why: RefusalCause,
+        origin: Option<Origin>,
+        id: Option<AssociationId>,
+        reason: &str,
+        line: RepeatedEvent,
+    ) {
+        let RepeatedEvent { level, kind, channel, detail } = line.clone();
+        let origin = origin.unwrap_or(Origin::Others);
+        if self.limiter.allows(now.mono, (why, origin, RepeatReason::new(reason)), line) {
+            let event = self.event(level, kind, detail).channel(channel);
+            match id {
+                Some(id) => drop(event.association(id)),
+                None => drop(event),
+            }
+        }
+    }
+
+    /// Events for what was counted and is due.
+    pub(crate) fn log_counted(&mut self, now: Now) {
+        while let Some(RepeatedEvent { level, kind, channel, detail }) =
+            self.limiter.next_due(now.mono)
+        {
+            self.event(level, kind, detail).channel(channel);
+        }
+    }
+
+    /// When counted events are due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.limiter.deadline()
+    }
+
+    /// Events for what the engine noted of a message.
+    pub(crate) fn log_notes(
+        &mut self,
+        id: Option<AssociationId>,
+        channel: Option<ChannelId>,
+        message: &str,
+        notes: &[Note],
+    ) {
+        for note in notes {
+            let (level, kind) = match note.kind {
+                NoteKind::Duplicate => (LogLevel::Info, Kind::DuplicateDropped),
+                NoteKind::IdentifierReused => (LogLevel::Warning, Kind::IdentifierReused),
+                NoteKind::ReportMade => (LogLevel::Info, Kind::ReportMade),
+                NoteKind::ReportDiscarded => (LogLevel::Warning, Kind::Discarded),
+                NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
+                NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),
+            };
+            let draft =
+                self.event(level, kind, note.detail.clone()).channel(channel).message(message);
+            if let Some(id) = id {
+                draft.association(id);
+            }
+        }
+    }
+}
