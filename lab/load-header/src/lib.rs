@@ -8,7 +8,7 @@
 //!
 //! In the packet that ends a flow, the sequence is the number of packets sent before it.
 
-/// Octets of the header: the least a payload has.
+/// Octets of the header, the shortest payload.
 pub const HEADER: usize = 40;
 
 const MAGIC: &[u8; 4] = b"XLOD";
@@ -22,7 +22,8 @@ pub fn is_answer(packet: &[u8]) -> bool {
     packet.get(5).is_some_and(|flags| flags & ANSWER != 0)
 }
 
-/// Sets the flag "sent back". False if the packet has it already, has no such header, or ends its flow.
+/// Sets the flag "sent back". Returns `false` if the packet has it already, has no such header, or
+/// ends its flow.
 pub fn make_answer(packet: &mut [u8]) -> bool {
     let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
     match packet.get_mut(5) {
@@ -35,24 +36,24 @@ pub fn make_answer(packet: &mut [u8]) -> bool {
 /// The header of a packet, or of a block in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Tells the runs of senders apart.
+    /// Distinguishes the runs of senders.
     pub run: u32,
-    /// The flow's number in its plan.
+    /// The number of the flow in its plan.
     pub flow: u32,
-    /// From 0, by one for each.
+    /// The sequence number: from 0, increased by 1 for each packet or block.
     pub sequence: u64,
-    /// When it was sent, in nanoseconds of the sender's clock.
+    /// The time of sending, in nanoseconds of the sender's clock.
     pub sent: u64,
-    /// Whether that clock is CLOCK_REALTIME; else it is CLOCK_MONOTONIC.
+    /// `true` if that clock is CLOCK_REALTIME, `false` if it is CLOCK_MONOTONIC.
     pub realtime: bool,
-    /// Octets with the header: of the payload, or of the block.
+    /// Octets of the payload or of the block, header included.
     pub length: u32,
-    /// The flow ends here; `sequence` says how many were sent.
+    /// The end of the flow; `sequence` is the number of packets or blocks sent before.
     pub end: bool,
 }
 
 impl Header {
-    /// Its octets.
+    /// The octets of the header.
     pub fn write(&self) -> [u8; HEADER] {
         let flags = u8::from(self.end) * END + u8::from(self.realtime) * REALTIME;
         let parts: [&[u8]; 8] = [
@@ -72,7 +73,8 @@ impl Header {
         octets
     }
 
-    /// Reads the header at the front; `None` if there is none, or a length below its own.
+    /// Reads the header at the front. `None` if there is none, or if its length is below that of
+    /// the header.
     pub fn read(octets: &[u8]) -> Option<Header> {
         let u32_at = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))

@@ -18,12 +18,12 @@ struct Direction {
     host: HostId,
     fields: Fields,
     now: Time,
-    /// Time between packets, so that nothing is dropped.
+    /// Time between packets, so that none is dropped.
     gap: u64,
     spare: Vec<Vec<u8>>,
 }
 
-/// The slowest line on the way, with all overheads.
+/// `slowest` is the rate of the slowest line on the path in bits a second.
 fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Direction {
     let mut topology = Topology::read(text).expect("a topology");
     for router in topology.routers.values_mut() {
@@ -42,7 +42,7 @@ fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Direction {
 }
 
 impl Direction {
-    /// Sends packets one after the other; how many were delivered.
+    /// Sends packets one after the other. Returns the number of deliveries.
     fn run(&mut self, like: &[u8]) -> u64 {
         let mut delivered = 0;
         for _ in 0..PACKETS {

@@ -1,15 +1,15 @@
-//! Who is due next: the deadlines of a fixed number of parts.
+//! The deadlines of a fixed number of parts, and which part is due first.
 
 use router::Time;
 
 const NEVER: Time = Time(u64::MAX);
 
-/// A tournament of deadlines: the earliest is known at once, a change costs as many steps as the
-/// number of parts has bits. Of parts due at the same time the lower place wins, so that the order
-/// of events is always the same. It never grows.
+/// A tournament of deadlines. The earliest is known at once; a change costs as many steps as the
+/// number of parts has bits. Of parts due at the same time the lower number is first, so the order
+/// of events is fixed. Its size is constant.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// Leaves are the second half; each inner place has the winner of its two.
+    /// The leaves are the second half; each inner position has the winner of its two children.
     winners: Vec<u32>,
     due: Vec<Time>,
     leaves: usize,
@@ -30,7 +30,7 @@ impl Agenda {
         agenda
     }
 
-    /// A part's deadline is this.
+    /// Sets the deadline of a part, or removes it.
     pub(crate) fn set(&mut self, part: usize, due: Option<Time>) {
         let due = due.unwrap_or(NEVER);
         match self.due.get_mut(part) {
@@ -40,7 +40,7 @@ impl Agenda {
         self.play(part);
     }
 
-    /// The part due first, and when.
+    /// The part that is due first, and its deadline.
     pub(crate) fn first(&self) -> Option<(usize, Time)> {
         let winner = *self.winners.get(1)? as usize;
         let due = self.due.get(winner).copied()?;

@@ -1,5 +1,5 @@
-//! A laboratory network as one clock-free machine: hosts' ports, lines, routers and IP crypto
-//! gateways, built from a [`Topology`].
+//! A laboratory network as one machine without a clock: ports of hosts, lines, routers and IP
+//! crypto gateways, built from a [`Topology`].
 //!
 //! ```text
 //!  host ─▶ queue ─▶ line ─▶ router ─▶ line ─▶ gateway ─▶ line ─▶ ... ─▶ line ─▶ host
@@ -7,7 +7,7 @@
 //!                   loss, half duplex         marks outward
 //! ```
 //!
-//! A [`Plan`] is a topology checked and worked out: places instead of names, and the routes of every
+//! A [`Plan`] is a topology checked and computed: indexes instead of names, and the routes of every
 //! node. Time and seeds are arguments.
 
 mod agenda;

@@ -1,5 +1,5 @@
-//! The whole network: nothing lost without being said, nothing twice, nothing out of order, the same
-//! whenever one looks, and at the rate that was asked for.
+//! The whole network: no packet is lost without a report, duplicated or reordered. The outputs do
+//! not depend on the times of calls, and the rates are the configured ones.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -13,7 +13,7 @@ use router::{Rate, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a link of a made-up network is like.
+/// The properties of a link of a generated network.
 #[derive(Clone, Debug)]
 struct Like {
     rate: Option<u32>,
@@ -24,7 +24,7 @@ struct Like {
     queue: usize,
 }
 
-/// How a router of a made-up network shapes what comes in and what goes out, at each of its ports.
+/// The shapers of a router in a generated network, for input and output at each of its ports.
 #[derive(Clone, Debug)]
 struct Shaped {
     input: Option<(u32, u32)>,
@@ -87,7 +87,7 @@ fn like() -> impl Strategy<Value = Like> {
     )
 }
 
-/// The link to a router's host, that to the next router, and what the router does.
+/// The link to a router's host, the link to the next router, and the shapers of the router.
 type Part = (Like, Like, Option<Shaped>);
 
 /// A chain of routers, each with a host, as text.
@@ -144,7 +144,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// A packet that bears its number and who sent it.
+/// A packet with its number and sender in it.
 fn packet(from: usize, to: usize, number: u32, length: usize) -> Vec<u8> {
     let [source, destination] = [from, to].map(|n| [10, 1, n as u8, 2].into());
     let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS2, ecn: 0, ttl: 64 };
@@ -182,7 +182,7 @@ fn network(text: &str, seed: u64) -> Network {
     Network::new(&Topology::read(text).unwrap(), &BTreeMap::new(), seed).unwrap()
 }
 
-/// Sends all of it; ticks at every deadline between, or only at the end.
+/// Sends all packets; ticks at every deadline between them, or only at the end.
 fn run(parts: &[Part], all: &[Sent], seed: u64, prompt: bool) -> Seen {
     let routers = parts.len();
     let shaped = parts
@@ -260,7 +260,8 @@ ends = ["r.b", "b.eth0"]
 rate = "RATE"
 "#;
 
-/// Keeps a queue of 60 packets filled for 10 s; octets that came in the last 9 s, per second.
+/// Keeps a queue of 60 packets filled for 10 s. Returns the octets a second that arrive in the last
+/// 9 s.
 fn throughput(text: &str, policy: Policy, wanted: Rate) -> f64 {
     let topology = Topology::read(text).unwrap();
     let policies = BTreeMap::from([("shaped".to_owned(), policy)]);
@@ -399,7 +400,7 @@ fn a_sender_hears_what_became_of_its_packets() {
         let sum = router::packet::checksum(&octets[..20]).to_be_bytes();
         octets.splice(10..12, sum);
     };
-    // Don't Fragment; time to live 1; a destination that nobody has.
+    // Don't Fragment; a time to live of 1; a destination that nobody has.
     for (at, value) in [(6, 0x40), (8, 1), (16, 11)] {
         let mut octets = packet(0, 1, 0, 1_500);
         addressed(&mut octets, at, value);
@@ -417,7 +418,7 @@ fn a_sender_hears_what_became_of_its_packets() {
     assert_eq!(answers[0].1[6..8], 1_442u16.to_be_bytes());
 }
 
-/// What `x` lets out of its red port goes into that of `y`, which sends it to `x` again.
+/// Packets that `x` sends by its red port enter the red port of `y`, which sends them to `x` again.
 const CIRCLE: &str = r#"
 [hosts.a.ports.eth0]
 addresses = ["10.1.0.2/24"]

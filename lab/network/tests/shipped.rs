@@ -1,4 +1,4 @@
-//! The shipped topologies: every host reaches every other, by the routes that are snapshotted.
+//! The shipped topologies: every host reaches every other one, by the routes in the snapshots.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -36,7 +36,7 @@ fn built(text: &str) -> Network {
     Network::new(&topology, &policies, 1).unwrap()
 }
 
-/// Runs until nothing is under way; what was delivered.
+/// Runs until nothing is in flight. Returns the deliveries.
 fn run(network: &mut Network) -> Vec<(HostId, Vec<u8>)> {
     let mut delivered = Vec::new();
     loop {
@@ -137,7 +137,7 @@ fn degeb_counts_routers_by_the_address() {
     }
 }
 
-/// What is within a network reads the DSCP and changes nothing; its edge queues as it does.
+/// Interior routers read the DSCP and change nothing; their edge routers queue by it.
 #[test]
 fn interior_routers_know_behaviour_aggregates_alone() {
     for (topology, edge, inside) in

@@ -1,6 +1,6 @@
 //! Packets a second through each part before the queues, 128 octets each: `cargo bench -p router
-//! --bench condition`. The aim of the whole pipeline is 1,000,000 on one core, so a part has a small
-//! fraction of a microsecond.
+//! --bench condition`. The aim for the whole pipeline is 1,000,000 on one core, so a part has a
+//! small fraction of a microsecond.
 
 #![expect(clippy::expect_used, reason = "what cannot be made cannot be measured")]
 
@@ -18,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 const LENGTH: usize = 128;
-/// Packets of different flows that go round: more than the nearest cache holds.
+/// Packets of different flows in circulation: more than the nearest cache holds.
 const PACKETS: u32 = 4_096;
 
 fn source(n: u32) -> IpAddr {
@@ -40,13 +40,13 @@ fn packet(n: u32, dscp: Dscp) -> Packet {
     Packet::read(octets(n, dscp), 0, Time::ZERO).expect("a packet")
 }
 
-/// Packets of so many flows by turns, in an order without a pattern.
+/// Packets of several flows, in an irregular order.
 fn packets(flows: u32, dscp: Dscp) -> VecDeque<Packet> {
     let mut rng = Rng::new(7);
     (0..PACKETS).map(|_| packet(rng.below(u64::from(flows)) as u32, dscp)).collect()
 }
 
-/// Takes packets round and round through this.
+/// Passes packets through this function, again and again.
 fn round(
     bencher: &mut Bencher<'_>,
     mut packets: VecDeque<Packet>,
@@ -78,7 +78,7 @@ fn read(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a flow of two shapes asks for: five fields, or a prefix and a range of ports.
+/// The match of a flow, in two forms: five fields, or a prefix and a range of ports.
 fn exact(n: u32) -> Match {
     let (from, to) = ports(n);
     let one = |port| Some(Ports { first: port, last: port });
@@ -92,7 +92,7 @@ fn exact(n: u32) -> Match {
     }
 }
 
-/// Prefixes of ten lengths, with a range of ports and without.
+/// Prefixes of ten lengths, with and without a range of ports.
 fn mixed(n: u32) -> Match {
     let length = 23 + (n % 10) as u8;
     let range = Some(Ports { first: 5_000, last: 5_004 }).filter(|_| n.is_multiple_of(2));
@@ -182,7 +182,7 @@ fn meters(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// 256 flows that come to 1,000,000 packets a second at their rates.
+/// 256 flows whose rates add up to 1,000,000 packets a second.
 fn flows_of_256() -> String {
     let mut text = String::from("tables.t.flows = [\n");
     for n in 0..256 {
@@ -241,7 +241,7 @@ fn packet_that_is_not_held() -> Packet {
     packet(0, Dscp::CS0)
 }
 
-/// Every flow always has packets waiting: each that comes is held, and another goes.
+/// Every flow always has packets waiting: each arriving packet is held, and another one leaves.
 fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &Tables) {
     let mut free: VecDeque<Packet> = (0..256 * 8).map(|n| packet(n % 256, Dscp::EF)).collect();
     let mut now = Time::ZERO;

@@ -1,5 +1,6 @@
-//! Packets a second through each queueing: one comes and one goes, with some 20 waiting, of eight code
-//! points and 64 flows, 128 octets each. Time goes on by what a packet takes at 1 Gbit/s.
+//! Packets a second through each queueing: one arrives and one leaves, with some 20 waiting, of
+//! eight code points and 64 flows, 128 octets each. Each step takes the transmission time of a
+//! packet at 1 Gbit/s.
 
 #![expect(clippy::expect_used, reason = "what cannot be made cannot be measured")]
 
@@ -13,12 +14,12 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 const LENGTH: usize = 128;
-/// What a packet takes at 1 Gbit/s.
+/// The transmission time of a packet at 1 Gbit/s, in nanoseconds.
 const STEP: u64 = 1_024;
 const WAITING: usize = 20;
 const PACKETS: u16 = 64;
 
-/// Name, and the queueing in TOML.
+/// Name, and queueing in TOML.
 const QUEUEINGS: [(&str, &str); 14] = [
     ("fifo", "kind = 'fifo'"),
     ("thresholds", "kind = 'fifo'\ndropper = { kind = 'thresholds', packets = { CS0 = 10 } }"),

@@ -1,4 +1,4 @@
-//! A DiffServ router (RFC 2475) as one clock-free machine.
+//! A DiffServ router (RFC 2475) as one machine without a clock.
 //!
 //! ```text
 //!  packet in ─▶ input conditioners ─▶ route ─▶ output conditioners ─▶ queueing ─▶ packet out
@@ -7,9 +7,9 @@
 //!                                                                     their droppers
 //! ```
 //!
-//! A [`Conditioner`] passes, drops or delays a packet; a [`Discipline`] holds what waits for an
-//! interface and says what goes next. Both are built from a [`policy`], which is data. Time and
-//! seeds are arguments; nothing here reads a clock, a socket or a dice.
+//! A [`Conditioner`] passes, drops or delays a packet. A [`Discipline`] holds the packets that wait
+//! for an interface and selects the next. Both are built from a [`policy`], which is data. Time and
+//! seeds are arguments: nothing here reads a clock, a socket or a random generator of the system.
 
 pub mod classify;
 pub mod condition;

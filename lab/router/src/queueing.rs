@@ -1,9 +1,10 @@
-//! Builds what waits for an interface from a policy: a tree of schedulers and shapers over queues.
+//! Builds the queueing of an interface from a policy: a tree of schedulers and shapers over queues.
 //!
-//! Everything a policy may say wrongly is refused here, with the path of its key; what is built keeps
-//! within bounds whatever the policy says: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
-//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] a queue, [`MAX_FLOW_QUEUES`] queues of
-//! flow-based fair queueing. The router keeps all queues of an interface within [`MAX_OCTETS`].
+//! Every fault of the queueing in a policy is refused here, with the path of its key. The result
+//! has limits, whatever the policy: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
+//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] in a queue, [`MAX_FLOW_QUEUES`]
+//! queues of flow-based fair queueing. The router limits all queues of an interface together to
+//! [`MAX_OCTETS`].
 
 mod numbers;
 mod shares;
@@ -22,28 +23,28 @@ use crate::time::Rate;
 use base::rng::Rng;
 use std::collections::BTreeSet;
 
-/// How deep disciplines may stand inside one another.
+/// Nested disciplines, at most.
 pub const MAX_DEPTH: usize = 16;
-/// How many parts the queueing of one interface may have.
+/// Parts of the queueing of one interface, at most.
 pub const MAX_PARTS: usize = 1_000;
-/// How many queues flow-based fair queueing may have, in all parts of one interface together.
+/// Queues of flow-based fair queueing in all parts of one interface together, at most.
 pub const MAX_FLOW_QUEUES: usize = 65_536;
 
-/// Octets a round gives a weight of 1 where a policy does not say.
+/// Octets that a weight of 1 sends in a round, if a policy gives no quantum.
 const DEFAULT_QUANTUM: u64 = 1_500;
-/// Queues of flow-based fair queueing, and packets in them, where a policy does not say.
+/// Queues of flow-based fair queueing, and packets in them, if a policy gives no numbers.
 const DEFAULT_FLOW_QUEUES: usize = 256;
 const DEFAULT_FLOW_LIMIT: usize = 64;
 
-/// The discipline that `queueing` describes. `interfaces` are the router's, by their places; `path`
-/// is that of `queueing` in the policy; with the same seed the same packets are dropped by chance.
+/// The discipline that `queueing` describes. `interfaces` are the router's interfaces, by position;
+/// `path` is the path of `queueing` in the policy. The same seed drops the same packets at random.
 ///
-/// A scheduler without a branch for what belongs to no class gets one as its last: a FIFO of 100
+/// If no branch of a scheduler is for all other packets, one is added as the last: a FIFO of 100
 /// packets without a share.
 ///
 /// # Errors
-/// A name that is not there, a number out of range, shares that do not go together, or a tree that is
-/// too deep or too large.
+/// An unknown name, a number out of range, shares that exceed the rate or are of a wrong kind, or a
+/// tree that is too deep or has too many parts.
 pub fn build(
     policy: &Policy,
     interfaces: &[Name],
@@ -59,23 +60,23 @@ pub fn build(
 struct Builder<'a> {
     policy: &'a Policy,
     interfaces: &'a [Name],
-    /// Each part that draws lots has a generator of its own.
+    /// Generates the seeds of the parts that drop at random, one for each.
     rng: Rng,
     parts: usize,
     /// Queues of flow-based fair queueing so far.
     lanes: usize,
 }
 
-/// What the shapers and shares above a part leave it.
+/// The rate that the shapers and shares above a part leave it.
 #[derive(Clone, Copy, Default)]
 struct Above {
-    /// What it may count on.
+    /// The rate that the part gets at least.
     share: Option<Rate>,
-    /// The most that a shaper lets pass.
+    /// The highest rate that a shaper above lets pass.
     most: Option<Rate>,
 }
 
-/// Where a part stands.
+/// The place of a part in the tree.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     path: &'a str,
@@ -183,7 +184,7 @@ impl Builder<'_> {
         Ok(Box::new(Fifo::new(room, early)))
     }
 
-    /// `room` is the most packets that may wait; `limit` the same if the policy said it in packets.
+    /// `room` is the limit in packets; `limit` is the same if the policy states it in packets.
     fn early(
         &mut self,
         dropper: &Dropper,
@@ -265,7 +266,7 @@ impl Builder<'_> {
     }
 }
 
-/// What reports call the branch for what belongs to no class: `others`, unless a class is called so.
+/// The name of the branch for all other packets in reports: `others`, unless a class has that name.
 fn others_of(branches: &[Branch]) -> String {
     let mut name = "others".to_owned();
     while branches.iter().any(|branch| branch.class.as_deref() == Some(&*name)) {
@@ -274,7 +275,7 @@ fn others_of(branches: &[Branch]) -> String {
     name
 }
 
-/// The branches, with one for what belongs to no class.
+/// The branches, and one for all other packets.
 fn with_others(branches: &[Branch]) -> Vec<Branch> {
     let mut branches = branches.to_vec();
     if branches.iter().all(|branch| branch.class.is_some()) {

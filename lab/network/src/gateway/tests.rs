@@ -42,7 +42,7 @@ fn plain(six: bool, dscp: Dscp, ecn: u8, length: usize) -> Vec<u8> {
     udp(&fields, (1, 2), length).unwrap()
 }
 
-/// The packet after so many hops more.
+/// The packet after this number of hops.
 fn hops(octets: Vec<u8>, hops: usize) -> Vec<u8> {
     let mut packet = Packet::read(octets, RED, Time::ZERO).unwrap();
     (0..hops).for_each(|_| assert!(packet.decrement_ttl()));
@@ -86,7 +86,7 @@ proptest! {
         prop_assert_eq!(octets, Action::Send { port: RED, octets: hops(inner, 2) });
     }
 
-    /// Nothing that comes in at the black side can do harm.
+    /// No packet that arrives at the black side can cause a fault.
     #[test]
     fn damaged_packets_are_dropped_or_let_out(
         six in any::<bool>(),
@@ -152,7 +152,7 @@ fn what_is_too_long_is_divided_or_refused() {
     assert!(lengths.iter().all(|length| *length <= 1_500), "{lengths:?}");
     near.handle(Time::ZERO, RED, plain(true, Dscp::CS1, 0, 1_443));
     assert!(matches!(near.poll(), Some(Action::Drop { cause: Cause::TooLong, .. })));
-    // Packet too big, with the inner MTU, from the red address to the sender.
+    // Packet Too Big with the inner MTU, from the red address to the sender.
     let Some(Action::Send { port: RED, octets }) = near.poll() else { panic!("no answer") };
     let answer = Packet::read(octets, 0, Time::ZERO).unwrap();
     assert_eq!(answer.header().source, "fd00:1::1".parse::<IpAddr>().unwrap());
@@ -181,7 +181,7 @@ fn only_the_peers_packets_are_let_in() {
     for wrong in [number, plain(false, Dscp::CS0, 0, 90)] {
         assert!(matches!(sent(&mut far, BLACK, wrong), Action::Drop { cause: Cause::NoRoute, .. }));
     }
-    // To where no tunnel leads, and back to where it came from.
+    // To a destination without a tunnel, and back to the side of the sender.
     for destination in ["10.9.9.9", "10.0.1.7"] {
         let destination = destination.parse().unwrap();
         let source = "10.0.1.2".parse().unwrap();
@@ -208,10 +208,10 @@ fn an_echo_request_is_answered() {
     assert_eq!((reply[20], &reply[16..20]), (0, &[10, 0, 1, 2][..]));
 }
 
-/// What a far gateway is asked, and tells, passes the tunnel.
+/// Queries to a far gateway, and its answers, pass the tunnel.
 #[test]
 fn a_far_gateway_answers_through_the_tunnel() {
-    // Its own red address; a host behind it, whose packet it must not send on.
+    // Its own red address; and a host behind it, whose packet it must not forward.
     for (destination, ttl, kind) in [("10.0.2.1", 9, 0), ("10.0.2.2", 2, 11)] {
         let [mut near, mut far] = pair(|_| {});
         let [source, destination] = ["10.0.1.2", destination].map(|text| text.parse().unwrap());

@@ -1,8 +1,9 @@
-//! A line: the link between two ports, with its rate, delay, jitter and loss, in both directions.
+//! A line: the behaviour of the link between two ports, with rate, delay, jitter and loss, in both
+//! directions.
 //!
 //! ```text
 //!  offer ─▶ waiting ─▶ medium (one transmission at a time) ─▶ in flight ─▶ Arrived
-//!                        │ the last bit has gone                (delay, jitter)
+//!                        │ the last bit has been sent           (delay, jitter)
 //!                        └──▶ Free, Lost
 //! ```
 
@@ -16,55 +17,56 @@ use router::{Cause, Counters, Rng, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Octets that may be on the way at once in a direction, packets' own and 64 for each: 0.5 s at
-/// 1 Gbit/s. What comes beyond is dropped, as [`Cause::Limit`].
+/// Octets in flight in one direction, at most: those of the packets and 64 for each. This is 0.5 s
+/// at 1 Gbit/s. A packet that exceeds it is dropped, as [`Cause::Limit`].
 pub const MAX_FLIGHT: usize = 64 << 20;
 const FLIGHT_EACH: usize = 64;
 
-/// What is at one end of a line.
+/// The properties of one end of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// Packets that may wait for the line.
+    /// Packets that can wait for the line.
     pub queue: usize,
-    /// Whether the end is to hear when its packet has gone: it gives one at a time.
+    /// Whether the end gets [`LineEvent::Free`] when its packet has been sent: it offers one at a
+    /// time.
     pub paced: bool,
-    /// Whether the end is to hear when a transmission of its begins.
+    /// Whether the end gets [`LineEvent::Began`] when a transmission from it begins.
     pub tapped: bool,
 }
 
-/// What a line says.
+/// An output of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LineEvent {
-    /// A packet has come whole to the end of this number.
+    /// A whole packet has arrived at an end.
     Arrived {
-        /// The end.
+        /// The end, 0 or 1.
         end: usize,
         /// The packet.
         octets: Vec<u8>,
-        /// When.
+        /// The time.
         at: Time,
     },
-    /// The last bit of a paced end's packet has gone; it may give the next.
+    /// The last bit of a packet of a paced end has been sent; the end may offer the next one.
     Free {
-        /// The end.
+        /// The end, 0 or 1.
         end: usize,
-        /// When.
+        /// The time.
         at: Time,
     },
-    /// A packet goes no further; it is counted.
+    /// A packet was dropped and counted.
     Dropped {
         /// The packet.
         octets: Vec<u8>,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// A transmission from a tapped end begins.
     Began {
-        /// The end it comes from.
+        /// The end that sends, 0 or 1.
         end: usize,
         /// A copy of the packet.
         octets: Vec<u8>,
-        /// When.
+        /// The time.
         at: Time,
     },
 }
@@ -75,14 +77,14 @@ struct Item {
     since: Time,
 }
 
-/// A packet whose last bit has gone, or is going.
+/// A packet whose last bit has been sent, or is being sent.
 #[derive(Debug)]
 struct Flying {
     item: Item,
     arrives: Time,
 }
 
-/// What goes from an end.
+/// The packets sent by one end, and their state.
 #[derive(Debug)]
 struct Direction {
     end: End,
@@ -94,17 +96,17 @@ struct Direction {
     counters: Counters,
 }
 
-/// One transmission at a time; half duplex has one for both directions.
+/// A medium: one transmission at a time. A half-duplex line has one medium for both directions.
 #[derive(Debug)]
 struct Medium {
     clock: Clock,
-    /// Which end is sending, and whether that is still to be told.
+    /// The end that is sending, until the end of its transmission is handled.
     sending: Option<usize>,
-    /// Which end goes first if both wait.
+    /// The end that sends first if packets wait at both.
     turn: usize,
 }
 
-/// A line. After each `offer` and `tick`, `poll` until there is nothing.
+/// A line. After each `offer` and `tick`, call `poll` until it returns `None`.
 #[derive(Debug)]
 pub struct Line {
     directions: [Direction; 2],
@@ -114,13 +116,13 @@ pub struct Line {
     delay: Duration,
     jitter_ns: u64,
     reorder: bool,
-    /// A packet is lost if a number of 64 bits is below this.
+    /// A packet is lost if a random number of 64 bits is below this.
     loss: u128,
     events: VecDeque<LineEvent>,
 }
 
 impl Line {
-    /// The line of a link with what is at its ends. The seed decides loss and jitter.
+    /// The line of a link, with the properties of its ends. The seed determines loss and jitter.
     pub fn new(link: &Link, ends: [End; 2], seed: u64) -> Line {
         let media = if link.duplex == Duplex::Half { 1 } else { 2 };
         let mut seeds = Rng::new(seed);
@@ -151,7 +153,8 @@ impl Line {
         }
     }
 
-    /// A packet to send from an end, 0 or 1. It waits while the medium is in use, if there is room.
+    /// Takes a packet to send from an end, 0 or 1. It waits while the medium is in use, or is
+    /// dropped if `queue` packets wait.
     pub fn offer(&mut self, now: Time, end: usize, octets: Vec<u8>) {
         self.tick(now);
         let (end, mtu) = (end.min(1), self.mtu);
@@ -181,7 +184,7 @@ impl Line {
         }
     }
 
-    /// Lets time pass until now.
+    /// Handles everything that is due until `now`.
     pub fn tick(&mut self, now: Time) {
         while let Some((due, step)) = self.next().filter(|(due, _)| *due <= now) {
             match step {
@@ -191,35 +194,35 @@ impl Line {
         }
     }
 
-    /// What is to be told; `None` once nothing is left.
+    /// The next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<LineEvent> {
         self.events.pop_front()
     }
 
-    /// When it wants a tick; `None` while it is idle.
+    /// The time at which the line needs a `tick`; `None` while it is idle.
     pub fn deadline(&self) -> Option<Time> {
         self.next().map(|(due, _)| due)
     }
 
-    /// The counters of what is sent from an end, 0 or 1.
+    /// The counters of the packets sent from an end, 0 or 1.
     pub fn counters(&self, end: usize) -> Option<&Counters> {
         self.directions.get(end).map(|route| &route.counters)
     }
 
-    /// Packets inside, waiting or on the way.
+    /// Packets inside: waiting, or in flight.
     pub fn inside(&self) -> usize {
         self.directions.iter().map(|route| route.waiting.len() + route.flying.len()).sum()
     }
 
-    /// Whether transmissions from an end are to be told as they begin.
+    /// Switches [`LineEvent::Began`] of an end on or off.
     pub fn tap(&mut self, end: usize, on: bool) {
         if let Some(route) = self.directions.get_mut(end) {
             route.end.tapped = on;
         }
     }
 
-    /// The next thing that happens by itself. An end that is not paced and has nothing waiting does
-    /// not care when its packet has gone.
+    /// The next thing that is due. The end of a transmission matters only if its sender is paced or
+    /// packets wait for the medium.
     fn next(&self) -> Option<(Time, Step)> {
         let mut next: Option<(Time, Step)> = None;
         let mut earlier = |due: Time, step| {
@@ -253,7 +256,7 @@ impl Line {
         self.begin(at, medium);
     }
 
-    /// Begins the next transmission, if the medium is free and something waits for it.
+    /// Begins the next transmission, if the medium is free and a packet waits for it.
     fn begin(&mut self, now: Time, number: usize) {
         let Some(medium) = self.media.get_mut(number) else { return };
         if let Some(sending) = medium.sending {
@@ -282,7 +285,7 @@ impl Line {
         self.fly(end, item, gone);
     }
 
-    /// A packet whose last bit goes at this time: lost, or on its way.
+    /// A packet whose last bit is sent at `gone`: lost, or in flight.
     fn fly(&mut self, end: usize, item: Item, gone: Time) {
         let Some(route) = self.directions.get_mut(end) else { return };
         let lost = self.loss > 0 && u128::from(route.rng.next_u64()) < self.loss;
@@ -327,7 +330,7 @@ impl Line {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A medium's transmission is over.
+    /// The transmission of a medium ends.
     Gone(usize),
     /// The first packet in flight from an end arrives.
     Arrival(usize),
@@ -335,12 +338,12 @@ enum Step {
 
 impl Direction {
     fn depth(&mut self, now: Time) {
-        // What waits is counted in packets; adding up octets would cost a walk.
+        // The depth is counted in packets; to add up octets would cost a pass over the queue.
         self.counters.depth.set(now, self.waiting.len(), 0);
     }
 }
 
-/// The code point of octets that may be a packet; best effort where they are none.
+/// The DSCP of octets that may be a packet; best effort if they are not.
 pub(crate) fn dscp_of(octets: &[u8]) -> Dscp {
     let field = match octets {
         [first, second, ..] if first >> 4 == 4 => second >> 2,

@@ -15,7 +15,7 @@ fn link(rate: &str, overhead: u16, delay_us: u64) -> Link {
     }
 }
 
-/// A packet of this length that bears a number.
+/// A packet of this length with a number in it.
 fn packet(number: u32, length: usize) -> Vec<u8> {
     let mut octets = vec![0x45, 0xb8, 0, 0];
     octets.extend(number.to_be_bytes());
@@ -27,7 +27,8 @@ fn number(octets: &[u8]) -> u32 {
     u32::from_be_bytes(octets[4..8].try_into().unwrap())
 }
 
-/// Ticks at each deadline until nothing is under way: arrivals as end, number, length and time.
+/// Ticks at each deadline until nothing is in flight. Returns arrivals as end, number, length and
+/// time.
 fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
     let mut arrived = Vec::new();
     loop {
@@ -53,7 +54,7 @@ fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
                 line.offer(now, 0, packet(0, 40 + sizes.below(1_461) as usize));
                 waiting += 1;
             }
-            // At most 300 packets of the shortest kind pass in a look.
+            // At most 300 of the shortest packets pass between two ticks.
             now = Time(now.0 + 1 + sizes.below(rate.nanos_for(300 * 54)));
             line.tick(now);
             while let Some(event) = line.poll() {
@@ -77,7 +78,7 @@ fn delay_and_overhead_are_exact() {
     line.offer(Time(1_000), 1, packet(9, 1_500));
     let wanted = 1_000 + 1_538 * 8 * 500 + 25_000_000;
     assert_eq!(run(&mut line), [(0, 9, 1_500, Time(wanted))]);
-    // The line was idle: the next one begins at once.
+    // The line was idle: the next transmission begins at once.
     line.offer(Time(wanted + 1), 1, packet(10, 100));
     assert_eq!(run(&mut line)[0].3, Time(wanted + 1 + 138 * 8 * 500 + 25_000_000));
     let counters = line.counters(1).unwrap();
@@ -177,7 +178,7 @@ fn jitter_changes_the_order_only_if_it_may() {
         assert_eq!(arrived.is_sorted_by_key(|one| one.1), !reorder);
         let delays = arrived.iter().map(|one| one.3.0 - offered[one.1 as usize]);
         let (least, most) = (delays.clone().min().unwrap(), delays.max().unwrap());
-        // Where order is kept, a packet may wait for the one before it.
+        // If the order is kept, a packet may wait for the previous one.
         let low = if reorder { 1_100_000 } else { 2_000_000 };
         assert!((1_000_000..low).contains(&least), "{least}");
         assert!((5_900_000..=6_000_000).contains(&most), "{most}");
@@ -210,8 +211,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Every packet comes out once; transmissions on one medium never overlap, and over every window
-    /// no more passes than the rate; order is kept.
+    /// Every packet comes out once. Transmissions on one medium never overlap, the rate holds over
+    /// every window, and the order is kept.
     #[test]
     fn a_line_keeps_its_promises(
         steps in steps(),

@@ -1,4 +1,4 @@
-//! A network from its topology.
+//! Builds a network from its topology.
 
 use super::{Network, Node};
 use crate::agenda::Agenda;
@@ -11,12 +11,12 @@ use router::{InterfaceSetup, Rng, Route, Router, Setup, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 impl Network {
-    /// Builds it whole, or says what is wrong. The same seed and the same inputs give the same
-    /// outputs: it decides loss, jitter and what routers drop by chance.
+    /// Builds a network, or returns the fault of its topology or policies. The same seed and the
+    /// same inputs give the same outputs: the seed determines loss, jitter and random drops of
+    /// routers.
     ///
     /// # Errors
-    /// What [`Plan::new`] refuses; a router's policy that is not among those given, or that refers
-    /// to what is not there.
+    /// Those of [`Plan::new`]; an unknown policy of a router; a fault in a policy.
     pub fn new(
         topology: &Topology,
         policies: &BTreeMap<Name, Policy>,
@@ -98,7 +98,7 @@ fn setup(
     })
 }
 
-/// Builds a router; what is wrong with its policy is told with the policy's name.
+/// Builds a router. A fault of its policy is reported with the name of the policy.
 fn router(topology: &Topology, setup: &Setup) -> Result<Router, Wrong> {
     Router::new(setup).map_err(|wrong| {
         let policy = topology.routers.get(&setup.name).and_then(|router| router.policy.clone());

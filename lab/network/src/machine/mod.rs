@@ -1,4 +1,4 @@
-//! The network: lines, routers and gateways, each with its deadline, as one machine.
+//! The network as one machine: lines, routers and gateways, each with its deadline.
 
 mod build;
 
@@ -11,7 +11,7 @@ use router::count::Part;
 use router::{Router, Tables, Time};
 use std::collections::VecDeque;
 
-/// What is at a place of the plan.
+/// The state of a node of the plan.
 #[derive(Debug)]
 enum Node {
     Host,
@@ -19,28 +19,28 @@ enum Node {
     Gateway(Box<Gateway>),
 }
 
-/// A network. After each `handle`, `poll` until there is nothing.
+/// A network. After each `handle`, call `poll` until it returns `None`.
 ///
-/// Everything happens at its own time, however late `handle` is called: a line's next transmission
-/// begins where the one before ended, not when somebody looked.
+/// Every event has its own time, however late `handle` is called: the next transmission of a line
+/// begins at the end of the previous one, not at the time of the call.
 #[derive(Debug)]
 pub struct Network {
     plan: Plan,
     nodes: Vec<Node>,
     lines: Vec<Line>,
-    /// The lines, then the nodes.
+    /// Deadlines of the lines, then of the nodes.
     agenda: Agenda,
     /// Ports whose arrivals are copied, by node and port.
     taps: Vec<Vec<bool>>,
-    /// Lines that may have something to say.
+    /// Lines that may have outputs.
     touched: Vec<usize>,
     outputs: VecDeque<Output>,
     now: Time,
 }
 
 impl Network {
-    /// Takes an input, after all that was due before it. A time before that of the last input counts
-    /// as that.
+    /// Takes an input, after everything that was due before it. If `now` is before the last input,
+    /// the time of that input applies.
     pub fn handle(&mut self, now: Time, input: Input) {
         let now = now.max(self.now);
         self.advance(now);
@@ -61,28 +61,28 @@ impl Network {
         }
     }
 
-    /// What is to be done; `None` once nothing is left.
+    /// The next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When it wants a tick; `None` while nothing is under way.
+    /// The time at which the network needs an [`Input::Tick`]; `None` while it is idle.
     pub fn deadline(&self) -> Option<Time> {
         self.agenda.first().map(|(_, due)| due)
     }
 
-    /// What it was built from.
+    /// The plan that it was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The host of this name.
+    /// The host with this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         let place = self.plan.node(name)?;
         matches!(self.nodes.get(place), Some(Node::Host)).then_some(HostId(place))
     }
 
-    /// The router of this name.
+    /// The router with this name.
     pub fn router(&self, name: &str) -> Option<&Router> {
         match self.nodes.get(self.plan.node(name)?)? {
             Node::Router(router) => Some(router),
@@ -90,8 +90,8 @@ impl Network {
         }
     }
 
-    /// Changes the tables of flows of the router of this name; `poll` says what goes on because of
-    /// it. `None` where there is no such router.
+    /// Changes the tables of flows of the router with this name; `poll` returns the outputs that
+    /// the change causes. `None` if there is no such router.
     pub fn change<T>(
         &mut self,
         now: Time,
@@ -107,8 +107,8 @@ impl Network {
         Some(changed)
     }
 
-    /// The counters of every part: lines by the port that sends (`naples.lan/line`), routers'
-    /// (`sar/wan/...`) and gateways' parts by their node's name.
+    /// The counters of every part: of lines by the port that sends (`naples.lan/line`), of routers
+    /// (`sar/wan/...`) and gateways by node.
     pub fn report(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for (wire, line) in self.plan.links.iter().zip(&self.lines) {
@@ -131,7 +131,7 @@ impl Network {
         parts
     }
 
-    /// Packets inside: waiting at ports, held by routers, or on the way.
+    /// Packets inside: waiting at ports, held by routers, or in flight.
     pub fn inside(&self) -> usize {
         let lines: usize = self.lines.iter().map(Line::inside).sum();
         let routers = self.nodes.iter().map(|node| match node {
@@ -151,7 +151,7 @@ impl Network {
         }
     }
 
-    /// Everything due until now, each at its own time.
+    /// Handles everything that is due until `now`, each at its own time.
     fn advance(&mut self, now: Time) {
         while let Some((part, due)) = self.agenda.first().filter(|(_, due)| *due <= now) {
             let due = due.max(self.now);
@@ -165,8 +165,8 @@ impl Network {
                     router.handle(due, router::router::Input::Tick);
                 }
                 self.drain_router(due, node);
-                // What is due is done: whoever is due still is asked again a nanosecond later, not
-                // for ever at the same moment.
+                // The part has handled what was due. If it is due again at the same time, it is
+                // called a nanosecond later, so that time advances.
                 let next =
                     self.agenda.first().filter(|(again, next)| *again == part && *next <= due);
                 if next.is_some() {
@@ -177,7 +177,7 @@ impl Network {
         }
     }
 
-    /// Hands a packet to the line at a port.
+    /// Offers a packet to the line at a port.
     fn send(&mut self, now: Time, id: PortId, octets: Vec<u8>) {
         let port = self.plan.nodes.get(id.node).and_then(|node| node.ports.get(id.port));
         let line = port.and_then(|port| Some((port, self.lines.get_mut(port.link)?)));
@@ -188,7 +188,7 @@ impl Network {
         self.touched.push(port.link);
     }
 
-    /// Hears what lines have to say, until none has anything.
+    /// Handles the outputs of lines, until there are none.
     fn settle(&mut self) {
         while let Some(place) = self.touched.pop() {
             while let Some(event) = self.lines.get_mut(place).and_then(Line::poll) {

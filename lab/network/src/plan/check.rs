@@ -1,4 +1,4 @@
-//! What must be so of a topology before routes are looked for.
+//! Checks of a topology before its routes are computed.
 
 use super::{
     Kind, MAX_ADDRESSES, MAX_LINKS, MAX_NODES, MAX_PORTS, MAX_ROUTES, Node, Plan, Port, PortId,
@@ -9,17 +9,17 @@ use router::policy::Wrong;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// No link ends here yet.
+/// Link of a port that has no link yet.
 const LOOSE: usize = usize::MAX;
 const MAX_QUEUE: usize = 100_000;
 const MAX_OVERHEAD: u16 = 256;
-/// The longest name of a node.
+/// The longest name of a node, in octets.
 const MAX_NODE_NAME: usize = 32;
-/// The longest name of an interface that Linux takes.
+/// The longest name of an interface that Linux accepts, in octets.
 const MAX_PORT_NAME: usize = 15;
 const MAX_SYSCTLS: usize = 64;
 
-/// All nodes with their ports, which no link ends at yet.
+/// All nodes with their ports, still without links.
 pub(super) fn nodes(topology: &Topology) -> Result<Plan, Wrong> {
     let count = topology.hosts.len() + topology.routers.len() + topology.gateways.len();
     if count > MAX_NODES {
@@ -197,7 +197,8 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// No address or prefix twice; the ends of a link agree.
+/// Checks that no address or prefix occurs twice, and that the addresses at the ends of a link
+/// agree.
 pub(super) fn addresses(plan: &Plan) -> Result<(), Wrong> {
     let mut seen: BTreeMap<IpAddr, String> = BTreeMap::new();
     for node in &plan.nodes {
@@ -247,7 +248,8 @@ fn port(plan: &Plan, id: PortId) -> Option<(&Node, &Port)> {
     Some((node, node.ports.get(id.port)?))
 }
 
-/// Every address at this end has its prefix at the other, if that has any of its family.
+/// Checks that every address at this end has its prefix at the other end, if that has addresses of
+/// its family.
 fn meet(
     place: usize,
     wire: &Wire,
@@ -272,7 +274,7 @@ fn meet(
     Ok(())
 }
 
-/// Every node is reached from the first host, taking gateways as if they were open.
+/// Checks that every node is reachable from the first host, as if gateways passed all packets.
 pub(super) fn connected(plan: &Plan) -> Result<(), Wrong> {
     let mut reached = vec![false; plan.nodes.len()];
     let mut next = vec![0];

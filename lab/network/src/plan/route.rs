@@ -6,12 +6,12 @@ use router::policy::{Prefix, Wrong};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where routes are looked for: a node, or one side of a gateway, which are apart. The number is
-/// the node's place, for black sides with that of all nodes added.
+/// A vertex of the routing graph: a node, or one of the two sides of a gateway, which are separate.
+/// The number is the position of the node; for black sides, the number of nodes is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Side(usize);
 
-/// A step from a side to the next.
+/// An edge from one vertex to the next.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     way: NextHop,
@@ -60,7 +60,8 @@ fn graph(plan: &Plan, tunnels: &[(usize, usize)]) -> Graph {
     graph
 }
 
-/// Gives every node its routes. `tunnels` are pairs of gateways' places, in both directions.
+/// Computes the routes of every node. `tunnels` are pairs of positions of gateways, in both
+/// directions.
 pub(super) fn compute(
     topology: &Topology,
     plan: &mut Plan,
@@ -88,7 +89,7 @@ pub(super) fn compute(
     Ok(())
 }
 
-/// Everything out of the one port, of the families it has addresses of.
+/// Default routes by the node's only port, for the address families that the port has.
 fn default_routes(node: &Node) -> BTreeMap<Prefix, NextHop> {
     let everything = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
     let has = |any: &IpAddr| {
@@ -100,7 +101,8 @@ fn default_routes(node: &Node) -> BTreeMap<Prefix, NextHop> {
 }
 
 impl Graph {
-    /// Breadth first: the first hop of the shortest way to each prefix. Hosts do not forward.
+    /// Breadth-first search: the first hop of the shortest path to each prefix. Hosts do not
+    /// forward.
     fn routes(&self, from: Side) -> BTreeMap<Prefix, NextHop> {
         let mut found = BTreeMap::new();
         let mut reached = vec![false; self.hops.len()];
@@ -112,7 +114,8 @@ impl Graph {
         let own: Vec<Prefix> = own.copied().collect();
         for hop in self.hops.get(from.0).into_iter().flatten() {
             if let NextHop::Port(_) = hop.way {
-                // A prefix of both ends is reached out of its own port, not by a shorter name.
+                // A prefix at both ends is reached by the node's own port, not by another port with
+                // a lower name.
                 let far = self.prefixes.get(hop.to.0).into_iter().flatten();
                 let shared = far.filter(|prefix| own.contains(prefix));
                 for prefix in shared {

@@ -1,39 +1,39 @@
-//! Tunnels between gateways: who has one with whom, and how long a packet they take.
+//! Tunnels between gateways: which pairs have one, and their MTUs.
 
 use super::{Kind, NextHop, Plan, PortId};
 use crate::topology::{Outer, Topology};
 use router::policy::{Name, Wrong};
 use std::net::IpAddr;
 
-/// Octets of an outer header.
+/// Octets of an outer IPv4 header.
 pub(crate) const V4_HEADER: usize = 20;
-/// Octets of an outer header.
+/// Octets of an outer IPv6 header.
 pub(crate) const V6_HEADER: usize = 40;
-/// Tunnels that may lie inside each other.
+/// Nested tunnels, at most.
 const MAX_DEPTH: usize = 8;
 const RED: usize = 0;
 const BLACK: usize = 1;
 
-/// A tunnel from one gateway to another; the way back is another one.
+/// A tunnel from one gateway to another. The opposite direction is another tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnel {
-    /// The place of the gateway that encapsulates.
+    /// The position of the gateway that encapsulates.
     pub from: usize,
-    /// The place of the gateway that decapsulates.
+    /// The position of the gateway that decapsulates.
     pub to: usize,
     /// Source address of the outer header.
     pub source: IpAddr,
     /// Destination address of the outer header, of the same family.
     pub destination: IpAddr,
-    /// The security parameters index: 256 and the number of the tunnel.
+    /// The security parameters index: 256 plus the number of the tunnel.
     pub spi: u32,
-    /// The longest outer packet that the whole way takes, in octets.
+    /// The path MTU for outer packets, in octets.
     pub outer_mtu: usize,
     /// The longest inner packet, in octets.
     pub inner_mtu: usize,
 }
 
-/// Pairs of gateways that have a tunnel, each in both directions, in the order of their places.
+/// Pairs of gateways that have a tunnel, each in both directions, ordered by position.
 pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usize)>, Wrong> {
     let mut pairs = Vec::new();
     for (name, gateway) in &topology.gateways {
@@ -64,7 +64,7 @@ pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usiz
     Ok(pairs)
 }
 
-/// Works the tunnels out, now that routes are known.
+/// Computes the tunnels from the routes.
 pub(super) fn finish(
     topology: &Topology,
     plan: &mut Plan,
@@ -114,7 +114,7 @@ fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
     })
 }
 
-/// The longest packet that fits in the tunnel.
+/// The longest inner packet of the tunnel.
 fn inner(
     topology: &Topology,
     plan: &Plan,
@@ -140,7 +140,7 @@ fn inner(
     Ok(mtu)
 }
 
-/// Follows the routes from end to end: the longest packet that all links on the way take.
+/// Follows the routes from end to end. Returns the lowest MTU of the links.
 fn measure(
     topology: &Topology,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! An address with the length of its prefix, as an interface has it.
+//! An interface address with its prefix length.
 
 use router::policy::Prefix;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address of a port with its prefix length: `10.10.64.1/24`, `fd00:64::1/64`. Unlike a
-/// [`Prefix`] it keeps the bits behind the prefix.
+/// [`Prefix`], it keeps the bits beyond the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     ip: IpAddr,
@@ -15,8 +15,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// This address in a prefix of this length, 0 to 32 or 128; `None` beyond that, and for
-    /// addresses that no interface can have (unspecified, loopback, multicast, broadcast).
+    /// This address with this prefix length, 0 to 32 or 128. `None` above that, and for addresses
+    /// that no interface can have (unspecified, loopback, multicast, broadcast).
     pub fn new(ip: IpAddr, length: u8) -> Option<Address> {
         let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
         if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || broadcast {
@@ -30,12 +30,12 @@ impl Address {
         self.ip
     }
 
-    /// The length of its prefix in bits.
+    /// The prefix length in bits.
     pub fn length(self) -> u8 {
         self.prefix.length()
     }
 
-    /// The prefix it lies in.
+    /// The prefix of the address.
     pub fn prefix(self) -> Prefix {
         self.prefix
     }

@@ -1,20 +1,20 @@
-//! A topology's text form, TOML.
+//! The text form of a topology: TOML.
 
 use super::{Setting, Topology};
 use router::policy::Wrong;
 use serde::{Deserialize, Deserializer};
 
-/// The longest text read, in octets.
+/// The longest text, in octets.
 const MAX_TEXT: usize = 1 << 20;
-/// Of a line that is quoted in an error, in characters.
+/// Characters of a line that an error quotes, at most.
 const QUOTED: usize = 80;
 
 impl Topology {
-    /// Reads a text. What it says is not checked here but when a [`crate::Plan`] is made of it.
+    /// Reads a text. [`crate::Plan::new`] checks the values.
     ///
     /// # Errors
-    /// Where it is no TOML, has an unknown key or a value of the wrong kind: with line, column and
-    /// that line; where it is longer than 1 MiB.
+    /// Text that is not TOML, an unknown key or a value of the wrong type, with line, column and
+    /// that line; a text longer than 1 MiB.
     pub fn read(text: &str) -> Result<Topology, Wrong> {
         if text.len() > MAX_TEXT {
             let what = format!("{} octets of text, at most {MAX_TEXT} are read", text.len());
@@ -34,7 +34,7 @@ impl Topology {
     }
 }
 
-/// Line and column of an octet, both from 1, and the line's text.
+/// Line and column of an octet, both from 1, and the text of the line.
 fn place(text: &str, at: usize) -> (usize, usize, String) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

@@ -1,10 +1,12 @@
-//! Rules found by what they fix (tuple space search, Srinivasan, Suri and Varghese 1999).
+//! An index of match rules by the header fields that they test (tuple space search, Srinivasan,
+//! Suri and Varghese 1999).
 //!
-//! Rules that fix the same fields, with prefixes of the same lengths, stand in one group: of a packet
-//! the group's fields are one key, looked up at once. So a search takes a step for each group, not
-//! for each rule, and none for groups whose rules all stand behind what is found already. Ranges of
-//! ports become prefixes of ports, lists of code points single ones, up to [`MAX_KEYS`] keys for a
-//! rule; what is beyond that its owner has to look at.
+//! Rules that test the same fields, with prefixes of the same lengths, form one group. The fields
+//! of a packet that a group tests are one key, so one lookup searches the whole group. A search
+//! takes one step for each group, and skips a group whose rules all follow the match that it has
+//! already found. A range of ports becomes several prefixes of ports, a list of code points becomes
+//! single code points. A rule has at most [`MAX_KEYS`] keys; its owner checks the conditions that
+//! the keys leave open.
 
 use super::Rule;
 use super::key_map::{Item, Key, KeyMap};
@@ -13,7 +15,7 @@ use crate::policy::{Ports, Prefix};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Keys that one rule may take.
+/// Keys of one rule, at most.
 const MAX_KEYS: usize = 64;
 
 const DSCP_SHIFT: u32 = 0;
@@ -23,12 +25,12 @@ const DSCP: u64 = 0xff << DSCP_SHIFT;
 const PROTOCOL: u64 = 0xff << PROTOCOL_SHIFT;
 const INTERFACE: u64 = u64::MAX << INTERFACE_SHIFT;
 
-/// Which fields the rules of a group fix.
+/// The fields that the rules of a group test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     /// IP version 4 or 6; 0 for both.
     version: u8,
-    /// Whether there must be ports, whatever they are.
+    /// The packet must have ports, with any values.
     with_ports: bool,
     /// Masks of the fields of a [`Key`].
     source: u128,
@@ -41,20 +43,20 @@ struct Shape {
 struct Group {
     shape: Shape,
     keys: KeyMap,
-    /// The positions of its rules, with how many keys each has.
+    /// The positions of its rules, each with the number of its keys.
     positions: BTreeMap<u64, usize>,
-    /// The lowest of them.
+    /// The lowest position.
     first: u64,
 }
 
-/// Rules by what they fix.
+/// Match rules by the fields that they test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
     by_shape: BTreeMap<Shape, usize>,
 }
 
-/// What a packet looks like.
+/// The fields of a packet that rules can test.
 struct Look {
     version: u8,
     with_ports: bool,
@@ -62,7 +64,7 @@ struct Look {
 }
 
 impl Index {
-    /// Adds a rule at a position that has none yet; `value` is what a search gives for it.
+    /// Adds a rule at a free position. A search returns `value` for it.
     pub(super) fn insert(&mut self, rule: &Rule, position: u64, value: usize) {
         let (keys, more) = keys_of(rule);
         for (shape, key) in keys {
@@ -83,7 +85,7 @@ impl Index {
         }
     }
 
-    /// Takes away a rule that was added at this position.
+    /// Removes the rule that was added at this position.
     pub(super) fn remove(&mut self, rule: &Rule, position: u64) {
         for (shape, key) in keys_of(rule).0 {
             let Some(place) = self.by_shape.get(&shape).copied() else {
@@ -115,8 +117,8 @@ impl Index {
         }
     }
 
-    /// The value of the first rule that the packet matches; `look` says whether it matches one that
-    /// asks for more than a key.
+    /// The value of the first rule that the packet matches. `look` decides for a rule whose keys do
+    /// not cover all its conditions.
     #[inline]
     pub(super) fn find(&self, packet: &Packet, look: impl Fn(usize) -> bool) -> Option<usize> {
         let seen = Look::at(packet);
@@ -158,7 +160,8 @@ impl Look {
 }
 
 impl Shape {
-    /// What the rules of this shape see of a packet; `None` where none can match it.
+    /// The key of the packet for the rules of this shape; `None` if no rule of the shape can match
+    /// it.
     #[inline]
     fn key(&self, seen: &Look) -> Option<Key> {
         let fits = (self.version == 0 || self.version == seen.version)
@@ -171,7 +174,7 @@ impl Shape {
         })
     }
 
-    /// Lets it fix one more prefix; `None` where that is of another version.
+    /// Adds a prefix to the shape; `None` if its IP version differs.
     fn narrow(&mut self, prefix: Prefix) -> Option<(u128, u128)> {
         let (version, width) = if prefix.address().is_ipv4() { (4, 32) } else { (6, 128) };
         if self.version != 0 && self.version != version {
@@ -193,7 +196,8 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// The keys of a rule, and whether it asks for more than these. None for a rule that matches nothing.
+/// The keys of a rule, and whether they leave conditions open. No keys for a rule that matches
+/// nothing.
 fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     let what = &rule.what;
     let (mut shape, mut key) = (Shape::default(), Key::default());
@@ -223,7 +227,7 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     let ranges = [(what.source_port, 16), (what.destination_port, 0)];
     let mut ranges: Vec<_> =
         ranges.into_iter().filter_map(|(range, shift)| Some((range?, shift))).collect();
-    // The narrower first: where both are too many keys, it tells more rules apart.
+    // The narrower range distinguishes more rules, so it takes its keys first.
     ranges.sort_by_key(|(range, _)| range.last.saturating_sub(range.first));
     for (range, shift) in ranges {
         let prefixes = port_prefixes(range);
@@ -244,7 +248,7 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     (keys, more)
 }
 
-/// Makes of each key one for each of the alternatives, unless that would be too many.
+/// Replaces each key by one for each alternative. `false`, and no change, above [`MAX_KEYS`].
 fn multiply<A: Copy>(
     keys: &mut Vec<(Shape, Key)>,
     alternatives: &[A],
@@ -263,12 +267,12 @@ fn multiply<A: Copy>(
     true
 }
 
-/// A range of ports as prefixes: masks and the bits under them. At most 30.
+/// A range of ports as prefixes: masks and values, at most 30.
 fn port_prefixes(range: Ports) -> Vec<(u16, u16)> {
     let (mut first, last) = (u32::from(range.first), u32::from(range.last));
     let mut prefixes = Vec::new();
     while first <= last {
-        // The largest block that begins here and does not reach beyond the end.
+        // The largest block that begins here and does not exceed the range.
         let mut size = if first == 0 { 1 << 16 } else { 1 << first.trailing_zeros() };
         while first + size - 1 > last {
             size /= 2;

@@ -1,57 +1,57 @@
-//! A hash table from what a packet looks like to the rules that ask for just that. Always the same
-//! hash: the same rules give the same table. Keys come from policies, so nobody from outside can
-//! choose them to collide; packets are only looked up.
+//! A hash table from the tested fields of a packet to the rules that require these values. The hash
+//! has no random seed, so the same rules give the same table. Keys come from policies and packets
+//! are only looked up, so traffic cannot cause collisions on purpose.
 
 use smallvec::SmallVec;
 
-/// Fields of a packet, with those that do not count set to zero.
+/// Fields of a packet; those that are not tested are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) source: u128,
     pub(super) destination: u128,
-    /// Source port above destination port.
+    /// Source port in the upper half, destination port in the lower half.
     pub(super) ports: u32,
-    /// Code point, protocol, interface: see [`super::index`].
+    /// Code point, protocol and interface, as in [`super::index`].
     pub(super) rest: u64,
 }
 
-/// A rule that asks for a key.
+/// A rule with this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// Its place in the order: the lowest wins.
+    /// Its position in the order of the rules: the lowest applies.
     pub(super) position: u64,
-    /// What the owner of the index knows it by.
+    /// The value that a search returns.
     pub(super) value: usize,
-    /// Whether it asks for more than the key, so that its owner has to look.
+    /// The key does not cover all conditions of the rule: the owner of the index checks the rest.
     pub(super) more: bool,
 }
 
-/// No node.
+/// The end of a chain.
 const NONE: u32 = u32::MAX;
 const FIRST_SIZE: usize = 4;
-/// Chains for each key, at least. A search asks a map for each shape of rules and mostly finds
-/// nothing: an empty chain says so without a look at a node, which is far away in memory.
+/// At least this number of chains for each key. A search asks one map for each shape of rules, and
+/// most maps have no match: an empty chain shows this without access to a node in distant memory.
 const CHAINS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMap {
-    /// The first node of each chain; a power of two of them.
+    /// The first node of each chain. The number of chains is a power of two.
     heads: Vec<u32>,
     nodes: Vec<Node>,
-    /// Nodes that are free.
+    /// Unused nodes.
     free: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
 struct Node {
     key: Key,
-    /// In their order.
+    /// Ordered by position.
     items: SmallVec<[Item; 1]>,
     next: u32,
 }
 
 impl Key {
-    /// Multiply and rotate, as rustc's own tables do.
+    /// Multiply and rotate, as in rustc's hash tables.
     #[inline]
     fn hash(&self) -> u64 {
         const ODD: u64 = 0x517c_c1b7_2722_0a95;
@@ -74,7 +74,7 @@ impl KeyMap {
 
     #[inline]
     fn chain(&self, key: &Key) -> usize {
-        // The upper bits of a product are the well mixed ones.
+        // The upper bits of a product are the best mixed.
         (key.hash() >> 32) as usize & self.heads.len().wrapping_sub(1)
     }
 
@@ -90,7 +90,7 @@ impl KeyMap {
         None
     }
 
-    /// The rules that ask for this key, in their order.
+    /// The rules with this key, ordered by position.
     #[inline]
     pub(super) fn get(&self, key: &Key) -> &[Item] {
         let node = self.find(key).and_then(|at| self.nodes.get(at as usize));
@@ -122,7 +122,7 @@ impl KeyMap {
         self.link(at);
     }
 
-    /// Takes out the rule at this position; nothing where there is none.
+    /// Removes the rule at this position, if there is one.
     pub(super) fn remove(&mut self, key: &Key, position: u64) {
         let Some(at) = self.find(key) else {
             return;
@@ -152,7 +152,7 @@ impl KeyMap {
         }
     }
 
-    /// Lets what leads to this node lead to the next one instead.
+    /// Makes the predecessor of this node point to `next`.
     fn unlink(&mut self, key: &Key, at: u32, next: u32) {
         let chain = self.chain(key);
         let Some(head) = self.heads.get_mut(chain) else {
@@ -191,7 +191,7 @@ mod tests {
     use std::collections::btree_map::Entry;
 
     proptest! {
-        /// It holds what an ordered map holds, through growth, chains and freed nodes.
+        /// The map equals an ordered map, through growth, chains and freed nodes.
         #[test]
         fn it_is_a_map(events in prop::collection::vec((0..40u32, 0..4u64, any::<bool>()), 0..400)) {
             let mut map = KeyMap::default();

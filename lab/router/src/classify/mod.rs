@@ -1,4 +1,5 @@
-//! Classifiers: which class a packet belongs to. The first that matches wins.
+//! Classifiers (RFC 2475 2.3.1): they assign a packet to a class. The first class that matches
+//! applies.
 
 mod index;
 mod key_map;
@@ -10,31 +11,32 @@ use crate::packet::Packet;
 use crate::policy::{Match, Name, Policy, Wrong};
 use index::Index;
 
-/// Rules up to which looking at one after the other is faster.
+/// Up to this number of rules, a linear search is faster than the index.
 const FEW: usize = 4;
 
-/// Finds the first of several classes that a packet belongs to.
+/// Finds the first of several classes that a packet matches.
 #[derive(Clone, Debug)]
 pub struct Classifier {
-    /// By place of the class: what it matches.
+    /// The match rules, each with the position of its class.
     rules: Vec<(usize, Rule)>,
     finder: Finder,
-    /// The place of the class for all others.
+    /// The position of the class for all other packets.
     others: Option<usize>,
 }
 
 /// How the first matching rule is found.
 #[derive(Clone, Debug)]
 enum Finder {
-    /// By the code point alone (behaviour aggregates): the place of the class for each.
+    /// By the code point alone (behaviour aggregate classifier): the position of the class for each
+    /// DSCP.
     Aggregate(Box<[Option<usize>; 64]>),
-    /// One rule after the other.
+    /// Linear search.
     Few,
-    /// By the fields they fix.
+    /// By the fields that the rules test.
     Index(Index),
 }
 
-/// A [`Match`] with its names looked up.
+/// A [`Match`] whose interface and table are resolved to positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     what: Match,
@@ -43,12 +45,13 @@ pub(crate) struct Rule {
 }
 
 impl Classifier {
-    /// For these classes, in this order; `None` is the class of what belongs to no other, wherever it
-    /// stands. `interfaces` are the router's, by their places.
+    /// A classifier for these classes, in this order. `None` is the class of the packets that match
+    /// no other class; its position does not matter. `interfaces` are the router's interfaces, by
+    /// position.
     ///
     /// # Errors
-    /// A class, table or interface that is not there, two classes for all others, or what no packet
-    /// can match.
+    /// An unknown class, table or interface; two classes for all other packets; a rule that no
+    /// packet can match.
     pub fn new(
         policy: &Policy,
         interfaces: &[Name],
@@ -75,7 +78,7 @@ impl Classifier {
         Ok(Classifier { finder: Finder::new(&rules), rules, others })
     }
 
-    /// The place of the first class the packet belongs to.
+    /// The position of the first class that the packet matches.
     #[inline]
     pub fn find(&self, packet: &Packet, tables: &Tables) -> Option<usize> {
         let found = match &self.finder {
@@ -146,7 +149,7 @@ impl Rule {
         dscp.is_empty() || dscp.iter().any(|of| usize::from(of.number()) == point)
     }
 
-    /// Whether it matches, field by field: the definition that every finder keeps to.
+    /// Whether the packet matches, field by field. All finders must agree with this definition.
     pub(crate) fn matches(&self, packet: &Packet, tables: &Tables) -> bool {
         let (header, what) = (packet.header(), &self.what);
         let ports = |wanted: Option<crate::policy::Ports>, of: fn((u16, u16)) -> u16| {

@@ -1,4 +1,4 @@
-//! Tables of flows that change while the router runs (the Bern study's `dstable`).
+//! Tables of flows that can change while the router runs (the Bern study's `dstable`).
 
 use super::Rule;
 use super::index::Index;
@@ -6,13 +6,13 @@ use crate::packet::Packet;
 use crate::policy::{Flow, Name, Policy, Step, Wrong};
 use std::collections::BTreeMap;
 
-/// Flows with a rate that a table may have where a `shape-flows` step shapes it.
+/// Flows with a rate in a table that a `shape-flows` step shapes, at most.
 pub const MAX_SHAPED: usize = 256;
 
-/// How far apart flows are placed, so that there is room for others between them.
+/// Distance of the positions of adjacent flows. It leaves room for flows between them.
 const STEP: u64 = 1 << 32;
 
-/// All tables of a router, in the order of their names.
+/// All tables of a router, ordered by name.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     tables: Vec<Table>,
@@ -23,18 +23,18 @@ pub struct Tables {
 #[derive(Clone, Debug)]
 struct Table {
     name: Name,
-    /// Whether some step shapes its flows.
+    /// A step shapes the flows of this table.
     shaped: bool,
-    /// Flows with a rate.
+    /// Number of flows with a rate.
     rated: usize,
     slots: Vec<Option<Entry>>,
-    /// Slots that are free.
+    /// Unused slots.
     free: Vec<usize>,
-    /// The slots by position, which is their order.
+    /// The slots ordered by position, which is the order of the flows.
     order: BTreeMap<u64, usize>,
     names: BTreeMap<Name, usize>,
     index: Index,
-    /// The number of the next flow.
+    /// The number of the next flow that is added.
     next: u64,
     version: u64,
 }
@@ -51,17 +51,17 @@ struct Entry {
 /// A flow of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// What is agreed for it.
+    /// Its match, and the rate, burst and mark agreed for it.
     pub flow: &'a Flow,
-    /// Its number: none is given twice in a table.
+    /// Its number, unique for the life of the table.
     pub number: u64,
-    /// Another one after each time it was replaced.
+    /// Changes with each replacement of the flow.
     pub revision: u64,
-    /// Where it stands: small, and given anew when the flow is taken away.
+    /// Its slot: a small index, used again after the flow is removed.
     pub slot: usize,
 }
 
-/// There is no such table, or no such flow in it.
+/// Unknown table, or unknown flow of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no {what} {name:?}")]
 pub struct NoSuchFlow {
@@ -70,10 +70,10 @@ pub struct NoSuchFlow {
 }
 
 impl Tables {
-    /// The tables of a policy as they are at the start.
+    /// The tables of a policy in their initial state.
     ///
     /// # Errors
-    /// What [`Tables::add`] refuses.
+    /// Those of [`Tables::add`].
     pub fn new(policy: &Policy, interfaces: &[Name]) -> Result<Tables, Wrong> {
         let mut built = Tables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
         for (name, table) in &policy.tables {
@@ -98,22 +98,22 @@ impl Tables {
         Ok(built)
     }
 
-    /// The names of all tables, in the order of their places.
+    /// The names of all tables, ordered by position.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| table.name.as_str())
     }
 
-    /// The place of a table, for [`Tables::find`].
+    /// The position of a table, for [`Tables::find`].
     pub fn place(&self, table: &str) -> Option<usize> {
         self.tables.iter().position(|known| known.name == table)
     }
 
-    /// The first flow of this table that the packet belongs to.
+    /// The first flow of this table that the packet matches.
     pub fn find(&self, table: usize, packet: &Packet) -> Option<&Flow> {
         self.look_up(table, packet).map(|found| found.flow)
     }
 
-    /// The same, with where it stands.
+    /// As [`Tables::find`], with number, revision and slot of the flow.
     #[inline]
     pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
         let table = self.tables.get(table)?;
@@ -121,7 +121,7 @@ impl Tables {
         table.at(table.index.find(packet, looks)?)
     }
 
-    /// The flow of this name.
+    /// The flow with this name.
     pub fn named(&self, table: usize, name: &str) -> Option<Found<'_>> {
         let table = self.tables.get(table)?;
         table.at(*table.names.get(name)?)
@@ -132,7 +132,7 @@ impl Tables {
         self.tables.get(table)?.at(slot)
     }
 
-    /// The flows of a table, in their order; empty where there is no such table.
+    /// The flows of a table, in their order; empty if there is no such table.
     pub fn flows(&self, table: usize) -> impl Iterator<Item = &Flow> {
         let table = self.tables.get(table).into_iter();
         table.flat_map(|table| {
@@ -140,20 +140,20 @@ impl Tables {
         })
     }
 
-    /// Adds a flow behind all others of its table.
+    /// Adds a flow after all others of its table.
     ///
     /// # Errors
-    /// No such table; a flow of this name is there already; it names an interface that is not there,
-    /// or a table; nothing can match it; a burst of nothing; or it is one flow with a rate more than
-    /// a shaper takes.
+    /// An unknown table; a flow with this name exists; an unknown interface; a match that refers to
+    /// a table or that no packet can match; a burst of 0 octets; more flows with a rate than a
+    /// shaper accepts ([`MAX_SHAPED`]).
     pub fn add(&mut self, table: &str, flow: Flow) -> Result<(), Wrong> {
         self.put(table, flow, None)
     }
 
-    /// Adds a flow right before another one of its table.
+    /// Adds a flow immediately before the flow `other` of its table.
     ///
     /// # Errors
-    /// As with [`Tables::add`]; or the other is not there.
+    /// Those of [`Tables::add`], and an unknown `other`.
     pub fn add_before(&mut self, table: &str, flow: Flow, other: &str) -> Result<(), Wrong> {
         self.put(table, flow, Some(other))
     }
@@ -179,11 +179,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Puts a flow in the place of the one of its name: who keeps state for it goes on with that, at
-    /// the new rate and burst. Gives back the old one.
+    /// Replaces the flow of the same name and returns the old one. State kept for the flow remains
+    /// valid; rate and burst are the new ones.
     ///
     /// # Errors
-    /// As with [`Tables::add`], but that there must be one of this name.
+    /// Those of [`Tables::add`], except that a flow with this name must exist.
     pub fn replace(&mut self, table: &str, flow: Flow) -> Result<Flow, Wrong> {
         let (path, rule) = self.check(table, &flow)?;
         let known = self.known(table, &path)?;
@@ -200,7 +200,7 @@ impl Tables {
         Ok(old)
     }
 
-    /// A flow's path and rule, if it may stand in a table.
+    /// The path of a flow in messages, and its rule, if a table accepts it.
     fn check(&self, table: &str, flow: &Flow) -> Result<(String, Rule), Wrong> {
         let path = format!("tables.{table}.{}", flow.name);
         if flow.matches.table.is_some() {
@@ -218,10 +218,10 @@ impl Tables {
         known.ok_or_else(|| Wrong::at(path, format!("no table {table:?}")))
     }
 
-    /// Takes a flow away.
+    /// Removes a flow.
     ///
     /// # Errors
-    /// There is none of this name, or no such table.
+    /// Unknown table, or unknown flow.
     pub fn remove(&mut self, table: &str, flow: &str) -> Result<Flow, NoSuchFlow> {
         let no = |what, name: &str| NoSuchFlow { what, name: name.to_owned() };
         let known = self.tables.iter_mut().find(|known| known.name == table);
@@ -231,12 +231,13 @@ impl Tables {
         Ok(removed)
     }
 
-    /// Grows with each change, so that who keeps state by flow knows when to look again.
+    /// Increases with each change of any table. A step that keeps state for flows compares it to
+    /// notice changes.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The same for one table alone.
+    /// The version of one table.
     pub fn version_of(&self, table: usize) -> u64 {
         self.tables.get(table).map_or(0, |table| table.version)
     }
@@ -264,7 +265,7 @@ impl Table {
         Err(Wrong::at(path, what))
     }
 
-    /// A free position behind all flows, or right before the one in this slot.
+    /// A free position after all flows, or immediately before the flow in this slot.
     fn position(&mut self, before: Option<usize>) -> u64 {
         if let Some(free) = self.free_position(before) {
             return free;
@@ -284,7 +285,7 @@ impl Table {
         (middle > previous).then_some(middle)
     }
 
-    /// Places all flows anew, with room between them.
+    /// Assigns new positions to all flows, [`STEP`] apart.
     fn spread(&mut self) {
         let slots: Vec<_> = self.order.values().copied().collect();
         self.order.clear();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Few enough addresses and ports that rules and packets often meet.
+/// Few addresses and ports, so that rules and packets often match.
 fn address() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         3 => (0..6u32).prop_map(|n| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | n << 7 | n))),
@@ -86,7 +86,7 @@ fn packet() -> impl Strategy<Value = Packet> {
         })
 }
 
-/// The definition: one rule after the other, field by field.
+/// The definition: a linear search, field by field.
 fn first(whats: impl IntoIterator<Item = Match>, packet: &Packet) -> Option<usize> {
     let (header, interfaces) = (packet.header(), interfaces());
     whats.into_iter().position(|what| {
@@ -171,7 +171,8 @@ proptest! {
         }
     }
 
-    /// Flows come and go in any order; the table finds what a list of those that are there finds.
+    /// Flows are added and removed in any order. The table finds what a list of its current flows
+    /// finds.
     #[test]
     fn tables_find_the_first_flow_whatever_changed(
         events in prop::collection::vec((any::<prop::sample::Index>(), what()), 1..60),
@@ -264,7 +265,7 @@ fn senseless_flows_are_refused() {
     assert_eq!(tables.version(), 1);
 }
 
-/// Would take minutes if a change looked at every flow.
+/// Takes minutes if each change visits every flow.
 #[test]
 fn ten_thousand_flows_come_and_go() {
     let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
@@ -292,7 +293,7 @@ fn ten_thousand_flows_come_and_go() {
     assert!(tables.find(0, &packet).is_none());
 }
 
-/// Between two flows there is room for any number of others.
+/// Any number of flows fits between two flows.
 #[test]
 fn flows_added_before_the_last_one_stay_in_order() {
     let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
@@ -308,8 +309,8 @@ fn flows_added_before_the_last_one_stay_in_order() {
     assert!(wrong.what.starts_with("no flow of this name to replace"), "{wrong}");
 }
 
-/// Rules with a wide range of source ports and narrow ones of destination ports are told apart by the
-/// narrow ones: a search looks at few of ten thousand.
+/// Rules with a wide range of source ports and narrow ranges of destination ports are indexed by
+/// the narrow ranges: a search checks few of ten thousand rules.
 #[test]
 fn a_wide_range_of_ports_does_not_make_rules_alike() {
     let mut index = Index::default();

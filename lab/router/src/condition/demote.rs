@@ -10,7 +10,7 @@ use crate::policy::{Demotion, Wrong};
 use crate::time::Time;
 use dscp::Dscp;
 
-/// A bucket for each drop precedence, with the code point of who takes from it.
+/// A bucket for each drop precedence, with the code point of the packets that conform to it.
 #[derive(Debug)]
 pub(super) struct Demote {
     af_class: u8,

@@ -1,4 +1,4 @@
-//! One classification for several classes, each with its own steps.
+//! One classification into several classes, each with its own steps.
 
 use super::Place;
 use crate::classify::{Classifier, Tables};
@@ -9,8 +9,8 @@ use crate::policy::{Case, Name, Wrong};
 use crate::time::Time;
 use std::collections::BTreeSet;
 
-/// Leads a packet through the steps of the first class it belongs to, by what it was when it came.
-/// None of the steps holds a packet.
+/// Classifies a packet as it arrived, and passes it through the steps of the first class that
+/// matches. No step holds packets.
 #[derive(Debug)]
 pub(super) struct FirstMatch {
     classifier: Classifier,

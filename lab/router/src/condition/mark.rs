@@ -1,4 +1,4 @@
-//! Markers, and the dropper that drops all it sees.
+//! Markers, and the dropper of a class (RFC 2475 2.3.3).
 
 use super::{Selector, mark};
 use crate::classify::Tables;
@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Gives the packets of a class a code point.
+/// Sets the DSCP of the packets of a class.
 #[derive(Debug)]
 pub(super) struct Mark {
     class: Selector,
@@ -65,7 +65,7 @@ impl Conditioner for Drop {
     }
 }
 
-/// Gives the packets of each flow of a table the code point agreed for it.
+/// Sets the DSCP of the packets of each flow of a table to the one agreed for the flow.
 #[derive(Debug)]
 pub(super) struct MarkFlows {
     table: usize,

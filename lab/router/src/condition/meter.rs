@@ -1,4 +1,4 @@
-//! Meters with what is done to each colour: pass, drop (a policer) or mark.
+//! Meters with an action for each colour: pass, drop (a policer) or mark.
 
 use super::per_flow::PerFlow;
 use super::{Selector, mark, profile};
@@ -11,12 +11,12 @@ use crate::policy::Action;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Meters the packets of a class together.
+/// Meters the packets of a class as one aggregate.
 #[derive(Debug)]
 pub(super) struct Metered {
     class: Selector,
     meter: Meter,
-    /// For green, yellow and red.
+    /// For green, yellow and red packets.
     actions: [Action; 3],
     counters: Counters,
 }
@@ -47,13 +47,13 @@ impl Conditioner for Metered {
     }
 }
 
-/// Meters each flow of a table by itself.
+/// Meters each flow of a table separately.
 #[derive(Debug)]
 pub(super) struct MeterFlows {
     table: usize,
-    /// With the revision of the flow that each was filled for.
+    /// Each bucket with the revision of the flow for which it was created or changed.
     buckets: PerFlow<(u64, Bucket)>,
-    /// For green and red.
+    /// For green and red packets.
     actions: [Action; 2],
     counters: Counters,
 }
@@ -91,11 +91,11 @@ impl Conditioner for MeterFlows {
     }
 }
 
-/// Does to a packet of this colour what its colour asks for, and counts it.
+/// Applies the action for this colour to the packet, and counts it.
 ///
-/// A packet that goes on as it is keeps the worse of the colours it came with and was found to have:
-/// a policer that looks at none promotes nothing. One that is marked has the colour of its new drop
-/// precedence, or that of this meter where its code point has none.
+/// A packet that passes unmarked keeps the worse of its previous colour and this colour, so a
+/// colour-blind policer never promotes a packet. A marked packet takes the colour of its new drop
+/// precedence; if its new code point has none, it takes the colour of this meter.
 fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Action) -> Verdict {
     counters.came(packet.dscp(), packet.length());
     let dscp = match action {

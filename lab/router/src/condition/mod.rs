@@ -1,5 +1,5 @@
-//! The steps of a chain (RFC 2475 2.3.1): markers, meters with what is done to each colour,
-//! demotion, and shapers.
+//! The steps of a chain (RFC 2475 2.3.1): markers, meters with an action for each colour, demotion,
+//! shapers.
 
 mod demote;
 mod first_match;
@@ -18,13 +18,13 @@ use crate::policy::{Action, Flow, Meter, Name, Policy, Step, Wrong};
 use crate::time::{Rate, SECOND};
 use dscp::Dscp;
 
-/// How deep `first-match` steps may stand inside one another.
+/// Nested `first-match` steps, at most.
 const MAX_DEPTH: usize = 8;
 
-/// Builds the steps of a chain, in their order. `path` names the chain, as in `chains.edge`.
+/// Builds the steps of a chain, in their order. `path` names the chain in messages: `chains.edge`.
 ///
 /// # Errors
-/// A class or table that is not there, or a number out of its range, with its path.
+/// An unknown class or table, or a number out of its range; with the path of the key.
 pub fn build(
     policy: &Policy,
     interfaces: &[Name],
@@ -34,12 +34,12 @@ pub fn build(
     self::steps(Place { policy, interfaces, depth: 0 }, steps, path)
 }
 
-/// Where a step stands.
+/// The context of a step while it is built.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     policy: &'a Policy,
     interfaces: &'a [Name],
-    /// In how many `first-match` steps.
+    /// Number of `first-match` steps around this one.
     depth: usize,
 }
 
@@ -98,7 +98,7 @@ fn one(at: Place<'_>, step: &Step, path: &str) -> Result<Box<dyn Conditioner>, W
     })
 }
 
-/// Which packets a step touches: those of a class, or all.
+/// The packets that a step applies to: those of a class, or all.
 #[derive(Debug)]
 struct Selector(Option<Classifier>);
 
@@ -121,8 +121,8 @@ impl Selector {
     }
 }
 
-/// Gives a packet a code point, and counts it if it had another. What a meter found before counts no
-/// more: from here on the code point says what the packet is.
+/// Sets the DSCP of a packet, and counts a change. It removes the colour of earlier meters: from
+/// here on, the code point gives the drop precedence.
 fn mark(counters: &mut Counters, packet: &mut Packet, dscp: Dscp) {
     packet.colour = None;
     if packet.set_dscp(dscp) {
@@ -130,7 +130,7 @@ fn mark(counters: &mut Counters, packet: &mut Packet, dscp: Dscp) {
     }
 }
 
-/// Rate and burst in octets of a flow that has a rate.
+/// Rate, and burst in octets, of a flow that has a rate.
 fn profile(flow: &Flow) -> Option<(Rate, u64)> {
     let rate = flow.rate?;
     let tenth = || rate.octets_in(SECOND / 10).max(1_500);

@@ -1,4 +1,4 @@
-//! Shapes all packets of a class together.
+//! Shapes the packets of a class as one aggregate.
 
 use super::Selector;
 use super::queue::{Held, Leaving, Offer, Queue, Room};
@@ -11,17 +11,17 @@ use crate::policy::{Octets, Wrong};
 use crate::time::{Rate, Time};
 use dscp::Dscp;
 
-/// One bucket, one queue.
+/// One bucket and one queue.
 ///
-/// The class may be one over a table that changes. Where a packet that waits belongs to it no more,
-/// all that waits goes on at once: what follows it would overtake it.
+/// The class may refer to a table that changes. If a waiting packet no longer matches the class,
+/// all waiting packets leave at once. Otherwise later packets of its flow would overtake it.
 #[derive(Debug)]
 pub(super) struct Shape {
     class: Selector,
     queue: Queue,
     room: Room,
     leaving: Leaving,
-    /// The tables', when they were last looked at.
+    /// The version of the tables at the last check.
     version: u64,
     held: Held,
     counters: Counters,

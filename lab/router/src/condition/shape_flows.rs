@@ -1,4 +1,4 @@
-//! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge.
+//! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge router.
 
 use super::profile;
 use super::queue::{Held, Leaving, Offer, Queue, Room};
@@ -12,25 +12,25 @@ use crate::time::{Rate, Time};
 use dscp::Dscp;
 use std::collections::BTreeSet;
 
-/// Packets that may wait in a flow, where the policy does not say.
+/// Packets that can wait in a flow, if the policy gives no limit.
 const LIMIT: usize = 100;
 
 /// A bucket and a queue for each flow that had a packet.
 ///
-/// Flows come, change and go while packets wait. What waits for a flow that is no longer there, or
-/// has no rate any more, goes on at once, in order; where the table has a flow of the same name
-/// again, with a rate, what waits goes on at that rate. Where a packet that waits belongs to another
-/// flow now, what waits with it goes on at once: what follows it would overtake it there.
+/// Flows are added, changed and removed while packets wait. If a flow is removed or has no rate any
+/// more, its waiting packets leave at once, in order. If the table has a flow of the same name with
+/// a rate again, they leave at that rate. If a waiting packet now matches another flow, all packets
+/// that wait with it leave at once. Otherwise later packets of that flow would overtake it.
 #[derive(Debug)]
 pub(super) struct ShapeFlows {
     table: usize,
     room: Room,
-    /// By the flow's slot in the table.
+    /// By slot of the flow in the table.
     flows: Vec<Option<Box<Shaped>>>,
-    /// When the first packet of each flow where one waits is due, and the flow's slot.
+    /// For each flow with waiting packets: the time at which its first packet is due, and its slot.
     due: BTreeSet<(Time, usize)>,
     leaving: Leaving,
-    /// The table's, when it was last looked at.
+    /// The version of the table at the last check.
     version: u64,
     held: Held,
     counters: Counters,
@@ -71,7 +71,7 @@ impl ShapeFlows {
         })
     }
 
-    /// Takes over the changes of the table.
+    /// Applies the changes of the table.
     fn take_over(&mut self, now: Time, tables: &Tables) {
         self.version = tables.version_of(self.table);
         let mut gone = Vec::new();
@@ -80,7 +80,7 @@ impl ShapeFlows {
             let there = there.map(|found| (found.number, found.revision));
             gone.extend(place.take_if(|flow| Some((flow.number, flow.revision)) != there));
         }
-        // In a certain order, so that those leaving do so in one.
+        // Sorted, so that the order of the leaving packets is fixed.
         gone.sort_by_key(|flow| flow.number);
         for mut flow in gone {
             let again = tables.named(self.table, &flow.name);
@@ -123,7 +123,7 @@ impl ShapeFlows {
         Verdict::Drop(packet, Cause::ShaperFull)
     }
 
-    /// The packet whose turn it is, of those that are due.
+    /// The first packet that is due.
     fn pop(&mut self, now: Time) -> Option<Packet> {
         let (due, slot) = *self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.remove(&(due, slot));
@@ -224,7 +224,7 @@ impl Conditioner for ShapeFlows {
     }
 }
 
-/// The place of a slot, made where there is none yet; never `None`.
+/// The entry for a slot, created if there is none; never `None`.
 fn place_of(flows: &mut Vec<Option<Box<Shaped>>>, slot: usize) -> Option<&mut Option<Box<Shaped>>> {
     if flows.len() <= slot {
         flows.resize_with(slot + 1, || None);

@@ -1,4 +1,5 @@
-//! Meters: which colour a packet has, by what came before it (RFC 2475 2.3.1). All start full.
+//! Meters (RFC 2475 2.3.3.1): they colour a packet by the traffic before it. All buckets start
+//! full.
 
 mod bucket;
 
@@ -11,33 +12,33 @@ use crate::time::Time;
 /// A meter of one of three kinds.
 #[derive(Clone, Debug)]
 pub enum Meter {
-    /// One bucket: green or red.
+    /// A token bucket: green or red.
     TokenBucket(Bucket),
-    /// Single rate, three colours (RFC 2697).
+    /// The single rate three color marker (RFC 2697).
     SingleRate {
         /// Fills at the committed information rate up to the committed burst size.
         committed: Bucket,
-        /// Takes what the other has no room for, up to the excess burst size.
+        /// Fills with the tokens that exceed the other bucket, up to the excess burst size.
         excess: Bucket,
-        /// Whether a packet's own colour counts.
+        /// Colour-aware mode: the packet's previous colour counts.
         colour_aware: bool,
     },
-    /// Two rates, three colours (RFC 2698).
+    /// The two rate three color marker (RFC 2698).
     TwoRate {
         /// Fills at the committed information rate up to the committed burst size.
         committed: Bucket,
         /// Fills at the peak information rate up to the peak burst size.
         peak: Bucket,
-        /// Whether a packet's own colour counts.
+        /// Colour-aware mode: the packet's previous colour counts.
         colour_aware: bool,
     },
 }
 
 impl Meter {
-    /// As a policy says.
+    /// The meter that a policy describes. `path` names it in messages.
     ///
     /// # Errors
-    /// Buckets that never let anything pass, or a peak rate below the committed one.
+    /// Buckets that no packet can pass, or a peak rate below the committed rate.
     pub fn new(policy: &policy::Meter, path: &str) -> Result<Meter, Wrong> {
         let wrong = |key: &str, what: String| Err(Wrong::at(format!("{path}.{key}"), what));
         match *policy {
@@ -69,8 +70,8 @@ impl Meter {
         }
     }
 
-    /// The colour of a packet of so many octets that came with this one, as of now; what it takes is
-    /// taken.
+    /// The colour of a packet of `octets` octets that has the previous colour `came`. Removes the
+    /// tokens of the packet.
     #[inline]
     pub fn colour(&mut self, now: Time, octets: u64, came: Colour) -> Colour {
         match self {
@@ -111,8 +112,8 @@ impl Meter {
     }
 }
 
-/// The colour a packet comes with: an earlier meter's, else that of its AF drop precedence (RFC 2597
-/// 2); green where it has neither.
+/// The colour of a packet before metering: that of an earlier meter, else that of its AF drop
+/// precedence (RFC 2597 2), else green.
 pub fn came_with(packet: &Packet) -> Colour {
     packet.colour.unwrap_or_else(|| match assured(packet) {
         Some((_, 2)) => Colour::Yellow,
@@ -129,7 +130,7 @@ pub fn assured(packet: &Packet) -> Option<(u8, u8)> {
     is.then_some((class, drop))
 }
 
-/// The drop precedence of a colour: 1, 2 and 3 for green, yellow and red.
+/// The drop precedence for a colour: 1, 2 and 3 for green, yellow and red.
 pub fn drop_precedence(colour: Colour) -> u8 {
     match colour {
         Colour::Green => 1,

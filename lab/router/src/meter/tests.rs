@@ -9,16 +9,16 @@ fn rate(bits: u64) -> Rate {
     Rate::from_bits(bits).unwrap()
 }
 
-/// RFC 2697 3 and RFC 2698 3 word by word: counters of whole octets that are incremented by one so
-/// many times a second. Time is in ticks of the (common) increment.
+/// A literal model of RFC 2697 3 and RFC 2698 3: counters of whole octets, incremented by one at
+/// the rate. Time is in ticks of the common increment.
 #[derive(Debug)]
 struct Literal {
     tc: u64,
-    /// Te or Tp.
+    /// Te (RFC 2697) or Tp (RFC 2698).
     t2: u64,
     cbs: u64,
     bs2: u64,
-    /// Of the two-rate marker: increments of Tp for one of Tc. `None` for the single-rate one.
+    /// Of the two-rate marker: increments of Tp for each of Tc. `None` for the single-rate marker.
     peak: Option<u64>,
     aware: bool,
 }
@@ -28,7 +28,7 @@ impl Literal {
         Literal { tc: cbs, t2: bs2, cbs, bs2, peak, aware }
     }
 
-    /// One increment at the committed rate, and as many at the peak rate as belong to it.
+    /// One increment at the committed rate, and the corresponding ones at the peak rate.
     fn tick(&mut self) {
         match self.peak {
             None => {
@@ -91,14 +91,14 @@ impl Literal {
     }
 }
 
-/// Packets: ticks since the one before, octets, the colour it comes with.
+/// Packets: ticks since the previous one, octets, previous colour.
 fn packets() -> impl Strategy<Value = Vec<(u64, u64, Colour)>> {
     prop::collection::vec((0..60u64, 1..50u64, prop::sample::select(&COLOURS)), 1..200)
 }
 
 proptest! {
-    /// Where a token comes every whole number of nanoseconds and packets come with the tokens, the
-    /// RFCs' counters are exact, and the meters' colours are theirs.
+    /// If a token takes a whole number of nanoseconds and packets arrive with the tokens, the
+    /// counters of the RFCs are exact, and the meters give the same colours.
     #[test]
     fn meters_follow_the_rfcs(
         packets in packets(),
@@ -131,8 +131,8 @@ proptest! {
         }
     }
 
-    /// At any times, octets that got a colour or a better one within a window are at most the bursts
-    /// and what the rate gives in it.
+    /// At any times, the octets with at most a given colour within a window do not exceed the
+    /// bursts and the tokens of that window.
     #[test]
     fn rates_hold_over_every_window(
         packets in prop::collection::vec((0..3_000_000u64, 1..1_500u64), 1..60),
@@ -178,7 +178,7 @@ proptest! {
         }
     }
 
-    /// A packet that comes when it is due finds its tokens, and a nanosecond earlier does not.
+    /// A packet conforms when it is due, and not a nanosecond earlier.
     #[test]
     fn due_is_the_first_nanosecond(
         bits in 1..2_000_000_000u64,
@@ -192,7 +192,7 @@ proptest! {
         let due = bucket.due(0, octets);
         prop_assert!(bucket.clone().take(due, octets));
         prop_assert!(due == Time::ZERO || !bucket.clone().take(Time(due.0 - 1), octets));
-        // With others ahead: as if these had been taken out before.
+        // With octets ahead: as if their tokens had been removed before.
         let ahead = bucket.due(777, octets);
         bucket.pay(777);
         prop_assert_eq!(ahead, bucket.due(0, octets));
@@ -201,7 +201,7 @@ proptest! {
 
 #[test]
 fn a_bucket_never_drifts_and_never_loses() {
-    // 3 bit/s for a day, looked at every 7 ns or so: exactly 32,400 octets.
+    // 3 bit/s for a day, filled every 7 ns or so: exactly 32,400 octets.
     let mut bucket = Bucket::empty(rate(3), 1_000_000);
     for step in 0..10_000u64 {
         bucket.refill(Time(step * 7));

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// 20 octets of UDP from 10.0.0.1:5000 to 10.0.0.2:6000 with `behind` as options.
+/// 20 octets of UDP from 10.0.0.1:5000 to 10.0.0.2:6000, with these IPv4 options.
 fn v4(options: &[u8], flags: u16, payload: &[u8]) -> Vec<u8> {
     let words = 5 + options.len() / 4;
     let length = (words * 4 + payload.len()) as u16;
@@ -40,7 +40,7 @@ fn why(octets: &[u8]) -> Malformed {
     why
 }
 
-/// Its header's checksum, computed anew over the whole header.
+/// The checksum over the whole header, computed anew, is correct.
 fn sound(packet: &Packet) -> bool {
     let header = usize::from(packet.octets[0] & 0xf) * 4;
     let mut octets = packet.octets[..header].to_vec();
@@ -139,11 +139,11 @@ fn ipv6_stops_where_there_is_nothing_to_walk() {
     let header = packet.header();
     assert_eq!((header.protocol, header.ports, header.later_fragment), (17, None, true));
     assert_eq!(header.transport, 48);
-    // An extension header cut off by the packet's end.
+    // An extension header that the end of the packet truncates.
     let packet = read(v6(60, &[17, 4, 0, 0, 0, 0, 0, 0])).unwrap();
     assert_eq!((packet.header().protocol, packet.header().ports), (60, None));
     assert_eq!(packet.header().transport, 40);
-    // One more than is walked.
+    // One extension header more than is read.
     let options = [60, 0, 1, 4, 0, 0, 0, 0];
     for (count, ports) in [(MAX_EXTENSIONS, Some((5000, 6000))), (MAX_EXTENSIONS + 1, None)] {
         let mut chain = options.repeat(count - 1);
@@ -201,7 +201,7 @@ fn congestion_is_marked_only_where_it_is_understood() {
     }
 }
 
-/// Udp checksums of IPv6 verify: the sum with the pseudo header is all ones.
+/// The UDP checksum of IPv6 packets is correct: the sum with the pseudo header is all ones.
 #[test]
 fn composed_udp_is_sound() {
     let fields = Fields {
@@ -238,8 +238,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 }
 
 proptest! {
-    /// The checksum that follows the changes is the one computed anew, whatever the header was; and
-    /// nothing else changes than what was asked for.
+    /// The incrementally updated checksum equals one computed anew, for any header. Nothing else
+    /// changes than what was requested.
     #[test]
     fn checksums_follow_changes(
         fixed in any::<[u8; 18]>(),
@@ -254,7 +254,7 @@ proptest! {
         octets.extend(&fixed[7..15]);
         octets.extend(options.concat());
         let sum = checksum(&octets);
-        // A zero may be written as all ones, too; it verifies.
+        // A checksum of zero may also be written as all ones; both are correct.
         let sum = if sum == 0 && ones { 0xffff } else { sum };
         octets[10..12].copy_from_slice(&sum.to_be_bytes());
         let before = octets.clone();
@@ -300,7 +300,8 @@ proptest! {
         prop_assert_eq!(&packet.octets[4..], &octets[4..]);
     }
 
-    /// Octets that are no packet are refused, and come back; what is taken says its own length.
+    /// Octets that are not a packet are refused and returned. An accepted packet has the length in
+    /// its header.
     #[test]
     fn any_octets_are_read_or_refused(
         version in prop::sample::select(vec![4u8, 6, 0]),

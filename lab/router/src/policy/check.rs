@@ -1,22 +1,21 @@
-//! A policy looked at as a whole, used or not: what nothing is attached to must be right, too.
+//! Checks a whole policy, also the parts that no interface uses.
 
 use super::{Match, Meter, Name, Octets, Policy, Step, Wrong};
 use crate::classify::{Classifier, Tables};
 use crate::{condition, queueing};
 use std::collections::BTreeSet;
 
-/// The longest packet of most lines.
+/// The longest packet of most lines in octets, used in warnings.
 const PACKET: u64 = 1_500;
-/// Protocols whose packets bear ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
+/// Protocols whose packets have ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 impl Policy {
-    /// Builds everything in it, whether some interface uses it or not. `interfaces` are the router's,
-    /// by their places.
+    /// Builds every part of the policy, also those that no interface uses. `interfaces` are the
+    /// router's interfaces, by position.
     ///
     /// # Errors
-    /// The first thing that is wrong: a name that is not there, a number out of range, a class that
-    /// nothing can belong to.
+    /// The first fault: an unknown name, a number out of range, a class that no packet can match.
     pub fn check(&self, interfaces: &[Name]) -> Result<(), Wrong> {
         for (name, class) in &self.classes {
             if class.matches.is_empty() {
@@ -48,8 +47,8 @@ impl Policy {
         Ok(())
     }
 
-    /// What is right, but hardly what was meant: chains and queueings that no interface uses, and
-    /// meters whose bursts let no packet of 1,500 octets pass, whatever their rate.
+    /// Parts that are valid but probably a mistake: chains and queueings that no interface uses,
+    /// and meters whose bursts are too small for any packet of 1,500 octets.
     pub fn warnings(&self) -> Vec<Wrong> {
         let mut warnings = Vec::new();
         let used = self.interfaces.values();
@@ -70,7 +69,7 @@ impl Policy {
     }
 }
 
-/// Meters of these steps that drop, or find red, every packet of 1,500 octets.
+/// Meters in these steps for which every packet of 1,500 octets is red or dropped.
 fn small_bursts(policy: &Policy, steps: &[Step], path: &str, into: &mut Vec<Wrong>) {
     let mut look = |path: String, burst: Octets| {
         if burst.0 < PACKET {
@@ -122,10 +121,10 @@ fn small_bursts(policy: &Policy, steps: &[Step], path: &str, into: &mut Vec<Wron
 }
 
 impl Match {
-    /// Whether some packet can match it.
+    /// Whether a packet can match it.
     ///
     /// # Errors
-    /// None can.
+    /// No packet can.
     pub(crate) fn check(&self, path: &str) -> Result<(), Wrong> {
         if let (Some(source), Some(destination)) = (self.source, self.destination)
             && source.address().is_ipv4() != destination.address().is_ipv4()
@@ -158,7 +157,7 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    /// What nothing uses is refused, and by a router, too.
+    /// A part that no interface uses is refused, also by a router.
     #[test]
     fn what_no_interface_uses_is_checked() {
         let lan = InterfaceSetup {
@@ -200,7 +199,7 @@ mod tests {
         assert_eq!(read(right).check(&[]), Ok(()));
     }
 
-    /// The policies that are shipped are right, and mean what they say.
+    /// The shipped policies have no faults and no warnings.
     #[test]
     fn shipped_policies_are_right() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/lab/policies");

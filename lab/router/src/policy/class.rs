@@ -1,5 +1,5 @@
-//! What a classifier looks at (RFC 2475 2.3.1): the DS field alone (behaviour aggregate), or any
-//! fields of the header (multi-field).
+//! The fields that a classifier tests (RFC 2475 2.3.1): the DS field alone (behaviour aggregate
+//! classifier), or any fields of the header (multi-field classifier).
 
 use super::{Name, Octets};
 use crate::time::Rate;
@@ -9,69 +9,69 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A class: packets that match any of these.
+/// A class: the packets that match at least one of its entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// What it matches; a packet belongs to the class if it meets all of any one.
+    /// The entries. A packet that meets all conditions of one entry is in the class.
     #[serde(rename = "match")]
     pub matches: Vec<Match>,
 }
 
-/// What must be so; what is absent may be anything.
+/// Conditions that a packet must meet. An absent key sets no condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match {
     /// One of these code points.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<Dscp>,
-    /// The name of the interface it came in at.
+    /// The name of the input interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<Name>,
-    /// Its source lies in this prefix.
+    /// The prefix of the source address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Prefix>,
-    /// Its destination lies in this prefix.
+    /// The prefix of the destination address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<Prefix>,
-    /// Its transport protocol.
+    /// The transport protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// Its source port lies in this range.
+    /// The range of the source port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_port: Option<Ports>,
-    /// Its destination port lies in this range.
+    /// The range of the destination port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<Ports>,
-    /// Some flow of this table matches it.
+    /// A table of flows: one of them must match the packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<Name>,
 }
 
-/// Flows, looked up in their order: the first that matches counts.
+/// A table of flows. The first flow that matches a packet applies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Table {
-    /// The flows at the start.
+    /// The flows at the start, in order.
     pub flows: Vec<Flow>,
 }
 
-/// A flow and what is agreed for it: a row of the Bern study's `dstable`.
+/// A flow and its agreed profile: a row of the Bern study's `dstable`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Its name in the table.
+    /// Its name, unique in the table.
     pub name: Name,
-    /// Which packets are its; `table` is not allowed here.
+    /// The packets of the flow; `table` is not allowed here.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// The code point its packets are given by a `mark-flows` step.
+    /// The DSCP that a `mark-flows` step sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Dscp>,
-    /// Its rate, for steps that meter or shape flows; link headers are not counted.
+    /// The rate, in bits a second of IP packets, for steps that meter or shape flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Its burst in octets; where absent, a tenth of a second at its rate, at least 1,500.
+    /// The burst in octets; if absent, a tenth of a second at the rate, at least 1,500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Octets>,
 }
@@ -84,7 +84,8 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of this length, 0 to 32 or 128, of this address; the bits behind it are cleared.
+    /// The prefix of this length (0 to 32 or 128) of this address. Bits beyond the length are
+    /// cleared.
     pub fn new(address: IpAddr, length: u8) -> Option<Prefix> {
         let address = match address {
             IpAddr::V4(v4) if length <= 32 => {
@@ -110,7 +111,7 @@ impl Prefix {
         self.length
     }
 
-    /// Whether this address lies in it.
+    /// Whether this address is in the prefix.
     pub fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
@@ -176,17 +177,17 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A range of ports, both ends included: `5000-5004`, or one.
+/// A range of ports, both ends included: `5000-5004`, or a single port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ports {
-    /// The lowest.
+    /// The lowest port.
     pub first: u16,
-    /// The highest, not below the lowest.
+    /// The highest port, not below the lowest.
     pub last: u16,
 }
 
 impl Ports {
-    /// Whether this port is one of them.
+    /// Whether this port is in the range.
     pub fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
@@ -224,7 +225,7 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $kind {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$kind, D::Error> {
-                /// Text, or a bare number for what may be one.
+                /// Text, or a bare number for types that allow one.
                 #[derive(Deserialize)]
                 #[serde(untagged)]
                 enum Written {

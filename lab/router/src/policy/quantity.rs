@@ -1,4 +1,4 @@
-//! Durations and sizes as a policy writes them.
+//! Durations and sizes in the text form of a policy.
 
 use base::quantity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,12 +6,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A time as text with a unit: `25ms`, `300us`, `1.5s`; up to an hour.
+/// A duration as text with a unit: `25ms`, `300us`, `1.5s`; at most an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// A size in octets: a number, or text with a unit: `1500B`, `64kB`, `10MB`, or in bits: `512kbit`;
-/// up to 10 GB.
+/// A size in octets: a number, or text with a unit (`1500B`, `64kB`, `10MB`, in bits `512kbit`); at
+/// most 10 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Octets(pub u64);
 

@@ -1,4 +1,4 @@
-//! Which dropper a queue has, beside its limit.
+//! The dropper of a queue, in addition to its limit.
 
 use super::red::{Drawn, Red};
 use super::thresholds::Thresholds;
@@ -7,32 +7,33 @@ use crate::count::{Cause, Counters};
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// What a queue drops before it is full.
+/// Which packets a queue drops before it is full.
 #[derive(Debug)]
 pub(crate) enum Early {
-    /// Nothing.
+    /// None.
     Tail,
-    /// By the threshold of its code point.
+    /// By thresholds of code points.
     Thresholds(Thresholds),
     /// RED or WRED.
     Red(Red),
-    /// By colour.
+    /// TRIO: RED by colour.
     Trio(Trio),
 }
 
-/// What becomes of a packet, unless the queue is full.
+/// The disposition of an arriving packet, unless the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// It is kept.
+    /// The packet is queued.
     Keep,
-    /// It is kept, and its ECN field says that there is congestion (RFC 3168 7).
+    /// The packet is queued, and its ECN field is set to CE (RFC 3168 7).
     Mark,
-    /// It goes no further.
+    /// The packet is dropped, for this cause.
     Drop(Cause),
 }
 
 impl Disposition {
-    /// What a drop function says; with `ecn`, what understands marks is not dropped by chance.
+    /// The disposition for a result of a drop function. With `ecn`, packets of ECN-capable
+    /// transports are marked instead of dropped at random.
     pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
         match drawn {
             Drawn::Keep => Disposition::Keep,
@@ -44,7 +45,7 @@ impl Disposition {
 }
 
 impl Early {
-    /// A packet comes while so many wait.
+    /// The disposition of a packet that arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
@@ -60,7 +61,7 @@ impl Early {
         }
     }
 
-    /// The packet is kept.
+    /// The packet was queued.
     pub(crate) fn kept(
         &mut self,
         packet: &mut Packet,
@@ -79,7 +80,7 @@ impl Early {
         }
     }
 
-    /// A packet that was kept went, and so many are left.
+    /// A queued packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
         match self {
             Early::Tail | Early::Thresholds(_) => {}
@@ -88,14 +89,14 @@ impl Early {
         }
     }
 
-    /// A packet that was kept has been dropped.
+    /// A queued packet was dropped.
     pub(crate) fn lost(&mut self, packet: &Packet) {
         if let Early::Trio(trio) = self {
             trio.lost(packet);
         }
     }
 
-    /// What reports call a queue with this dropper.
+    /// The kind of a queue with this dropper, in reports.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Early::Tail => "fifo",

@@ -1,5 +1,5 @@
-//! One queue, first in, first out; what its dropper picks, or what does not fit, is dropped as it
-//! comes.
+//! A single queue, first in, first out. Packets that its dropper selects or that do not fit are
+//! dropped on arrival.
 
 use super::{Disposition, Early, Room};
 use crate::classify::Tables;
@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// First in, first out.
+/// A FIFO queue with a dropper.
 #[derive(Debug)]
 pub(crate) struct Fifo {
     packets: VecDeque<Packet>,
@@ -20,7 +20,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// An empty one.
+    /// An empty queue.
     pub(crate) fn new(room: Room, early: Early) -> Fifo {
         Fifo {
             packets: VecDeque::new(),

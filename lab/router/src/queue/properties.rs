@@ -1,4 +1,5 @@
-//! Droppers against plain models: thresholds, the averages of WRED and TRIO, and the law of drops.
+//! Droppers compared with plain models: thresholds, the average queues of WRED and TRIO, and the
+//! distribution of drops.
 
 use super::average::ONE;
 use super::red::{Drawn, Lot};
@@ -15,12 +16,12 @@ use dscp::Dscp;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Green, yellow, red.
+/// For green, yellow and red packets.
 const COLOURS: [Dscp; 3] = [Dscp::AF11, Dscp::AF12, Dscp::AF13];
 const LIMIT: usize = 12;
 
-/// A packet comes after so many nanoseconds: its colour, whether it understands marks, and how many
-/// leave behind it.
+/// A packet arrives after a time in nanoseconds: its colour, whether its transport is ECN-capable,
+/// and how many packets leave after it.
 type Step = (u64, usize, bool, usize);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -38,16 +39,16 @@ fn averages(fifo: &Fifo) -> Vec<f64> {
     parts[0].counters.averages().to_vec()
 }
 
-/// The averages of Floyd and Jacobson as they are written, of what each colour meets.
+/// The average queues by the formulas of Floyd and Jacobson, one for each colour.
 struct Model {
     exponent: i32,
     averages: [f64; 3],
     waiting: VecDeque<usize>,
-    /// Since when a packet waits or the last one left others behind.
+    /// The time since which a packet waits, or at which the last departure left packets behind.
     since: u64,
-    /// Whether nothing left since it was empty.
+    /// Whether no packet left since the queue was empty.
     fresh: bool,
-    /// When it became empty or was last met so, if ever.
+    /// When the queue became empty, or was last seen empty by an arrival.
     empty: Option<u64>,
     busy: f64,
     left: f64,
@@ -100,8 +101,8 @@ impl Model {
     }
 }
 
-/// Runs a queue beside the model; `place` says which average a colour meets, and `line` between which
-/// averages it is dropped by chance.
+/// Runs a queue beside the model. `place` gives the average queue of a colour, `line` the range of
+/// averages in which it is dropped at random.
 fn follows(
     mut fifo: Fifo,
     exponent: u8,
@@ -219,7 +220,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// At one average, the share of the line is dropped, and no gap is longer than the law allows.
+    /// At a constant average, the fraction of the drop function is dropped, and no gap exceeds the
+    /// maximum.
     #[test]
     fn drops_are_as_many_as_the_line_says_and_spread(
         min in 0_u64..20,
@@ -240,7 +242,7 @@ proptest! {
                 dropped += 1;
                 gap = 0;
             }
-            // Floyd and Jacobson, method 2, stretched to a mean of 1/p.
+            // Floyd and Jacobson, method 2, stretched to a mean gap of 1/p.
             prop_assert!(p >= 0.49 || f64::from(gap) <= 2.0 / p + 1.0, "{gap} at {p}");
         }
         let share = f64::from(dropped) / f64::from(DRAWS);

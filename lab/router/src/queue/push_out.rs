@@ -1,9 +1,9 @@
-//! Push-out: where the queue is full and a packet comes, the last packet of the lowest code point
-//! gives way, if that is lower than the one that came; the order of the others stays. Where lower ones
-//! would not make enough room in octets, none gives way.
+//! Push-out. If a packet arrives at a full queue, the last packet of the lowest code point is
+//! dropped, if that code point is lower than that of the arriving packet. The order of the others
+//! remains. If lower packets would not free enough octets, none of them is dropped.
 //!
-//! A lane for each code point, and the order of arrival as key: what comes or goes costs O(log 64),
-//! whatever waits.
+//! Each code point has a lane whose key is the order of arrival, so each arrival and departure
+//! costs O(log 64), whatever waits.
 
 use super::Room;
 use super::lanes::Lanes;
@@ -15,16 +15,16 @@ use crate::policy::Push;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Code points there are, and so ranks.
+/// The number of code points, and so of ranks.
 const RANKS: usize = 64;
 
-/// First in, first out, with push-out.
+/// A FIFO queue with push-out.
 #[derive(Debug)]
 pub(crate) struct PushOut {
     lanes: Lanes,
-    /// By code point; the lowest is 0.
+    /// Ranks by code point; 0 is the lowest.
     ranks: [u8; RANKS],
-    /// By rank.
+    /// Waiting packets by rank.
     waiting: [Backlog; RANKS],
     backlog: Backlog,
     room: Room,
@@ -33,7 +33,7 @@ pub(crate) struct PushOut {
 }
 
 impl PushOut {
-    /// An empty one.
+    /// An empty queue.
     pub(crate) fn new(room: Room, push: &Push) -> PushOut {
         PushOut {
             lanes: Lanes::new(RANKS),
@@ -50,7 +50,7 @@ impl PushOut {
         self.ranks.get(usize::from(packet.dscp().number())).copied().unwrap_or(0).into()
     }
 
-    /// Whether a packet of this rank and length fits, if all lower ones gave way.
+    /// Whether a packet of this rank and length fits if all lower packets are dropped.
     fn could_fit(&self, rank: usize, length: usize) -> bool {
         let mut left = self.backlog;
         for lower in self.waiting.iter().take(rank) {
@@ -60,7 +60,7 @@ impl PushOut {
         self.room.fits(left, length)
     }
 
-    /// Takes the last packet of the lowest rank.
+    /// Removes the last packet of the lowest rank.
     fn push_out(&mut self) -> Option<Packet> {
         let lowest = self.waiting.iter().position(|waiting| waiting.packets > 0)?;
         let (_, packet) = self.lanes.take_back(lowest)?;
@@ -76,8 +76,8 @@ impl PushOut {
     }
 }
 
-/// Ranks by code point: lower effort first (RFC 8622 4: it gives way to all else) unless it is named;
-/// those named, in their order; the others above, in their numbers' order.
+/// Ranks by code point. LE is lowest (RFC 8622 4) unless it is named; then the named code points in
+/// their order; then the others in the order of their numbers.
 fn ranks(lowest_first: &[Dscp]) -> [u8; RANKS] {
     let lower_effort = (!lowest_first.contains(&Dscp::LE)).then_some(Dscp::LE);
     let named = lower_effort.into_iter().chain(lowest_first.iter().copied());
@@ -151,7 +151,7 @@ mod tests {
     use crate::testing::{number, packet};
     use proptest::prelude::*;
 
-    /// As the rule says it, in a plain list.
+    /// A model of the rule, as a plain list.
     fn model_push(
         list: &mut Vec<(u64, u8, usize)>,
         came: (u64, u8, usize),

@@ -1,13 +1,14 @@
-//! Random early detection (Floyd and Jacobson 1993), and with a line for each code point (Cisco's
-//! weighted RED, `random-detect dscp-based`).
+//! Random early detection (Floyd and Jacobson 1993), and weighted RED with a drop function for each
+//! code point (Cisco's `random-detect dscp-based`).
 //!
-//! A line says with which probability p a packet is dropped by the average queue: none below `min`,
-//! rising to 1/`denominator` at `max`, 1 from there on (*forced*). Below `max`, packets are dropped
-//! evenly rather than each by its own chance (Floyd and Jacobson, section 7, method 2): the packet
-//! after c that were kept since the last drop is dropped with p / (2 - (1 + c) p), which makes the
-//! packets from one drop to the next uniformly many between 1 and 2/p - 1. Their mean is then 1/p, the
-//! share of the line as Cisco states it; Floyd and Jacobson's own p / (1 - c p) drops up to twice as
-//! many. Where p is above 1/2, each packet has its own chance: there is nothing left to spread.
+//! A drop function gives the probability p of a drop by the average queue: 0 below `min`, rising to
+//! 1/`denominator` at `max`, and 1 at `max` and above (*forced*). Below `max`, drops are spread
+//! evenly (Floyd and Jacobson, section 7, method 2): after c packets kept since the last drop, the
+//! next one is dropped with probability p / (2 - (1 + c) p). So the distance between drops is
+//! uniformly distributed from 1 to 2/p - 1 packets. Its mean is 1/p, so the fraction of dropped
+//! packets is p, as Cisco states it; with Floyd and Jacobson's own p / (1 - c p), up to twice as
+//! many are dropped. Where p is above 1/2, each packet is dropped independently, as there is
+//! nothing to spread.
 
 use super::average::{Average, Idle, ONE};
 use super::early::Disposition;
@@ -19,19 +20,20 @@ use base::rng::Rng;
 use dscp::Dscp;
 use std::collections::BTreeMap;
 
-/// A drop function with the memory of what it did.
+/// A drop function, with the packets kept since its last drop.
 #[derive(Clone, Debug)]
 pub(crate) struct Lot {
-    /// Where dropping begins, and where it becomes certain, in the units of the average.
+    /// The average queue at which drops begin, and at which every packet is dropped, in the units
+    /// of [`super::average::Average`].
     min: u64,
     max: u64,
-    /// The probability just below `max` is the first over the second.
+    /// The probability just below `max`, as numerator and denominator.
     most: (u64, u64),
     /// Packets kept since the last drop.
     kept: u64,
 }
 
-/// What a lot fell on.
+/// The result of a drop function for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drawn {
     Keep,
@@ -40,13 +42,13 @@ pub(crate) enum Drawn {
 }
 
 impl Lot {
-    /// `min` and `max` in the units of an average; the probability just below `max` is the first of
-    /// `most` over the second, neither above 65,536.
+    /// `min` and `max` are in the units of an average queue; `most` is the probability just below
+    /// `max`, as numerator and denominator, both at most 65,536.
     pub(crate) fn new(min: u64, max: u64, most: (u64, u64)) -> Lot {
         Lot { min, max, most: (most.0, most.1.max(1)), kept: 0 }
     }
 
-    /// What happens to the next packet at this average.
+    /// The result for the next packet at this average queue.
     pub(crate) fn draw(&mut self, average: u64, rng: &mut Rng) -> Drawn {
         if average >= self.max {
             self.kept = 0;
@@ -56,7 +58,7 @@ impl Lot {
             self.kept = 0;
             return Drawn::Keep;
         }
-        // p = above / whole, in steps of 2^-16 packets, so that all fits in 64 bits.
+        // p = above / whole, in units of 2^-16 packets, so that the products fit in 64 bits.
         let above = ((average - self.min) >> 16).saturating_mul(self.most.0);
         let whole = ((self.max - self.min) >> 16).saturating_mul(self.most.1);
         let left = match above.saturating_mul(2) > whole {
@@ -79,29 +81,29 @@ impl From<&WredLine> for Lot {
     }
 }
 
-/// RED, or WRED: one average for all, a line by code point.
+/// RED or WRED: one average queue for all packets, a drop function for each code point.
 #[derive(Debug)]
 pub(crate) struct Red {
     kind: &'static str,
     average: Average,
     idle: Idle,
     lots: Vec<Lot>,
-    /// By code point: the place of its line; beyond them for none.
+    /// The position of the drop function of each code point; out of range for none.
     place: [u8; 64],
     ecn: bool,
     rng: Rng,
 }
 
 impl Red {
-    /// RED: this line for all.
+    /// RED: one drop function for all code points.
     pub(crate) fn plain(line: &WredLine, exponent: u8, ecn: bool, rng: Rng) -> Red {
         let mut red = Red::wred(&BTreeMap::new(), Some(line), exponent, ecn, rng);
         red.kind = "red";
         red
     }
 
-    /// WRED: `others` is for code points without a line of their own; without it they are not
-    /// dropped here.
+    /// WRED. `others` applies to code points without a drop function of their own; if absent, these
+    /// are not dropped here.
     pub(crate) fn wred(
         lines: &BTreeMap<Dscp, WredLine>,
         others: Option<&WredLine>,
@@ -109,7 +111,7 @@ impl Red {
         ecn: bool,
         rng: Rng,
     ) -> Red {
-        // At most 64 lines, so that each has a place below 65, and no place leads to none.
+        // At most 64 functions, so each position is below 65, and `u8::MAX` means none.
         let mut place = [if others.is_some() { 0 } else { u8::MAX }; 64];
         let mut lots: Vec<Lot> = others.into_iter().map(Lot::from).collect();
         for (dscp, line) in lines {
@@ -126,7 +128,7 @@ impl Red {
         self.kind
     }
 
-    /// A packet comes while so many wait.
+    /// A packet arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
@@ -158,7 +160,7 @@ mod tests {
 
     const LINE: WredLine = WredLine { min: 10, max: 20, denominator: 10 };
 
-    /// Of so many packets, how many are dropped early, at a constant average.
+    /// How many of `packets` packets are dropped at random, at a constant average queue.
     fn early(lot: &mut Lot, average: f64, packets: usize) -> usize {
         let mut rng = Rng::new(4);
         let average = (average * ONE as f64) as u64;
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly() {
-        // One in 20: between two drops lie fewer than 40 packets.
+        // One in 20: fewer than 40 packets are between two drops.
         let mut lot = Lot::from(&LINE);
         let mut rng = Rng::new(9);
         let mut kept = 0;
@@ -193,7 +195,7 @@ mod tests {
         assert!((30..40).contains(&most), "{most}");
     }
 
-    /// A queue of constantly `waiting` packets, as RED sees it: what becomes of 20,000 more.
+    /// The dispositions of 20,000 packets at a queue of constantly `waiting` packets.
     fn dispositions(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<Disposition> {
         let mut counters = Counters::default();
         let one =

@@ -1,4 +1,4 @@
-//! Drops what comes while the queue is at or above the threshold of its code point.
+//! Drops an arriving packet while the queue is at or above the threshold of its code point.
 
 use super::early::Disposition;
 use crate::count::Cause;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Thresholds([usize; 64]);
 
 impl Thresholds {
-    /// In packets, by code point; `others` for all that are not named.
+    /// Thresholds in packets, by code point; `others` applies to all that are not named.
     pub(crate) fn new(packets: &BTreeMap<Dscp, usize>, others: usize) -> Thresholds {
         let mut thresholds = [others; 64];
         for (dscp, packets) in packets {
@@ -22,7 +22,7 @@ impl Thresholds {
         Thresholds(thresholds)
     }
 
-    /// A packet comes while so many wait.
+    /// The disposition of a packet that arrives while `waiting` packets wait.
     pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Disposition {
         match self.0.get(usize::from(packet.dscp().number())) {
             Some(threshold) if waiting >= *threshold => Disposition::Drop(Cause::Threshold),

@@ -1,9 +1,10 @@
-//! RED with three drop functions, one for each colour (the Bern study's TRIO; with two alike, RIO of
-//! Clark and Fang 1998). The order of what is kept is that in which it came.
+//! RED with three drop functions, one for each colour (the Bern study's TRIO; with two equal
+//! functions, RIO of Clark and Fang 1998). The queue is FIFO.
 //!
-//! Three averages move at each packet that comes, whatever its colour: green's counts the green
-//! packets waiting, yellow's green and yellow ones, red's all. A packet is judged by the average of
-//! its own colour, so what is worse never makes what is better be dropped. Its colour is that of the
+//! Each arriving packet of any colour updates three average queues: green's counts the waiting
+//! green packets, yellow's the green and yellow ones, red's all. A packet meets the average queue
+//! of its own colour, so worse packets never cause drops of better ones. Its colour is that of the
+//! last meter, else of its AF drop precedence, else green.
 //! last meter, else its AF drop precedence, else green.
 
 use super::average::{Average, Idle, ONE};
@@ -16,16 +17,16 @@ use crate::policy::Curve;
 use crate::time::Time;
 use base::rng::Rng;
 
-/// A drop function and what it goes by.
+/// A drop function and its average queue.
 #[derive(Debug)]
 struct Third {
     average: Average,
     lot: Lot,
-    /// Packets of this colour waiting.
+    /// Waiting packets of this colour.
     waiting: usize,
 }
 
-/// The highest probability of a curve as a fraction.
+/// The highest probability of a curve, as numerator and denominator.
 fn most(curve: &Curve) -> (u64, u64) {
     const PARTS: u64 = 65_536;
     match (curve.most * PARTS as f64).round() as u64 {
@@ -34,10 +35,10 @@ fn most(curve: &Curve) -> (u64, u64) {
     }
 }
 
-/// Three drop functions.
+/// TRIO: three drop functions.
 #[derive(Debug)]
 pub(crate) struct Trio {
-    /// Green, yellow, red.
+    /// For green, yellow and red packets.
     thirds: [Third; 3],
     idle: Idle,
     ecn: bool,
@@ -45,7 +46,7 @@ pub(crate) struct Trio {
 }
 
 impl Trio {
-    /// `limit` is what the percentages of the curves (green, yellow, red) are of, in packets.
+    /// The percentages of the curves (green, yellow, red) refer to `limit` packets.
     pub(crate) fn new(
         curves: [&Curve; 3],
         limit: usize,
@@ -71,7 +72,7 @@ impl Trio {
         }
     }
 
-    /// A packet comes while so many wait.
+    /// A packet arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
@@ -117,7 +118,8 @@ mod tests {
     use crate::testing::packet;
     use dscp::Dscp;
 
-    /// Bern's: red dropped from 0, all from 20 % of 200 packets; green from 80 to 100 %.
+    /// The Bern study's curves: red is dropped from 0 on, all of it from 20 % of 200 packets; green
+    /// from 80 to 100 %.
     fn bern() -> Trio {
         let curve = |from, all| Curve { from, all, most: 1.0 };
         let curves = [&curve(80.0, 100.0), &curve(20.0, 80.0), &curve(0.0, 20.0)];
@@ -128,7 +130,7 @@ mod tests {
         Packet { colour: Some(colour), ..packet(Dscp::CS0, 100, 1, 0) }
     }
 
-    /// Lets so many of a colour wait, and brings the averages to that.
+    /// Makes `packets` packets of a colour wait, and brings the average queues to it.
     fn fill(trio: &mut Trio, colour: Colour, packets: usize) {
         for _ in 0..packets {
             trio.kept(&packet_of(colour));
@@ -172,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_curve_may_end_below_certainty_and_mark() {
-        // RIO: in to 2 %, out to 50 %.
+        // RIO: in-profile packets to 2 %, out-of-profile packets to 50 %.
         let curves = [
             &Curve { from: 40.0, all: 70.0, most: 0.02 },
             &Curve { from: 10.0, all: 60.0, most: 0.5 },

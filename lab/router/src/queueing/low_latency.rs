@@ -1,4 +1,5 @@
-//! What class-based queueing lets pass of a priority branch, against a token bucket in plain numbers.
+//! The packets of a priority branch that class-based queueing admits, compared with a token bucket
+//! in plain numbers.
 
 use super::build;
 use crate::classify::Tables;
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 const RATE: i128 = 200_000;
 const BURST: i128 = 2_000;
 
-/// Bits times nanoseconds a second.
+/// In bits times nanoseconds of a second.
 fn cost(octets: usize) -> i128 {
     octets as i128 * 8 * i128::from(SECOND)
 }
@@ -39,7 +40,7 @@ proptest! {
         let policy = policy(limit);
         let mut tree = build(&policy, &[], &policy.queueings["wan"], "q", 1).unwrap();
         let (mut now, mut tokens, mut filled, mut waiting) = (0, BURST * cost(1), 0, 0);
-        // What was let in while something waited: when, and how much.
+        // Time and cost of the packets that were admitted while something waited.
         let mut passed: Vec<(u64, i128)> = Vec::new();
         for (made, (pause, expedited, length, pops)) in steps.into_iter().enumerate() {
             now += pause;

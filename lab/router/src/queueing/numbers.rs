@@ -1,11 +1,11 @@
-//! Numbers of a policy, each within its range or refused.
+//! The numbers of a policy, each refused outside its range.
 
 use crate::policy::{Curve, Limit, Octets, Span, WredLine, Wrong};
 use crate::queue::{MAX_OCTETS, MAX_PACKETS, Room};
 use crate::time::Rate;
 use dscp::Dscp;
 
-/// A number from `least` to `most`.
+/// Accepts a number from `least` to `most`.
 pub(super) fn within(
     number: u64,
     least: u64,
@@ -20,13 +20,13 @@ pub(super) fn within(
     Err(Wrong::at(path, format!("{number}{unit}: must be {least} to {most}")))
 }
 
-/// The packets a queue may hold.
+/// The limit of a queue in packets.
 pub(super) fn packets(packets: usize, path: &str) -> Result<usize, Wrong> {
     within(packets as u64, 1, MAX_PACKETS as u64, "packets", path)?;
     Ok(packets)
 }
 
-/// An interval above 0, in nanoseconds.
+/// An interval in nanoseconds, above 0.
 pub(super) fn nanos(span: Span, path: &str) -> Result<u64, Wrong> {
     match u64::try_from(span.0.as_nanos()) {
         Ok(nanos) if nanos > 0 => Ok(nanos),
@@ -37,8 +37,8 @@ pub(super) fn nanos(span: Span, path: &str) -> Result<u64, Wrong> {
     }
 }
 
-/// A burst of a shaper by intervals: 0, or no less than what an interval grants, which goes at once
-/// in any case.
+/// Accepts a burst of a shaper with an interval: 0, or at least the octets that an interval grants,
+/// which can leave at once anyway.
 pub(super) fn grant(
     rate: Rate,
     burst: Octets,
@@ -53,7 +53,7 @@ pub(super) fn grant(
     Err(Wrong::at(path, what))
 }
 
-/// What a limit comes to.
+/// The limits of a queue in packets and octets.
 pub(super) fn room(limit: &Limit, path: &str) -> Result<Room, Wrong> {
     let most = match limit.packets {
         None if limit.octets.is_none() && limit.delay.is_none() => 100,
@@ -72,7 +72,7 @@ pub(super) fn room(limit: &Limit, path: &str) -> Result<Room, Wrong> {
     Ok(Room { packets: most, octets: usize::try_from(octets).unwrap_or(usize::MAX) })
 }
 
-/// A line of RED or WRED.
+/// Checks a drop function of RED or WRED.
 pub(super) fn line(line: &WredLine, path: &str) -> Result<(), Wrong> {
     let most = MAX_PACKETS as u64;
     within(line.denominator.into(), 1, 65_536, "", &format!("{path}.denominator"))?;
@@ -80,7 +80,7 @@ pub(super) fn line(line: &WredLine, path: &str) -> Result<(), Wrong> {
     within(line.min.into(), 0, line.max.into(), "packets", &format!("{path}.min"))
 }
 
-/// A drop function of TRIO.
+/// Checks a drop function of TRIO.
 pub(super) fn curve(curve: &Curve, path: &str) -> Result<(), Wrong> {
     let Curve { from, all, most } = *curve;
     if !(most > 0.0 && most <= 1.0) {
@@ -94,7 +94,7 @@ pub(super) fn curve(curve: &Curve, path: &str) -> Result<(), Wrong> {
     Err(Wrong::at(path, what))
 }
 
-/// Code points each of which stands there once.
+/// Refuses a code point that is listed twice.
 pub(super) fn distinct(dscps: &[Dscp], path: &str) -> Result<(), Wrong> {
     let twice =
         dscps.iter().enumerate().find(|(n, dscp)| dscps.iter().take(*n).any(|d| d == *dscp));

@@ -1,4 +1,4 @@
-//! What every queueing keeps to, whatever the tree and the traffic.
+//! Properties of every queueing, for any tree and any traffic.
 
 use super::build;
 use crate::classify::Tables;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Code points of the traffic; class `cN` has the Nth, the last two are in none.
+/// The code points of the traffic. Class `cN` has the Nth; the last two are in no class.
 const DSCPS: [Dscp; 7] =
     [Dscp::EF, Dscp::CS6, Dscp::AF11, Dscp::AF13, Dscp::CS3, Dscp::CS0, Dscp::LE];
 const CLASSES: usize = 5;
@@ -119,7 +119,7 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
     (rate(), 0_u64..6_000, interval, 0_u16..30, child).prop_map(
         |(rate, burst, interval, overhead, child)| Queueing::Shaper {
             rate,
-            // With an interval its grant alone, or more.
+            // With an interval: its grant, or more.
             burst: Octets(match interval {
                 Some(_) if burst % 2 == 0 => 0,
                 Some(Span(interval)) => {
@@ -134,7 +134,7 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
     )
 }
 
-/// Branches of the classes from `first` on, each with a share that `share` makes of a number.
+/// Branches of the classes from `first` on, each with a share that `share` derives from a number.
 fn branches(
     parts: Vec<(Queueing, u32)>,
     others: bool,
@@ -187,7 +187,7 @@ fn tree() -> impl Strategy<Value = Queueing> {
     prop_oneof![2 => inner.clone(), 1 => shaper(inner)]
 }
 
-/// A packet comes, and some are taken, after some nanoseconds.
+/// After some nanoseconds, a packet arrives and some are taken.
 type Step = (u64, usize, usize, u16, u8, usize);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -198,8 +198,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// The way down to the queue where packets of this code point wait: the places of the branches. All
-/// packets of a flow that wait in one queue keep their order, whatever their code points.
+/// The path to the queue of this code point: the positions of the branches. Packets of a flow that
+/// wait in one queue keep their order, whatever their code points.
 fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
     match queueing {
         Queueing::Fifo { .. } | Queueing::FairFlows { .. } => Vec::new(),
@@ -222,7 +222,7 @@ fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
     }
 }
 
-/// A discipline that is watched in all it does.
+/// A discipline whose every output is checked.
 struct Watched {
     tree: Box<dyn Discipline>,
     now: u64,
@@ -231,9 +231,9 @@ struct Watched {
     gone_octets: usize,
     gone: BTreeSet<u64>,
     queueing: Queueing,
-    /// By port and the queue that its code point leads to: the last that was sent.
+    /// The last packet sent, by port and queue of its code point.
     last: BTreeMap<(u16, Vec<usize>), u64>,
-    /// When each left, its number and length.
+    /// Time of departure, number and length of each packet.
     sent: Vec<(u64, u64, usize)>,
     lost: Vec<u64>,
 }
@@ -271,14 +271,14 @@ impl Watched {
         self.conserves();
     }
 
-    /// What came is there or has gone.
+    /// Every packet that arrived is inside or has left.
     fn conserves(&self) {
         let backlog = self.tree.backlog();
         assert_eq!(self.came as usize, self.gone.len() + backlog.packets);
         assert_eq!(self.came_octets, self.gone_octets + backlog.octets);
     }
 
-    /// Takes a packet if one is ready; else when one may be.
+    /// Takes a packet if one is ready; else returns when one may be.
     fn pop(&mut self) -> Ready {
         let now = Time(self.now);
         let ready = self.tree.ready(now);
@@ -308,7 +308,7 @@ impl Watched {
         ready
     }
 
-    /// Nothing waits where no shaper is above it.
+    /// Nothing waits unless a shaper is above it.
     fn conserves_work(&self) {
         let mut parts = Vec::new();
         self.tree.report("q", &mut parts);
@@ -333,7 +333,7 @@ impl Watched {
         }
     }
 
-    /// Takes all that is left, coming back just when told to.
+    /// Takes all packets, and returns exactly at each announced time.
     fn drain(&mut self) {
         for _ in 0..10_000 {
             match self.pop() {
@@ -351,12 +351,12 @@ impl Watched {
         panic!("it never ends");
     }
 
-    /// Every part counted what it let in, out and drop.
+    /// Every part counted the packets that it let in, sent and dropped.
     fn counts_add_up(&self) {
         let mut parts = Vec::new();
         self.tree.report("q", &mut parts);
         for part in &parts {
-            // What waits, and waited, by code point adds up to what waits in all.
+            // The depths by code point add up to the depth of the part.
             let all = (0..64).filter_map(Dscp::new);
             let depths: Vec<_> = all.filter_map(|dscp| part.counters.depth_of(dscp)).collect();
             let inside = format!("{}/", part.path);
@@ -389,7 +389,7 @@ impl Watched {
     }
 }
 
-/// The smallest burst with which these departures keep to the rate, in octets.
+/// The smallest burst in octets with which these departures conform to the rate.
 fn burst_of(sent: &[(u64, u64, usize)], rate: Rate, overhead: u16) -> f64 {
     let (mut level, mut last, mut most) = (0.0_f64, 0, 0.0_f64);
     for (at, _, length) in sent {
@@ -458,7 +458,7 @@ proptest! {
         let sum: f64 = parts.iter().map(|(weight, _, _)| f64::from(*weight)).sum();
         let most = |lane: usize| parts[lane].1.max(parts[lane].2) as f64;
         let longest = (0..parts.len()).map(most).fold(0.0, f64::max);
-        // Lowest and highest that the difference of two lanes ever was, all waiting.
+        // The lowest and highest difference of two lanes, while all have packets waiting.
         let mut spans: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
         for round in 0..400_u64 {
             for (lane, (_, a, b)) in parts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a policy may say wrongly of queueing, and how it is told.
+//! Faults of the queueing in a policy, and their messages.
 
 use super::tests::tree;
 use super::*;

@@ -1,5 +1,5 @@
-//! The shares of a scheduler's branches: weights, reservations, and what each leaves to what is
-//! inside it.
+//! The shares of the branches of a scheduler: weights, reservations, and the rate that each leaves
+//! to the part below it.
 
 use super::numbers;
 use crate::meter::Bucket;
@@ -7,22 +7,23 @@ use crate::policy::{Branch, Share, Wrong};
 use crate::schedule::Reserved;
 use crate::time::{Rate, SECOND};
 
-/// The share of a rate that branches without a reservation get together at least, where all is
-/// reserved: Cisco's class-default. In the NATO study, two classes with 50 % each left the third 3 of
-/// 512 kbit/s.
+/// If all of the rate is reserved, the part of it that all branches without a reservation share:
+/// Cisco's class-default. In the NATO study, two classes with 50 % each left the third 3 of 512
+/// kbit/s.
 const LEAST_LEFT: f64 = 0.01;
-/// The burst of a priority branch where none is said: a fifth of a second; and the least of any, an
-/// Ethernet packet: a longer one than the burst would never pass while anything waits.
+/// The default burst of a priority branch as time at its rate: a fifth of a second. The next
+/// constant is the smallest burst of any: an Ethernet packet, because a longer packet than the
+/// burst never passes while others wait.
 const PRIORITY_BURST_NS: u64 = SECOND / 5;
 const PRIORITY_BURST_LEAST: u64 = 1_500;
-/// What rounding may add to a sum.
+/// Allowance for rounding in a sum.
 const TOLERANCE: f64 = 1.0 + 1e-9;
 
 fn share_path(path: &str, place: usize) -> String {
     format!("{path}.branches[{place}].share")
 }
 
-/// Strict priority goes by order alone.
+/// Strict priority uses the order alone, so shares are refused.
 pub(super) fn none(branches: &[Branch], path: &str) -> Result<(), Wrong> {
     match branches.iter().position(|branch| branch.share != Share::None) {
         None => Ok(()),
@@ -40,7 +41,7 @@ fn weight(weight: f64, path: &str) -> Result<f64, Wrong> {
     Err(Wrong::at(path, format!("weight {weight}: must be 0.000001 to 1,000,000")))
 }
 
-/// Weights, and what part of the rate is each branch's.
+/// The weight of each branch, and its part of the rate.
 pub(super) fn weights(
     kind: &str,
     branches: &[Branch],
@@ -64,7 +65,7 @@ pub(super) fn weights(
     Ok((weights, rates))
 }
 
-/// What a share says is reserved, of so much.
+/// The reservation of a share, of this whole.
 fn said(share: Share, whole: f64) -> f64 {
     match share {
         Share::Percent(percent) | Share::PriorityPercent { percent, .. } => whole * percent / 100.0,
@@ -73,8 +74,8 @@ fn said(share: Share, whole: f64) -> f64 {
     }
 }
 
-/// What class-based queueing reserves for each branch, and what part of the rate that is. Percentages
-/// work without a rate.
+/// The reservation of each branch, and its part of the rate. Percentages are allowed without a
+/// rate.
 pub(super) fn reservations(
     branches: &[Branch],
     rate: Option<Rate>,

@@ -48,8 +48,8 @@ fn strict_priority_sends_the_first_branch_first() {
     );
 }
 
-/// Keeps so many packets of each code point waiting, and gives the octets of each in so many packets
-/// sent, in the order of `of`.
+/// Keeps packets of each code point waiting while `packets` packets are sent. Returns the octets
+/// sent of each code point, in the order of `of`.
 fn shares(tree: &mut dyn Discipline, of: &[(Dscp, usize)], packets: usize) -> Vec<usize> {
     let mut sent = vec![0; of.len()];
     let mut waiting = vec![0; of.len()];
@@ -72,7 +72,7 @@ fn shares(tree: &mut dyn Discipline, of: &[(Dscp, usize)], packets: usize) -> Ve
     sent
 }
 
-/// The Bern study's order as it is shipped: expedited forwarding, then network control, then the AF
+/// The shipped order of the Bern study: expedited forwarding, then network control, then the AF
 /// classes and best effort by weights.
 fn bern() -> Box<dyn Discipline> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/lab/policies/bern-ef-af.toml");
@@ -102,14 +102,14 @@ fn the_order_of_bern_is_priority_over_weighted_fair() {
 fn bern_drops_red_before_yellow_before_green() {
     let mut tree = bern();
     let mut lost = [0; 3];
-    // Six packets come for three that go.
+    // Six packets arrive for each three that leave.
     for round in 0..3_000_u64 {
         let now = Time(round * 1_000_000);
         for (place, lost) in lost.iter_mut().enumerate() {
             let dscp = Dscp::assured(1, place as u8 + 1).unwrap();
             let mut discarded = Vec::new();
             tree.push(now, packet(dscp, 500, 1, round), &Tables::default(), &mut discarded);
-            // Until the averages have grown, the tail drops whatever comes.
+            // Until the averages have grown, the full queue drops packets of any colour.
             *lost += if round < 1_000 { 0 } else { discarded.len() };
         }
         for _ in 0..=round % 2 {
@@ -141,7 +141,7 @@ branches = [
 ]
 ";
 
-/// The same without its shaper.
+/// The same without the shaper.
 fn three() -> String {
     THREE[THREE.find("kind = 'class").unwrap()..].to_owned()
 }
@@ -163,7 +163,7 @@ fn what_is_not_used_goes_to_the_others_by_their_reservations() {
     assert!(tree(THREE).is_ok());
 }
 
-/// EF is first, and may have 1 Mbit/s of 4.
+/// EF has priority, up to 1 Mbit/s of 4.
 const LOW_LATENCY: &str = "
 kind = 'class-based'
 rate = '4Mbit'
@@ -203,7 +203,8 @@ fn low_latency_is_first_and_policed_while_others_wait() {
 
 #[test]
 fn excess_priority_does_not_wait_ahead_of_the_others() {
-    // A shaper of 512 kbit/s, 128 kbit/s of priority, 1 Mbit/s of EF, and now and then a CS1.
+    // A shaper of 512 kbit/s, 128 kbit/s of priority, 1 Mbit/s of EF, and a CS1 packet now and
+    // then.
     let mut tree = tree(
         "kind = 'shaper'\nrate = '512kbit'\nburst = 0\n[queueings.wan.child]\nkind = 'class-based'\n\
          branches = [{ class = 'EF', share = { priority = { rate = '128kbit', burst = 3200 } } }]",
@@ -224,7 +225,8 @@ fn excess_priority_does_not_wait_ahead_of_the_others() {
             }
         }
     }
-    // The burst, what comes meanwhile at 128 kbit/s, and two packets: 3,200 + 1,000 octets at 384.
+    // The burst, the arrivals in the meantime at 128 kbit/s, and two packets: 3,200 + 1,000 octets
+    // at 384.
     assert!((1..=90).contains(&longest), "{longest} ms");
 }
 
@@ -312,7 +314,7 @@ fn marks_count_where_the_packet_stays() {
     assert!((1..kept).contains(&marked), "{marked} of {kept}");
 }
 
-/// The NATO study's shaper grants 64,000 octets each second: idle time counts by what it lets pass.
+/// The NATO study's shaper grants 64,000 octets each second. Idle time counts by the shaper's rate.
 #[test]
 fn idle_time_under_a_shaper_by_intervals_counts_by_its_rate() {
     let path = concat!(
@@ -326,7 +328,7 @@ fn idle_time_under_a_shaper_by_intervals_counts_by_its_rate() {
         tree.report("q", &mut parts);
         parts[1].counters.averages()[0]
     };
-    // Twice what the shaper lets pass: packets of 1,500 octets, 23.4 ms each at 512 kbit/s.
+    // Twice the rate of the shaper: packets of 1,500 octets, 23.4 ms each at 512 kbit/s.
     let mut now = Time::ZERO;
     for number in 0..4_000 {
         now = Time(number * 11_718_750);
@@ -360,7 +362,7 @@ fn a_class_named_others_has_a_path_of_its_own() {
 
 #[test]
 fn what_priority_leaves_is_shared() {
-    // CS1 has 25 % of 4 Mbit/s; what is left, 2 Mbit/s, goes to the others.
+    // CS1 has 25 % of 4 Mbit/s; the rest, 2 Mbit/s, goes to the others.
     let of = [(Dscp::CS1, 1_000), (Dscp::CS0, 1_000)];
     let sent = shares(&mut *tree(LOW_LATENCY).unwrap(), &of, 3_000);
     assert!(sent[0].abs_diff(1_000_000) <= 2_000, "{sent:?}");

@@ -1,4 +1,4 @@
-//! One interface: its chains, what waits for it, and whether the line takes a packet.
+//! An interface: its chains, its queueing, and whether its line is free.
 
 use super::chain;
 use crate::classify::Tables;
@@ -13,7 +13,7 @@ use crate::time::Time;
 use dscp::Dscp;
 use std::net::IpAddr;
 
-/// The smallest MTU an interface can have: what IPv4 asks for (RFC 791 3.2).
+/// The smallest MTU of an interface in octets: the minimum for IPv4 (RFC 791 3.2).
 const MTU_MIN: usize = 68;
 
 /// What an interface is built from.
@@ -21,12 +21,12 @@ const MTU_MIN: usize = 68;
 pub struct InterfaceSetup {
     /// Its name in policies.
     pub name: Name,
-    /// Its own addresses, with the length of the prefix that is reached directly there.
+    /// Its own addresses, each with the length of the prefix that is directly connected.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// The longest packet it takes, in octets without a link header; 68 to 65,575.
+    /// The longest packet in octets without a link header (MTU); 68 to 65,575.
     pub mtu: usize,
-    /// Whether it takes one packet at a time, and no further one before it is said to be free. One
-    /// that is not takes everything at once.
+    /// Whether the interface sends one packet at a time, and the next only after
+    /// [`super::Input::Free`]. An interface that is not paced sends every packet at once.
     pub paced: bool,
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Interface {
     pub(super) input: Vec<Box<dyn Conditioner>>,
     pub(super) output: Vec<Box<dyn Conditioner>>,
     pub(super) queue: Box<dyn Discipline>,
-    /// The most octets that may wait in all its queues together.
+    /// Limit of the octets that wait in all its queues together.
     pub(super) octets_max: usize,
     pub(super) counters: Counters,
-    /// When the queue can give its next packet, while the line is free.
+    /// Time at which the queueing releases its next packet, while the line is free.
     wake: Option<Time>,
-    /// When the chains have something to give.
+    /// Time at which a chain releases its next packet.
     release: Option<Time>,
 }
 
@@ -96,23 +96,24 @@ impl Interface {
         self.addresses.contains(&address)
     }
 
-    /// Its first address of this version.
+    /// Its first address of this IP version.
     pub(super) fn address(&self, is_v4: bool) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|address| address.is_ipv4() == is_v4)
     }
 
-    /// Whether a packet of this length may wait: a policy limits each queue, and may have many.
+    /// Whether a packet of this length may wait. A policy limits each queue, but can have many
+    /// queues.
     pub(super) fn has_room(&self, length: usize) -> bool {
         self.queue.backlog().octets.saturating_add(length) <= self.octets_max
     }
 
-    /// Octets came that are no packet; they are counted as best effort.
+    /// Counts octets that are not a packet, as best effort.
     pub(super) fn refused(&mut self, length: usize) {
         self.counters.came(Dscp::CS0, length);
         self.counters.dropped(Dscp::CS0, length, Cause::Malformed);
     }
 
-    /// The packet that goes out now; where there is none, notes when there will be.
+    /// The packet to send now; if there is none, notes when there will be one.
     pub(super) fn next(&mut self, now: Time) -> Option<Packet> {
         self.wake = None;
         if !self.is_free {
@@ -134,13 +135,13 @@ impl Interface {
         }
     }
 
-    /// Asks the chains again when they have something to give.
+    /// Updates the time of the next release after a change of the chains.
     pub(super) fn look_again(&mut self) {
         let steps = self.input.iter().chain(&self.output);
         self.release = steps.filter_map(|step| step.deadline()).min();
     }
 
-    /// Tells the chains that the tables have changed.
+    /// Notifies the chains of changed tables.
     pub(super) fn follow(&mut self, now: Time, tables: &Tables) {
         for step in self.input.iter_mut().chain(&mut self.output) {
             step.follow(now, tables);

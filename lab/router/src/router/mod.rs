@@ -1,4 +1,5 @@
-//! The router: packets in at one interface, conditioned, routed, queued, and out at another.
+//! The router: a packet enters at one interface, is conditioned, routed and queued, and leaves at
+//! another.
 
 mod interface;
 mod routes;
@@ -21,9 +22,9 @@ use routes::Routes;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Interfaces a router may have.
+/// Interfaces of a router, at most.
 const MAX_INTERFACES: usize = 256;
-/// What a router may answer by itself, in bits a second and in octets at once.
+/// Limit of the packets that a router originates: bits a second, and burst in octets.
 const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
 /// What a router is built from.
@@ -31,74 +32,74 @@ const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 pub struct Setup {
     /// Its name, for people.
     pub name: Name,
-    /// Its interfaces, whose places are their numbers.
+    /// Its interfaces. The position of an interface is its number.
     pub interfaces: Vec<InterfaceSetup>,
-    /// Where packets go; the longest prefix counts. What its interfaces' addresses span is added.
+    /// Routes; the longest matching prefix applies. Directly connected prefixes are added.
     pub routes: Vec<Route>,
-    /// What is done to them.
+    /// The policy: conditioners and queueing of its interfaces.
     pub policy: Policy,
-    /// For its droppers' dice.
+    /// The seed of the droppers that drop at random.
     pub seed: u64,
 }
 
-/// What a router hears.
+/// An input of a router.
 #[derive(Debug)]
 pub enum Input {
-    /// A packet came in, beginning with its IP header.
+    /// A packet that arrived. Its octets begin with the IP header.
     Packet {
-        /// Where.
+        /// The input interface.
         interface: usize,
         /// The packet.
         octets: Vec<u8>,
     },
-    /// A paced interface can take the next packet.
+    /// A paced interface is free for the next packet.
     Free {
-        /// Which.
+        /// The interface.
         interface: usize,
     },
-    /// The deadline has come.
+    /// The deadline has passed.
     Tick,
 }
 
-/// What a router says.
+/// An output of a router.
 #[derive(Debug)]
 pub enum Output {
-    /// A packet goes out. A paced interface takes no other before it is said to be free.
+    /// Send a packet. A paced interface gets no further packet before [`Input::Free`].
     Send {
-        /// Where.
+        /// The output interface.
         interface: usize,
         /// The packet.
         packet: Packet,
     },
-    /// A packet goes no further.
+    /// A packet was dropped.
     Dropped {
         /// The packet.
         packet: Packet,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
-    /// A packet has arrived that was for the router itself.
+    /// A packet addressed to the router itself arrived.
     Arrived {
         /// The packet.
         packet: Packet,
     },
-    /// Octets that are no packet.
+    /// Octets that are not a packet were refused.
     Refused {
         /// The octets.
         octets: Vec<u8>,
-        /// Why.
+        /// The reason.
         why: Malformed,
     },
 }
 
-/// A chain a packet may be in.
+/// The chain that a packet is in.
 #[derive(Clone, Copy, Debug)]
 enum Side {
     Input,
     Output,
 }
 
-/// A router. After each `handle`, `poll` until there is nothing.
+/// A router. After each `handle`, call `poll` until it returns `None`.
 #[derive(Debug)]
 pub struct Router {
     interfaces: Vec<Interface>,
@@ -106,16 +107,16 @@ pub struct Router {
     tables: Tables,
     outputs: VecDeque<Output>,
     discarded: Discarded,
-    /// What it may still answer by itself.
+    /// The tokens for packets that the router originates.
     answers: Bucket,
 }
 
 impl Router {
-    /// Builds it whole, or says what is wrong.
+    /// Builds a router, or returns the fault of its setup.
     ///
     /// # Errors
-    /// Something in the policy, used or not, is missing or out of range; more than 256 interfaces, two
-    /// of one name, or a route to one that is not there.
+    /// A fault of the policy, in use or not; more than 256 interfaces; two interfaces of one name;
+    /// a route to an unknown interface.
     pub fn new(setup: &Setup) -> Result<Router, Wrong> {
         if setup.interfaces.len() > MAX_INTERFACES {
             let what = format!("{} of them; at most {MAX_INTERFACES}", setup.interfaces.len());
@@ -154,7 +155,7 @@ impl Router {
         })
     }
 
-    /// Takes an input; `poll` says what follows from it.
+    /// Takes an input; `poll` returns the outputs.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Packet { interface, octets } => match Packet::read(octets, interface, now) {
@@ -176,12 +177,12 @@ impl Router {
         }
     }
 
-    /// The next thing to do; `None` once nothing is left.
+    /// The next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When it wants a tick; `None` while it waits for inputs only.
+    /// When the router needs an [`Input::Tick`]; `None` while it waits only for other inputs.
     pub fn deadline(&self) -> Option<Time> {
         self.interfaces.iter().filter_map(Interface::deadline).min()
     }
@@ -191,8 +192,8 @@ impl Router {
         &self.tables
     }
 
-    /// Changes the tables of flows. It holds for the next packet, and for those that are held; `poll`
-    /// says what goes on because of it.
+    /// Changes the tables of flows. The change applies to the next packet and to held packets.
+    /// `poll` returns the outputs that it causes.
     pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut Tables) -> T) -> T {
         let changed = change(&mut self.tables);
         for place in 0..self.interfaces.len() {
@@ -213,7 +214,7 @@ impl Router {
         parts
     }
 
-    /// Packets inside: held by conditioners and waiting for interfaces.
+    /// Packets inside: held by conditioners, or waiting for interfaces.
     pub fn inside(&self) -> usize {
         self.interfaces.iter().map(Interface::inside).sum()
     }
@@ -226,7 +227,7 @@ impl Router {
         self.condition(now, place, Side::Input, 0, packet);
     }
 
-    /// Leads a packet through a chain from this step on, and then further.
+    /// Passes a packet through a chain from step `from` on, and then to the next stage.
     fn condition(&mut self, now: Time, place: usize, side: Side, from: usize, packet: Packet) {
         let Some(interface) = self.interfaces.get_mut(place) else {
             return self.outputs.push_back(Output::Dropped { packet, cause: Cause::NoRoute });
@@ -251,7 +252,7 @@ impl Router {
         }
     }
 
-    /// Decides where a packet goes (RFC 1812 5.2).
+    /// Routes a packet (RFC 1812 5.2).
     fn forward(&mut self, now: Time, mut packet: Packet) {
         let destination = packet.header().destination;
         if self.interfaces.iter().any(|one| one.has(destination)) {
@@ -272,7 +273,7 @@ impl Router {
         self.send(now, out, packet);
     }
 
-    /// Sends a packet out there, in pieces if it must be.
+    /// Sends a packet by this interface, in fragments if necessary.
     fn send(&mut self, now: Time, out: usize, packet: Packet) {
         let mtu = self.interfaces.get(out).map_or(0, |one| one.mtu);
         if packet.length() <= mtu {
@@ -288,7 +289,7 @@ impl Router {
         }
     }
 
-    /// A packet is for the router itself; echo requests are answered.
+    /// Consumes a packet for the router itself; answers echo requests.
     fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
         if let Some(interface) = self.interfaces.get_mut(packet.interface) {
@@ -299,12 +300,12 @@ impl Router {
         self.answer(now, place, answer);
     }
 
-    /// A packet goes no further, and its sender is told.
+    /// Drops a packet that cannot be forwarded, and sends an ICMP error to its sender.
     fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: Trouble) {
         let place = packet.interface;
         let is_v4 = packet.header().source.is_ipv4();
         let interface = self.interfaces.get_mut(place);
-        // The error comes from the interface the packet came in at (RFC 1812 4.3.2.4).
+        // The source of the error is an address of the input interface (RFC 1812 4.3.2.4).
         let from: Option<IpAddr> = interface.and_then(|interface| {
             interface.counters.dropped(packet.dscp(), packet.length(), cause);
             interface.address(is_v4)
@@ -315,8 +316,8 @@ impl Router {
         self.answer(now, place, answer);
     }
 
-    /// Sends a packet of our own, if there is one. It passes no input chain, and one that has no way
-    /// out is forgotten: nobody is told of an answer's disposition.
+    /// Sends a packet that the router originates, if there is one. It passes no input chain. An
+    /// answer without a route is not sent, and nobody is notified of it.
     fn answer(&mut self, now: Time, place: usize, octets: Option<Vec<u8>>) {
         let packet = octets.and_then(|octets| Packet::read(octets, place, now).ok());
         let Some(packet) = packet else { return };
@@ -338,7 +339,7 @@ impl Router {
         self.serve(now, place);
     }
 
-    /// Sends what can go out here.
+    /// Sends the packets that can leave by this interface now.
     fn serve(&mut self, now: Time, place: usize) {
         let Some(interface) = self.interfaces.get_mut(place) else { return };
         while let Some(packet) = interface.next(now) {
@@ -356,7 +357,7 @@ impl Router {
         }
     }
 
-    /// Leads on what an interface has held until now.
+    /// Forwards the packets of this interface that are due.
     fn go_on(&mut self, now: Time, place: usize) {
         for side in [Side::Input, Side::Output] {
             self.release(now, place, side);
@@ -367,7 +368,7 @@ impl Router {
         }
     }
 
-    /// Leads on what the steps of a chain have held until now.
+    /// Forwards the packets of a chain that are due.
     fn release(&mut self, now: Time, place: usize, side: Side) {
         for step in 0.. {
             let Some(interface) = self.interfaces.get_mut(place) else { return };
@@ -380,7 +381,7 @@ impl Router {
                 Some(packet) => self.condition(now, place, side, step + 1, packet),
                 None => continue,
             }
-            // The same step again, until it gives nothing.
+            // The same step again, until it returns no packet.
             while let Some(packet) = self.released(now, place, side, step) {
                 self.condition(now, place, side, step + 1, packet);
             }
@@ -397,7 +398,7 @@ impl Router {
     }
 }
 
-/// The chains a policy names for an interface, built one after the other.
+/// The steps of the chains that a policy names for an interface, in order.
 fn chain(
     policy: &Policy,
     interfaces: &[Name],

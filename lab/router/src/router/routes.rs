@@ -1,4 +1,4 @@
-//! Where packets go: the longest prefix counts (RFC 1812 5.2.4.3).
+//! The routing table: the longest matching prefix applies (RFC 1812 5.2.4.3).
 
 use super::Setup;
 use crate::packet::Header;
@@ -6,16 +6,16 @@ use crate::policy::{Prefix, Wrong};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Packets to these addresses go out there.
+/// A route: packets to these addresses leave by this interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The addresses.
+    /// The destination prefix.
     pub to: Prefix,
-    /// The place of the interface.
+    /// The position of the output interface.
     pub interface: usize,
 }
 
-/// Routes by length, longest first, and then by prefix: few lengths are in use.
+/// Routes by length of prefix, longest first, then by prefix. Few lengths are in use.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     v4: Vec<(u32, BTreeMap<u32, usize>)>,
@@ -25,7 +25,7 @@ pub(super) struct Routes {
 impl Routes {
     pub(super) fn new(setup: &Setup) -> Result<Routes, Wrong> {
         let mut by_length: BTreeMap<(u8, Prefix), usize> = BTreeMap::new();
-        // An address in a prefix is reached there directly, unless a route says otherwise.
+        // A directly connected prefix, unless a route replaces it.
         for (place, interface) in setup.interfaces.iter().enumerate() {
             for (address, length) in &interface.addresses {
                 let Some(prefix) = Prefix::new(*address, *length) else {
@@ -72,8 +72,9 @@ impl Routes {
     }
 }
 
-/// Whether no router forwards such a packet: from nobody in particular, or to what is no host's own
-/// address beyond its link (RFC 1812 5.3.7, RFC 4291 2.5, RFC 3927 7). Multicast is not routed here.
+/// Whether no router forwards such a packet: the source does not identify a host, or the
+/// destination is not an address of a host beyond its link (RFC 1812 5.3.7, RFC 4291 2.5, RFC 3927
+/// 7). Multicast is not routed here.
 pub(super) fn is_martian(header: &Header) -> bool {
     match (header.source, header.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -99,7 +100,7 @@ pub(super) fn is_martian(header: &Header) -> bool {
     }
 }
 
-/// Adds a route; those of one mask come one after the other.
+/// Adds a route; routes with the same mask are adjacent.
 fn add<A: Ord>(to: &mut Vec<(A, BTreeMap<A, usize>)>, mask: A, address: A, interface: usize) {
     match to.last_mut() {
         Some((last, routes)) if *last == mask => {
@@ -168,7 +169,7 @@ mod tests {
             let mut setup = setup(&list);
             setup.interfaces.iter_mut().for_each(|one| one.addresses.clear());
             let routes = Routes::new(&setup).unwrap();
-            // Some address at random, and one that lies in some prefix.
+            // Some random address, and one within some prefix.
             let mut asked = vec![address(host, false), address(host, true)];
             if !list.is_empty() {
                 asked.push(list[near.index(list.len())].0.address());
@@ -176,7 +177,7 @@ mod tests {
             for asked in asked {
                 let longest = list.iter().filter(|(prefix, _)| prefix.contains(asked)).map(|(prefix, _)| prefix.length()).max();
                 let model = longest.and_then(|longest| {
-                    // Of two routes to the same prefix the later one holds.
+                    // Of two routes to the same prefix, the later one applies.
                     list.iter().rev().find(|(prefix, _)| prefix.length() == longest && prefix.contains(asked))
                 });
                 prop_assert_eq!(routes.find(asked), model.map(|(_, out)| *out));

@@ -89,12 +89,13 @@ fn a_packet_is_marked_forwarded_and_goes_out_with_one_hop_less() {
     }
 }
 
-/// Whatever limits its queues have.
+/// The limit applies whatever the limits of the queues.
 #[test]
 fn an_interface_bounds_what_waits_in_all_its_queues() {
     let mut router = router(POLICY, true);
     router.interfaces[1].octets_max = 3_000;
-    // The first one is on the line. Of those that wait, two are of one queue and one of the other.
+    // The first packet is on the line. Of the waiting ones, two are in one queue and one in the
+    // other.
     for (port, length) in [(7, 1_000), (7, 1_000), (5003, 1_000), (7, 1_000)] {
         let octets = octets(there(), port, 9, length);
         router.handle(at(0), Input::Packet { interface: 0, octets });
@@ -176,7 +177,7 @@ fn what_a_chain_held_goes_on_through_the_rest() {
             sent.push(due.0 / 1_000);
         }
     }
-    // The chain lets them go at 0, 0.5, 1.5 and 2.5 ms; the shaper behind it a millisecond apart.
+    // The chain releases them at 0, 0.5, 1.5 and 2.5 ms; the shaper after it a millisecond apart.
     assert_eq!(dropped, 2, "one is in the burst, three may wait");
     assert_eq!(sent, [0, 1_000, 2_000, 3_000]);
 }
@@ -190,7 +191,7 @@ fn who_sends_what_cannot_go_on_is_told() {
     setup[1].mtu = 1_280;
     let setup = Setup { interfaces: setup, ..Setup::default() };
     let there6: IpAddr = "fd02::9".parse().unwrap();
-    // To whom, hops, length; of v4: type, code; of v6: type, code.
+    // Destination, hops, length; for IPv4: type, code; for IPv6: type, code.
     for (to, ttl, length, said) in [
         (there(), 1, 100, (11, 0)),
         ([10, 1, 3, 9].into(), 9, 100, (3, 0)),
@@ -209,7 +210,7 @@ fn who_sends_what_cannot_go_on_is_told() {
         let icmp = &answer.octets()[answer.header().transport..];
         assert_eq!((icmp[0], icmp[1]), said, "{to}");
     }
-    // What may be divided, is.
+    // A packet that may be fragmented is fragmented.
     let mut router = Router::new(&setup).unwrap();
     router.handle(at(0), Input::Packet { interface: 0, octets: octets(there(), 7, 9, 1_400) });
     assert_eq!(sends(&mut router).len(), 2);
@@ -285,7 +286,8 @@ fn a_wrong_setup_names_its_key() {
     }
 }
 
-/// Where the packets of a whole run went. A packet in pieces counts with its first.
+/// The dispositions of the packets of a whole run. A fragmented packet counts with its first
+/// fragment.
 #[derive(Debug, Default, PartialEq)]
 struct Disposition {
     sent: Vec<(Time, usize, Vec<u8>)>,
@@ -311,7 +313,7 @@ impl Disposition {
         }
     }
 
-    /// Everything that is due until then, each at its own time.
+    /// Handles every deadline until then, each at its time.
     fn advance(&mut self, router: &mut Router, until: Time) {
         let mut at_once = 0;
         let mut last = None;
@@ -348,7 +350,7 @@ fn run(router: &mut Router, traffic: &[Sent]) -> Disposition {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    // A host at either side, the router itself, nowhere, and everybody.
+    // A host at either side, the router itself, an unknown network, and multicast.
     let v4 = ["10.1.1.9", "10.1.2.9", "10.1.2.1", "10.1.3.9", "224.0.0.1"];
     let v6 = ["fd01::9", "fd02::9", "fd02::1", "fd03::9", "ff02::1"];
     let to = prop::sample::select([v4, v6].concat());
@@ -375,7 +377,7 @@ proptest! {
         prop_assert_eq!(&run(&mut two, &traffic), &disposition);
         prop_assert_eq!((one.inside(), one.deadline()), (0, None));
         let read = |octets: &Vec<u8>| Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
-        // The router's own are ICMP, and go to who sent.
+        // Packets that the router originates are ICMP, and go to the sender.
         let (mut whole, mut told) = (0, 0);
         for (_, interface, octets) in &disposition.sent {
             let packet = read(octets);
@@ -407,7 +409,7 @@ proptest! {
             prop_assert!(said <= wanted);
             missing += wanted - said;
         }
-        // What the chain dropped came no further.
+        // Packets that the chain dropped went no further.
         prop_assert!(missing <= of(Cause::ShaperFull));
         prop_assert!(told <= of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
         if traffic.len() < 20 {

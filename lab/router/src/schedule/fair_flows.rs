@@ -1,20 +1,22 @@
-//! Flow-based fair queueing, weighted by IP precedence, as Cisco's WFQ has it.
+//! Flow-based fair queueing, weighted by IP precedence, like Cisco's WFQ.
 //!
-//! A flow is addresses, protocol and ports (of fragments, without ports); a hash of them picks one of so many lanes, and flows that
-//! meet in one share it. A packet of L octets and precedence p (the first three bits of its DSCP) gets
-//! the virtual finish time F = max(V, F of the one before it in its lane) + L x 32384/(p + 1), and the
-//! least F goes first; V is the F of what was sent last (self-clocked fair queueing, Golestani 1994).
-//! So flows that always have packets waiting share in proportion to p + 1: what two of them sent, over
-//! p + 1, differs by no more than `Lmax/(pi + 1) + Lmax/(pj + 1)`. 32384 is replaced by 840, which
-//! every p + 1 divides: only proportions matter, and nothing is rounded.
+//! A flow is addresses, protocol and ports (fragments: without ports). A hash of them selects one
+//! of the lanes; flows with the same lane share it. A packet of L octets and precedence p (the
+//! first three bits of its DSCP) gets the virtual finish time F = max(V, F of the previous packet
+//! of its lane) + L x 32384/(p + 1). The lowest F leaves first; V is the F of the packet sent last
+//! (self-clocked fair queueing, Golestani 1994). So flows that always have packets waiting share in
+//! proportion to p + 1: what two of them send, divided by p + 1, differs by at most `Lmax/(pi + 1)
+//! + Lmax/(pj + 1)`. The code uses 840 instead of 32384: every p + 1 divides it, so nothing is
+//! rounded, and only proportions matter.
 //!
-//! A common limit holds for all lanes, in packets and in octets. Where it is reached, the packet with the *latest finish time* of
-//! all goes, be it the one that came or the last of the lane that has it; so does Cisco. The longest
-//! queue in packets or octets would be another choice; it would take from a Flash that has earned its
-//! queue by its weight, and spare a flow of little weight whose few packets will wait longest.
+//! All lanes have a common limit, in packets and in octets. When it is reached, the packet with the
+//! *latest finish time* of all is dropped: the arriving packet, or the last packet of its lane.
+//! Cisco does the same. The alternative, to drop from the longest queue, would take packets from a
+//! Flash flow that has its queue because of its weight, and spare a flow of little weight whose few
+//! packets will wait longest.
 //!
-//! Lanes keep the order inside a flow, also where its packets differ in precedence. What comes or goes
-//! costs O(log lanes).
+//! A lane keeps the order of a flow, also if its packets differ in precedence. Each arrival and
+//! departure costs O(log lanes).
 
 use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
@@ -24,30 +26,31 @@ use crate::queue::{Disposition, Early, Lanes, Room, Tournament};
 use crate::time::Time;
 use std::net::IpAddr;
 
-/// Divided by every p + 1 from 1 to 8.
+/// A multiple of every p + 1 from 1 to 8.
 const WEIGHT: u128 = 840;
 
-/// Lanes of flows.
+/// Flow-based fair queueing.
 #[derive(Debug)]
 pub(crate) struct FairFlows {
     lanes: Lanes,
-    /// By lane: how many places there are.
+    /// The number of lanes.
     places: u64,
-    /// The latest finish time at the back of any lane; kept as its complement, since the least wins.
+    /// The latest finish time at the back of any lane; stored as its complement, because a
+    /// tournament finds the lowest key.
     latest: Tournament,
     now: u128,
-    /// For all lanes together.
+    /// The limit of all lanes together.
     room: Room,
     by_precedence: bool,
     early: Early,
-    /// Makes which flows meet differ from router to router.
+    /// With different seeds, different flows share a lane in each router.
     seed: u64,
     backlog: Backlog,
     counters: Counters,
 }
 
 impl FairFlows {
-    /// So many lanes, 1 or more, with room for so much in all.
+    /// Empty lanes, at least 1, with this common limit.
     pub(crate) fn new(
         lanes: usize,
         room: Room,
@@ -72,7 +75,8 @@ impl FairFlows {
     fn lane(&self, packet: &Packet) -> usize {
         let header = packet.header();
         let (source, destination) = (folded(header.source), folded(header.destination));
-        // Fragments but the first have no ports: all of a packet's stay together without.
+        // Later fragments have no ports, so no fragment uses them: all fragments of a packet share
+        // a lane.
         let ports = header.ports.filter(|_| !header.fragment);
         let ports = ports.map_or(0, |(from, to)| u64::from(from) << 16 | u64::from(to));
         let mut hash = mixed(self.seed ^ source);
@@ -114,7 +118,7 @@ fn folded(address: IpAddr) -> u64 {
     }
 }
 
-/// The finalizer of SplitMix64: every bit of the result depends on all bits.
+/// The finalizer of SplitMix64: every bit of the result depends on all bits of the argument.
 fn mixed(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -145,7 +149,7 @@ impl Discipline for FairFlows {
             self.counters.releases(now, lost.dscp(), lost.length());
             self.settle(now, loser);
             self.drop(lost, Cause::Limit, discarded);
-            // The one that lost may have stood before it in its own lane.
+            // The dropped packet may have been the previous packet of this lane.
             start = self.lanes.back_key(lane).unwrap_or(0).max(self.now);
         }
         self.early.kept(&mut packet, disposition, &mut self.counters);
@@ -215,7 +219,7 @@ mod tests {
             let flow = usize::from(packet.dscp() == Dscp::CS3);
             assert_eq!(number(&packet) as i64, sent[flow], "in order");
             sent[flow] += 1;
-            // In packets: 1/1 + 1/4 at most.
+            // In packets: at most 1/1 + 1/4.
             assert!((4 * sent[0] - sent[1]).abs() <= 5, "{sent:?}");
         }
         assert_eq!(sent, [200, 800]);
@@ -271,7 +275,7 @@ mod tests {
                 (0..6).map(|flow| flows.lane(&packet(Dscp::CS0, 100, port(flow), 0))).collect();
             prop_assert!((1..6).all(|n| !lanes[..n].contains(&lanes[n])), "they do not meet");
             let mut waiting = vec![0; parts.len()];
-            // By flow: octets sent, over precedence + 1.
+            // By flow: octets sent, divided by precedence + 1.
             let mut served = vec![0_f64; parts.len()];
             let mut spans = BTreeMap::new();
             let weight = |flow: usize| f64::from(parts[flow].0) + 1.0;
@@ -317,8 +321,8 @@ mod tests {
         assert!(lanes.iter().all(|lane| *lane == lanes[0]), "{lanes:?}");
     }
 
-    /// As the rule says it, in plain lists: a list a lane of number, length and finish time; gives
-    /// what was lost.
+    /// A model of the rule in plain lists: for each lane, a list of number, length and finish time.
+    /// Returns the dropped packets.
     fn model_push(
         lanes: &mut [Vec<(u64, usize, u128)>],
         came: (usize, u64, usize, u128),
@@ -340,7 +344,7 @@ mod tests {
                 lost.push(number);
                 return lost;
             }
-            // Of two that are alike, the lane that stands first.
+            // Of two equal lanes, the first one.
             let loser = lanes.iter_mut().find(|lane| lane.last().is_some_and(|l| l.2 == latest));
             lost.push(loser.unwrap().pop().unwrap().0);
         }
@@ -388,7 +392,7 @@ mod tests {
         for port in 0..1_000 {
             used.insert(flows.lane(&packet(Dscp::CS0, 100, port, 0)));
         }
-        // Of 256 lanes, 1,000 flows leave 5 empty on the average.
+        // Of 256 lanes, 1,000 flows leave 5 empty on average.
         assert!(used.len() > 240, "{}", used.len());
     }
 }

@@ -1,8 +1,8 @@
-//! Schedulers: which of several branches sends next.
+//! Schedulers: they select the branch that sends next.
 //!
-//! A [`Scheduler`] is what all of them have in common: branches, the classifier that sends packets
-//! into them, counters. An [`Order`] decides between the branches that have a packet ready. A branch
-//! that a shaper holds back is to its scheduler as if it were empty.
+//! A [`Scheduler`] is the common part: branches, the classifier that assigns packets to them,
+//! counters. An [`Order`] selects one of the branches that have a packet ready. To its scheduler, a
+//! branch that a shaper holds back is like an empty one.
 
 mod class_based;
 mod fair;
@@ -24,55 +24,54 @@ use crate::packet::Packet;
 use crate::time::Time;
 use std::fmt::Debug;
 
-/// How a scheduler decides.
+/// The order in which a scheduler serves its branches.
 pub(crate) trait Order: Debug + Send {
-    /// What reports call it.
+    /// Its kind, in reports.
     const KIND: &'static str;
 
-    /// Whether the packet may enter the branch at this place; `waits` says whether any branch, this
-    /// one included, holds a packet.
+    /// Whether a packet may enter the branch at this place. `waits`: some branch, this one
+    /// included, holds a packet.
     fn admit(&mut self, _now: Time, _place: usize, _length: usize, _waits: bool) -> bool {
         true
     }
 
-    /// The branch holds so many octets more than before a packet that was admitted; fewer than the
-    /// packet's, where others gave way to it.
+    /// The branch holds `octets` octets more than before an admitted packet: fewer than the packet
+    /// has, if others were dropped for it.
     fn kept(&mut self, _place: usize, _octets: usize) {}
 
-    /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if there
-    /// is none. Asked twice without a packet sent in between, and with the same branches ready, it
-    /// says the same.
+    /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if
+    /// there is none. The answer is the same until a packet is sent or the ready branches change.
     fn next(&mut self, branches: &[Ready]) -> Option<usize>;
 
-    /// The branch that [`Order::next`] named has sent so many octets.
+    /// The branch that [`Order::next`] selected has sent a packet of this length.
     fn sent(&mut self, _place: usize, _length: usize) {}
 }
 
-/// A part of a scheduler.
+/// A branch of a scheduler.
 #[derive(Debug)]
 pub(crate) struct Branch {
     /// The name of its class, or `others`.
     pub(crate) name: String,
-    /// What holds its packets.
+    /// The discipline that holds its packets.
     pub(crate) child: Box<dyn Discipline>,
 }
 
-/// Branches under an order.
+/// A scheduler: branches and their order.
 #[derive(Debug)]
 pub(crate) struct Scheduler<O> {
     order: O,
     classifier: Classifier,
     branches: Vec<Branch>,
-    /// What each branch said last.
+    /// The last answer of `ready` of each branch.
     said: Vec<Ready>,
-    /// What holds at this moment; gone as soon as a packet comes or goes.
+    /// The selected branch and its answer at this time; cleared when a packet arrives or leaves.
     choice: Option<(Time, Ready, usize)>,
     backlog: Backlog,
     counters: Counters,
 }
 
 impl<O: Order> Scheduler<O> {
-    /// The classifier finds places in `branches`.
+    /// The classifier returns positions in `branches`.
     pub(crate) fn new(order: O, classifier: Classifier, branches: Vec<Branch>) -> Scheduler<O> {
         Scheduler {
             order,
@@ -107,7 +106,7 @@ impl<O: Order> Scheduler<O> {
     }
 }
 
-/// When the first of branches none of which is ready may be.
+/// The earliest time at which a branch may be ready, while none is.
 fn earliest(said: &[Ready]) -> Ready {
     let moments = said.iter().filter_map(|ready| match ready {
         Ready::At(moment) => Some(*moment),

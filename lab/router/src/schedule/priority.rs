@@ -1,9 +1,9 @@
-//! Strict priority: the first branch that has a packet goes first, always.
+//! Strict priority: the first branch with a packet always sends first.
 
 use super::Order;
 use crate::discipline::Ready;
 
-/// The order of the branches is that of their priority.
+/// The order of the branches is their priority.
 #[derive(Debug)]
 pub(crate) struct Priority;
 

@@ -1,10 +1,10 @@
-//! Weighted fair queueing: every branch in proportion to its weight.
+//! Weighted fair queueing: every branch sends in proportion to its weight.
 
 use super::Order;
 use super::fair::Fair;
 use crate::discipline::Ready;
 
-/// By the virtual times of [`Fair`].
+/// The order by the virtual times of [`Fair`].
 #[derive(Debug)]
 pub(crate) struct WeightedFair(Fair);
 

@@ -6,12 +6,12 @@ use super::map::{Maker, PolicyClass, PolicyMap, Reserved, is_default};
 use router::policy::{Action, Branch, Dropper, Limit, Queueing, Share};
 use router::time::Rate;
 
-/// Packets of a queue where nothing is said.
+/// IOS's default limit of a queue, in packets.
 const QUEUE: usize = 64;
 
 impl Maker<'_> {
-    /// What a policy map makes of packets that wait; `rate` is that of the line, or of the shaper
-    /// above it.
+    /// The queueing that corresponds to a policy map. `rate` is the rate of the line, or of the
+    /// shaper above it.
     pub(super) fn queueing(
         &mut self,
         map: &PolicyMap,
@@ -31,7 +31,7 @@ impl Maker<'_> {
             map.classes.iter().partition(|class| is_default(&class.name));
         let default = default.first().copied();
         self.queued_otherwise(map);
-        // Packets of a class without a queue wait in class-default's.
+        // Packets of a class without a queue wait in the queue of class-default.
         let queued: Vec<_> = named.into_iter().filter(|class| self.has_queue(class)).collect();
         if queued.is_empty() && default.is_none_or(|class| class.reserved.is_none()) {
             return default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
@@ -57,11 +57,11 @@ impl Maker<'_> {
         let share = default.and_then(|class| self.share(class, rate, left)).unwrap_or_default();
         let queueing = default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
         branches.push(Branch { class: None, share, queueing });
-        // Under a shaper its rate is shared; else the line's.
+        // Under a shaper, its rate is shared; else that of the line.
         Queueing::ClassBased { rate: if depth == 1 { rate } else { None }, branches }
     }
 
-    /// What holds the packets of a class.
+    /// The queueing of one class.
     fn class(&mut self, class: &PolicyClass, rate: Option<Rate>, depth: usize) -> Queueing {
         if !self.work.branches(1) {
             return Queueing::default();
@@ -90,7 +90,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What a class marks, the classes of the policy inside it see.
+    /// Notes marks of a class that the classes of its service policy would match.
     fn marked_above(&mut self, class: &PolicyClass, child: &PolicyMap) {
         let looks =
             child.classes.iter().any(|inner| self.has_queue(inner) && !is_default(&inner.name));
@@ -110,7 +110,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A class with a service policy has no queue of its own.
+    /// Notes lines that are ignored because a class with a service policy has no queue of its own.
     fn left_for_child(&mut self, class: &PolicyClass) {
         let lines = [
             class.wred.as_ref().map(|at| at.line),
@@ -122,7 +122,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The share of a class; `None` (and a note) where it cannot be said.
+    /// The share of a class; `None` (and a note) if a policy cannot express it.
     fn share(&mut self, class: &PolicyClass, rate: Option<Rate>, left: Left) -> Option<Share> {
         let Some(At { line, value }) = class.reserved.as_ref() else { return Some(Share::None) };
         let share = match *value {
@@ -165,7 +165,7 @@ impl Maker<'_> {
     }
 }
 
-/// What is reserved for a class, where it can be said as a rate.
+/// The rate reserved for a class, if it can be expressed as a rate.
 fn reserved_rate(class: &PolicyClass, rate: Option<Rate>) -> Option<Rate> {
     match class.reserved.as_ref()?.value {
         Reserved::Rate(rate) | Reserved::Priority(Some(rate), _, _) => Some(rate),
@@ -176,11 +176,11 @@ fn reserved_rate(class: &PolicyClass, rate: Option<Rate>) -> Option<Rate> {
     }
 }
 
-/// What is not reserved outright.
+/// The bandwidth that is not reserved by rate or percent.
 #[derive(Clone, Copy, Debug)]
 enum Left {
     Rate(Rate),
-    /// Of a rate that is not known.
+    /// Of an unknown rate.
     Percent(f64),
     Unknown,
 }
@@ -214,7 +214,7 @@ fn leaf(class: &PolicyClass) -> Queueing {
         Some(wred) => wred.value.dropper(),
         None => (Dropper::Tail {}, 0),
     };
-    // All of WRED's lines can be reached, unless a limit is set.
+    // All maxima of WRED can be reached, unless a limit is configured.
     let own = QUEUE.max(highest as usize);
     if let Some(fair) = &class.fair {
         let limit = class.limit.as_ref().and_then(|limit| limit.value.packets);

@@ -1,4 +1,4 @@
-//! What a router would refuse of the policy that was made is left out and listed: what is written can
+//! Leaves out and lists the parts of the policy that a router would refuse, so that the result can
 //! be used.
 
 use super::Notes;
@@ -6,7 +6,7 @@ use super::read::Config;
 use router::policy::{Name, Policy, Wrong};
 use router::{Classifier, Tables, condition, queueing};
 
-/// Takes out what no router of these interfaces could be built with.
+/// Removes the parts with which no router of these interfaces can be built.
 pub(super) fn leave_out_refused(
     policy: &mut Policy,
     interfaces: &[Name],
@@ -21,7 +21,7 @@ pub(super) fn leave_out_refused(
         let reason = format!("left out, a router would refuse it: {wrong}{help}");
         notes.add(line_of(config, name), reason);
     };
-    // In the order in which one refers to the other.
+    // In the order of references: classes, then the parts that use them.
     for name in policy.classes.keys().cloned().collect::<Vec<_>>() {
         let path = format!("classes.{name}");
         if let Err(wrong) = Classifier::new(policy, interfaces, &[Some(&name)], &path) {
@@ -60,8 +60,8 @@ pub(super) fn leave_out_refused(
     }
 }
 
-/// The line of the map that something is made of: it has the map's name, or begins with it (`MAP/CLASS`,
-/// `MAP@INTERFACE`).
+/// The line of the map from which a part was made. The part has the map's name, or begins with it
+/// (`MAP/CLASS`, `MAP@INTERFACE`).
 fn line_of(config: &Config, name: &str) -> usize {
     let line = |name: &str| {
         let policy = config.policies.get(name).map(|map| map.line);

@@ -1,4 +1,4 @@
-//! Policy maps: what their classes say, and the policy made of them.
+//! Policy maps: the lines of their classes, and the policy made from them.
 
 use super::lines::ConfigLine;
 use super::matching::access::{dscp, precedence_number};
@@ -19,7 +19,7 @@ pub(super) struct PolicyMap {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) classes: Vec<PolicyClass>,
-    /// The class that lines belong to while it is read.
+    /// The class that the next lines belong to, while the map is read.
     pub(super) current: Option<usize>,
 }
 
@@ -30,20 +30,20 @@ pub(super) enum Reserved {
     Percent(f64),
     RemainingPercent(f64),
     RemainingRatio(f64),
-    /// First of all; rate or percent, and the burst.
+    /// Low-latency priority: rate or percent, and the burst.
     Priority(Option<Rate>, Option<f64>, Option<Octets>),
 }
 
-/// `police`.
+/// A `police` line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Police {
     pub(super) meter: Meter,
-    /// What is done to what conforms, exceeds, violates; transmit, drop, transmit: `None` where IOS's
-    /// own holds.
+    /// The actions for conforming, exceeding and violating packets; `None` for the defaults of IOS:
+    /// transmit, drop, drop.
     pub(super) actions: [Option<Action>; 3],
 }
 
-/// What a policy map says of a class.
+/// The lines of a policy map for one class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PolicyClass {
     pub(super) name: String,
@@ -60,10 +60,10 @@ pub(super) struct PolicyClass {
     pub(super) child: Option<At<String>>,
 }
 
-/// What belongs to no class.
+/// The class of packets that match no other class.
 pub(super) const DEFAULT: &str = "class-default";
 
-/// Whether a name is that of what belongs to no class.
+/// Whether this is the name of the default class.
 pub(super) fn is_default(name: &str) -> bool {
     name.eq_ignore_ascii_case(DEFAULT)
 }
@@ -73,7 +73,7 @@ impl PolicyClass {
         PolicyClass { name, line, ..PolicyClass::default() }
     }
 
-    /// The lines that ask for queueing.
+    /// The lines that need a queue.
     pub(super) fn queues(&self) -> Vec<usize> {
         let lines = [
             self.reserved.as_ref().map(|at| at.line),
@@ -85,12 +85,12 @@ impl PolicyClass {
         lines.into_iter().flatten().collect()
     }
 
-    /// Whether it changes, meters or drops packets.
+    /// Whether the class marks, meters or drops packets.
     pub(super) fn conditions(&self) -> bool {
         self.set.is_some() || self.drop.is_some() || self.police.is_some()
     }
 
-    /// A line of the class; false where it is none.
+    /// Reads a line of the class; `false` if it is not one.
     pub(super) fn read(&mut self, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
         let number = line.number;
         let at = |value| Some(At { line: number, value });
@@ -198,7 +198,7 @@ fn reserved(words: &[&str]) -> Result<Reserved, String> {
     })
 }
 
-/// A burst in octets, where there is one.
+/// A burst in octets, if there is one.
 fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
     match words {
         [] => Ok(None),
@@ -249,7 +249,7 @@ fn police(words: &[&str]) -> Result<Police, String> {
         }
         words = words.get(used..).unwrap_or_default();
     }
-    // IOS's own: what takes a quarter of a second, at least 1,500 octets.
+    // IOS's default: the octets of a quarter of a second, at least 1,500.
     let own = |rate: Rate| rate.octets_in(250_000_000).max(1_500);
     let cbs = Octets(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, MAX_BURST));
     let excess = |rate: Rate| Octets(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, MAX_BURST));
@@ -277,7 +277,7 @@ fn place_of(word: &str) -> Option<usize> {
     ["conform-action", "exceed-action", "violate-action"].iter().position(|name| *name == word)
 }
 
-/// An action, and how many words it takes.
+/// An action, and the number of its words.
 fn action(words: &[&str]) -> Result<(Action, usize), String> {
     match words {
         ["transmit", ..] => Ok((Action::Pass, 1)),
@@ -293,7 +293,7 @@ fn action(words: &[&str]) -> Result<(Action, usize), String> {
 }
 
 impl Police {
-    /// A line `conform-action ...` of its own.
+    /// A separate line `conform-action ...`.
     fn act(&mut self, words: &[&str]) -> Result<(), String> {
         let (first, rest) = words.split_first().ok_or("an action is missing")?;
         let (action, _) = action(rest)?;
@@ -310,7 +310,7 @@ impl Police {
     }
 }
 
-/// Makes the policy.
+/// Makes the policy from a configuration.
 pub(super) struct Maker<'c> {
     pub(super) config: &'c Config,
     pub(super) classes: &'c BTreeMap<String, Class>,
@@ -319,15 +319,15 @@ pub(super) struct Maker<'c> {
     pub(super) work: &'c mut Work,
     /// Policy maps that were looked up.
     pub(super) visited: BTreeSet<String>,
-    /// The policy maps whose classes the one at work stands in, from the outermost.
+    /// The policy maps around the current one, from the outermost.
     pub(super) above: Vec<String>,
-    /// The policy maps in which packets wait, or in those inside them.
+    /// The policy maps in which packets wait, directly or in nested maps.
     pub(super) queueing: BTreeSet<&'c str>,
-    /// The queueings made, by policy map and the rate in bit/s of the line.
+    /// The queueings made, by policy map and rate of the line in bit/s.
     queued: BTreeMap<(String, Option<u64>), Name>,
 }
 
-/// The policy maps in which packets wait, or in those inside them.
+/// The policy maps in which packets wait, directly or in nested maps.
 fn queueing(config: &Config) -> BTreeSet<&str> {
     let mut found: BTreeSet<&str> = BTreeSet::new();
     for _ in 0..MAX_DEPTH {
@@ -356,13 +356,14 @@ impl<'c> Maker<'c> {
         Maker { config, classes, policy, notes, work, visited, above, queueing, queued }
     }
 
-    /// Whether packets of a class have a queue of their own, and do not wait in class-default's.
+    /// Whether packets of a class have a queue of their own, and do not wait in the queue of
+    /// class-default.
     pub(super) fn has_queue(&self, class: &PolicyClass) -> bool {
         let child = class.child.as_ref().map(|name| name.value.as_str());
         !class.queues().is_empty() || child.is_some_and(|name| self.queueing.contains(name))
     }
 
-    /// The policy map of this name, or a note at the line that asks for it.
+    /// The policy map with this name, or a note at the line that names it.
     pub(super) fn map(&mut self, name: &At<String>) -> Option<&'c PolicyMap> {
         let map = self.config.policies.get(&name.value);
         self.visited.insert(name.value.clone());
@@ -372,7 +373,7 @@ impl<'c> Maker<'c> {
         map
     }
 
-    /// The chain of a policy map at the input.
+    /// The chain of an input service policy.
     pub(super) fn input(&mut self, name: &At<String>) -> Option<Name> {
         let map = self.map(name)?;
         self.nothing_waits(map);
@@ -394,7 +395,7 @@ impl<'c> Maker<'c> {
         self.above.pop();
     }
 
-    /// Chain and queueing of a policy map at the output of an interface.
+    /// Chain and queueing of an output service policy.
     pub(super) fn output(
         &mut self,
         name: &At<String>,
@@ -420,7 +421,8 @@ impl<'c> Maker<'c> {
         (chain, Some(name))
     }
 
-    /// Policy maps that stand at no interface and in no other: read for whoever wants to use them.
+    /// Translates policy maps that neither an interface nor another map uses, so that they are in
+    /// the result.
     pub(super) fn unattached(&mut self) {
         let config = self.config;
         let at_interfaces =
@@ -431,7 +433,7 @@ impl<'c> Maker<'c> {
             at_interfaces.chain(inside).map(|name| name.value.as_str()).collect();
         let (inner, roots): (Vec<_>, Vec<_>) =
             config.policies.values().partition(|map| used.contains(map.name.as_str()));
-        // Of the inner ones, those that stand in one another and nowhere else.
+        // Of the nested maps, those that are only used by one another.
         for map in roots.into_iter().chain(inner) {
             if !self.visited.contains(&map.name) {
                 let name = At { line: map.line, value: map.name.clone() };

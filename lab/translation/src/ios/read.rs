@@ -1,4 +1,4 @@
-//! Reads a configuration line by line: which mode it is in, and what each line of a mode says.
+//! Reads a configuration line by line, with the mode that each line belongs to.
 
 use super::lines::ConfigLine;
 use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
@@ -8,7 +8,7 @@ use super::{At, Notes};
 use router::time::Rate;
 use std::collections::BTreeMap;
 
-/// What a configuration says.
+/// The parts of a configuration that concern classes and queues.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     pub(super) access: BTreeMap<String, AccessList>,
@@ -17,17 +17,17 @@ pub(super) struct Config {
     pub(super) interfaces: BTreeMap<String, Interface>,
 }
 
-/// An interface.
+/// An `interface` section.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interface {
     pub(super) name: String,
-    /// `bandwidth`: what percentages are of.
+    /// `bandwidth`: the base of percentages.
     pub(super) bandwidth: Option<Rate>,
     pub(super) input: Option<At<String>>,
     pub(super) output: Option<At<String>>,
 }
 
-/// IOS's `bandwidth` by the type of interface, in kbit/s.
+/// IOS's default `bandwidth` by the type of interface, in kbit/s.
 const BANDWIDTHS: [(&str, u64); 5] = [
     ("ethernet", 10_000),
     ("fastethernet", 100_000),
@@ -37,7 +37,8 @@ const BANDWIDTHS: [(&str, u64); 5] = [
 ];
 
 impl Interface {
-    /// What percentages are of: what is said, or IOS's own for the type, where that is known.
+    /// The base of percentages: the configured bandwidth, or IOS's default for the type if there is
+    /// one.
     pub(super) fn rate(&self) -> Option<Rate> {
         let kind = self.name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let own = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
@@ -57,7 +58,7 @@ impl Config {
 const TAKEN_BACK: &str = "what is taken back is not followed: write what holds";
 
 enum Mode {
-    /// Nothing, or something that has nothing to do with us.
+    /// No mode, or one that does not concern classes and queues.
     Other,
     Access(String, Kind),
     Class(String),
@@ -65,7 +66,7 @@ enum Mode {
     Interface(String),
 }
 
-/// Commands that begin a part of the configuration which has nothing to do with us.
+/// Commands that begin a section which does not concern classes and queues.
 const FOREIGN: [&str; 40] = [
     "aaa",
     "alias",
@@ -151,7 +152,7 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
         let foreign = words.first().is_some_and(|word| FOREIGN.contains(word));
         match (&mode, known, foreign) {
             (_, true, _) => {}
-            // What follows it is in its mode, and no business of ours.
+            // The lines after it are in its mode and are ignored.
             (_, false, true) => mode = Mode::Other,
             (Mode::Class(_) | Mode::Policy(_) | Mode::Access(..), false, false) => {
                 notes.add(line.number, "the command is not known here");
@@ -163,7 +164,7 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
 }
 
 impl Config {
-    /// The mode that a line begins, wherever it stands.
+    /// The mode that a line begins, in any mode.
     fn begins(&mut self, line: &ConfigLine, notes: &mut Notes) -> Option<Mode> {
         let lower = line.lower();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -197,7 +198,7 @@ impl Config {
                     return Some(Mode::Other);
                 }
                 let map = self.classes.entry(name.clone()).or_default();
-                // One that is opened again stays what it is, if nothing is said.
+                // A class map that is opened again keeps its kind, unless the line states one.
                 if map.line == 0 || any || lower.contains(&"match-all") {
                     map.any = any;
                 }
@@ -230,14 +231,14 @@ impl Config {
 }
 
 impl Config {
-    /// Removes what a line `no ...` of the configuration as a whole takes back; false where it is none.
+    /// Applies a global `no ...` line; `false` if it is not one.
     fn taken_back(&mut self, line: &ConfigLine, words: &[&str]) -> bool {
         let own = |at: usize| line.words.get(at).map(String::as_str).unwrap_or_default();
         let last = line.words.last().map(String::as_str).unwrap_or_default();
         match words {
             ["ip", "access-list", "standard" | "extended", _] => drop(self.access.remove(last)),
             ["ipv6", "access-list", _] => drop(self.access.remove(last)),
-            // A list with a number goes as a whole, whatever entry is named.
+            // `no` with any entry of a numbered list removes the whole list.
             ["access-list", _, ..] => drop(self.access.remove(own(2))),
             ["class-map", _, ..] => drop(self.classes.remove(last)),
             ["policy-map", _, ..] => drop(self.policies.remove(last)),
@@ -248,7 +249,7 @@ impl Config {
 }
 
 impl Interface {
-    /// A line `no service-policy ...`; false where another policy than the one here is named.
+    /// A line `no service-policy ...`; `false` if it names another policy than the attached one.
     fn detach(&mut self, line: &ConfigLine, direction: &str) -> bool {
         let slot = if direction == "input" { &mut self.input } else { &mut self.output };
         let named = line.words.get(3);
@@ -298,7 +299,7 @@ fn in_policy(map: &mut PolicyMap, line: &ConfigLine, words: &[&str], notes: &mut
             notes.add(line.number, TAKEN_BACK);
             true
         }
-        // Out of the class, into the policy map.
+        // Leaves the class for the policy map.
         ["exit"] if map.current.is_some() => {
             map.current = None;
             true
@@ -351,7 +352,7 @@ fn in_interface(
         ] => {
             notes.add(line.number, "queueing without a policy map is not mapped");
         }
-        // Names that lead to another mode must not be taken for the interface's own.
+        // Names that begin another mode are not mistaken for lines of the interface.
         ["ip" | "ipv6" | "no" | "crypto" | "logging" | "default" | "arp" | "cdp", _, ..] => {}
         _ => return false,
     }

@@ -7,12 +7,12 @@ use router::policy::{Action, Case, Dropper, Queueing, Share, Step};
 
 fn imported(text: &str) -> Imported {
     let imported = import("test.ios", text).unwrap();
-    // Whatever comes out is written as a file that says the same.
+    // Every result can be written as a file with the same policy.
     let written = to_toml(&imported.policy, &[]).unwrap();
     let again =
         PolicyFile::parse("again.toml", &written).unwrap_or_else(|e| panic!("{e}\n{written}"));
     assert_eq!(again.policy(), &imported.policy, "{written}");
-    // And a router takes it.
+    // And a router accepts it.
     let interfaces: Vec<String> = imported.interfaces.iter().cloned().collect();
     imported.policy.check(&interfaces).unwrap_or_else(|e| panic!("{e}\n{written}"));
     imported
@@ -132,7 +132,7 @@ fn queues_shares_and_shapers() {
     let Queueing::ClassBased { rate: None, branches } = &**child else { panic!("{child:?}") };
     let Share::Priority { rate, burst } = branches[0].share else { panic!("priority") };
     assert_eq!((rate.bits(), burst.unwrap().0), (200_000, 4_000));
-    // Half of what priority leaves.
+    // Half of the bandwidth that priority leaves.
     let Share::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
     assert_eq!(rate.bits(), 400_000);
     let Queueing::Fifo { dropper: Dropper::Wred { weight_exponent, ecn, lines, .. }, limit } =
@@ -184,7 +184,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     assert_eq!(whole(&maps(8, 2)).classes["C0"].matches.len(), 256);
     assert!(said(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
 
-    // Policies in themselves, and in one another.
+    // Policies nested in themselves and in one another.
     let classes: String = (0..30).map(|n| format!("class-map A{n}\n match dscp {n}\n")).collect();
     let policy = |name: &str, inner: &str| -> String {
         let class = |n| format!(" class A{n}\n  bandwidth percent 1\n  service-policy {inner}\n");
@@ -204,7 +204,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     let text = format!("{entries}class-map A\n match access-group 100\n");
     let error = import_within("f", &text, Work::new(work::MAX_UNITS / 10)).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
-    // One policy at interfaces of many rates; at those of one rate it is made once.
+    // One policy at interfaces of many rates. Interfaces of one rate share its queueing.
     let at = |different: u32| -> String {
         let one = |n: u32| {
             let rate = 1_000 + n % different;
@@ -217,7 +217,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     assert_eq!(found.policy.queueings.len(), 2, "one for each rate");
     let error = import("f", &format!("{}{}", branches("Q"), at(2_000))).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
-    // Entries that each take a hundred matches.
+    // Entries that each result in a hundred matches.
     let text = " permit ipv6 any any\n".repeat(5_000);
     let text = format!("ipv6 access-list S\n deny ipv6 host fd00::1 any\n{text}");
     let found = said(&format!("{text}class-map A\n match access-group name S\n"));
@@ -263,7 +263,8 @@ const FORMS: &str = "access-list 10 deny host 10.0.0.1\naccess-list 10 permit 10
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1_000))]
 
-    /// Lines in any order, words exchanged: it returns, and what it gives can be written and read.
+    /// Lines in any order, with exchanged words: the import returns, and its result can be written
+    /// and read.
     #[test]
     fn damaged_configurations_do_no_harm(
         lines in proptest::collection::vec(0usize..100, 0..60),

@@ -1,13 +1,14 @@
-//! Classes as filters of u32.
+//! Classes as u32 filters.
 
 use super::{Builder, NoScript};
 use router::policy::{Match, Ports, Prefix};
 
-/// Filters of one class, at most: a range of ports takes several.
+/// Filters of one class, at most. A range of ports needs several.
 const MAX_FILTERS: usize = 1_024;
 
 impl Builder<'_> {
-    /// Filters that lead what is of a class to `flow`; gives the next place in the order.
+    /// Adds filters that assign the packets of a class to `flow`. Returns the next priority of
+    /// filters.
     pub(super) fn filters(
         &mut self,
         parent: &str,
@@ -23,7 +24,7 @@ impl Builder<'_> {
         for of in &class_of.matches {
             matches.extend(self.without_table(of, class));
         }
-        // A place has filters of one protocol.
+        // All filters of one priority have the same protocol.
         for (place, is_ipv4, protocol) in [(place, true, "ip"), (place + 1, false, "ipv6")] {
             let words: Vec<String> = matches.iter().flat_map(|of| words(of, is_ipv4)).collect();
             if words.len() > MAX_FILTERS {
@@ -41,7 +42,7 @@ impl Builder<'_> {
         Ok(place + 2)
     }
 
-    /// What is left goes to `flow`.
+    /// Assigns all other packets to `flow`.
     pub(super) fn others(
         &mut self,
         parent: &str,
@@ -56,7 +57,7 @@ impl Builder<'_> {
         self.run(&line, None)
     }
 
-    /// A match with its table's flows written out; none where it cannot be a filter.
+    /// A match, with the flows of its table written out; empty if it cannot be a filter.
     pub(super) fn without_table(&mut self, of: &Match, class: &str) -> Vec<Match> {
         if of.interface.is_some() {
             self.leave_out(format!("{class}: the interface that a packet came in at"));
@@ -76,13 +77,13 @@ impl Builder<'_> {
     }
 }
 
-/// Whether packets of this family may match.
+/// Whether packets of this family can match.
 pub(super) fn is_of(of: &Match, is_ipv4: bool) -> bool {
     let fits = |prefix: Option<Prefix>| prefix.is_none_or(|p| p.address().is_ipv4() == is_ipv4);
     fits(of.source) && fits(of.destination)
 }
 
-/// The selectors of u32 for a match, one for each combination that it takes.
+/// The u32 selectors for a match, one for each combination of values.
 fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     if !is_of(of, is_ipv4) {
         return Vec::new();
@@ -121,7 +122,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     all.into_iter().map(any).collect()
 }
 
-/// A range as values with masks, the fewest.
+/// The fewest values with masks that cover a range.
 fn blocks(ports: Ports) -> Vec<(u16, u16)> {
     let (mut from, last) = (u32::from(ports.first), u32::from(ports.last));
     let mut found = Vec::new();

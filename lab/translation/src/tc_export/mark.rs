@@ -1,14 +1,14 @@
-//! Chains of conditioners as rules of nft(8), in a table of the device's own.
+//! Chains of conditioners as nft(8) rules, in a table for each device.
 
 use super::filter::is_of;
 use super::{Builder, NoScript};
 use router::policy::{Action, Case, Match, Meter, Name, Step};
 
-/// How deep first-match steps may stand in one another, as in a router.
+/// Nested first-match steps at most, as in a router.
 const MAX_DEPTH: usize = 8;
 
 impl Builder<'_> {
-    /// The chains of one direction: a hook of nft, and which name of an interface it looks at.
+    /// Adds the chains of one direction: `hook` of nft, and the interface name that it matches.
     pub(super) fn chains(
         &mut self,
         hook: &str,
@@ -41,7 +41,7 @@ impl Builder<'_> {
         self.run_words(words, None)
     }
 
-    /// A chain of these rules, and its name; none where there are none.
+    /// Adds a chain of these rules and returns its name; `None` without rules.
     fn chain(&mut self, kind: &str, rules: &[String]) -> Result<Option<String>, NoScript> {
         if rules.is_empty() {
             return Ok(None);
@@ -62,8 +62,8 @@ impl Builder<'_> {
         matches.iter().flat_map(|of| self.without_table(of, name)).collect()
     }
 
-    /// The chain of a step; none where it does nothing, or has no counterpart. At its end, and where a
-    /// rule says `return`, packets go on behind the `jump` that led to it.
+    /// Adds the chain of a step; `None` if it does nothing, or nft has no counterpart. At its end
+    /// and at `return`, packets continue after the `jump` that led to it.
     fn step(&mut self, step: &Step, depth: usize) -> Result<Option<String>, NoScript> {
         let rules: Vec<String> = match step {
             Step::Mark { class, dscp } => {
@@ -112,7 +112,7 @@ impl Builder<'_> {
         self.chain("step", &rules)
     }
 
-    /// Rules that lead packets to the steps of their first class: `goto` does not come back.
+    /// Rules that lead packets to the steps of their first class: `goto` does not return.
     fn first_match(&mut self, classes: &[Case], depth: usize) -> Result<Vec<String>, NoScript> {
         if depth >= MAX_DEPTH {
             self.leave_out(format!("more than {MAX_DEPTH} first-match steps inside one another"));
@@ -141,7 +141,8 @@ impl Builder<'_> {
         Ok(if idle { Vec::new() } else { found })
     }
 
-    /// The chain of a token bucket, one for all packets that come to it; none where it changes nothing.
+    /// Adds the chain of a token bucket, one for all packets that reach it; `None` if it changes
+    /// nothing.
     fn bucket(
         &mut self,
         bucket: &str,
@@ -173,7 +174,8 @@ impl Builder<'_> {
         self.chain("bucket", &rules)
     }
 
-    /// A chain that leads the packets of a class to another; all packets go there at once.
+    /// Adds a chain that leads the packets of a class to another one; without a class, that one is
+    /// returned.
     fn led(
         &mut self,
         class: Option<&str>,
@@ -187,7 +189,7 @@ impl Builder<'_> {
     }
 }
 
-/// Rules for a match, by family: what it looks for, the mark it gives, what then.
+/// The rules for a match, one for each family: conditions, mark, verdict.
 fn rules(of: &Match, mark: Option<u8>, verdict: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (is_ipv4, ip, family) in [(true, "ip", "ipv4"), (false, "ip6", "ipv6")] {

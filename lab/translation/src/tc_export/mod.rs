@@ -1,8 +1,8 @@
 //! A policy as commands of tc(8) and nft(8), for kernels that have the disciplines.
 //!
-//! The kernel's disciplines are not those of a policy: what is only near is said beside its command,
-//! what has no counterpart is listed in [`Script::left_out`]. Rates of htb count the link header (14
-//! octets of Ethernet), those of a policy do not.
+//! The disciplines of the kernel differ from those of a policy. An approximation is stated beside
+//! its command; parts without a counterpart are listed in [`Script::left_out`]. Rates of htb count
+//! the link header (14 octets of Ethernet), those of a policy do not.
 
 mod filter;
 mod leaf;
@@ -14,12 +14,12 @@ use router::policy::{Attachment, Policy};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Which queueing disciplines a kernel has, by their names in tc(8).
+/// The queueing disciplines that a kernel has, by their names in tc(8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Qdiscs(BTreeSet<String>);
 
 impl Qdiscs {
-    /// All that are made use of.
+    /// All disciplines that a script can use.
     pub fn all() -> Qdiscs {
         Qdiscs::of(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
     }
@@ -29,7 +29,7 @@ impl Qdiscs {
         Qdiscs(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Whether it is there.
+    /// Whether the kernel has this discipline.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
@@ -51,44 +51,43 @@ pub struct Command {
     pub about: Option<String>,
 }
 
-/// Commands in their order, and what they do not do.
+/// The commands of a script in their order, and what they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// What an earlier script may have left at the device, taken away; the kernel refuses these where
-    /// nothing is there.
+    /// Commands that remove the result of an earlier script. The kernel refuses those for parts
+    /// that do not exist.
     pub undo: Vec<Command>,
-    /// To be run one after the other.
+    /// The commands to run, in this order.
     pub commands: Vec<Command>,
-    /// What of the policy has no counterpart.
+    /// Parts of the policy without a counterpart.
     pub left_out: Vec<String>,
 }
 
-/// Why there is no script.
+/// Why a script cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoScript {
     /// The policy has no such interface.
     #[error("the policy has no interface {0:?}: it has {1}")]
     Interface(String, String),
-    /// No name of a device.
+    /// An invalid name of a device.
     #[error("invalid device name {0:?}: up to 15 letters, digits, dots, dashes and underscores")]
     Device(String),
-    /// Too large for the kernel's numbers.
+    /// The policy exceeds the numbers of the kernel.
     #[error("the policy has too many classes or filters for a script")]
     TooLarge,
 }
 
-/// A line with a rate, where the device has none of its own.
+/// The rate of a line whose device has no rate of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptLine {
-    /// All that the device may send.
+    /// The rate of the device in bits a second, `overhead` counted.
     pub rate: Rate,
-    /// Octets that each packet has more on the line.
+    /// Octets that the line adds to each packet.
     pub overhead: u16,
 }
 
-/// The script for what `interface` of the policy does, at the device `dev`, with the disciplines that
-/// the kernel has. A `line` is kept to by the script's queueing; the device itself decides where there
-/// is none.
+/// The script for `interface` of the policy at the device `dev`, with the disciplines of the
+/// kernel. With a `line`, the script limits the rate; without one, the device does.
 ///
 /// # Errors
 /// [`NoScript`].
@@ -123,7 +122,7 @@ struct Builder<'a> {
     kernel: &'a Qdiscs,
     line: Option<ScriptLine>,
     script: Script,
-    /// Numbers given to classes, disciplines and chains.
+    /// The last number given to a class, discipline or chain.
     parts: u16,
 }
 
@@ -149,7 +148,7 @@ impl Builder<'_> {
     }
 
     fn leave_out(&mut self, what: impl Into<String>) {
-        // A name may hold anything; a comment ends with its line.
+        // Names may contain any character; a comment ends at its line break.
         let clean = |c: char| if base::shown::is_obeyed(c) { ' ' } else { c };
         let what: String = what.into().chars().map(clean).collect();
         if !self.script.left_out.contains(&what) {
@@ -157,7 +156,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a command of words separated by blanks.
+    /// Adds a command, written as words separated by blanks.
     fn run(&mut self, line: &str, about: Option<&str>) -> Result<(), NoScript> {
         self.run_words(line.split_whitespace().map(str::to_owned).collect(), about)
     }
@@ -190,8 +189,8 @@ impl fmt::Display for Command {
     }
 }
 
-/// As a script for sh(1): it may be run again, and ends at the first command that is refused, naming
-/// it, with status 1.
+/// A script for sh(1). It can be run again. It ends at the first command that the kernel refuses,
+/// names it, and returns status 1.
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "#!/bin/sh")?;

@@ -1,22 +1,23 @@
-//! Schedulers and shapers as classes of htb.
+//! Schedulers and shapers as htb classes.
 
 use super::{Builder, NoScript};
 use router::policy::{Branch, Queueing, Share};
 
-/// What a line without a shaper is taken for, in bit/s: more than it is, so that it decides itself.
+/// The assumed rate of a line without a shaper, in bit/s: above the actual one, so that the line
+/// limits.
 const LINE: u64 = 10_000_000_000;
-/// What a class of strict priority has whatever the others do, in bit/s.
+/// The rate that a class of strict priority has in any case, in bit/s.
 const STRICT: u64 = 8_000;
-/// The least a class is given, in bit/s; htb has no class without a rate.
+/// The lowest rate of a class in bit/s, because htb requires a rate.
 const LEAST: u64 = 1_000;
-/// Octets a class may send in its turn: at least a packet, at most so many.
+/// The quantum of a class in octets: at least a packet, at most this.
 const QUANTUM: (u64, u64) = (1_514, 60_000);
 
-/// What a class of htb is given.
+/// The parameters of an htb class.
 struct Class {
-    /// What it has at any time.
+    /// Its guaranteed rate.
     rate: u64,
-    /// What its branches share, when all goes well: more than `rate` under strict priority.
+    /// The rate that its branches share at best; above `rate` under strict priority.
     shared: u64,
     ceil: u64,
     prio: usize,
@@ -54,7 +55,8 @@ impl Builder<'_> {
         self.line.map_or(LINE, |line| line.rate.bits())
     }
 
-    /// A class and what is in it; gives its number. The filters of the first one stand at the root.
+    /// Adds a class and its content; returns its number. The filters of the first class are at the
+    /// root.
     fn class(
         &mut self,
         queueing: &Queueing,
@@ -97,7 +99,7 @@ impl Builder<'_> {
                 let is_leaf = |branch: &Branch| {
                     matches!(branch.queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. })
                 };
-                // Its bands are 16 at most, one of them for what belongs to no class.
+                // prio has at most 16 bands, one of them for packets that match no class.
                 if self.kernel.has("prio") && branches.len() < 16 && branches.iter().all(is_leaf) {
                     self.bands(branches, &id, rate)?;
                     if first {
@@ -120,7 +122,7 @@ impl Builder<'_> {
                 let given = weighted(branches, rate.min(shared), shared, ceil);
                 self.branches(branches, given, &id, &filters)?;
             }
-            // Unwrapped above.
+            // Handled above.
             Queueing::Shaper { .. } => {}
         }
         Ok(id)
@@ -142,7 +144,7 @@ impl Builder<'_> {
             }
         }
         if others.is_none() {
-            // As the router does: what belongs to no class has a queue of its own, last.
+            // As in a router: packets that match no class have a queue of their own, the last one.
             let class = Class {
                 rate: LEAST,
                 shared: LEAST,
@@ -182,14 +184,14 @@ impl Builder<'_> {
     }
 }
 
-/// Strict priority by htb: the first may borrow all before the others may.
+/// Strict priority with htb: the first class may borrow everything before the others.
 fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
     let about = "strict only in what is borrowed: each class has its first kilobits anyhow";
     let class = |number: usize| Class {
         rate: STRICT.min(ceil),
         shared: ceil,
         ceil,
-        // htb has eight.
+        // htb has eight priorities.
         prio: number.min(7),
         quantum: QUANTUM.0,
         about: Some(about.to_owned()),
@@ -197,8 +199,8 @@ fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
     (0..branches.len()).map(class).collect()
 }
 
-/// Shares of `shared` as rates and quanta: what is reserved, and of the rest by weights. Of `rate`,
-/// where that is less, each has its share at any time, and the quanta divide what is borrowed.
+/// Shares of `shared` as rates and quanta: reservations, and the rest by weights. If `rate` is
+/// lower, each class has its share of `rate` in any case, and the quanta divide what is borrowed.
 fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class> {
     let reserved = |share: &Share| match share {
         Share::Bandwidth(own) | Share::Priority { rate: own, .. } => Some(own.bits()),

@@ -1,5 +1,5 @@
-//! What holds for every step: nothing is lost or made, nothing overtakes within a flow, the counters
-//! agree with what was seen, and nothing changes but the DS field.
+//! Properties of every step: no packet is lost or created, no packet overtakes another of its flow,
+//! the counters agree with the packets, and only the DS field changes.
 
 use super::*;
 use crate::policy::{Flow, Match};
@@ -7,8 +7,8 @@ use crate::time::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// One step of every kind; flows 1 to 3 stand in the table. Shapers look at the source alone: one
-/// that looked at the code point would let part of a flow overtake the rest, as it was told.
+/// One step of every kind. The table has flows 1 to 3. The shapers classify by source alone: a
+/// shaper that classifies by code point lets parts of a flow overtake others, as configured.
 const STEPS: [&str; 10] = [
     "kind='mark', dscp='AF12'",
     "kind='drop', class='some'",
@@ -46,8 +46,8 @@ fn chain(steps: &[usize]) -> Policy {
     ))
 }
 
-/// What happens: a packet, or a flow of the table is taken away, added again at another rate behind
-/// all or before another one, or replaced. Flow 4 takes all packets.
+/// A packet arrives; or a flow of the table is removed, added again with another rate (last or
+/// before another flow), or replaced. Flow 4 matches all packets.
 #[derive(Clone, Debug)]
 enum Event {
     Packet { gap: u64, host: u8, dscp: Dscp, length: usize },
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(seen.len(), sent.len());
     }
 
-    /// A single step's counters are those of what went in and came out, by code point.
+    /// The counters of a single step equal the packets that entered and left it, by code point.
     #[test]
     fn counters_are_what_was_seen(step in 0..STEPS.len(), events in events()) {
         let mut run = Run::new(&chain(&[step]));
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// In each step, what came is what went on, was dropped, or is held.
+/// In each step, the packets that entered equal those that passed, were dropped, or are held.
 fn agree(run: &Run) -> Result<(), TestCaseError> {
     for (place, step) in run.steps.iter().enumerate() {
         let (came, went, dropped, _) = run.sums(place);

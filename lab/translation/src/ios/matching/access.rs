@@ -14,16 +14,16 @@ pub(crate) struct AccessList {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// What an entry says of packets that match any of these.
+/// An entry: permit or deny, and the packets that it matches.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     line: usize,
     permit: bool,
-    /// What it matches, or why that cannot be said.
+    /// Its matches, or why a policy cannot express them.
     matches: Result<Vec<Match>, String>,
 }
 
-/// Which entries a list has.
+/// The kind of an access list, which determines the form of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Standard,
@@ -40,11 +40,11 @@ pub(crate) fn kind_of(number: &str) -> Option<Kind> {
     }
 }
 
-/// Matches that a list permits, at most; of these a class may still take a few.
+/// Matches that a list permits, at most; the classes that use it may take fewer of them.
 const MAX_PERMITTED: usize = 4_096;
 
 impl AccessList {
-    /// What it permits, and whether something was left out of that.
+    /// The permitted packets, and whether something was left out of them.
     pub(crate) fn permitted(
         &self,
         notes: &mut Notes,
@@ -83,11 +83,11 @@ impl AccessList {
     }
 }
 
-/// An entry from the words after the list's name: `permit ...`; `None` for a remark.
+/// An entry from the words after the name of the list: `permit ...`; `None` for a remark.
 pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: Kind) -> Option<Entry> {
     let words = line.lower();
     let mut words = words.iter().map(String::as_str).skip(skip).peekable();
-    // Named lists may number their entries.
+    // Entries of named lists may have numbers.
     words.next_if(|word| word.parse::<u32>().is_ok());
     if words.peek() == Some(&"sequence") {
         words.next();
@@ -114,7 +114,7 @@ pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: Kind) -> Option<Entry>
 fn standard(words: &[&str]) -> Result<Vec<Match>, String> {
     let mut reader = Reader { words, is_ipv4: true };
     let source = match words {
-        // Without a mask it is a host.
+        // Without a mask, the address is that of a host.
         [address] | [address, "log"] if address.parse::<Ipv4Addr>().is_ok() => {
             reader.words = &[];
             address.parse().ok()
@@ -216,7 +216,7 @@ impl<'w> Reader<'w> {
         self.words.first().copied()
     }
 
-    /// An address as IOS writes it; `None` for any.
+    /// An address in the form of IOS; `None` for `any`.
     fn prefix(&mut self) -> Result<Option<Prefix>, String> {
         let word = self.next().ok_or("an address is missing")?;
         match word {
@@ -250,7 +250,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// Ranges of ports; none where nothing is said of them.
+    /// Ranges of ports; none if the entry has no condition on ports.
     fn ports(&mut self) -> Result<Vec<Ports>, String> {
         let ports = |first, last| Ports { first, last };
         let Some(operator @ ("eq" | "neq" | "lt" | "gt" | "range")) = self.peek() else {
@@ -272,7 +272,7 @@ impl<'w> Reader<'w> {
                 vec![ports(first.min(last), first.max(last))]
             }
         };
-        // `eq` takes several.
+        // `eq` takes several ports.
         while let Some(more) = self.peek().filter(|_| operator == "eq") {
             let Ok(more) = port(more) else { break };
             self.next();
@@ -302,7 +302,7 @@ impl<'w> Reader<'w> {
     }
 }
 
-/// A code point as IOS names it.
+/// A code point, by its name or number in IOS.
 pub(crate) fn dscp(word: &str) -> Result<Dscp, String> {
     let word = if word == "default" { "0" } else { word };
     word.parse().map_err(|error: dscp::UnknownDscp| error.to_string())

@@ -1,14 +1,14 @@
-//! Sets of packets as lists of matches: what two have in common, and the one without the other.
+//! Sets of packets as lists of matches: intersection and difference.
 
 use super::work::{TOO_MUCH, Work};
 use dscp::Dscp;
 use router::policy::{Match, Ports, Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Matches of a class, at most: beyond it a class is not mapped.
+/// Matches of a class, at most; a class with more is not translated.
 pub(crate) const MAX_MATCHES: usize = 256;
 
-/// Everything of IPv4, or of IPv6.
+/// The prefix of all IPv4 or all IPv6 addresses.
 pub(crate) fn whole(is_ipv4: bool) -> Option<Prefix> {
     let address: IpAddr =
         if is_ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -46,7 +46,7 @@ fn overlap(a: &Ports, b: &Ports) -> Option<Ports> {
     (first <= last).then_some(Ports { first, last })
 }
 
-/// What meets both; `None` where nothing does.
+/// The packets that match both; `None` if there are none.
 pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     let dscp: Vec<Dscp> = match (a.dscp.is_empty(), b.dscp.is_empty()) {
         (true, _) => b.dscp.clone(),
@@ -58,7 +58,7 @@ pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     }
     let source = common(&a.source, &b.source, narrower)?;
     let destination = common(&a.destination, &b.destination, narrower)?;
-    // A packet has addresses of one family.
+    // The addresses of a packet are of one family.
     if source.zip(destination).is_some_and(|(s, d)| s.address().is_ipv4() != d.address().is_ipv4())
     {
         return None;
@@ -75,14 +75,14 @@ pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     })
 }
 
-/// All code points but these.
+/// All code points except these.
 pub(crate) fn other_dscps(all: &[Dscp], but: &[Dscp]) -> Vec<Dscp> {
     let every: Vec<Dscp> = (0..64).filter_map(Dscp::new).collect();
     let all = if all.is_empty() { &every } else { all };
     all.iter().filter(|dscp| !but.contains(dscp)).copied().collect()
 }
 
-/// The parts of a prefix (of everything where there is none) around one inside it.
+/// The prefixes that cover `outer` (everything if `None`) without `inner`.
 fn around(outer: Option<Prefix>, inner: Prefix) -> Vec<Prefix> {
     let is_ipv4 = inner.address().is_ipv4();
     let mut parts = Vec::new();
@@ -91,7 +91,7 @@ fn around(outer: Option<Prefix>, inner: Prefix) -> Vec<Prefix> {
     }
     let from = outer.map_or(0, Prefix::length);
     for length in from..inner.length() {
-        // The other half of the prefix of this length that the inner one lies in.
+        // The other half of the prefix of this length that contains `inner`.
         let flipped: IpAddr = match inner.address() {
             IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4) ^ (1 << (31 - length))).into(),
             IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) ^ (1 << (127 - length))).into(),
@@ -108,10 +108,10 @@ fn ports_around(outer: Option<Ports>, inner: Ports) -> Vec<Ports> {
     below.into_iter().chain(above).filter(|ports| ports.first <= ports.last).collect()
 }
 
-/// What meets `from` and not `without`, as matches.
+/// The packets that match `from` and not `without`, as matches.
 ///
 /// # Errors
-/// It cannot be said with matches; why.
+/// Matches cannot express the set; the reason.
 pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'static str> {
     let Some(inner) = intersection(from, without) else { return Ok(vec![from.clone()]) };
     let (mut parts, mut rest) = (Vec::new(), from.clone());
@@ -148,15 +148,15 @@ pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
         let around = ports_around(rest.destination_port, ports).into_iter();
         parts.extend(around.map(|ports| Match { destination_port: Some(ports), ..rest.clone() }));
     }
-    // Halves of the other family than the rest's addresses hold nothing.
+    // Halves of another family than the addresses of `from` are empty.
     parts.retain(|part| intersection(part, from).is_some());
     Ok(parts)
 }
 
-/// What meets any of `from` and none of `without`.
+/// The packets that match any of `from` and none of `without`.
 ///
 /// # Errors
-/// As [`difference`], more than [`MAX_MATCHES`] matches, or no work left.
+/// Those of [`difference`], more than [`MAX_MATCHES`] matches, or no work units left.
 pub(crate) fn all_without(
     from: &[Match],
     without: &[Match],
@@ -183,10 +183,10 @@ pub(crate) fn all_without(
     Ok(rest)
 }
 
-/// What meets one of each.
+/// The packets that match one of each list.
 ///
 /// # Errors
-/// More than [`MAX_MATCHES`] matches, or no work left.
+/// More than [`MAX_MATCHES`] matches, or no work units left.
 pub(crate) fn all_common(
     a: &[Match],
     b: &[Match],
@@ -205,7 +205,7 @@ pub(crate) fn all_common(
     Ok(both)
 }
 
-/// Whether some packet meets one of each; false where no work is left.
+/// Whether some packet matches one of each list; `false` if no work units are left.
 pub(crate) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
     let mut pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
     pairs.any(|(a, b)| work.compares(a.dscp.len(), b.dscp.len()) && intersection(a, b).is_some())
@@ -217,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
     use router::policy::Protocol;
 
-    /// A packet, as far as matches look at it.
+    /// The fields of a packet that matches test.
     type Packet = (u8, [u8; 2], [u8; 2], bool, u8, u16, u16);
 
     fn address(octets: [u8; 2], v4: bool) -> IpAddr {

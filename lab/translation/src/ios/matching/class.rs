@@ -17,7 +17,7 @@ pub(crate) struct ClassMap {
     pub(crate) terms: Vec<Term>,
 }
 
-/// A line `match ...`.
+/// A `match ...` line.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) line: usize,
@@ -31,19 +31,19 @@ enum What {
     AccessGroup(String),
     ClassMap(String),
     Interface(String),
-    /// Any of these, and whether of IPv4 only.
+    /// One of these code points, and whether of IPv4 only.
     Dscp(Vec<Dscp>, bool),
 }
 
-/// What a class map comes to.
+/// The translation of a class map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Class {
     pub(crate) matches: Vec<Match>,
-    /// Something that it should match is left out.
+    /// Whether packets that it should match are left out.
     partial: bool,
 }
 
-/// The words after `match`; names in their own case.
+/// A `match` line from the words after `match`; names keep their case.
 pub(crate) fn term(line: usize, words: &[String]) -> Term {
     let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
     let mut lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -90,7 +90,7 @@ pub(crate) fn term(line: usize, words: &[String]) -> Term {
     Term { line, not, what }
 }
 
-/// All class maps that can be mapped; what cannot is noted.
+/// Translates all class maps; lists those that cannot be translated.
 pub(crate) fn resolve_all(
     config: &Config,
     notes: &mut Notes,
@@ -98,7 +98,7 @@ pub(crate) fn resolve_all(
 ) -> BTreeMap<String, Class> {
     let heights = heights(config);
     let mut known: Known = BTreeMap::new();
-    // Those that others stand in come first: each is made once.
+    // Nested class maps are translated before the maps that use them, each once.
     for height in 1..=MAX_DEPTH + 1 {
         for (name, map) in &config.classes {
             if heights.get(name.as_str()) != Some(&height) || work.is_spent() {
@@ -119,11 +119,11 @@ pub(crate) fn resolve_all(
     known.into_iter().filter_map(|(name, found)| Some((name, found.ok()?))).collect()
 }
 
-/// What is made of class maps so far, or why nothing is.
+/// Translated class maps by name; for the others, the reason.
 type Known = BTreeMap<String, Result<Class, String>>;
 
-/// How deep others stand in each class map: 1 where none does, at most one more than [`MAX_DEPTH`],
-/// which those in a circle get, too.
+/// The depth of nesting of each class map: 1 without nested maps, at most [`MAX_DEPTH`] + 1. Maps
+/// in a circle get this maximum too.
 fn heights(config: &Config) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> =
         config.classes.keys().map(|name| (name.as_str(), 1)).collect();

@@ -1,8 +1,8 @@
-//! What is marked, metered and dropped: one classification by what a packet was when it came.
+//! Marks, meters and drops: packets are classified once, as they arrived.
 
 use super::*;
 
-/// The classes of the chain `name`, which has nothing else.
+/// The cases of the chain `name`, which has a single step.
 fn cases<'p>(policy: &'p Policy, name: &str) -> &'p [Case] {
     let [Step::FirstMatch { classes }] = &policy.chains[name][..] else { panic!("{policy:?}") };
     classes
@@ -43,7 +43,7 @@ fn police_and_set_are_done_to_the_first_class_that_matches() {
 
 #[test]
 fn classes_do_not_see_each_other_s_marks() {
-    // Each would take what the other has marked; a third does nothing, but keeps what is its own.
+    // A and B each would match what the other has marked; C has no steps, but keeps its packets.
     let policy = whole(
         "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\nclass-map C\n match dscp cs2\n\
          class-map match-any D\n match dscp cs2 cs3\n match access-group 100\n\
@@ -81,7 +81,7 @@ fn a_policy_inside_a_class_conditions_what_is_of_the_class() {
         let is_meter = matches!(own, Step::Meter { .. });
         assert!(last.map(mark).map_or(is_meter, |mark| mark == *own), "{own:?}");
     }
-    // Where nothing of it waits, the class has no queue for it.
+    // If nothing in the class waits, it has no queue.
     assert!(whole(&text("set dscp cs4", "output")).queueings.is_empty());
     let policy = whole(&text("shape average 64000 64000 0", "output"));
     assert_eq!(policy.interfaces["Serial0"].output, ["TOP"]);
@@ -115,7 +115,7 @@ fn what_is_queued_by_its_new_mark_is_told() {
     assert_eq!(lines("police 8000", "police 16000"), [0; 0]);
 }
 
-/// A router of two ports with the policy at its input: what becomes of packets.
+/// A router of two ports with the policy at its input: the dispositions of packets.
 #[test]
 fn a_router_does_to_each_packet_what_its_first_class_asks_for() {
     use router::packet::{Fields, compose};

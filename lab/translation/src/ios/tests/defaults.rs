@@ -1,4 +1,4 @@
-//! What IOS does where nothing is said, and where a line undoes another.
+//! Defaults of IOS, and lines that undo others.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn interfaces_have_the_bandwidth_of_their_type() {
         };
         assert_eq!(rate.bits(), bits, "{name}");
     }
-    // Of an unknown rate nothing can be reserved.
+    // Nothing can be reserved of an unknown rate.
     for nowhere in ["", "interface Dialer0\n service-policy output P\n"] {
         let found = imported(&text(nowhere));
         assert!(found.policy.queueings.is_empty() && found.unmapped.len() == 1, "{found:?}");
@@ -83,7 +83,7 @@ fn a_class_without_a_queue_waits_with_class_default() {
     let Queueing::ClassBased { branches, .. } = &policy.queueings["P"] else { panic!("classes") };
     let classes: Vec<Option<&str>> = branches.iter().map(|b| b.class.as_deref()).collect();
     assert_eq!(classes, [Some("A"), None]);
-    // What it is marked with, or what it has in common with a later class, would be queued there.
+    // Packets with this mark, or common to a later class, would be queued there.
     let [(7, reason)] = &said(&text("set dscp cs1", "ef"))[..] else { panic!("not told") };
     assert!(reason.contains("marked CS1 before it is queued"), "{reason}");
     let [(6, reason)] = &said(&text("police 8000", "cs1 ef"))[..] else { panic!("not told") };

@@ -1,4 +1,5 @@
-//! What the rules for nft do, by an evaluator of our own: kernels without nf_tables are tested, too.
+//! Evaluates the nft rules without a kernel, so that they are tested on kernels without nf_tables
+//! too.
 
 use super::*;
 use dscp::Dscp;
@@ -9,7 +10,7 @@ use router::{Packet, Rate, Tables, Time, Verdict, condition};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The rules of each chain, as nft takes them.
+/// The rules of each chain.
 type Chains = BTreeMap<String, Vec<Vec<String>>>;
 
 fn chains(script: &Script) -> Chains {
@@ -36,7 +37,7 @@ fn chains(script: &Script) -> Chains {
     chains
 }
 
-/// A packet: of IPv4, its code point, and whether buckets are empty.
+/// An IPv4 packet: its code point, and whether the buckets are empty.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     is_ipv4: bool,
@@ -44,7 +45,7 @@ struct Probe {
     over: bool,
 }
 
-/// Goes through a chain; false where the packet is dropped.
+/// Passes a packet through a chain; `false` if it is dropped.
 fn through(chains: &Chains, name: &str, probe: &mut Probe) -> bool {
     'rules: for rule in &chains[name] {
         let mut words: &[&str] = &rule.iter().map(String::as_str).collect::<Vec<_>>();
@@ -97,7 +98,7 @@ fn through(chains: &Chains, name: &str, probe: &mut Probe) -> bool {
     true
 }
 
-/// What a router's chain makes of the same packet; `None` where it is dropped.
+/// The code point after a router's chain; `None` if it drops the packet.
 fn routed(policy: &Policy, probe: Probe) -> Option<u8> {
     let mut chain = condition::build(policy, &[], &policy.chains["c"], "c").unwrap();
     let tables = Tables::new(policy, &[]).unwrap();
@@ -116,7 +117,7 @@ fn routed(policy: &Policy, probe: Probe) -> Option<u8> {
     Some(packet.dscp().number())
 }
 
-/// The names of the classes: `c0` to `c3`.
+/// The name of a class, `c0` to `c3`.
 fn a_class() -> impl Strategy<Value = Option<String>> {
     prop::option::weighted(0.8, (0u8..4).prop_map(|number| format!("c{number}")))
 }
@@ -126,7 +127,7 @@ fn an_action() -> impl Strategy<Value = Action> {
     prop_oneof![Just(Action::Pass), Just(Action::Drop), code]
 }
 
-/// Steps; a meter's bucket is of `burst` octets, which is too little for any packet, or enough.
+/// Steps. The bucket of a meter has `burst` octets: too few for any packet, or enough.
 fn a_step(burst: u64) -> impl Strategy<Value = Step> {
     let meter = Meter::TokenBucket { rate: Rate::from_bits(8_000).unwrap(), burst: Octets(burst) };
     let leaf = prop_oneof![
