@@ -353,7 +353,7 @@ fn a_tap_sees_both_ways_while_it_is_on() {
 }
 
 #[test]
-fn wrong_policies_are_told_by_name() {
+fn faults_of_policies_are_reported_by_name() {
     let topology = Topology::read(&PAIR.replace("RATE", "12Mbit")).unwrap();
     let wrong = Network::new(&topology, &BTreeMap::new(), 1).unwrap_err();
     assert_eq!(wrong.path, "routers.r.policy");
@@ -391,7 +391,7 @@ ends = ["gb.red", "b.eth0"]
 "#;
 
 #[test]
-fn a_sender_hears_what_became_of_its_packets() {
+fn a_sender_gets_errors_about_its_packets() {
     let mut network = network(SITES, 1);
     let mut answers = Vec::new();
     let addressed = |octets: &mut Vec<u8>, at: usize, value: u8| {

@@ -14,9 +14,9 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Time to live or hop limit of packets that a router originates.
 const TTL: u8 = 64;
 /// Longest ICMP error in octets; it quotes as much as fits (RFC 1812 4.3.2.3).
-const V4_MOST: usize = 576;
+const MAX_V4_ERROR: usize = 576;
 /// Longest ICMPv6 error in octets; it quotes as much as fits (RFC 4443 2.4 c).
-const V6_MOST: usize = 1_280;
+const MAX_V6_ERROR: usize = 1_280;
 /// Octets of an ICMP error before the quoted packet.
 const ERROR_HEADER: usize = 8;
 const V4_HEADER: usize = 20;
@@ -56,10 +56,10 @@ pub fn error(
     limit: &mut Bucket,
 ) -> Option<Vec<u8>> {
     let header = packet.header();
-    let told_to_many = !is_one(header.destination);
+    let sent_to_many = !is_one(header.destination);
     // RFC 4443 2.4 e.3: Packet Too Big is also sent about multicast packets.
     let is_exempt = matches!(trouble, Trouble::TooLong { .. }) && header.source.is_ipv6();
-    if (told_to_many && !is_exempt)
+    if (sent_to_many && !is_exempt)
         || !is_one(header.source)
         || header.later_fragment
         || is_icmp_error(packet)
@@ -68,7 +68,7 @@ pub fn error(
     }
     let (kind, code, word, room) = match header.source {
         IpAddr::V4(_) => {
-            let room = V4_MOST - V4_HEADER - ERROR_HEADER;
+            let room = MAX_V4_ERROR - V4_HEADER - ERROR_HEADER;
             match trouble {
                 Trouble::Expired => (11, 0, 0, room),
                 Trouble::NoRoute => (3, 0, 0, room),
@@ -80,7 +80,7 @@ pub fn error(
             }
         }
         IpAddr::V6(_) => {
-            let room = V6_MOST - V6_HEADER - ERROR_HEADER;
+            let room = MAX_V6_ERROR - V6_HEADER - ERROR_HEADER;
             match trouble {
                 Trouble::Expired => (3, 0, 0, room),
                 Trouble::NoRoute => (1, 0, 0, room),

@@ -113,7 +113,7 @@ impl Kernel {
         };
         let probe = Probe::of_qdiscs(namespace);
         let has = probe.iter().filter(|(_, finding)| finding.works);
-        let qdiscs = Qdiscs::of(has.map(|(name, _)| name.as_str()));
+        let qdiscs = Qdiscs::from_names(has.map(|(name, _)| name.as_str()));
         let nft = namespace.within(|| said(&["nft", "list", "tables"]));
         let mut left_out = Vec::new();
         for (place, port) in node.ports.iter().enumerate() {

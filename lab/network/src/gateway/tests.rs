@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn congestion_outside_is_told_inside() {
+fn congestion_outside_is_marked_inside() {
     // RFC 6040 4.2, Figure 4: rows are inner fields 00, 01, 10, 11; columns outer ones.
     let wanted = [
         [Some(0), Some(0), Some(0), None],
@@ -238,7 +238,7 @@ fn a_far_gateway_answers_through_the_tunnel() {
 }
 
 #[test]
-fn what_has_no_hop_left_is_told_to_its_sender() {
+fn the_sender_of_an_expired_packet_gets_an_error() {
     let [mut near, _] = pair(|_| {});
     let [source, destination] = ["10.0.1.2", "10.0.2.2"].map(|text| text.parse().unwrap());
     let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS0, ecn: 0, ttl: 1 };

@@ -108,7 +108,7 @@ fn what_does_not_fit_is_dropped_and_counted() {
 }
 
 #[test]
-fn what_is_on_the_way_is_bounded() {
+fn packets_in_flight_are_bounded() {
     let far = Link { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
     let mut line = Line::new(&far, [HOST; 2], 1);
     let each = 1_500 + FLIGHT_EACH;
@@ -121,7 +121,7 @@ fn what_is_on_the_way_is_bounded() {
 }
 
 #[test]
-fn a_paced_end_hears_when_its_packet_has_gone() {
+fn a_paced_end_is_notified_when_its_packet_has_been_sent() {
     let paced = End { queue: 1, paced: true, tapped: true };
     let mut line = Line::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
     line.offer(Time(100), 0, packet(1, 1_000));
@@ -139,7 +139,7 @@ fn a_paced_end_hears_when_its_packet_has_gone() {
 }
 
 #[test]
-fn losses_are_as_many_as_said_and_follow_from_the_seed() {
+fn losses_have_the_configured_rate_and_depend_on_the_seed() {
     let lossy = Link { rate: None, loss: 0.1, ..link("1Mbit", 0, 0) };
     let arrived = |seed| {
         let mut line = Line::new(&lossy, [HOST; 2], seed);
@@ -229,7 +229,7 @@ proptest! {
         let (mut now, mut offered) = (Time::ZERO, 0u32);
         let mut dropped = 0;
         let mut arrived = Vec::new();
-        let mut hear = |line: &mut Line| {
+        let mut drain = |line: &mut Line| {
             while let Some(event) = line.poll() {
                 match event {
                     LineEvent::Arrived { end, octets, at } => {
@@ -252,12 +252,12 @@ proptest! {
                     line.tick(now);
                 }
             }
-            let (came, gone) = hear(&mut line);
+            let (came, gone) = drain(&mut line);
             prop_assert_eq!(came + gone + line.inside(), offered as usize);
             prop_assert!(line.deadline().is_none_or(|due| due > now));
         }
         line.tick(Time(now.0 + 3_600 * SECOND));
-        hear(&mut line);
+        drain(&mut line);
         prop_assert_eq!(arrived.len() + dropped, offered as usize);
         prop_assert_eq!(line.deadline(), None);
         for end in 0..2 {

@@ -247,21 +247,23 @@ impl Network {
     }
 
     fn drain_router(&mut self, at: Time, node: usize) {
-        use router::router::Output as Said;
+        use router::router::Output as RouterOutput;
         loop {
             let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return };
-            let Some(printed) = router.poll() else {
+            let Some(output) = router.poll() else {
                 let due = router.deadline();
                 return self.agenda.set(self.lines.len() + node, due);
             };
-            match printed {
-                Said::Send { interface, packet } => {
+            match output {
+                RouterOutput::Send { interface, packet } => {
                     self.send(at, PortId { node, port: interface }, packet.into_octets());
                 }
-                Said::Dropped { packet, .. } | Said::Arrived { packet } => {
+                RouterOutput::Dropped { packet, .. } | RouterOutput::Arrived { packet } => {
                     self.outputs.push_back(Output::Recycle(packet.into_octets()));
                 }
-                Said::Refused { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
+                RouterOutput::Refused { octets, .. } => {
+                    self.outputs.push_back(Output::Recycle(octets))
+                }
             }
         }
     }

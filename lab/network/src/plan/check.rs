@@ -165,7 +165,7 @@ fn join(
 ) -> Result<PortId, Wrong> {
     let quoted: String = text.chars().take(60).collect();
     let Some((node, port)) = text.split_once('.') else {
-        return Err(Wrong::at(path, format!("{quoted:?} is no port, as in \"naples.lan\"")));
+        return Err(Wrong::at(path, format!("{quoted:?} is not a port, as in \"naples.lan\"")));
     };
     let Some(id) = plan.port(text) else {
         let ports = plan.node(node).and_then(|node| plan.nodes.get(node)).map(|node| {
@@ -182,7 +182,7 @@ fn join(
     };
     let found = plan.nodes.get_mut(id.node).and_then(|node| node.ports.get_mut(id.port));
     let Some(port) = found else {
-        return Err(Wrong::at(path, format!("{quoted:?} is no port")));
+        return Err(Wrong::at(path, format!("{quoted:?} is not a port")));
     };
     if port.link != LOOSE {
         let other = port.link;

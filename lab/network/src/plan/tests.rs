@@ -83,11 +83,11 @@ fn sites_behind_gateways_are_reached_through_tunnels() {
 }
 
 #[test]
-fn what_does_not_hold_together_is_told_by_its_key() {
+fn a_fault_is_reported_with_its_key() {
     let two = [
         ("\"b.eth0\"]", "\"b.eth1\"]", "links[1].ends[1]", "no port \"eth1\", but eth0"),
         ("\"b.eth0\"]", "\"c.eth0\"]", "links[1].ends[1]", "no host, router or gateway \"c\""),
-        ("\"b.eth0\"]", "\"b\"]", "links[1].ends[1]", "is no port"),
+        ("\"b.eth0\"]", "\"b\"]", "links[1].ends[1]", "is not a port"),
         ("\"b.eth0\"]", "\"a.eth0\"]", "links[1].ends[1]", "links[0] ends at \"a.eth0\""),
         ("[hosts.b.", "[hosts.r.", "routers.r", "in hosts, too"),
         ("10.0.2.2/24", "10.0.1.2/24", "hosts.b.ports.eth0.addresses", "hosts.a.ports.eth0"),

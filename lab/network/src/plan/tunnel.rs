@@ -154,7 +154,7 @@ fn measure(
         let what = format!("its tunnel to {far} lies within itself, or in more than {MAX_DEPTH}");
         return Err(Wrong::at(path, what));
     }
-    let no_way = || {
+    let unreachable = || {
         let what = format!("no way leads to the gateway {far} at {}", tunnel.destination);
         Wrong::at(path.clone(), what)
     };
@@ -162,23 +162,23 @@ fn measure(
     let mut out = PortId { node: tunnel.from, port: BLACK };
     for _ in 0..=2 * plan.nodes.len() {
         let port = plan.nodes.get(out.node).and_then(|node| node.ports.get(out.port));
-        mtu = mtu.min(port.ok_or_else(no_way)?.mtu);
-        let at = plan.far_end(out).ok_or_else(no_way)?;
+        mtu = mtu.min(port.ok_or_else(unreachable)?.mtu);
+        let at = plan.far_end(out).ok_or_else(unreachable)?;
         if (at == PortId { node: tunnel.to, port: BLACK }) {
             return Ok(mtu);
         }
-        let node = plan.nodes.get(at.node).ok_or_else(no_way)?;
-        let way = node.route(tunnel.destination).ok_or_else(no_way)?;
-        out = match (node.kind, way) {
+        let node = plan.nodes.get(at.node).ok_or_else(unreachable)?;
+        let next = node.route(tunnel.destination).ok_or_else(unreachable)?;
+        out = match (node.kind, next) {
             (Kind::Router, NextHop::Port(port)) => PortId { node: at.node, port },
             (Kind::Gateway, NextHop::Tunnel(number)) if at.port == RED => {
-                let around = plan.tunnels.get(number).ok_or_else(no_way)?;
+                let around = plan.tunnels.get(number).ok_or_else(unreachable)?;
                 let outer = measure(topology, plan, around, depth + 1)?;
                 mtu = mtu.min(inner(topology, plan, around, outer)?);
                 PortId { node: around.to, port: RED }
             }
-            _ => return Err(no_way()),
+            _ => return Err(unreachable()),
         };
     }
-    Err(no_way())
+    Err(unreachable())
 }

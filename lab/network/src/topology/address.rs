@@ -47,7 +47,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Address, String> {
         let wrong = || {
             let text: String = text.chars().take(60).collect();
-            format!("{text:?} is no address of an interface, as in 10.1.0.1/24 or fd00::1/64")
+            format!("{text:?} is not an address of an interface, as in 10.1.0.1/24 or fd00::1/64")
         };
         let (ip, length) = text.split_once('/').ok_or_else(wrong)?;
         let ip = ip.parse().map_err(|_| wrong())?;

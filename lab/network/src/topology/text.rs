@@ -105,7 +105,7 @@ duplex = "half"
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn a_mistake_is_reported_with_its_line() {
         let cases = [
             ("delay = \"25ms\"", "delai = \"25ms\"", "line 15, column 1", "unknown field `delai`"),
             ("\"512kbit\"", "\"512\"", "line 14, column 8", "write 512kbit, 2Mbit"),

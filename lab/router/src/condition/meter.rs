@@ -73,7 +73,8 @@ impl Conditioner for MeterFlows {
             return Verdict::Pass(packet);
         };
         let revision = found.revision;
-        let bucket = self.buckets.of(&found, || (revision, Bucket::new(rate, burst)));
+        let bucket =
+            self.buckets.get_or_insert_with(&found, || (revision, Bucket::new(rate, burst)));
         let within = bucket.is_some_and(|(last, bucket)| {
             if *last != revision {
                 *last = revision;

@@ -18,7 +18,11 @@ impl<S> Default for PerFlow<S> {
 impl<S> PerFlow<S> {
     /// The value of this flow, created by `new` at its first packet. Never `None`.
     #[inline]
-    pub(super) fn of(&mut self, found: &Found<'_>, new: impl FnOnce() -> S) -> Option<&mut S> {
+    pub(super) fn get_or_insert_with(
+        &mut self,
+        found: &Found<'_>,
+        new: impl FnOnce() -> S,
+    ) -> Option<&mut S> {
         if self.slots.len() <= found.slot {
             self.slots.resize_with(found.slot + 1, || None);
         }

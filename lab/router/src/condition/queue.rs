@@ -138,7 +138,7 @@ impl Queue {
         }
         let due = self.bucket.due(self.octets, length);
         if first && due <= now && !behind {
-            self.bucket.pay(length);
+            self.bucket.decrement(length);
             return Offer::Goes(packet);
         }
         let too_long = room.delay.is_some_and(|delay| due.since(now) > delay);
@@ -166,7 +166,7 @@ impl Queue {
         let length = packet.length() as u64;
         self.octets = self.octets.saturating_sub(length);
         self.bucket.refill(self.due.max(Time(now.0.saturating_sub(MAX_LATE))));
-        self.bucket.pay(length);
+        self.bucket.decrement(length);
         self.reckon();
         Some(packet)
     }

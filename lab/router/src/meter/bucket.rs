@@ -11,7 +11,7 @@ const OCTET: i128 = 8 * SECOND as i128;
 pub struct Bucket {
     rate: u64,
     size: i128,
-    /// Negative if [`Bucket::pay`] removed more than there was.
+    /// Negative if [`Bucket::decrement`] removed more than there was.
     tokens: i128,
     at: Time,
 }
@@ -74,7 +74,7 @@ impl Bucket {
 
     /// Removes tokens for this number of octets, even if there are fewer.
     #[inline]
-    pub fn pay(&mut self, octets: u64) {
+    pub fn decrement(&mut self, octets: u64) {
         self.tokens -= i128::from(octets) * OCTET;
     }
 
@@ -84,7 +84,7 @@ impl Bucket {
         self.refill(now);
         let has = self.has(octets);
         if has {
-            self.pay(octets);
+            self.decrement(octets);
         }
         has
     }

@@ -84,10 +84,10 @@ impl Meter {
                 let came = if *colour_aware { came } else { Colour::Green };
                 committed.refill_over(now, excess);
                 if came == Colour::Green && committed.has(octets) {
-                    committed.pay(octets);
+                    committed.decrement(octets);
                     Colour::Green
                 } else if came != Colour::Red && excess.has(octets) {
-                    excess.pay(octets);
+                    excess.decrement(octets);
                     Colour::Yellow
                 } else {
                     Colour::Red
@@ -101,11 +101,11 @@ impl Meter {
                 if came == Colour::Red || !peak.has(octets) {
                     return Colour::Red;
                 }
-                peak.pay(octets);
+                peak.decrement(octets);
                 if came == Colour::Yellow || !committed.has(octets) {
                     return Colour::Yellow;
                 }
-                committed.pay(octets);
+                committed.decrement(octets);
                 Colour::Green
             }
         }

@@ -187,14 +187,14 @@ proptest! {
         octets in 1..10_000u64,
     ) {
         let mut bucket = Bucket::new(rate(bits), size);
-        bucket.pay(taken);
+        bucket.decrement(taken);
         let octets = octets.min(size);
         let due = bucket.due(0, octets);
         prop_assert!(bucket.clone().take(due, octets));
         prop_assert!(due == Time::ZERO || !bucket.clone().take(Time(due.0 - 1), octets));
         // With octets ahead: as if their tokens had been removed before.
         let ahead = bucket.due(777, octets);
-        bucket.pay(777);
+        bucket.decrement(777);
         prop_assert_eq!(ahead, bucket.due(0, octets));
     }
 }

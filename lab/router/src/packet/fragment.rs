@@ -149,9 +149,9 @@ mod tests {
                 prop_assert_eq!(again.header(), piece.header());
                 prop_assert_eq!((piece.dscp(), piece.interface), (Dscp::EF, 3));
                 let is_last = number + 1 == pieces.len();
-                let said = flags_of(piece).unwrap();
-                prop_assert_eq!(said & OFFSET, at);
-                prop_assert_eq!(said & MORE != 0, more || !is_last);
+                let flags = flags_of(piece).unwrap();
+                prop_assert_eq!(flags & OFFSET, at);
+                prop_assert_eq!(flags & MORE != 0, more || !is_last);
                 let part = &piece.octets()[piece.header().transport..];
                 prop_assert!(is_last || part.len() % 8 == 0);
                 at += (part.len() / 8) as u16;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_options_that_say_so_stand_in_later_pieces() {
+    fn only_copied_options_are_in_later_fragments() {
         // A route without the copied flag, and a security option with it.
         let whole = packet(100, 0, &[7, 3, 4, 0x88, 4, 0, 1, 0]);
         let pieces = divide(whole, 68).unwrap();

@@ -48,10 +48,10 @@ pub enum Malformed {
     #[error("the header's checksum is wrong")]
     Checksum,
     /// The length in the header exceeds the number of octets, or is below that of the header.
-    #[error("the header says {said} octets, there are {there}")]
+    #[error("the header states {stated} octets, there are {there}")]
     Length {
         /// The length that the header states, header included.
-        said: usize,
+        stated: usize,
         /// The number of octets.
         there: usize,
     },

@@ -70,9 +70,9 @@ fn v4(octets: &[u8]) -> Read {
     let Some(header) = octets.get(..transport) else {
         return Err(Malformed::Short(octets.len()));
     };
-    let said = usize::from(u16::from_be_bytes([l0, l1]));
-    if said < transport || said > octets.len() {
-        return Err(Malformed::Length { said, there: octets.len() });
+    let stated = usize::from(u16::from_be_bytes([l0, l1]));
+    if stated < transport || stated > octets.len() {
+        return Err(Malformed::Length { stated, there: octets.len() });
     }
     // The sum over a correct header, its checksum included, is all ones (RFC 1071 1).
     if sum_of(header) != 0xffff {
@@ -81,11 +81,11 @@ fn v4(octets: &[u8]) -> Read {
     let place = u16::from_be_bytes([f0, f1]);
     let (more, offset) = (place & 0x2000 != 0, usize::from(place & 0x1fff) * 8);
     let later_fragment = offset != 0;
-    let end = offset + said - transport;
+    let end = offset + stated - transport;
     if end > usize::from(u16::MAX) {
         return Err(Malformed::Fragment(end));
     }
-    let behind = octets.get(transport..said).unwrap_or_default();
+    let behind = octets.get(transport..stated).unwrap_or_default();
     let header = Header {
         source: IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3)),
         destination: IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3)),
@@ -98,7 +98,7 @@ fn v4(octets: &[u8]) -> Read {
         ecn: tos & 3,
         ttl,
     };
-    Ok((header, said))
+    Ok((header, stated))
 }
 
 fn v6(octets: &[u8]) -> Read {
@@ -106,9 +106,9 @@ fn v6(octets: &[u8]) -> Read {
         return Err(Malformed::Short(octets.len()));
     };
     let [c0, c1, _, _, l0, l1, next, ttl, addresses @ ..] = *fixed;
-    let said = V6_HEADER + usize::from(u16::from_be_bytes([l0, l1]));
-    let Some(behind) = behind.get(..said - V6_HEADER) else {
-        return Err(Malformed::Length { said, there: octets.len() });
+    let stated = V6_HEADER + usize::from(u16::from_be_bytes([l0, l1]));
+    let Some(behind) = behind.get(..stated - V6_HEADER) else {
+        return Err(Malformed::Length { stated, there: octets.len() });
     };
     if behind.is_empty() && next == HOP_BY_HOP {
         return Err(Malformed::Jumbogram);
@@ -125,12 +125,12 @@ fn v6(octets: &[u8]) -> Read {
         ports: chain.ports,
         fragment: chain.fragment,
         later_fragment: chain.later_fragment,
-        transport: said - chain.rest,
+        transport: stated - chain.rest,
         dscp: Dscp::from_tos(tos),
         ecn: tos & 3,
         ttl,
     };
-    Ok((header, said))
+    Ok((header, stated))
 }
 
 /// The end of the extension headers.

@@ -44,9 +44,9 @@ fn why(octets: &[u8]) -> Malformed {
 fn sound(packet: &Packet) -> bool {
     let header = usize::from(packet.octets[0] & 0xf) * 4;
     let mut octets = packet.octets[..header].to_vec();
-    let said = u16::from_be_bytes([octets[10], octets[11]]);
+    let written = u16::from_be_bytes([octets[10], octets[11]]);
     octets[10..12].fill(0);
-    checksum(&octets) == said
+    checksum(&octets) == written
 }
 
 /// RFC 1071 3 sums these octets to ddf2.
@@ -92,7 +92,7 @@ fn damaged_ipv4_is_refused() {
     assert_eq!(why(&[]), Malformed::Short(0));
     assert_eq!(why(&[0x50]), Malformed::Version(5));
     assert_eq!(why(&v4(&[], 0, &UDP)[..19]), Malformed::Short(19));
-    assert_eq!(why(&v4(&[], 0, &UDP)[..27]), Malformed::Length { said: 28, there: 27 });
+    assert_eq!(why(&v4(&[], 0, &UDP)[..27]), Malformed::Length { stated: 28, there: 27 });
     let mut octets = v4(&[], 0, &UDP);
     octets[0] = 0x44;
     assert_eq!(why(&octets), Malformed::HeaderLength(4));
@@ -100,7 +100,7 @@ fn damaged_ipv4_is_refused() {
     assert_eq!(why(&octets), Malformed::Short(28));
     octets[0] = 0x46;
     octets[3] = 20;
-    assert_eq!(why(&octets), Malformed::Length { said: 20, there: 28 });
+    assert_eq!(why(&octets), Malformed::Length { stated: 20, there: 28 });
     let mut octets = v4(&[], 0, &UDP);
     octets[8] = 63;
     assert_eq!(why(&octets), Malformed::Checksum);
@@ -161,7 +161,7 @@ fn ipv6_stops_where_there_is_nothing_to_walk() {
 #[test]
 fn damaged_ipv6_is_refused_and_padding_is_cut() {
     assert_eq!(why(&v6(17, &UDP)[..39]), Malformed::Short(39));
-    assert_eq!(why(&v6(17, &UDP)[..47]), Malformed::Length { said: 48, there: 47 });
+    assert_eq!(why(&v6(17, &UDP)[..47]), Malformed::Length { stated: 48, there: 47 });
     let mut octets = v6(17, &UDP);
     octets.push(0);
     assert_eq!(read(octets).unwrap().length(), 48);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hardly_meant_is_said() {
+    fn probable_mistakes_are_warned_of() {
         let policy = read(
             r#"
             [tables.t]

@@ -126,7 +126,7 @@ impl FromStr for Prefix {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Prefix, String> {
-        let wrong = || format!("{text:?} is no prefix, as in 10.1.0.0/16 or fd00::/8");
+        let wrong = || format!("{text:?} is not a prefix, as in 10.1.0.0/16 or fd00::/8");
         let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let whole = if address.is_ipv4() { 32 } else { 128 };
@@ -163,7 +163,7 @@ impl FromStr for Protocol {
     fn from_str(text: &str) -> Result<Protocol, String> {
         let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
         named.or_else(|| text.parse().ok()).map(Protocol).ok_or_else(|| {
-            format!("{text:?} is no protocol: write tcp, udp, icmp, ... or a number up to 255")
+            format!("{text:?} is not a protocol: write tcp, udp, icmp, ... or a number up to 255")
         })
     }
 }
@@ -197,7 +197,7 @@ impl FromStr for Ports {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Ports, String> {
-        let wrong = || format!("{text:?} is no range of ports, as in 5000-5004 or 5000");
+        let wrong = || format!("{text:?} is not a range of ports, as in 5000-5004 or 5000");
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let first = first.trim().parse().map_err(|_| wrong())?;
         let last = last.trim().parse().map_err(|_| wrong())?;

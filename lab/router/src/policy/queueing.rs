@@ -117,7 +117,7 @@ pub enum Share {
     Weight(f64),
     /// Priority up to this rate. Packets that exceed it are dropped while any packet waits.
     Bandwidth(Rate),
-    /// A reservation in percent of the shared rate, 0 to 100; 0 is no reservation.
+    /// A reservation in percent of the shared rate, 0 to 100; 0 reserves nothing.
     Percent(f64),
     /// Priority up to this rate. Packets that exceed it are dropped while other packets wait.
     #[serde(rename_all = "kebab-case")]

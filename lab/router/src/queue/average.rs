@@ -94,7 +94,7 @@ pub(crate) struct Idle {
 impl Idle {
     /// A packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, left: usize) {
-        // A packet that arrives at an empty queue and leaves at once is no measure of the
+        // A packet that arrives at an empty queue and leaves at once does not measure the
         // transmission time.
         let at_once = |before| self.empty_since.is_some() && before == now;
         if let Some(before) = self.busy_since.filter(|before| !at_once(*before)) {
@@ -156,7 +156,7 @@ mod tests {
         idle.ended(Time(5_000));
         idle.went(Time(5_000), 1);
         idle.went(Time(5_100), 0);
-        assert_eq!(idle.ended(Time(6_100)), 10, "idle time is no transmission time");
+        assert_eq!(idle.ended(Time(6_100)), 10, "idle time is not transmission time");
         idle.ended(Time(7_000));
         idle.went(Time(7_000), 0);
         assert_eq!(idle.ended(Time(8_000)), 10, "an idle line takes no time");

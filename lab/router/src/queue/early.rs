@@ -34,7 +34,7 @@ pub(crate) enum Disposition {
 impl Disposition {
     /// The disposition for a result of a drop function. With `ecn`, packets of ECN-capable
     /// transports are marked instead of dropped at random.
-    pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
+    pub(crate) fn from_draw(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
         match drawn {
             Drawn::Keep => Disposition::Keep,
             Drawn::Early if ecn && packet.header().ecn != 0 => Disposition::Mark,

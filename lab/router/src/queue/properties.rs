@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn thresholds_are_what_a_plain_list_says(
+    fn thresholds_equal_a_plain_list(
         packets in prop::collection::btree_map(prop::sample::select(COLOURS.to_vec()), 0_usize..9, 0..3),
         others in 0_usize..9,
         steps in steps(),
@@ -223,7 +223,7 @@ proptest! {
     /// At a constant average, the fraction of the drop function is dropped, and no gap exceeds the
     /// maximum.
     #[test]
-    fn drops_are_as_many_as_the_line_says_and_spread(
+    fn drops_have_the_configured_rate_and_are_spread(
         min in 0_u64..20,
         more in 1_u64..20,
         most in (1_u64..=8, 8_u64..60),

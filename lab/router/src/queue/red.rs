@@ -144,7 +144,7 @@ impl Red {
         let place = self.place.get(usize::from(packet.dscp().number())).copied();
         let lot = place.and_then(|place| self.lots.get_mut(usize::from(place)));
         let Some(lot) = lot else { return Disposition::Keep };
-        Disposition::of(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
+        Disposition::from_draw(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
     }
 
     pub(crate) fn went(&mut self, now: Time, left: usize) {

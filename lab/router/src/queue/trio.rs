@@ -94,7 +94,7 @@ impl Trio {
         let third = self.third(packet);
         let drawn = third.lot.draw(third.average.value(), &mut rng);
         self.rng = rng;
-        Disposition::of(drawn, packet, self.ecn)
+        Disposition::from_draw(drawn, packet, self.ecn)
     }
 
     pub(crate) fn kept(&mut self, packet: &Packet) {

@@ -287,7 +287,7 @@ impl Watched {
         let popped = self.tree.pop(now);
         match ready {
             Ready::Now(length) => {
-                let packet = popped.expect("it said so");
+                let packet = popped.expect("it is ready");
                 assert_eq!(packet.length(), length);
                 let (from, _) = packet.header().ports.unwrap();
                 let before = self
@@ -342,7 +342,7 @@ impl Watched {
                 Ready::At(moment) => {
                     if moment.0 - 1 > self.now {
                         let early = self.tree.ready(Time(moment.0 - 1));
-                        assert!(!matches!(early, Ready::Now(_)), "said too late a time");
+                        assert!(!matches!(early, Ready::Now(_)), "announced too late a time");
                     }
                     self.now = moment.0;
                 }

@@ -10,12 +10,12 @@ use crate::time::{Rate, SECOND};
 /// If all of the rate is reserved, the part of it that all branches without a reservation share:
 /// Cisco's class-default. In the NATO study, two classes with 50 % each left the third 3 of 512
 /// kbit/s.
-const LEAST_LEFT: f64 = 0.01;
-/// The default burst of a priority branch as time at its rate: a fifth of a second. The next
-/// constant is the smallest burst of any: an Ethernet packet, because a longer packet than the
-/// burst never passes while others wait.
+const MIN_UNRESERVED: f64 = 0.01;
+/// The default burst of a priority branch, as time at its rate.
 const PRIORITY_BURST_NS: u64 = SECOND / 5;
-const PRIORITY_BURST_LEAST: u64 = 1_500;
+/// The smallest burst of a priority branch, in octets: an Ethernet packet. A packet longer than the
+/// burst never passes while others wait.
+const MIN_PRIORITY_BURST: u64 = 1_500;
 /// Allowance for rounding in a sum.
 const TOLERANCE: f64 = 1.0 + 1e-9;
 
@@ -66,7 +66,7 @@ pub(super) fn weights(
 }
 
 /// The reservation of a share, of this whole.
-fn said(share: Share, whole: f64) -> f64 {
+fn reserved_of(share: Share, whole: f64) -> f64 {
     match share {
         Share::Percent(percent) | Share::PriorityPercent { percent, .. } => whole * percent / 100.0,
         Share::Bandwidth(rate) | Share::Priority { rate, .. } => rate.bits() as f64,
@@ -104,7 +104,7 @@ pub(super) fn reservations(
                                 queueing, or put it into a shaper";
                     return Err(Wrong::at(path, what));
                 }
-                reserved += said(branch.share, whole);
+                reserved += reserved_of(branch.share, whole);
             }
         }
     }
@@ -119,14 +119,14 @@ pub(super) fn reservations(
         };
         return Err(Wrong::at(format!("{path}.branches"), what));
     }
-    let left = (whole - reserved).max(whole * LEAST_LEFT);
+    let left = (whole - reserved).max(whole * MIN_UNRESERVED);
     let mut shares = Vec::new();
     let mut rates = Vec::new();
     for (place, branch) in branches.iter().enumerate() {
         let amount = match branch.share {
             Share::None | Share::Percent(0.0) => left / unreserved,
             Share::Weight(weight) => left * weight / unreserved,
-            share => said(share, whole),
+            share => reserved_of(share, whole),
         };
         let own = Rate::from_bits((amount as u64).max(1));
         let policed = match branch.share {
@@ -137,7 +137,7 @@ pub(super) fn reservations(
         shares.push(match policed {
             Some((rate, burst, key)) => {
                 let path = format!("{}.{key}.burst", share_path(path, place));
-                let least = PRIORITY_BURST_LEAST;
+                let least = MIN_PRIORITY_BURST;
                 let burst = burst.map_or(rate.octets_in(PRIORITY_BURST_NS).max(least), |b| b.0);
                 numbers::within(burst, least, crate::queue::MAX_OCTETS, "octets", &path)?;
                 Reserved::Priority(Bucket::new(rate, burst))

@@ -14,7 +14,7 @@ use dscp::Dscp;
 use std::net::IpAddr;
 
 /// The smallest MTU of an interface in octets: the minimum for IPv4 (RFC 791 3.2).
-const MTU_MIN: usize = 68;
+const MIN_MTU: usize = 68;
 
 /// What an interface is built from.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Interface {
     pub(super) output: Vec<Box<dyn Conditioner>>,
     pub(super) queue: Box<dyn Discipline>,
     /// Limit of the octets that wait in all its queues together.
-    pub(super) octets_max: usize,
+    pub(super) max_octets: usize,
     pub(super) counters: Counters,
     /// Time at which the queueing releases its next packet, while the line is free.
     wake: Option<Time>,
@@ -57,9 +57,9 @@ impl Interface {
         seed: u64,
     ) -> Result<Interface, Wrong> {
         let name = &setup.name;
-        if !(MTU_MIN..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
+        if !(MIN_MTU..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
             let most = crate::packet::MAX_LENGTH;
-            let what = format!("{} octets; from {MTU_MIN} to {most}", setup.mtu);
+            let what = format!("{} octets; from {MIN_MTU} to {most}", setup.mtu);
             return Err(Wrong::at(format!("interfaces.{name}.mtu"), what));
         }
         let attachment = policy.interfaces.get(name).or_else(|| policy.interfaces.get("*"));
@@ -85,7 +85,7 @@ impl Interface {
             input: chain(policy, interfaces, &attachment.input, &path("input"))?,
             output: chain(policy, interfaces, &attachment.output, &path("output"))?,
             queue: queueing::build(policy, interfaces, queueing, &at, seed)?,
-            octets_max: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
+            max_octets: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
             counters: Counters::default(),
             wake: None,
             release: None,
@@ -104,7 +104,7 @@ impl Interface {
     /// Whether a packet of this length may wait. A policy limits each queue, but can have many
     /// queues.
     pub(super) fn has_room(&self, length: usize) -> bool {
-        self.queue.backlog().octets.saturating_add(length) <= self.octets_max
+        self.queue.backlog().octets.saturating_add(length) <= self.max_octets
     }
 
     /// Counts octets that are not a packet, as best effort.

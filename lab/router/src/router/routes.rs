@@ -30,7 +30,7 @@ impl Routes {
             for (address, length) in &interface.addresses {
                 let Some(prefix) = Prefix::new(*address, *length) else {
                     let path = format!("interfaces.{}.addresses", interface.name);
-                    return Err(Wrong::at(path, format!("{address}/{length} is no prefix")));
+                    return Err(Wrong::at(path, format!("{address}/{length} is not a prefix")));
                 };
                 by_length.entry((*length, prefix)).or_insert(place);
             }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_interfaces_are_reached_and_a_route_says_otherwise() {
+    fn connected_prefixes_are_reached_unless_a_route_replaces_them() {
         let default = ("0.0.0.0/0".parse().unwrap(), 1);
         let exception = ("10.1.1.128/25".parse().unwrap(), 1);
         let routes = Routes::new(&setup(&[default, exception])).unwrap();

@@ -93,7 +93,7 @@ fn a_packet_is_marked_forwarded_and_goes_out_with_one_hop_less() {
 #[test]
 fn an_interface_bounds_what_waits_in_all_its_queues() {
     let mut router = router(POLICY, true);
-    router.interfaces[1].octets_max = 3_000;
+    router.interfaces[1].max_octets = 3_000;
     // The first packet is on the line. Of the waiting ones, two are in one queue and one in the
     // other.
     for (port, length) in [(7, 1_000), (7, 1_000), (5003, 1_000), (7, 1_000)] {
@@ -183,7 +183,7 @@ fn what_a_chain_held_goes_on_through_the_rest() {
 }
 
 #[test]
-fn who_sends_what_cannot_go_on_is_told() {
+fn senders_of_undeliverable_packets_get_errors() {
     let mut setup = vec![
         interface("lan", [10, 1, 1, 1], "fd01::1", false),
         interface("wan", [10, 1, 2, 1], "fd02::1", false),
@@ -192,7 +192,7 @@ fn who_sends_what_cannot_go_on_is_told() {
     let setup = Setup { interfaces: setup, ..Setup::default() };
     let there6: IpAddr = "fd02::9".parse().unwrap();
     // Destination, hops, length; for IPv4: type, code; for IPv6: type, code.
-    for (to, ttl, length, said) in [
+    for (to, ttl, length, icmp_type) in [
         (there(), 1, 100, (11, 0)),
         ([10, 1, 3, 9].into(), 9, 100, (3, 0)),
         (there6, 1, 100, (3, 0)),
@@ -208,7 +208,7 @@ fn who_sends_what_cannot_go_on_is_told() {
         assert!(own.contains(&answer.header().source), "{to}");
         assert_eq!(answer.header().destination, dropped.header().source);
         let icmp = &answer.octets()[answer.header().transport..];
-        assert_eq!((icmp[0], icmp[1]), said, "{to}");
+        assert_eq!((icmp[0], icmp[1]), icmp_type, "{to}");
     }
     // A packet that may be fragmented is fragmented.
     let mut router = Router::new(&setup).unwrap();
@@ -271,7 +271,7 @@ fn a_wrong_setup_names_its_key() {
         let setup = Setup { interfaces, policy, ..Setup::default() };
         Router::new(&setup).unwrap_err().to_string()
     };
-    for (policy, said) in [
+    for (policy, message) in [
         ("[interfaces.wan]", "interfaces.wan: this router has no such interface; it has lan"),
         (
             "[interfaces.lan]\ninput = ['x']",
@@ -282,7 +282,7 @@ fn a_wrong_setup_names_its_key() {
             "interfaces.lan.queueing: no queueing \"x\": write one under [queueings]",
         ),
     ] {
-        assert_eq!(wrong(policy), said);
+        assert_eq!(wrong(policy), message);
     }
 }
 
@@ -378,7 +378,7 @@ proptest! {
         prop_assert_eq!((one.inside(), one.deadline()), (0, None));
         let read = |octets: &Vec<u8>| Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
         // Packets that the router originates are ICMP, and go to the sender.
-        let (mut whole, mut told) = (0, 0);
+        let (mut whole, mut errors) = (0, 0);
         for (_, interface, octets) in &disposition.sent {
             let packet = read(octets);
             prop_assert!(packet.length() <= 1_500);
@@ -386,7 +386,7 @@ proptest! {
             let to_wan = ["10.1.2.9", "fd02::9"].contains(&header.destination.to_string().as_str());
             prop_assert_eq!(*interface, usize::from(to_wan));
             match header.protocol {
-                1 | 58 => told += 1,
+                1 | 58 => errors += 1,
                 _ => whole += usize::from(!header.later_fragment),
             }
         }
@@ -401,19 +401,19 @@ proptest! {
         let own = |sent: &Sent| ["10.1.2.1", "fd02::1"].contains(&sent.to.to_string().as_str());
         let expired = |sent: &Sent| sent.ttl == 1 && !multicast(sent) && !own(sent);
         let mut missing = 0;
-        for (said, wanted) in [
+        for (counted, wanted) in [
             (of(Cause::Martian), count(&multicast)),
             (disposition.arrived, count(&own)),
             (of(Cause::Expired), count(&expired)),
         ] {
-            prop_assert!(said <= wanted);
-            missing += wanted - said;
+            prop_assert!(counted <= wanted);
+            missing += wanted - counted;
         }
         // Packets that the chain dropped went no further.
         prop_assert!(missing <= of(Cause::ShaperFull));
-        prop_assert!(told <= of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
+        prop_assert!(errors <= of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
         if traffic.len() < 20 {
-            prop_assert_eq!(told, of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
+            prop_assert_eq!(errors, of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
         }
     }
 }

@@ -66,7 +66,7 @@ impl Order for ClassBased {
         if let Some(Some(bucket)) = self.policers.get_mut(place)
             && bucket.has(octets as u64)
         {
-            bucket.pay(octets as u64);
+            bucket.decrement(octets as u64);
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) struct Scheduler<O> {
     classifier: Classifier,
     branches: Vec<Branch>,
     /// The last answer of `ready` of each branch.
-    said: Vec<Ready>,
+    answers: Vec<Ready>,
     /// The selected branch and its answer at this time; cleared when a packet arrives or leaves.
     choice: Option<(Time, Ready, usize)>,
     backlog: Backlog,
@@ -76,7 +76,7 @@ impl<O: Order> Scheduler<O> {
         Scheduler {
             order,
             classifier,
-            said: vec![Ready::Empty; branches.len()],
+            answers: vec![Ready::Empty; branches.len()],
             branches,
             choice: None,
             backlog: Backlog::default(),
@@ -90,12 +90,12 @@ impl<O: Order> Scheduler<O> {
         {
             return (ready, place);
         }
-        for (said, branch) in self.said.iter_mut().zip(&mut self.branches) {
-            *said = branch.child.ready(now);
+        for (answer, branch) in self.answers.iter_mut().zip(&mut self.branches) {
+            *answer = branch.child.ready(now);
         }
-        let (ready, place) = match self.order.next(&self.said) {
-            Some(place) => (self.said.get(place).copied().unwrap_or(Ready::Empty), place),
-            None => (earliest(&self.said), 0),
+        let (ready, place) = match self.order.next(&self.answers) {
+            Some(place) => (self.answers.get(place).copied().unwrap_or(Ready::Empty), place),
+            None => (earliest(&self.answers), 0),
         };
         self.choice = Some((now, ready, place));
         (ready, place)
@@ -107,8 +107,8 @@ impl<O: Order> Scheduler<O> {
 }
 
 /// The earliest time at which a branch may be ready, while none is.
-fn earliest(said: &[Ready]) -> Ready {
-    let moments = said.iter().filter_map(|ready| match ready {
+fn earliest(answers: &[Ready]) -> Ready {
+    let moments = answers.iter().filter_map(|ready| match ready {
         Ready::At(moment) => Some(*moment),
         Ready::Empty | Ready::Now(_) => None,
     });

@@ -112,7 +112,7 @@ fn ciscos_interval_grants_in_lumps() {
 }
 
 #[test]
-fn a_debt_larger_than_a_grant_is_waited_for() {
+fn negative_tokens_larger_than_a_grant_are_waited_for() {
     // 125 octets every millisecond, packets of 1,500: one every 12 ms.
     let mut run = Run::new(1_000_000, 0, Some(1_000_000), 0, &[1_500]);
     run.until(121_000_000, 0);

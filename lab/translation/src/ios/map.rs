@@ -38,8 +38,8 @@ pub(super) enum Reserved {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Police {
     pub(super) meter: Meter,
-    /// The actions for conforming, exceeding and violating packets; `None` for the defaults of IOS:
-    /// transmit, drop, drop.
+    /// The actions for conforming, exceeding and violating packets. `None` is the default of IOS:
+    /// transmit, drop, and the action for exceeding packets.
     pub(super) actions: [Option<Action>; 3],
 }
 

@@ -343,7 +343,7 @@ fn in_interface(
             interface.bandwidth = kbit.and_then(|k| Rate::from_bits(k.saturating_mul(1_000)));
         }
         ["ip" | "ipv6", "access-group" | "traffic-filter", ..] => {
-            notes.add(line.number, "filters are no part of a policy");
+            notes.add(line.number, "filters are not a part of a policy");
         }
         [
             "rate-limit" | "traffic-shape" | "fair-queue" | "random-detect" | "priority-group"

@@ -47,7 +47,7 @@ pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
     let left_out = (excess > 0).then(|| {
         format!(
             "without the excess burst Be of {excess} bits, which a shaper here has not: it sends Bc, \
-            {committed} bits, every {interval}; `shape average {} {committed} 0` says that",
+            {committed} bits, every {interval}; `shape average {} {committed} 0` states this",
             rate.bits()
         )
     });

@@ -24,7 +24,7 @@ fn whole(text: &str) -> Policy {
     imported.policy
 }
 
-fn said(text: &str) -> Vec<(usize, String)> {
+fn reasons(text: &str) -> Vec<(usize, String)> {
     imported(text).unmapped.into_iter().map(|one| (one.line, one.reason)).collect()
 }
 
@@ -75,7 +75,7 @@ fn what_is_denied_is_taken_out_of_what_is_permitted() {
 }
 
 #[test]
-fn what_cannot_be_said_is_listed_with_its_line() {
+fn lines_that_a_policy_cannot_express_are_listed() {
     let text = "access-list 10 permit 10.0.0.0 0.255.0.255\n\
         access-list 10 permit host 10.0.0.1\n\
         class-map match-any A\n match access-group 10\n match protocol http\n\
@@ -84,10 +84,10 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         policy-map P\n class B\n  bandwidth 64\n class A\n  bandwidth percent 10\n  queue-limit 10 ms\n  \
         shape peak 64000\n  blah\n class A7\n  bandwidth 1\n\
         interface Serial0\n service-policy output P\n service-policy input Q\n fair-queue\n";
-    let said = said(text);
+    let found = reasons(text);
     let reason = |line: usize| {
         let of: Vec<&str> =
-            said.iter().filter(|(at, _)| *at == line).map(|(_, why)| why.as_str()).collect();
+            found.iter().filter(|(at, _)| *at == line).map(|(_, why)| why.as_str()).collect();
         of.join("; ")
     };
     for (line, part) in [
@@ -95,7 +95,7 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         (5, "NBAR"),
         (6, "line 8 has to match too"),
         (8, "no match for \"cos\""),
-        (10, "not what cannot be said whole"),
+        (10, "a policy cannot express completely"),
         (12, "B is not there, or not mapped"),
         (16, "packets or bytes"),
         (17, "shape peak"),
@@ -104,7 +104,7 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         (23, "no policy map Q"),
         (24, "without a policy map"),
     ] {
-        assert!(reason(line).contains(part), "{line}: {:?} of {said:#?}", reason(line));
+        assert!(reason(line).contains(part), "{line}: {:?} of {found:#?}", reason(line));
     }
     let one = &imported(text).unmapped[0];
     assert_eq!((one.file.as_str(), one.line), ("test.ios", 1));
@@ -150,9 +150,9 @@ fn queues_shares_and_shapers() {
 #[test]
 fn nesting_without_end_and_limits_are_refused() {
     let found =
-        said("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
+        reasons("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
     assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
-    let found = said("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
+    let found = reasons("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
     assert!(found.iter().any(|(_, why)| why.contains("8 deep, or in a circle")), "{found:?}");
     for (text, part) in [
         ("hello\nworld\n".to_owned(), "no IOS configuration"),
@@ -179,10 +179,10 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
         };
         (0..classes).map(map).collect()
     };
-    let found = said(&maps(8, 30));
+    let found = reasons(&maps(8, 30));
     assert!(found.iter().any(|(_, why)| why.contains("more than 256 matches")), "{found:?}");
     assert_eq!(whole(&maps(8, 2)).classes["C0"].matches.len(), 256);
-    assert!(said(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
+    assert!(reasons(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
 
     // Policies nested in themselves and in one another.
     let classes: String = (0..30).map(|n| format!("class-map A{n}\n match dscp {n}\n")).collect();
@@ -190,7 +190,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
         let class = |n| format!(" class A{n}\n  bandwidth percent 1\n  service-policy {inner}\n");
         format!("policy-map {name}\n{}", (0..30).map(class).collect::<String>())
     };
-    let found = said(&format!("{classes}{}", policy("P", "P")));
+    let found = reasons(&format!("{classes}{}", policy("P", "P")));
     assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
     let nested: String = (0..7).map(|n| policy(&format!("P{n}"), &format!("P{}", n + 1))).collect();
     let error = import("f", &format!("{classes}{nested}policy-map P7\n")).unwrap_err();
@@ -220,7 +220,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     // Entries that each result in a hundred matches.
     let text = " permit ipv6 any any\n".repeat(5_000);
     let text = format!("ipv6 access-list S\n deny ipv6 host fd00::1 any\n{text}");
-    let found = said(&format!("{text}class-map A\n match access-group name S\n"));
+    let found = reasons(&format!("{text}class-map A\n match access-group name S\n"));
     assert!(found.iter().any(|(_, why)| why.contains("permits more than 4096")), "{found:?}");
 }
 

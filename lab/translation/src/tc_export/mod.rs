@@ -21,11 +21,11 @@ pub struct Qdiscs(BTreeSet<String>);
 impl Qdiscs {
     /// All disciplines that a script can use.
     pub fn all() -> Qdiscs {
-        Qdiscs::of(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
+        Qdiscs::from_names(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
     }
 
-    /// These.
-    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Qdiscs {
+    /// The disciplines with these names.
+    pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Qdiscs {
         Qdiscs(names.into_iter().map(str::to_owned).collect())
     }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Qdiscs {
 pub struct Command {
     /// The program, `tc` or `nft`, and its arguments.
     pub words: Vec<String>,
-    /// What it is only near to.
+    /// A note on how it approximates the policy.
     pub about: Option<String>,
 }
 

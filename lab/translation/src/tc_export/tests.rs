@@ -31,7 +31,7 @@ fn every_shipped_policy_has_a_script() {
         ("degeb-edge", "access"),
         ("degeb-core", "out"),
     ] {
-        for kernel in [Qdiscs::all(), Qdiscs::of(["htb", "pfifo", "bfifo"])] {
+        for kernel in [Qdiscs::all(), Qdiscs::from_names(["htb", "pfifo", "bfifo"])] {
             let script = script(&shipped(name), interface, "eth0", &kernel, None).unwrap();
             assert!(!script.commands.is_empty(), "{name}");
             for command in &script.commands {
@@ -99,7 +99,7 @@ fn the_kernel_takes_what_it_has_the_disciplines_for() {
             kernel.push(name);
         }
     }
-    let kernel = Qdiscs::of(kernel);
+    let kernel = Qdiscs::from_names(kernel);
     for (name, interface, classes) in [
         ("nato-three-queues", "wan", 4),
         ("nato-single-queue-ordered", "wan", 1),

@@ -61,7 +61,7 @@ impl Args {
                         "--qdiscs: {other:?} is none that is made use of; these are: {known}"
                     )));
                 }
-                Qdiscs::of(names.iter().map(String::as_str))
+                Qdiscs::from_names(names.iter().map(String::as_str))
             }
             None => Qdiscs::all(),
         };

@@ -158,7 +158,7 @@ fn who_fetches_late_does_not_lower_the_rate() {
 }
 
 #[test]
-fn a_packet_longer_than_the_burst_goes_and_is_paid_for() {
+fn a_packet_longer_than_the_burst_passes_and_takes_its_tokens() {
     let text = "[[chains.test]]\nkind = 'shape'\nrate = '8kbit'\nburst = 0\nlimit = 9";
     let mut run = Run::text(text);
     for n in 0..3 {

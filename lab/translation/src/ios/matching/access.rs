@@ -73,8 +73,14 @@ impl AccessList {
                     partial = true;
                 }
                 (Err(why), false) => {
-                    notes.add(entry.line, format!("it denies what cannot be said: {why}"));
-                    return Err(format!("line {} denies what cannot be said", entry.line));
+                    notes.add(
+                        entry.line,
+                        format!("it denies packets that a policy cannot express: {why}"),
+                    );
+                    return Err(format!(
+                        "line {} denies packets that a policy cannot express",
+                        entry.line
+                    ));
                 }
             }
         }

@@ -116,10 +116,10 @@ pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
     let Some(inner) = intersection(from, without) else { return Ok(vec![from.clone()]) };
     let (mut parts, mut rest) = (Vec::new(), from.clone());
     if rest.interface != inner.interface {
-        return Err("all interfaces but one cannot be said");
+        return Err("a policy cannot express all interfaces but one");
     }
     if rest.protocol != inner.protocol {
-        return Err("all protocols but one cannot be said");
+        return Err("a policy cannot express all protocols but one");
     }
     if rest.dscp.len() != inner.dscp.len() {
         let dscp = other_dscps(&rest.dscp, &inner.dscp);
@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_meet_what_the_sets_say(
+        fn packets_match_as_the_sets_require(
             a in a_match(), b in a_match(), packets in prop::collection::vec(a_packet(), 50),
         ) {
             let both = intersection(&a, &b);

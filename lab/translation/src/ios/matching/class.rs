@@ -222,7 +222,7 @@ impl Term {
             return Ok(class);
         }
         if class.partial {
-            return Err("not what cannot be said whole".to_owned());
+            return Err("`not` of packets that a policy cannot express completely".to_owned());
         }
         let matches = all_without(&[Match::default()], &class.matches, work)?;
         Ok(Class { matches, partial: false })

@@ -88,14 +88,14 @@ fn a_policy_inside_a_class_conditions_what_is_of_the_class() {
     let Queueing::Shaper { child, .. } = &policy.queueings["TOP"] else { panic!("a shaper") };
     assert!(matches!(**child, Queueing::Fifo { .. }), "{child:?}");
     // At the input nothing waits.
-    let [(13, reason)] = &said(&text("shape average 64000 64000 0", "input"))[..] else {
-        panic!("{:?}", said(&text("shape average 64000 64000 0", "input")))
+    let [(13, reason)] = &reasons(&text("shape average 64000 64000 0", "input"))[..] else {
+        panic!("{:?}", reasons(&text("shape average 64000 64000 0", "input")))
     };
     assert!(reason.contains("nothing waits at the input"), "{reason}");
 }
 
 #[test]
-fn what_is_queued_by_its_new_mark_is_told() {
+fn packets_queued_by_their_new_mark_are_noted() {
     let text = |of_a: &str, of_top: &str| {
         format!(
             "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\n\
@@ -105,7 +105,7 @@ fn what_is_queued_by_its_new_mark_is_told() {
         )
     };
     let lines = |of_a, of_top| -> Vec<usize> {
-        said(&text(of_a, of_top)).into_iter().map(|(line, _)| line).collect()
+        reasons(&text(of_a, of_top)).into_iter().map(|(line, _)| line).collect()
     };
     let nothing = "random-detect dscp-based";
     assert_eq!(lines("set dscp cs1", "queue-limit 20"), [8, 13], "and a limit without a queue");
