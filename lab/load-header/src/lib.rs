@@ -25,7 +25,7 @@ pub fn is_answer(packet: &[u8]) -> bool {
 /// Sets the flag "sent back". Returns `false` if the packet has it already, has no such header, or
 /// ends its flow.
 pub fn make_answer(packet: &mut [u8]) -> bool {
-    let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
+    let is_plain = LoadHeader::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
     match packet.get_mut(5) {
         Some(flags) if is_plain => *flags |= ANSWER,
         _ => return false,
@@ -35,7 +35,7 @@ pub fn make_answer(packet: &mut [u8]) -> bool {
 
 /// The header of a packet, or of a block in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct LoadHeader {
     /// Distinguishes the runs of senders.
     pub run: u32,
     /// The number of the flow in its plan.
@@ -52,7 +52,7 @@ pub struct Header {
     pub end: bool,
 }
 
-impl Header {
+impl LoadHeader {
     /// The octets of the header.
     pub fn write(&self) -> [u8; HEADER] {
         let flags = u8::from(self.end) * END + u8::from(self.realtime) * REALTIME;
@@ -75,7 +75,7 @@ impl Header {
 
     /// Reads the header at the front. `None` if there is none, or if its length is below that of
     /// the header.
-    pub fn read(octets: &[u8]) -> Option<Header> {
+    pub fn read(octets: &[u8]) -> Option<LoadHeader> {
         let u32_at = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
         };
@@ -87,7 +87,7 @@ impl Header {
             return None;
         }
         let length = u32_at(32)?;
-        (length as usize >= HEADER).then_some(Header {
+        (length as usize >= HEADER).then_some(LoadHeader {
             run: u32_at(8)?,
             flow: u32_at(12)?,
             sequence: u64_at(16)?,
@@ -110,19 +110,19 @@ mod tests {
             (run, flow, sequence, sent) in any::<(u32, u32, u64, u64)>(),
             length in 40u32.., end in any::<bool>(), realtime in any::<bool>(), cut in 0usize..40,
         ) {
-            let header = Header { run, flow, sequence, sent, realtime, length, end };
+            let header = LoadHeader { run, flow, sequence, sent, realtime, length, end };
             let octets = header.write();
-            prop_assert_eq!(Header::read(&octets), Some(header));
-            prop_assert_eq!(Header::read(&octets[..cut]), None);
+            prop_assert_eq!(LoadHeader::read(&octets), Some(header));
+            prop_assert_eq!(LoadHeader::read(&octets[..cut]), None);
             let mut foreign = octets;
             foreign[0] ^= 1;
-            prop_assert_eq!(Header::read(&foreign), None);
+            prop_assert_eq!(LoadHeader::read(&foreign), None);
         }
     }
 
     #[test]
     fn a_packet_is_sent_back_once_and_an_end_never() {
-        let header = Header {
+        let header = LoadHeader {
             run: 1,
             flow: 2,
             sequence: 3,
@@ -134,15 +134,15 @@ mod tests {
         let mut octets = header.write();
         assert!(!is_answer(&octets));
         assert!(make_answer(&mut octets) && is_answer(&octets));
-        assert_eq!(Header::read(&octets), Some(header));
+        assert_eq!(LoadHeader::read(&octets), Some(header));
         assert!(!make_answer(&mut octets));
-        assert!(!make_answer(&mut Header { end: true, ..header }.write()));
+        assert!(!make_answer(&mut LoadHeader { end: true, ..header }.write()));
         assert!(!make_answer(&mut [0; 64]) && !make_answer(&mut []));
     }
 
     #[test]
     fn a_block_shorter_than_its_header_is_none() {
-        let header = Header {
+        let header = LoadHeader {
             run: 1,
             flow: 2,
             sequence: 3,
@@ -151,7 +151,7 @@ mod tests {
             length: 39,
             end: false,
         };
-        assert_eq!(Header::read(&header.write()), None);
+        assert_eq!(LoadHeader::read(&header.write()), None);
         assert_eq!(&header.write()[..8], b"XLOD\x01\0\0\0");
     }
 }

@@ -8,17 +8,18 @@ const NEVER: Time = Time(u64::MAX);
 /// number of parts has bits. Of parts due at the same time the lower number is first, so the order
 /// of events is fixed. Its size is constant.
 #[derive(Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct Deadlines {
     /// The leaves are the second half; each inner position has the winner of its two children.
     winners: Vec<u32>,
     due: Vec<Time>,
     leaves: usize,
 }
 
-impl Agenda {
-    pub(crate) fn new(parts: usize) -> Agenda {
+impl Deadlines {
+    pub(crate) fn new(parts: usize) -> Deadlines {
         let leaves = parts.max(1).next_power_of_two();
-        let mut agenda = Agenda { winners: vec![0; leaves * 2], due: vec![NEVER; leaves], leaves };
+        let mut agenda =
+            Deadlines { winners: vec![0; leaves * 2], due: vec![NEVER; leaves], leaves };
         for place in 0..leaves {
             if let Some(leaf) = agenda.winners.get_mut(leaves + place) {
                 *leaf = u32::try_from(place).unwrap_or(u32::MAX);
@@ -76,7 +77,7 @@ mod tests {
             parts in 1usize..20,
             changes in prop::collection::vec((0usize..20, prop::option::of(0u64..10)), 0..60),
         ) {
-            let mut agenda = Agenda::new(parts);
+            let mut agenda = Deadlines::new(parts);
             let mut model = vec![None; parts];
             for (part, due) in changes {
                 agenda.set(part % parts, due.map(Time));

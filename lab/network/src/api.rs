@@ -4,7 +4,7 @@ use crate::plan::PortId;
 use router::Time;
 
 /// A host: its position among the hosts ordered by name, which is its position in
-/// [`crate::Plan::nodes`].
+/// [`crate::NetworkPlan::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostId(pub usize);
 
@@ -33,7 +33,7 @@ pub enum Input {
 
 /// The direction in which a packet passes a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
+pub enum TapDirection {
     /// Into the node: the whole packet has arrived.
     In,
     /// Out of the node: the line begins to send it.
@@ -61,7 +61,7 @@ pub enum Output {
         /// The port.
         port: PortId,
         /// The direction.
-        direction: Direction,
+        direction: TapDirection,
         /// The time, not after the time of the last input.
         at: Time,
         /// A copy of the packet.

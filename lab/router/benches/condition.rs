@@ -7,10 +7,10 @@
 use base::rng::Rng;
 use criterion::{BatchSize, Bencher, Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
-use router::meter::Meter;
-use router::packet::{Fields, udp};
-use router::policy::{Flow, Match, Policy, Ports, Prefix, Protocol};
-use router::{Classifier, Colour, Conditioner, Packet, Tables, Time, Verdict, condition};
+use router::meter::ColourMeter;
+use router::packet::{HeaderFields, udp};
+use router::policy::{IpPrefix, IpProtocol, Match, PortRange, RouterPolicy, TableFlow};
+use router::{Classifier, Colour, Conditioner, FlowTables, Packet, PacketVerdict, Time, condition};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -32,7 +32,8 @@ fn ports(n: u32) -> (u16, u16) {
 /// The packet of flow number n.
 fn octets(n: u32, dscp: Dscp) -> Vec<u8> {
     let destination = Ipv4Addr::new(10, 255, 0, 1).into();
-    let fields = Fields { source: source(n), destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
+    let fields =
+        HeaderFields { source: source(n), destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
     udp(&fields, ports(n), LENGTH).expect("one version")
 }
 
@@ -81,11 +82,11 @@ fn read(criterion: &mut Criterion) {
 /// The match of a flow, in two forms: five fields, or a prefix and a range of ports.
 fn exact(n: u32) -> Match {
     let (from, to) = ports(n);
-    let one = |port| Some(Ports { first: port, last: port });
+    let one = |port| Some(PortRange { first: port, last: port });
     Match {
-        source: Prefix::new(source(n), 32),
-        destination: Prefix::new(Ipv4Addr::new(10, 255, 0, 1).into(), 32),
-        protocol: Some(Protocol(17)),
+        source: IpPrefix::new(source(n), 32),
+        destination: IpPrefix::new(Ipv4Addr::new(10, 255, 0, 1).into(), 32),
+        protocol: Some(IpProtocol(17)),
         source_port: one(from),
         destination_port: one(to),
         ..Match::default()
@@ -95,21 +96,21 @@ fn exact(n: u32) -> Match {
 /// Prefixes of ten lengths, with and without a range of ports.
 fn mixed(n: u32) -> Match {
     let length = 23 + (n % 10) as u8;
-    let range = Some(Ports { first: 5_000, last: 5_004 }).filter(|_| n.is_multiple_of(2));
-    Match { source: Prefix::new(source(n), length), destination_port: range, ..Match::default() }
+    let range = Some(PortRange { first: 5_000, last: 5_004 }).filter(|_| n.is_multiple_of(2));
+    Match { source: IpPrefix::new(source(n), length), destination_port: range, ..Match::default() }
 }
 
-fn table(flows: u32, what: fn(u32) -> Match) -> Tables {
-    let policy: Policy = toml::from_str("[tables.t]").expect("a policy");
-    let mut tables = Tables::new(&policy, &[]).expect("tables");
+fn table(flows: u32, what: fn(u32) -> Match) -> FlowTables {
+    let policy: RouterPolicy = toml::from_str("[tables.t]").expect("a policy");
+    let mut tables = FlowTables::new(&policy, &[]).expect("tables");
     for n in 0..flows {
         tables.add("t", flow(n, what)).expect("a flow");
     }
     tables
 }
 
-fn flow(n: u32, what: fn(u32) -> Match) -> Flow {
-    Flow { name: n.to_string(), matches: what(n), mark: None, rate: None, burst: None }
+fn flow(n: u32, what: fn(u32) -> Match) -> TableFlow {
+    TableFlow { name: n.to_string(), matches: what(n), mark: None, rate: None, burst: None }
 }
 
 fn classify(criterion: &mut Criterion) {
@@ -119,11 +120,11 @@ fn classify(criterion: &mut Criterion) {
     for point in 0..64 {
         writeln!(policy, "c{point}.match = [{{ dscp = [{point}] }}]").expect("a string");
     }
-    let policy: Policy = toml::from_str(&policy).expect("a policy");
+    let policy: RouterPolicy = toml::from_str(&policy).expect("a policy");
     let names: Vec<String> = (0..64).map(|point| format!("c{point}")).collect();
     let names: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
     let classifier = Classifier::new(&policy, &[], &names, "x").expect("classes");
-    let tables = Tables::default();
+    let tables = FlowTables::default();
     group.bench_function("behaviour aggregate of 64", |bencher| {
         round(bencher, packets(PACKETS, Dscp::EF), |packet| {
             black_box(classifier.find(&packet, &tables));
@@ -163,14 +164,14 @@ fn meters(criterion: &mut Criterion) {
         ("single rate", "kind='single-rate', cir='700Mbit', cbs=1500, ebs=3000, colour_aware=true"),
         ("two rates", "kind='two-rate', cir='500Mbit', cbs=1500, pir='900Mbit', pbs=3000"),
     ] {
-        let policy: Policy =
+        let policy: RouterPolicy =
             toml::from_str(&format!("chains.c = [{{ kind='meter', meter={{{text}}} }}]"))
                 .expect("a policy");
         let steps = policy.chains.get("c").expect("a chain");
-        let Some(router::policy::Step::Meter { meter, .. }) = steps.first() else {
+        let Some(router::policy::ChainStep::Meter { meter, .. }) = steps.first() else {
             continue;
         };
-        let mut meter = Meter::new(meter, "c").expect("a meter");
+        let mut meter = ColourMeter::new(meter, "c").expect("a meter");
         let mut now = Time::ZERO;
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
@@ -194,11 +195,11 @@ fn flows_of_256() -> String {
     text + "]\n"
 }
 
-fn chain(text: &str) -> (Box<dyn Conditioner>, Tables) {
-    let policy: Policy = toml::from_str(text).expect("a policy");
+fn chain(text: &str) -> (Box<dyn Conditioner>, FlowTables) {
+    let policy: RouterPolicy = toml::from_str(text).expect("a policy");
     let steps = policy.chains.get("c").expect("a chain");
     let mut built = condition::build(&policy, &[], steps, "chains.c").expect("a chain");
-    (built.pop().expect("one step"), Tables::new(&policy, &[]).expect("tables"))
+    (built.pop().expect("one step"), FlowTables::new(&policy, &[]).expect("tables"))
 }
 
 fn conditions(criterion: &mut Criterion) {
@@ -225,8 +226,8 @@ fn conditions(criterion: &mut Criterion) {
                 now.0 += 1_000;
                 packet.set_dscp(Dscp::AF11);
                 match step.take(now, packet, &tables) {
-                    Verdict::Pass(packet) | Verdict::Drop(packet, _) => packet,
-                    Verdict::Hold => packet_that_is_not_held(),
+                    PacketVerdict::Pass(packet) | PacketVerdict::Drop(packet, _) => packet,
+                    PacketVerdict::Hold => packet_that_is_not_held(),
                 }
             });
         });
@@ -242,7 +243,7 @@ fn packet_that_is_not_held() -> Packet {
 }
 
 /// Every flow always has packets waiting: each arriving packet is held, and another one leaves.
-fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &Tables) {
+fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &FlowTables) {
     let mut free: VecDeque<Packet> = (0..256 * 8).map(|n| packet(n % 256, Dscp::EF)).collect();
     let mut now = Time::ZERO;
     for _ in 0..256 * 4 {
@@ -253,8 +254,10 @@ fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &Tables)
         now.0 += 1_000;
         if let Some(packet) = free.pop_front() {
             match step.take(now, packet, tables) {
-                Verdict::Pass(packet) | Verdict::Drop(packet, _) => free.push_back(packet),
-                Verdict::Hold => {}
+                PacketVerdict::Pass(packet) | PacketVerdict::Drop(packet, _) => {
+                    free.push_back(packet)
+                }
+                PacketVerdict::Hold => {}
             }
         }
         while let Some(packet) = step.release(now) {

@@ -6,8 +6,8 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
 use router::Time;
-use router::packet::{Fields, udp};
-use router::router::{Input, InterfaceSetup, Output, Router, Setup};
+use router::packet::{HeaderFields, udp};
+use router::router::{Input, InterfaceSetup, Output, Router, RouterSetup};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Direction {
         let lan = interface("lan", [10, 1, 1, 1], false);
         let wan = interface("wan", [10, 1, 2, 1], congested);
         let policy = toml::from_str(policy).expect("the policy above");
-        let setup = Setup { interfaces: vec![lan, wan], policy, ..Setup::default() };
+        let setup = RouterSetup { interfaces: vec![lan, wan], policy, ..RouterSetup::default() };
         let router = Router::new(&setup).expect("the policy above");
         Direction { router, packets, spare: Vec::new(), now: Time::ZERO, came: 0, congested }
     }
@@ -131,7 +131,7 @@ impl Direction {
 }
 
 fn packet(length: usize, dscp: Dscp, port: u16) -> Vec<u8> {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 1, 1, 7].into(),
         destination: [10, 1, 2, 9].into(),
         protocol: 17,

@@ -6,10 +6,10 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
-use router::packet::{Fields, udp};
-use router::policy::Policy;
+use router::packet::{HeaderFields, udp};
+use router::policy::RouterPolicy;
 use router::queueing::build;
-use router::{Packet, Tables, Time};
+use router::{FlowTables, Packet, Time};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -67,7 +67,7 @@ const QUEUEINGS: [(&str, &str); 14] = [
 
 fn packet(number: u16) -> Packet {
     let dscp = Dscp::new((number % 8) as u8 * 8).expect("below 64");
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::new(10, 0, 0, 1).into(),
         destination: Ipv4Addr::new(10, 0, 1, 1).into(),
         protocol: 17,
@@ -85,10 +85,11 @@ fn queueings(c: &mut Criterion) {
     for (name, queueing) in QUEUEINGS {
         let classes = "[classes.EF]\nmatch = [{ dscp = ['EF'] }]\n[classes.CS3]\n\
                        match = [{ dscp = ['CS3'] }]\n[queueings.wan]\n";
-        let policy: Policy = toml::from_str(&format!("{classes}{queueing}")).expect("it is right");
+        let policy: RouterPolicy =
+            toml::from_str(&format!("{classes}{queueing}")).expect("it is right");
         let wan = policy.queueings.get("wan").expect("it is there");
         let mut tree = build(&policy, &[], wan, "wan", 1).expect("it is right");
-        let tables = Tables::default();
+        let tables = FlowTables::default();
         let mut free: VecDeque<Packet> = (0..PACKETS).map(packet).collect();
         let mut discarded = Vec::new();
         let mut now = Time(1_000_000_000);

@@ -113,20 +113,20 @@ impl CodePointCount {
 
 /// A histogram of delays in powers of two of a microsecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delays {
+pub struct DelayHistogram {
     buckets: [u64; BUCKETS],
     count: u64,
     sum_ns: u128,
     max_ns: u64,
 }
 
-impl Default for Delays {
-    fn default() -> Delays {
-        Delays { buckets: [0; BUCKETS], count: 0, sum_ns: 0, max_ns: 0 }
+impl Default for DelayHistogram {
+    fn default() -> DelayHistogram {
+        DelayHistogram { buckets: [0; BUCKETS], count: 0, sum_ns: 0, max_ns: 0 }
     }
 }
 
-impl Delays {
+impl DelayHistogram {
     /// Adds a delay in nanoseconds.
     pub fn add(&mut self, nanos: u64) {
         let micros = nanos / 1_000;
@@ -217,9 +217,9 @@ impl Depth {
 
 /// The counters of one part, by code point.
 #[derive(Clone, Debug)]
-pub struct Counters {
+pub struct PacketCounters {
     rows: Box<[CodePointCount; CODE_POINTS]>,
-    delays: Box<[Option<Box<Delays>>; CODE_POINTS]>,
+    delays: Box<[Option<Box<DelayHistogram>>; CODE_POINTS]>,
     depths: Box<[Option<Box<Depth>>; CODE_POINTS]>,
     /// The depth of its queue; zero in parts that hold no packets.
     pub depth: Depth,
@@ -233,9 +233,9 @@ struct Averages {
     used: usize,
 }
 
-impl Default for Counters {
-    fn default() -> Counters {
-        Counters {
+impl Default for PacketCounters {
+    fn default() -> PacketCounters {
+        PacketCounters {
             rows: Box::new([CodePointCount::default(); CODE_POINTS]),
             delays: Box::new([const { None }; CODE_POINTS]),
             depths: Box::new([const { None }; CODE_POINTS]),
@@ -245,7 +245,7 @@ impl Default for Counters {
     }
 }
 
-impl Counters {
+impl PacketCounters {
     #[expect(clippy::indexing_slicing, reason = "six bits, and an array of 64")]
     fn row_mut(&mut self, dscp: Dscp) -> &mut CodePointCount {
         &mut self.rows[usize::from(dscp.number()) & (CODE_POINTS - 1)]
@@ -287,7 +287,7 @@ impl Counters {
         }
     }
 
-    /// A packet counted by [`Counters::holds`] no longer waits.
+    /// A packet counted by [`PacketCounters::holds`] no longer waits.
     pub fn releases(&mut self, now: Time, dscp: Dscp, length: usize) {
         if let Some(Some(depth)) = self.depths.get_mut(usize::from(dscp.number())) {
             depth.change(now, u64::saturating_sub, length);
@@ -335,7 +335,7 @@ impl Counters {
     }
 
     /// The delays of the packets of this code point; `None` if none was held.
-    pub fn delays(&self, dscp: Dscp) -> Option<&Delays> {
+    pub fn delays(&self, dscp: Dscp) -> Option<&DelayHistogram> {
         self.delays.get(usize::from(dscp.number()))?.as_deref()
     }
 
@@ -349,13 +349,13 @@ impl Counters {
 
 /// The counters of one part, with its path in the router, such as `wan/output/gold/queue`.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct PartCounters<'a> {
     /// Interface, direction, and the names down to the part, separated by `/`.
     pub path: String,
     /// The kind of the part, such as `meter` or `wred`.
     pub kind: &'static str,
     /// Its counters.
-    pub counters: &'a Counters,
+    pub counters: &'a PacketCounters,
 }
 
 #[cfg(test)]
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn depth_is_kept_by_code_point() {
-        let mut counters = Counters::default();
+        let mut counters = PacketCounters::default();
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         counters.depth.set(at(0), 1, 100);
         counters.holds(at(0), Dscp::EF, 100);
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn delays_fall_into_powers_of_two() {
-        let mut delays = Delays::default();
+        let mut delays = DelayHistogram::default();
         for nanos in [0, 999, 1_000, 1_999, 2_000, u64::MAX] {
             delays.add(nanos);
         }
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn rows_are_kept_apart_by_code_point_and_cause() {
-        let mut counters = Counters::default();
+        let mut counters = PacketCounters::default();
         counters.came(Dscp::EF, 100);
         counters.dropped(Dscp::EF, 100, Cause::Lost);
         counters.came(Dscp::CS7, 50);

@@ -6,7 +6,7 @@
 //! that nobody can make a router flood others or itself.
 
 use crate::meter::Bucket;
-use crate::packet::{Fields, Packet, checksum, compose};
+use crate::packet::{HeaderFields, Packet, checksum, compose};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv6Addr};
@@ -29,7 +29,7 @@ const FRAGMENT: u16 = 0x3fff;
 
 /// Why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ForwardingError {
     /// The time to live or hop limit expired.
     Expired,
     /// No route leads to its destination.
@@ -51,14 +51,14 @@ pub enum Trouble {
 pub fn error(
     now: Time,
     packet: &Packet,
-    trouble: Trouble,
+    trouble: ForwardingError,
     from: IpAddr,
     limit: &mut Bucket,
 ) -> Option<Vec<u8>> {
     let header = packet.header();
     let sent_to_many = !is_one(header.destination);
     // RFC 4443 2.4 e.3: Packet Too Big is also sent about multicast packets.
-    let is_exempt = matches!(trouble, Trouble::TooLong { .. }) && header.source.is_ipv6();
+    let is_exempt = matches!(trouble, ForwardingError::TooLong { .. }) && header.source.is_ipv6();
     if (sent_to_many && !is_exempt)
         || !is_one(header.source)
         || header.later_fragment
@@ -70,11 +70,13 @@ pub fn error(
         IpAddr::V4(_) => {
             let room = MAX_V4_ERROR - V4_HEADER - ERROR_HEADER;
             match trouble {
-                Trouble::Expired => (11, 0, 0, room),
-                Trouble::NoRoute => (3, 0, 0, room),
-                Trouble::TooLong { .. } if flags(packet)? & DONT_FRAGMENT == 0 => return None,
+                ForwardingError::Expired => (11, 0, 0, room),
+                ForwardingError::NoRoute => (3, 0, 0, room),
+                ForwardingError::TooLong { .. } if flags(packet)? & DONT_FRAGMENT == 0 => {
+                    return None;
+                }
                 // The MTU of the next hop in the lower half (RFC 1191 4).
-                Trouble::TooLong { mtu } => {
+                ForwardingError::TooLong { mtu } => {
                     (3, 4, u32::from(u16::try_from(mtu).unwrap_or(u16::MAX)), room)
                 }
             }
@@ -82,9 +84,11 @@ pub fn error(
         IpAddr::V6(_) => {
             let room = MAX_V6_ERROR - V6_HEADER - ERROR_HEADER;
             match trouble {
-                Trouble::Expired => (3, 0, 0, room),
-                Trouble::NoRoute => (1, 0, 0, room),
-                Trouble::TooLong { mtu } => (2, 0, u32::try_from(mtu).unwrap_or(u32::MAX), room),
+                ForwardingError::Expired => (3, 0, 0, room),
+                ForwardingError::NoRoute => (1, 0, 0, room),
+                ForwardingError::TooLong { mtu } => {
+                    (2, 0, u32::try_from(mtu).unwrap_or(u32::MAX), room)
+                }
             }
         }
     };
@@ -131,7 +135,7 @@ fn answer(from: IpAddr, to: IpAddr, dscp: Dscp, mut message: Vec<u8>) -> Option<
     let sum = sum(from, to, &message)?.to_be_bytes();
     message.splice(2..4, sum);
     let protocol = if to.is_ipv4() { ICMP } else { ICMPV6 };
-    let fields = Fields { source: from, destination: to, protocol, dscp, ecn: 0, ttl: TTL };
+    let fields = HeaderFields { source: from, destination: to, protocol, dscp, ecn: 0, ttl: TTL };
     compose(&fields, &message)
 }
 
@@ -196,23 +200,23 @@ mod tests {
         Bucket::new(Rate::from_bits(8_000).unwrap(), 1_000_000)
     }
 
-    fn fields(source: &str, destination: &str, protocol: u8) -> Fields {
+    fn fields(source: &str, destination: &str, protocol: u8) -> HeaderFields {
         let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());
-        Fields { source, destination, protocol, dscp: Dscp::EF, ecn: 1, ttl: 3 }
+        HeaderFields { source, destination, protocol, dscp: Dscp::EF, ecn: 1, ttl: 3 }
     }
 
     fn read(octets: Vec<u8>) -> Packet {
         Packet::read(octets, 0, Time::ZERO).unwrap()
     }
 
-    fn packet(fields: &Fields, payload: &[u8]) -> Packet {
+    fn packet(fields: &HeaderFields, payload: &[u8]) -> Packet {
         read(compose(fields, payload).unwrap())
     }
 
     const V4: (&str, &str, &str) = ("10.0.0.1", "10.9.9.9", "10.0.0.254");
     const V6: (&str, &str, &str) = ("fd00::1", "fd09::9", "fd00::254");
 
-    fn about(packet: &Packet, trouble: Trouble, from: &str) -> Option<Packet> {
+    fn about(packet: &Packet, trouble: ForwardingError, from: &str) -> Option<Packet> {
         error(Time::ZERO, packet, trouble, from.parse().unwrap(), &mut full()).map(read)
     }
 
@@ -235,13 +239,13 @@ mod tests {
 
     #[test]
     fn errors_have_their_types_and_quote_the_packet() {
-        let long = Trouble::TooLong { mtu: 1_400 };
+        let long = ForwardingError::TooLong { mtu: 1_400 };
         for (addresses, trouble, head) in [
-            (V4, Trouble::Expired, [11, 0, 0, 0, 0, 0]),
-            (V4, Trouble::NoRoute, [3, 0, 0, 0, 0, 0]),
+            (V4, ForwardingError::Expired, [11, 0, 0, 0, 0, 0]),
+            (V4, ForwardingError::NoRoute, [3, 0, 0, 0, 0, 0]),
             (V4, long, [3, 4, 0, 0, 5, 120]),
-            (V6, Trouble::Expired, [3, 0, 0, 0, 0, 0]),
-            (V6, Trouble::NoRoute, [1, 0, 0, 0, 0, 0]),
+            (V6, ForwardingError::Expired, [3, 0, 0, 0, 0, 0]),
+            (V6, ForwardingError::NoRoute, [1, 0, 0, 0, 0, 0]),
             (V6, long, [2, 0, 0, 0, 5, 120]),
         ] {
             let (source, destination, from) = addresses;
@@ -268,14 +272,14 @@ mod tests {
     #[test]
     fn short_packets_are_quoted_whole() {
         let packet = packet(&fields(V4.0, V4.1, 17), &[1, 2, 3]);
-        let error = about(&packet, Trouble::Expired, V4.2).unwrap();
+        let error = about(&packet, ForwardingError::Expired, V4.2).unwrap();
         assert_eq!(error.octets()[28..], *packet.octets());
         assert!(is_sound(&error));
     }
 
     #[test]
     fn an_error_is_never_about_what_must_have_none() {
-        let expired = Trouble::Expired;
+        let expired = ForwardingError::Expired;
         let silent = |packet: &Packet, from: &str| {
             assert_eq!(about(packet, expired, from).map(|_| ()), None, "{packet:?}");
         };
@@ -306,7 +310,7 @@ mod tests {
         }
         silent(&packet(&fields(V4.0, V4.1, 17), &[0; 8]), V6.2);
         let many = packet(&fields(V6.0, "ff0e::1", 17), &[0; 8]);
-        assert!(about(&many, Trouble::TooLong { mtu: 1_280 }, V6.2).is_some());
+        assert!(about(&many, ForwardingError::TooLong { mtu: 1_280 }, V6.2).is_some());
     }
 
     #[test]
@@ -318,13 +322,13 @@ mod tests {
             let sum = checksum(&octets[..20]).to_be_bytes();
             octets[10..12].copy_from_slice(&sum);
             let packet = read(octets.clone());
-            assert_eq!(about(&packet, Trouble::NoRoute, V4.2).is_some(), answered);
+            assert_eq!(about(&packet, ForwardingError::NoRoute, V4.2).is_some(), answered);
             // The packet may be fragmented, so its sender gets no error.
-            assert!(about(&packet, Trouble::TooLong { mtu: 1_000 }, V4.2).is_none());
+            assert!(about(&packet, ForwardingError::TooLong { mtu: 1_000 }, V4.2).is_none());
         }
         let later = [17, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0];
         let packet = packet(&fields(V6.0, V6.1, 44), &later);
-        assert!(about(&packet, Trouble::NoRoute, V6.2).is_none());
+        assert!(about(&packet, ForwardingError::NoRoute, V6.2).is_none());
     }
 
     /// A correct echo request with this identifier and data.
@@ -391,14 +395,15 @@ mod tests {
         let from = V4.2.parse().unwrap();
         let mut ask = |ms: u64| {
             let now = Time(ms * 1_000_000);
-            error(now, &packet, Trouble::Expired, from, &mut limit).map(|octets| octets.len())
+            error(now, &packet, ForwardingError::Expired, from, &mut limit)
+                .map(|octets| octets.len())
         };
         assert_eq!([ask(0), ask(0), ask(0)], [Some(87), Some(87), None]);
         assert_eq!([ask(60), ask(61), ask(61)], [None, Some(87), None]);
         // A packet that gets no answer takes no tokens.
         let many = request((V4.0, "224.0.0.1", V4.2), b"");
         let mut limit = full();
-        assert!(error(Time::ZERO, &many, Trouble::Expired, from, &mut limit).is_none());
+        assert!(error(Time::ZERO, &many, ForwardingError::Expired, from, &mut limit).is_none());
         assert_eq!(limit, full());
     }
 
@@ -411,10 +416,10 @@ mod tests {
             protocol in prop::sample::select(vec![1u8, 58, 17, 44, 0, 60]),
             payload in prop::collection::vec(any::<u8>(), 0..1_500),
             trouble in prop::sample::select(vec![
-                Trouble::Expired,
-                Trouble::NoRoute,
-                Trouble::TooLong { mtu: 1_280 },
-                Trouble::TooLong { mtu: MAX_LENGTH },
+                ForwardingError::Expired,
+                ForwardingError::NoRoute,
+                ForwardingError::TooLong { mtu: 1_280 },
+                ForwardingError::TooLong { mtu: MAX_LENGTH },
             ]),
         ) {
             // Hop-by-hop options with a payload length of 0 are a jumbogram.
@@ -425,7 +430,7 @@ mod tests {
                 prop_assert!(is_sound(&error));
                 let most = if v6 { 1_280 } else { 576 };
                 prop_assert!(error.length() <= most);
-                prop_assert!(about(&error, Trouble::Expired, from).is_none());
+                prop_assert!(about(&error, ForwardingError::Expired, from).is_none());
                 prop_assert!(echo_reply(Time::ZERO, &error, &mut full()).is_none());
             }
             if let Some(reply) = echo_reply(Time::ZERO, &packet, &mut full()) {

@@ -30,10 +30,10 @@ mod testing;
 pub mod time;
 
 pub use base::rng::Rng;
-pub use classify::{Classifier, Tables};
-pub use conditioner::{Conditioner, Verdict};
-pub use count::{Cause, Counters};
-pub use discipline::{Backlog, Discarded, Discipline, Ready};
-pub use packet::{Colour, Header, Malformed, Packet};
-pub use router::{InterfaceSetup, Route, Router, Setup};
+pub use classify::{Classifier, FlowTables};
+pub use conditioner::{Conditioner, PacketVerdict};
+pub use count::{Cause, PacketCounters};
+pub use discipline::{Backlog, Discarded, Discipline, Readiness};
+pub use packet::{Colour, Malformed, Packet, PacketHeader};
+pub use router::{InterfaceRoute, InterfaceSetup, Router, RouterSetup};
 pub use time::{Rate, Time};

@@ -15,9 +15,9 @@
 //!
 //! The arithmetic is exact, in integers: no rounding errors accumulate.
 
-use crate::classify::Tables;
-use crate::count::{Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::FlowTables;
+use crate::count::{PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::time::{Rate, SECOND, Time};
 
@@ -28,7 +28,7 @@ pub(crate) struct Shaper {
     /// Octets counted in addition to each packet.
     overhead: usize,
     child: Box<dyn Discipline>,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl Shaper {
@@ -41,28 +41,30 @@ impl Shaper {
         child: Box<dyn Discipline>,
     ) -> Shaper {
         let gate = match interval {
-            None => Gate::Paced(Paced::new(rate, burst)),
-            Some(interval) => Gate::Lumps(Lumps::new(rate, burst, interval)),
+            None => Gate::Continuous(ContinuousGate::new(rate, burst)),
+            Some(interval) => Gate::ByInterval(IntervalGate::new(rate, burst, interval)),
         };
-        Shaper { gate, overhead: overhead.into(), child, counters: Counters::default() }
+        Shaper { gate, overhead: overhead.into(), child, counters: PacketCounters::default() }
     }
 }
 
 impl Discipline for Shaper {
-    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         self.child.push(now, packet, tables, discarded);
         let backlog = self.child.backlog();
         self.counters.depth.set(now, backlog.packets, backlog.octets);
     }
 
-    fn ready(&mut self, now: Time) -> Ready {
+    fn ready(&mut self, now: Time) -> Readiness {
         match self.child.ready(now) {
-            Ready::Empty => Ready::Empty,
-            Ready::At(moment) => {
-                Ready::At(self.gate.opens(now).map_or(moment, |at| at.max(moment)))
+            Readiness::Empty => Readiness::Empty,
+            Readiness::At(moment) => {
+                Readiness::At(self.gate.opens(now).map_or(moment, |at| at.max(moment)))
             }
-            Ready::Now(length) => self.gate.opens(now).map_or(Ready::Now(length), Ready::At),
+            Readiness::Now(length) => {
+                self.gate.opens(now).map_or(Readiness::Now(length), Readiness::At)
+            }
         }
     }
 
@@ -82,31 +84,31 @@ impl Discipline for Shaper {
         self.child.backlog()
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "shaper", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "shaper", counters: &self.counters });
         self.child.report(&format!("{path}/shaped"), into);
     }
 }
 
 #[derive(Debug)]
 enum Gate {
-    Paced(Paced),
-    Lumps(Lumps),
+    Continuous(ContinuousGate),
+    ByInterval(IntervalGate),
 }
 
 impl Gate {
     /// `None` if a packet may leave now; else the time at which one may.
     fn opens(&mut self, now: Time) -> Option<Time> {
         match self {
-            Gate::Paced(paced) => paced.opens(now),
-            Gate::Lumps(lumps) => lumps.opens(now),
+            Gate::Continuous(continuous) => continuous.opens(now),
+            Gate::ByInterval(interval) => interval.opens(now),
         }
     }
 
     fn sent(&mut self, now: Time, octets: usize) {
         match self {
-            Gate::Paced(paced) => paced.sent(now, octets),
-            Gate::Lumps(lumps) => lumps.tokens -= bit_nanos(octets as u64),
+            Gate::Continuous(continuous) => continuous.sent(now, octets),
+            Gate::ByInterval(interval) => interval.tokens -= bit_nanos(octets as u64),
         }
     }
 }
@@ -121,7 +123,7 @@ type Exact = (i128, u64);
 
 /// The continuous form, with a theoretical departure time.
 #[derive(Debug)]
-struct Paced {
+struct ContinuousGate {
     rate: u64,
     /// How far the departure time may be before now, rounded up, with the remainder that rounding
     /// added.
@@ -132,12 +134,12 @@ struct Paced {
     opens: Time,
 }
 
-impl Paced {
-    fn new(rate: Rate, burst: u64) -> Paced {
+impl ContinuousGate {
+    fn new(rate: Rate, burst: u64) -> ContinuousGate {
         let (rate, bits) = (rate.bits(), bit_nanos(burst));
         let nanos = bits.cast_unsigned().div_ceil(u128::from(rate)).cast_signed();
         let rest = u64::try_from(nanos * i128::from(rate) - bits).unwrap_or(0);
-        Paced { rate, burst: (nanos, rest), next: (-nanos, rest), opens: Time::ZERO }
+        ContinuousGate { rate, burst: (nanos, rest), next: (-nanos, rest), opens: Time::ZERO }
     }
 
     fn opens(&self, now: Time) -> Option<Time> {
@@ -157,7 +159,7 @@ impl Paced {
 
 /// The form with grants at intervals.
 #[derive(Debug)]
-struct Lumps {
+struct IntervalGate {
     /// In nanoseconds.
     interval: u64,
     /// The tokens of each interval.
@@ -169,12 +171,12 @@ struct Lumps {
     next: Option<Time>,
 }
 
-impl Lumps {
-    fn new(rate: Rate, burst: u64, interval: u64) -> Lumps {
+impl IntervalGate {
+    fn new(rate: Rate, burst: u64, interval: u64) -> IntervalGate {
         let interval = interval.max(1);
         let grant = i128::from(rate.bits()) * i128::from(interval);
         let most = bit_nanos(burst).max(grant);
-        Lumps { interval, grant, most, tokens: most, next: None }
+        IntervalGate { interval, grant, most, tokens: most, next: None }
     }
 
     fn opens(&mut self, now: Time) -> Option<Time> {

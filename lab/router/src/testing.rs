@@ -1,6 +1,6 @@
 //! Packets for tests.
 
-use crate::packet::{Fields, Packet, compose};
+use crate::packet::{HeaderFields, Packet, compose};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ pub(crate) fn packet(dscp: Dscp, length: usize, port: u16, number: u64) -> Packe
 
 /// As [`packet`], with an ECN field.
 pub(crate) fn with_ecn(dscp: Dscp, length: usize, port: u16, number: u64, ecn: u8) -> Packet {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::new(10, 0, 0, 1).into(),
         destination: Ipv4Addr::new(10, 0, 1, 1).into(),
         protocol: 17,

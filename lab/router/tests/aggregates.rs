@@ -6,9 +6,9 @@
 
 use dscp::Dscp;
 use proptest::prelude::*;
-use router::packet::{Fields, checksum, compose};
-use router::policy::{Match, Policy};
-use router::router::{Input, InterfaceSetup, Output, Route, Router, Setup};
+use router::packet::{HeaderFields, checksum, compose};
+use router::policy::{Match, RouterPolicy};
+use router::router::{Input, InterfaceRoute, InterfaceSetup, Output, Router, RouterSetup};
 use router::{Cause, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -17,11 +17,11 @@ use std::path::Path;
 const OUT: usize = 2;
 
 /// The shipped policies of interior routers, by name.
-fn inside() -> Vec<(String, Policy)> {
+fn inside() -> Vec<(String, RouterPolicy)> {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
     let files = std::fs::read_dir(policies).unwrap().map(|file| file.unwrap().path());
     let named = files.map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file));
-    let mut inside: Vec<(String, Policy)> = named
+    let mut inside: Vec<(String, RouterPolicy)> = named
         .filter(|(name, _)| name.ends_with("-core") || name.ends_with("-interior"))
         .map(|(name, file)| {
             let policy = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -108,7 +108,7 @@ fn octets(look: &Look, dscp: Dscp, length: usize) -> Vec<u8> {
         false => (v4(20, look.source), v4(30, look.destination)),
     };
     let Look { protocol, ecn, ttl, .. } = *look;
-    let mut fields = Fields { source, destination, protocol, dscp, ecn, ttl };
+    let mut fields = HeaderFields { source, destination, protocol, dscp, ecn, ttl };
     let mut payload = vec![0; length - if look.is_v6 { 40 } else { 20 }];
     payload[..4].copy_from_slice(&look.ports);
     if look.is_v6 && look.is_fragment {
@@ -126,7 +126,7 @@ fn octets(look: &Look, dscp: Dscp, length: usize) -> Vec<u8> {
     octets
 }
 
-fn router(policy: &Policy) -> Router {
+fn router(policy: &RouterPolicy) -> Router {
     let interface = |name: &str, v4: [u8; 4], v6: &str, paced| InterfaceSetup {
         name: name.to_owned(),
         addresses: vec![(v4.into(), 24), (v6.parse().unwrap(), 64)],
@@ -138,10 +138,11 @@ fn router(policy: &Policy) -> Router {
         interface("two", [10, 1, 2, 1], "fd02::1", false),
         interface("out", [10, 1, 3, 1], "fd03::1", true),
     ];
-    let to_out = |to: &str| Route { to: to.parse().unwrap(), interface: OUT };
+    let to_out = |to: &str| InterfaceRoute { to: to.parse().unwrap(), interface: OUT };
     let routes = vec![to_out("0.0.0.0/0"), to_out("::/0")];
     let policy = policy.clone();
-    Router::new(&Setup { interfaces, routes, policy, seed: 5, ..Setup::default() }).unwrap()
+    Router::new(&RouterSetup { interfaces, routes, policy, seed: 5, ..RouterSetup::default() })
+        .unwrap()
 }
 
 /// The dispositions of packets: code points and lengths, in the order in which they left or were
@@ -153,7 +154,7 @@ struct Disposition {
     counted: Vec<String>,
 }
 
-fn disposition(policy: &Policy, arrivals: &[Arrival], which: usize) -> Disposition {
+fn disposition(policy: &RouterPolicy, arrivals: &[Arrival], which: usize) -> Disposition {
     let mut router = router(policy);
     let mut disposition = Disposition::default();
     let mut now = Time(1_000_000);

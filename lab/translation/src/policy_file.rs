@@ -1,13 +1,13 @@
 //! The policy of a router in a TOML file.
 
-use router::policy::{Policy, Wrong};
+use router::policy::{KeyFault, RouterPolicy};
 use std::path::Path;
 use text::toml_file::{Mistake, TomlFile};
 
 /// A policy, with the text that it was read from.
 #[derive(Clone, Debug)]
 pub struct PolicyFile {
-    inner: TomlFile<Policy>,
+    inner: TomlFile<RouterPolicy>,
 }
 
 impl PolicyFile {
@@ -28,18 +28,18 @@ impl PolicyFile {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &RouterPolicy {
         &self.inner.value
     }
 
     /// The policy, without the text.
-    pub fn into_policy(self) -> Policy {
+    pub fn into_policy(self) -> RouterPolicy {
         self.inner.value
     }
 
     /// The fault that a router reported when it was built from the policy, at its place in the
     /// file.
-    pub fn mistake(&self, wrong: &Wrong) -> Mistake {
+    pub fn mistake(&self, wrong: &KeyFault) -> Mistake {
         self.inner.mistake_at(&wrong.path, &wrong.what)
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let text = "[queueings.q]\nkind = 'priority'\nbranches = [\n  {},\n  { class = 'x' },\n]\n";
         let file = PolicyFile::parse("p.toml", text).unwrap();
         let at = |path: &str| {
-            let mistake = file.mistake(&Wrong::at(path, "no such class"));
+            let mistake = file.mistake(&KeyFault::at(path, "no such class"));
             (mistake.line, mistake.column)
         };
         assert_eq!(at("queueings.q.branches[1].class"), (5, 5));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use router::{condition, queueing};
 use std::path::{Path, PathBuf};
 use translation::policy_file::PolicyFile;
@@ -17,7 +17,7 @@ fn shipped() -> Vec<PathBuf> {
 
 /// Builds all parts of a policy, as a router would.
 fn build(file: &PolicyFile) {
-    let policy: &Policy = file.policy();
+    let policy: &RouterPolicy = file.policy();
     let interfaces: Vec<String> = policy.interfaces.keys().cloned().collect();
     for (name, steps) in &policy.chains {
         let built = condition::build(policy, &interfaces, steps, &format!("chains.{name}"));

@@ -7,15 +7,15 @@
 
 mod header;
 
-use crate::plan::{NextHop, Plan, Tunnel};
+use crate::plan::{NetworkPlan, RouteNextHop, Tunnel};
 use crate::topology::{self, Ecn, Outward};
 use dscp::Dscp;
-use router::count::Part;
-use router::icmp::{self, Trouble};
+use router::count::PartCounters;
+use router::icmp::{self, ForwardingError};
 use router::meter::Bucket;
 use router::packet::{Packet, fragment};
-use router::policy::Prefix;
-use router::{Cause, Counters, Rate, Time};
+use router::policy::IpPrefix;
+use router::{Cause, PacketCounters, Rate, Time};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ const ANSWERS_BURST: u64 = 16_000;
 
 /// An output of a gateway.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum GatewayOutput {
     /// Send a packet.
     Send {
         /// [`RED`] or [`BLACK`].
@@ -74,20 +74,20 @@ pub struct Gateway {
     ecn: Ecn,
     overhead: usize,
     /// The longest prefix first; the number is the position of a tunnel in `out`.
-    routes: Vec<(Prefix, Option<usize>)>,
+    routes: Vec<(IpPrefix, Option<usize>)>,
     out: Vec<Out>,
     into: Vec<In>,
     /// Its own red addresses, the sources of its ICMP answers.
     own: Vec<IpAddr>,
     answers: Bucket,
-    actions: VecDeque<Action>,
-    red: Counters,
-    black: Counters,
+    actions: VecDeque<GatewayOutput>,
+    red: PacketCounters,
+    black: PacketCounters,
 }
 
 impl Gateway {
     /// The gateway at this position of the plan; `None` if the node is not a gateway.
-    pub fn new(topology: &topology::Topology, plan: &Plan, place: usize) -> Option<Gateway> {
+    pub fn new(topology: &topology::Topology, plan: &NetworkPlan, place: usize) -> Option<Gateway> {
         let node = plan.nodes.get(place)?;
         let written = topology.gateways.get(&node.name)?;
         let mut out = Vec::new();
@@ -102,9 +102,11 @@ impl Gateway {
             let far = topology.gateways.get(&plan.nodes.get(tunnel.from)?.name)?;
             Some(In { tunnel: tunnel.clone(), overhead: far.overhead.into() })
         });
-        let routes = node.routes.iter().map(|route| match route.way {
-            NextHop::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
-            NextHop::Port(_) => (route.to, None),
+        let routes = node.routes.iter().map(|route| match route.next_hop {
+            RouteNextHop::Tunnel(number) => {
+                (route.to, places.iter().position(|place| *place == number))
+            }
+            RouteNextHop::Port(_) => (route.to, None),
         });
         let own = node.ports.get(RED)?.addresses.iter().map(|address| address.ip()).collect();
         Some(Gateway {
@@ -117,8 +119,8 @@ impl Gateway {
             into: into.collect(),
             out,
             actions: VecDeque::new(),
-            red: Counters::default(),
-            black: Counters::default(),
+            red: PacketCounters::default(),
+            black: PacketCounters::default(),
         })
     }
 
@@ -132,21 +134,21 @@ impl Gateway {
             Ok(packet) => self.decapsulate(now, packet),
             Err((octets, _)) => {
                 counters.dropped(dscp, octets.len(), Cause::Malformed);
-                self.actions.push_back(Action::Drop { octets, cause: Cause::Malformed });
+                self.actions.push_back(GatewayOutput::Drop { octets, cause: Cause::Malformed });
             }
         }
     }
 
     /// The next output; `None` if there is none.
-    pub fn poll(&mut self) -> Option<Action> {
+    pub fn poll(&mut self) -> Option<GatewayOutput> {
         self.actions.pop_front()
     }
 
     /// Appends its counters: of packets to encapsulate at the red port, of packets to decapsulate
     /// at the black one.
-    pub fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+    pub fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
         for (port, counters) in [("red", &self.red), ("black", &self.black)] {
-            into.push(Part { path: format!("{path}/{port}"), kind: "gateway", counters });
+            into.push(PartCounters { path: format!("{path}/{port}"), kind: "gateway", counters });
         }
     }
 
@@ -157,10 +159,10 @@ impl Gateway {
             return self.arrive(now, packet);
         }
         if !packet.decrement_ttl() {
-            return self.give_up(now, packet, Trouble::Expired, Cause::Expired);
+            return self.give_up(now, packet, ForwardingError::Expired, Cause::Expired);
         }
         let Some(number) = self.tunnel_to(to) else {
-            return self.give_up(now, packet, Trouble::NoRoute, Cause::NoRoute);
+            return self.give_up(now, packet, ForwardingError::NoRoute, Cause::NoRoute);
         };
         match self.divided(number, packet) {
             Ok(pieces) => {
@@ -170,7 +172,7 @@ impl Gateway {
                 }
             }
             Err((packet, mtu)) => {
-                self.give_up(now, packet, Trouble::TooLong { mtu }, Cause::TooLong);
+                self.give_up(now, packet, ForwardingError::TooLong { mtu }, Cause::TooLong);
             }
         }
     }
@@ -192,13 +194,13 @@ impl Gateway {
     }
 
     /// Drops a packet, and sends an ICMP error to its sender (RFC 4301 8.2.1: Packet Too Big).
-    fn give_up(&mut self, now: Time, packet: Packet, trouble: Trouble, cause: Cause) {
+    fn give_up(&mut self, now: Time, packet: Packet, trouble: ForwardingError, cause: Cause) {
         let answer = self.error(now, &packet, trouble);
         self.drop(RED, packet, cause);
         self.answer(now, answer);
     }
 
-    fn error(&mut self, now: Time, packet: &Packet, trouble: Trouble) -> Option<Vec<u8>> {
+    fn error(&mut self, now: Time, packet: &Packet, trouble: ForwardingError) -> Option<Vec<u8>> {
         let source = packet.header().source;
         let from = self.own.iter().find(|own| own.is_ipv4() == source.is_ipv4())?;
         icmp::error(now, packet, trouble, *from, &mut self.answers)
@@ -207,7 +209,7 @@ impl Gateway {
     /// Consumes a packet for the gateway itself; answers echo requests.
     fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
-        self.actions.push_back(Action::Taken { octets: packet.into_octets() });
+        self.actions.push_back(GatewayOutput::Taken { octets: packet.into_octets() });
         self.answer(now, answer);
     }
 
@@ -218,7 +220,7 @@ impl Gateway {
         let Some(packet) = packet else { return };
         let Some(number) = self.tunnel_to(packet.header().destination) else {
             let octets = packet.into_octets();
-            return self.actions.push_back(Action::Send { port: RED, octets });
+            return self.actions.push_back(GatewayOutput::Send { port: RED, octets });
         };
         for piece in self.divided(number, packet).unwrap_or_default() {
             self.wrap(number, piece);
@@ -239,7 +241,7 @@ impl Gateway {
         let esp = header::Esp { spi: out.tunnel.spi, sequence: out.sequence };
         let ends = (out.tunnel.source, out.tunnel.destination);
         let octets = header::wrap(packet.into_octets(), ends, dscp.tos() | ecn, esp, self.overhead);
-        self.actions.push_back(Action::Send { port: BLACK, octets });
+        self.actions.push_back(GatewayOutput::Send { port: BLACK, octets });
     }
 
     fn decapsulate(&mut self, now: Time, packet: Packet) {
@@ -270,7 +272,7 @@ impl Gateway {
             return self.arrive(now, inner);
         }
         if !inner.decrement_ttl() {
-            let answer = self.error(now, &inner, Trouble::Expired);
+            let answer = self.error(now, &inner, ForwardingError::Expired);
             self.refuse((outer, length), inner.into_octets(), Cause::Expired);
             return self.answer(now, answer);
         }
@@ -278,19 +280,19 @@ impl Gateway {
         let had = inner.header().ecn;
         let octets = inner.into_octets();
         let octets = if ecn == had { octets } else { header::with_ecn(octets, ecn) };
-        self.actions.push_back(Action::Send { port: RED, octets });
+        self.actions.push_back(GatewayOutput::Send { port: RED, octets });
     }
 
     /// Drops an inner packet, counted by the outer packet.
     fn refuse(&mut self, (outer, length): (Dscp, usize), octets: Vec<u8>, cause: Cause) {
         self.black.dropped(outer, length, cause);
-        self.actions.push_back(Action::Drop { octets, cause });
+        self.actions.push_back(GatewayOutput::Drop { octets, cause });
     }
 
     fn drop(&mut self, port: usize, packet: Packet, cause: Cause) {
         let counters = if port == RED { &mut self.red } else { &mut self.black };
         counters.dropped(packet.dscp(), packet.length(), cause);
-        self.actions.push_back(Action::Drop { octets: packet.into_octets(), cause });
+        self.actions.push_back(GatewayOutput::Drop { octets: packet.into_octets(), cause });
     }
 }
 

@@ -4,14 +4,14 @@ use router::policy::Span;
 use router::time::SECOND;
 use router::{Rate, Rng};
 
-const HOST: End = End { queue: 1_000_000, paced: false, tapped: false };
+const HOST: LineEnd = LineEnd { queue: 1_000_000, paced: false, tapped: false };
 
-fn link(rate: &str, overhead: u16, delay_us: u64) -> Link {
-    Link {
+fn link(rate: &str, overhead: u16, delay_us: u64) -> TopologyLink {
+    TopologyLink {
         rate: Some(rate.parse().unwrap()),
         overhead,
         delay: Span(Duration::from_micros(delay_us)),
-        ..Link::between("a.eth0", "b.eth0")
+        ..TopologyLink::between("a.eth0", "b.eth0")
     }
 }
 
@@ -29,7 +29,7 @@ fn number(octets: &[u8]) -> u32 {
 
 /// Ticks at each deadline until nothing is in flight. Returns arrivals as end, number, length and
 /// time.
-fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
+fn run(line: &mut LinkLine) -> Vec<(usize, u32, usize, Time)> {
     let mut arrived = Vec::new();
     loop {
         while let Some(event) = line.poll() {
@@ -46,7 +46,7 @@ fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
 fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
     for text in ["512kbit", "2Mbit", "10Mbit", "100Mbit"] {
         let rate: Rate = text.parse().unwrap();
-        let mut line = Line::new(&link(text, 14, 300), [HOST; 2], 1);
+        let mut line = LinkLine::new(&link(text, 14, 300), [HOST; 2], 1);
         let mut sizes = Rng::new(7);
         let (mut now, mut waiting, mut passed, mut last) = (Time::ZERO, 0usize, 0u64, Time::ZERO);
         while now.0 < 10 * SECOND + SECOND / 10 {
@@ -74,7 +74,7 @@ fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
 
 #[test]
 fn delay_and_overhead_are_exact() {
-    let mut line = Line::new(&link("2Mbit", 38, 25_000), [HOST; 2], 1);
+    let mut line = LinkLine::new(&link("2Mbit", 38, 25_000), [HOST; 2], 1);
     line.offer(Time(1_000), 1, packet(9, 1_500));
     let wanted = 1_000 + 1_538 * 8 * 500 + 25_000_000;
     assert_eq!(run(&mut line), [(0, 9, 1_500, Time(wanted))]);
@@ -88,7 +88,7 @@ fn delay_and_overhead_are_exact() {
 
 #[test]
 fn what_does_not_fit_is_dropped_and_counted() {
-    let mut line = Line::new(&link("1Mbit", 0, 0), [End { queue: 2, ..HOST }; 2], 1);
+    let mut line = LinkLine::new(&link("1Mbit", 0, 0), [LineEnd { queue: 2, ..HOST }; 2], 1);
     for number in 0..5 {
         line.offer(Time::ZERO, 0, packet(number, 1_000));
     }
@@ -109,8 +109,9 @@ fn what_does_not_fit_is_dropped_and_counted() {
 
 #[test]
 fn packets_in_flight_are_bounded() {
-    let far = Link { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
-    let mut line = Line::new(&far, [HOST; 2], 1);
+    let far =
+        TopologyLink { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
+    let mut line = LinkLine::new(&far, [HOST; 2], 1);
     let each = 1_500 + FLIGHT_EACH;
     for number in 0..(MAX_FLIGHT / each) as u32 {
         line.offer(Time::ZERO, 0, packet(number, 1_500));
@@ -122,8 +123,8 @@ fn packets_in_flight_are_bounded() {
 
 #[test]
 fn a_paced_end_is_notified_when_its_packet_has_been_sent() {
-    let paced = End { queue: 1, paced: true, tapped: true };
-    let mut line = Line::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
+    let paced = LineEnd { queue: 1, paced: true, tapped: true };
+    let mut line = LinkLine::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
     line.offer(Time(100), 0, packet(1, 1_000));
     line.tick(Time(u64::from(u32::MAX)));
     let events: Vec<LineEvent> = std::iter::from_fn(|| line.poll()).collect();
@@ -140,9 +141,9 @@ fn a_paced_end_is_notified_when_its_packet_has_been_sent() {
 
 #[test]
 fn losses_have_the_configured_rate_and_depend_on_the_seed() {
-    let lossy = Link { rate: None, loss: 0.1, ..link("1Mbit", 0, 0) };
+    let lossy = TopologyLink { rate: None, loss: 0.1, ..link("1Mbit", 0, 0) };
     let arrived = |seed| {
-        let mut line = Line::new(&lossy, [HOST; 2], seed);
+        let mut line = LinkLine::new(&lossy, [HOST; 2], seed);
         for number in 0..100_000 {
             line.offer(Time(u64::from(number)), 0, packet(number, 40));
         }
@@ -154,7 +155,7 @@ fn losses_have_the_configured_rate_and_depend_on_the_seed() {
     // Three standard deviations are 285.
     assert!((89_715..=90_285).contains(&one.len()), "{}", one.len());
     for (loss, count) in [(0.0, 1_000), (1.0, 0)] {
-        let mut line = Line::new(&Link { loss, ..lossy.clone() }, [HOST; 2], 3);
+        let mut line = LinkLine::new(&TopologyLink { loss, ..lossy.clone() }, [HOST; 2], 3);
         (0..1_000).for_each(|number| line.offer(Time::ZERO, 0, packet(number, 40)));
         assert_eq!(run(&mut line).len(), count);
     }
@@ -164,8 +165,8 @@ fn losses_have_the_configured_rate_and_depend_on_the_seed() {
 fn jitter_changes_the_order_only_if_it_may() {
     for reorder in [false, true] {
         let jitter = Span(Duration::from_millis(5));
-        let link = Link { jitter, reorder, ..link("10Mbit", 0, 1_000) };
-        let mut line = Line::new(&link, [HOST; 2], 4);
+        let link = TopologyLink { jitter, reorder, ..link("10Mbit", 0, 1_000) };
+        let mut line = LinkLine::new(&link, [HOST; 2], 4);
         let mut offered = Vec::new();
         for number in 0..1_000 {
             let now = Time(u64::from(number) * 1_000_000);
@@ -187,7 +188,8 @@ fn jitter_changes_the_order_only_if_it_may() {
 
 #[test]
 fn half_duplex_takes_turns_where_both_wait() {
-    let mut line = Line::new(&Link { duplex: Duplex::Half, ..link("1Mbit", 0, 0) }, [HOST; 2], 1);
+    let mut line =
+        LinkLine::new(&TopologyLink { duplex: Duplex::Half, ..link("1Mbit", 0, 0) }, [HOST; 2], 1);
     for number in 0..100 {
         line.offer(Time::ZERO, 0, packet(number, 1_500));
         line.offer(Time::ZERO, 1, packet(number, 40));
@@ -224,12 +226,12 @@ proptest! {
     ) {
         let rate = Rate::from_bits(bits).unwrap();
         let duplex = if half { Duplex::Half } else { Duplex::Full };
-        let link = Link { rate: Some(rate), duplex, loss, ..link("1Mbit", overhead, 1_000) };
-        let mut line = Line::new(&link, [End { queue, ..HOST }; 2], 5);
+        let link = TopologyLink { rate: Some(rate), duplex, loss, ..link("1Mbit", overhead, 1_000) };
+        let mut line = LinkLine::new(&link, [LineEnd { queue, ..HOST }; 2], 5);
         let (mut now, mut offered) = (Time::ZERO, 0u32);
         let mut dropped = 0;
         let mut arrived = Vec::new();
-        let mut drain = |line: &mut Line| {
+        let mut drain = |line: &mut LinkLine| {
             while let Some(event) = line.poll() {
                 match event {
                     LineEvent::Arrived { end, octets, at } => {

@@ -2,18 +2,18 @@
 
 mod build;
 
-use crate::agenda::Agenda;
-use crate::api::{Direction, HostId, Input, Output};
+use crate::agenda::Deadlines;
+use crate::api::{HostId, Input, Output, TapDirection};
 use crate::gateway::{self, Gateway};
-use crate::line::{Line, LineEvent};
-use crate::plan::{Kind, Plan, PortId};
-use router::count::Part;
-use router::{Router, Tables, Time};
+use crate::line::{LineEvent, LinkLine};
+use crate::plan::{NetworkPlan, NodeKind, PortId};
+use router::count::PartCounters;
+use router::{FlowTables, Router, Time};
 use std::collections::VecDeque;
 
 /// The state of a node of the plan.
 #[derive(Debug)]
-enum Node {
+enum NodeState {
     Host,
     Router(Box<Router>),
     Gateway(Box<Gateway>),
@@ -24,12 +24,12 @@ enum Node {
 /// Every event has its own time, however late `handle` is called: the next transmission of a line
 /// begins at the end of the previous one, not at the time of the call.
 #[derive(Debug)]
-pub struct Network {
-    plan: Plan,
-    nodes: Vec<Node>,
-    lines: Vec<Line>,
+pub struct NetworkMachine {
+    plan: NetworkPlan,
+    nodes: Vec<NodeState>,
+    lines: Vec<LinkLine>,
     /// Deadlines of the lines, then of the nodes.
-    agenda: Agenda,
+    agenda: Deadlines,
     /// Ports whose arrivals are copied, by node and port.
     taps: Vec<Vec<bool>>,
     /// Lines that may have outputs.
@@ -38,7 +38,7 @@ pub struct Network {
     now: Time,
 }
 
-impl Network {
+impl NetworkMachine {
     /// Takes an input, after everything that was due before it. If `now` is before the last input,
     /// the time of that input applies.
     pub fn handle(&mut self, now: Time, input: Input) {
@@ -48,7 +48,7 @@ impl Network {
         match input {
             Input::Packet { host, port, octets } => {
                 let id = PortId { node: host.0, port };
-                if self.plan.nodes.get(host.0).is_some_and(|node| node.kind == Kind::Host) {
+                if self.plan.nodes.get(host.0).is_some_and(|node| node.kind == NodeKind::Host) {
                     self.send(now, id, octets);
                 } else {
                     self.outputs.push_back(Output::Recycle(octets));
@@ -72,20 +72,20 @@ impl Network {
     }
 
     /// The plan that it was built from.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }
 
     /// The host with this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         let place = self.plan.node(name)?;
-        matches!(self.nodes.get(place), Some(Node::Host)).then_some(HostId(place))
+        matches!(self.nodes.get(place), Some(NodeState::Host)).then_some(HostId(place))
     }
 
     /// The router with this name.
     pub fn router(&self, name: &str) -> Option<&Router> {
         match self.nodes.get(self.plan.node(name)?)? {
-            Node::Router(router) => Some(router),
+            NodeState::Router(router) => Some(router),
             _ => None,
         }
     }
@@ -96,11 +96,11 @@ impl Network {
         &mut self,
         now: Time,
         router: &str,
-        change: impl FnOnce(&mut Tables) -> T,
+        change: impl FnOnce(&mut FlowTables) -> T,
     ) -> Option<T> {
         self.advance(now);
         let node = self.plan.node(router)?;
-        let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return None };
+        let Some(NodeState::Router(router)) = self.nodes.get_mut(node) else { return None };
         let changed = router.change(now, change);
         self.drain_router(now, node);
         self.settle();
@@ -109,23 +109,25 @@ impl Network {
 
     /// The counters of every part: of lines by the port that sends (`naples.lan/line`), of routers
     /// (`sar/wan/...`) and gateways by node.
-    pub fn report(&self) -> Vec<Part<'_>> {
+    pub fn report(&self) -> Vec<PartCounters<'_>> {
         let mut parts = Vec::new();
         for (wire, line) in self.plan.links.iter().zip(&self.lines) {
             for (end, id) in wire.ends.iter().enumerate() {
                 let Some(counters) = line.counters(end) else { continue };
                 let path = format!("{}/line", self.plan.port_name(*id));
-                parts.push(Part { path, kind: "line", counters });
+                parts.push(PartCounters { path, kind: "line", counters });
             }
         }
         for (planned, node) in self.plan.nodes.iter().zip(&self.nodes) {
             match node {
-                Node::Host => {}
-                Node::Gateway(gateway) => gateway.report(&planned.name, &mut parts),
-                Node::Router(router) => parts.extend(router.report().into_iter().map(|part| {
-                    let path = format!("{}/{}", planned.name, part.path);
-                    Part { path, ..part }
-                })),
+                NodeState::Host => {}
+                NodeState::Gateway(gateway) => gateway.report(&planned.name, &mut parts),
+                NodeState::Router(router) => {
+                    parts.extend(router.report().into_iter().map(|part| {
+                        let path = format!("{}/{}", planned.name, part.path);
+                        PartCounters { path, ..part }
+                    }))
+                }
             }
         }
         parts
@@ -133,9 +135,9 @@ impl Network {
 
     /// Packets inside: waiting at ports, held by routers, or in flight.
     pub fn inside(&self) -> usize {
-        let lines: usize = self.lines.iter().map(Line::inside).sum();
+        let lines: usize = self.lines.iter().map(LinkLine::inside).sum();
         let routers = self.nodes.iter().map(|node| match node {
-            Node::Router(router) => router.inside(),
+            NodeState::Router(router) => router.inside(),
             _ => 0,
         });
         lines + routers.sum::<usize>()
@@ -161,7 +163,7 @@ impl Network {
                 self.touched.push(part);
             } else {
                 let node = part - self.lines.len();
-                if let Some(Node::Router(router)) = self.nodes.get_mut(node) {
+                if let Some(NodeState::Router(router)) = self.nodes.get_mut(node) {
                     router.handle(due, router::router::Input::Tick);
                 }
                 self.drain_router(due, node);
@@ -191,10 +193,10 @@ impl Network {
     /// Handles the outputs of lines, until there are none.
     fn settle(&mut self) {
         while let Some(place) = self.touched.pop() {
-            while let Some(event) = self.lines.get_mut(place).and_then(Line::poll) {
+            while let Some(event) = self.lines.get_mut(place).and_then(LinkLine::poll) {
                 self.event(place, event);
             }
-            let due = self.lines.get(place).and_then(Line::deadline);
+            let due = self.lines.get(place).and_then(LinkLine::deadline);
             self.agenda.set(place, due);
         }
     }
@@ -204,14 +206,19 @@ impl Network {
             LineEvent::Dropped { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
             LineEvent::Free { end, at } => {
                 let Some(id) = self.end(line, end) else { return };
-                if let Some(Node::Router(router)) = self.nodes.get_mut(id.node) {
+                if let Some(NodeState::Router(router)) = self.nodes.get_mut(id.node) {
                     router.handle(at, router::router::Input::Free { interface: id.port });
                     self.drain_router(at, id.node);
                 }
             }
             LineEvent::Began { end, octets, at } => {
                 let Some(port) = self.end(line, end) else { return };
-                self.outputs.push_back(Output::Tap { port, direction: Direction::Out, at, octets });
+                self.outputs.push_back(Output::Tap {
+                    port,
+                    direction: TapDirection::Out,
+                    at,
+                    octets,
+                });
             }
             LineEvent::Arrived { end, octets, at } => {
                 let Some(id) = self.end(line, end) else { return };
@@ -226,20 +233,20 @@ impl Network {
 
     fn arrived(&mut self, at: Time, id: PortId, octets: Vec<u8>) {
         if self.taps.get(id.node).and_then(|ports| ports.get(id.port)).is_some_and(|on| *on) {
-            let (direction, octets) = (Direction::In, octets.clone());
+            let (direction, octets) = (TapDirection::In, octets.clone());
             self.outputs.push_back(Output::Tap { port: id, direction, at, octets });
         }
         match self.nodes.get_mut(id.node) {
             None => self.outputs.push_back(Output::Recycle(octets)),
-            Some(Node::Host) => {
+            Some(NodeState::Host) => {
                 let host = HostId(id.node);
                 self.outputs.push_back(Output::Deliver { host, port: id.port, octets, at });
             }
-            Some(Node::Router(router)) => {
+            Some(NodeState::Router(router)) => {
                 router.handle(at, router::router::Input::Packet { interface: id.port, octets });
                 self.drain_router(at, id.node);
             }
-            Some(Node::Gateway(gateway)) => {
+            Some(NodeState::Gateway(gateway)) => {
                 gateway.handle(at, id.port, octets);
                 self.drain_gateway(at, id.node);
             }
@@ -249,7 +256,7 @@ impl Network {
     fn drain_router(&mut self, at: Time, node: usize) {
         use router::router::Output as RouterOutput;
         loop {
-            let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return };
+            let Some(NodeState::Router(router)) = self.nodes.get_mut(node) else { return };
             let Some(output) = router.poll() else {
                 let due = router.deadline();
                 return self.agenda.set(self.lines.len() + node, due);
@@ -270,13 +277,16 @@ impl Network {
 
     fn drain_gateway(&mut self, at: Time, node: usize) {
         loop {
-            let Some(Node::Gateway(gateway)) = self.nodes.get_mut(node) else { return };
+            let Some(NodeState::Gateway(gateway)) = self.nodes.get_mut(node) else { return };
             match gateway.poll() {
                 None => return,
-                Some(gateway::Action::Send { port, octets }) => {
+                Some(gateway::GatewayOutput::Send { port, octets }) => {
                     self.send(at, PortId { node, port }, octets);
                 }
-                Some(gateway::Action::Drop { octets, .. } | gateway::Action::Taken { octets }) => {
+                Some(
+                    gateway::GatewayOutput::Drop { octets, .. }
+                    | gateway::GatewayOutput::Taken { octets },
+                ) => {
                     self.outputs.push_back(Output::Recycle(octets));
                 }
             }

@@ -6,8 +6,8 @@ pub(crate) mod tunnel;
 
 pub use tunnel::Tunnel;
 
-use crate::topology::{Address, Link, Topology};
-use router::policy::{Name, Prefix, Wrong};
+use crate::topology::{Address, Topology, TopologyLink};
+use router::policy::{IpPrefix, KeyFault, Name};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub const MAX_ROUTES: usize = 256;
 /// A port of the network: the position of its node, and its position among the node's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortId {
-    /// The position of the node in [`Plan::nodes`].
+    /// The position of the node in [`NetworkPlan::nodes`].
     pub node: usize,
     /// The position of the port in its node's `ports`.
     pub port: usize,
@@ -33,7 +33,7 @@ pub struct PortId {
 
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum NodeKind {
     /// Sends and receives packets.
     Host,
     /// Forwards packets by a policy.
@@ -42,34 +42,34 @@ pub enum Kind {
     Gateway,
 }
 
-impl Kind {
+impl NodeKind {
     /// The key of its table in a topology.
     pub fn key(self) -> &'static str {
         match self {
-            Kind::Host => "hosts",
-            Kind::Router => "routers",
-            Kind::Gateway => "gateways",
+            NodeKind::Host => "hosts",
+            NodeKind::Router => "routers",
+            NodeKind::Gateway => "gateways",
         }
     }
 }
 
 /// A host, a router or a gateway, with its routes.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct PlanNode {
     /// Its name, unique among all nodes.
     pub name: Name,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Its ports, ordered by name.
     pub ports: Vec<Port>,
     /// Its routes, the longest prefix first. Those of a gateway are for packets from its red port.
-    pub routes: Vec<Route>,
+    pub routes: Vec<NodeRoute>,
 }
 
-impl Node {
+impl PlanNode {
     /// The next hop for this address, by the longest matching prefix.
-    pub fn route(&self, to: IpAddr) -> Option<NextHop> {
-        self.routes.iter().find(|route| route.to.contains(to)).map(|route| route.way)
+    pub fn route(&self, to: IpAddr) -> Option<RouteNextHop> {
+        self.routes.iter().find(|route| route.to.contains(to)).map(|route| route.next_hop)
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Port {
     pub addresses: Vec<Address>,
     /// Packets that can wait for the line, at hosts and gateways.
     pub queue: usize,
-    /// The position of its link in [`Plan::links`].
+    /// The position of its link in [`NetworkPlan::links`].
     pub link: usize,
     /// The end of the link that it is, 0 or 1.
     pub end: usize,
@@ -92,44 +92,44 @@ pub struct Port {
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
+pub struct NodeRoute {
     /// The destination prefix.
-    pub to: Prefix,
+    pub to: IpPrefix,
     /// The next hop.
-    pub way: NextHop,
+    pub next_hop: RouteNextHop,
 }
 
 /// The next hop of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NextHop {
+pub enum RouteNextHop {
     /// A port of the node, by position.
     Port(usize),
-    /// A tunnel of the gateway, by its position in [`Plan::tunnels`].
+    /// A tunnel of the gateway, by its position in [`NetworkPlan::tunnels`].
     Tunnel(usize),
 }
 
 /// A link with the ports at its ends.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct PlanLink {
     /// The link as written in the topology.
-    pub link: Link,
+    pub link: TopologyLink,
     /// The ports at end 0 and end 1.
     pub ends: [PortId; 2],
 }
 
 /// A topology checked and computed.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct NetworkPlan {
     /// Hosts, then routers, then gateways, each ordered by name.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<PlanNode>,
     /// The links, in the order of the topology.
-    pub links: Vec<Wire>,
+    pub links: Vec<PlanLink>,
     /// The tunnels between gateways, one for each direction.
     pub tunnels: Vec<Tunnel>,
     names: BTreeMap<Name, usize>,
 }
 
-impl Plan {
+impl NetworkPlan {
     /// Checks a topology and computes its routes. Routes have the fewest hops; of several, the one
     /// by the first port ordered by name applies. Addresses behind gateways are reached only
     /// through their tunnels.
@@ -139,7 +139,7 @@ impl Plan {
     /// several; an end of a link that is not a port; an address or a prefix that occurs twice;
     /// addresses at the ends of a link without a common prefix; an unreachable node; gateways whose
     /// tunnels do not match; a tunnel without a route, or one that leads through itself.
-    pub fn new(topology: &Topology) -> Result<Plan, Wrong> {
+    pub fn new(topology: &Topology) -> Result<NetworkPlan, KeyFault> {
         let mut plan = check::nodes(topology)?;
         check::links(topology, &mut plan)?;
         check::addresses(&plan)?;
@@ -181,8 +181,8 @@ impl Plan {
     }
 
     /// The hosts with their positions, ordered by name.
-    pub fn hosts(&self) -> impl Iterator<Item = (usize, &Node)> {
-        self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Host)
+    pub fn hosts(&self) -> impl Iterator<Item = (usize, &PlanNode)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tunnels between gateways: which pairs have one, and their MTUs.
 
-use super::{Kind, NextHop, Plan, PortId};
+use super::{NetworkPlan, NodeKind, PortId, RouteNextHop};
 use crate::topology::{Outer, Topology};
-use router::policy::{Name, Wrong};
+use router::policy::{KeyFault, Name};
 use std::net::IpAddr;
 
 /// Octets of an outer IPv4 header.
@@ -34,7 +34,10 @@ pub struct Tunnel {
 }
 
 /// Pairs of gateways that have a tunnel, each in both directions, ordered by position.
-pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usize)>, Wrong> {
+pub(super) fn pairs(
+    topology: &Topology,
+    plan: &NetworkPlan,
+) -> Result<Vec<(usize, usize)>, KeyFault> {
     let mut pairs = Vec::new();
     for (name, gateway) in &topology.gateways {
         let Some(from) = plan.node(name) else { continue };
@@ -42,11 +45,11 @@ pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usiz
             let path = format!("gateways.{name}.peers[{number}]");
             let quoted: Name = peer.chars().take(40).collect();
             let Some(far) = topology.gateways.get(peer).filter(|_| peer != name) else {
-                return Err(Wrong::at(path, format!("there is no other gateway {quoted:?}")));
+                return Err(KeyFault::at(path, format!("there is no other gateway {quoted:?}")));
             };
             if far.peers.as_ref().is_some_and(|peers| !peers.contains(name)) {
                 let what = format!("gateways.{peer}.peers does not name {name:?}");
-                return Err(Wrong::at(path, what));
+                return Err(KeyFault::at(path, what));
             }
         }
         for (peer, far) in topology.gateways.iter().filter(|(peer, _)| *peer != name) {
@@ -67,9 +70,9 @@ pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usiz
 /// Computes the tunnels from the routes.
 pub(super) fn finish(
     topology: &Topology,
-    plan: &mut Plan,
+    plan: &mut NetworkPlan,
     pairs: &[(usize, usize)],
-) -> Result<(), Wrong> {
+) -> Result<(), KeyFault> {
     let mut tunnels = Vec::new();
     for (number, (from, to)) in pairs.iter().enumerate() {
         let Some(name) = plan.nodes.get(*from).map(|node| node.name.clone()) else { continue };
@@ -77,7 +80,7 @@ pub(super) fn finish(
         let path = format!("gateways.{name}");
         if !(8..=256).contains(&gateway.overhead) {
             let what = format!("{} is not within 8 to 256", gateway.overhead);
-            return Err(Wrong::at(format!("{path}.overhead"), what));
+            return Err(KeyFault::at(format!("{path}.overhead"), what));
         }
         let ends = [end(plan, *from, gateway.outer)?, end(plan, *to, gateway.outer)?];
         let [source, destination] = ends;
@@ -99,7 +102,7 @@ pub(super) fn finish(
 }
 
 /// The address of a gateway's black port that ends tunnels of this family.
-fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
+fn end(plan: &NetworkPlan, gateway: usize, outer: Outer) -> Result<IpAddr, KeyFault> {
     let node = plan.nodes.get(gateway);
     let addresses = node.and_then(|node| node.ports.get(BLACK)).map(|port| &port.addresses);
     let mut addresses = addresses.into_iter().flatten().map(|address| address.ip());
@@ -107,7 +110,7 @@ fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
         let name = node.map_or("", |node| node.name.as_str());
         let version = if outer == Outer::V4 { 4 } else { 6 };
         let path = format!("gateways.{name}.black.addresses");
-        Wrong::at(
+        KeyFault::at(
             path,
             format!("a tunnel with an outer header of IPv{version} needs one of IPv{version}"),
         )
@@ -117,10 +120,10 @@ fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
 /// The longest inner packet of the tunnel.
 fn inner(
     topology: &Topology,
-    plan: &Plan,
+    plan: &NetworkPlan,
     tunnel: &Tunnel,
     outer_mtu: usize,
-) -> Result<usize, Wrong> {
+) -> Result<usize, KeyFault> {
     let node = plan.nodes.get(tunnel.from);
     let name = node.map_or("", |node| node.name.as_str());
     let overhead = topology.gateways.get(name).map_or(0, |gateway| usize::from(gateway.overhead));
@@ -135,7 +138,7 @@ fn inner(
              inside; at least {least} are needed",
             plan.nodes.get(tunnel.to).map_or("", |node| node.name.as_str()),
         );
-        return Err(Wrong::at(format!("gateways.{name}"), what));
+        return Err(KeyFault::at(format!("gateways.{name}"), what));
     }
     Ok(mtu)
 }
@@ -143,20 +146,20 @@ fn inner(
 /// Follows the routes from end to end. Returns the lowest MTU of the links.
 fn measure(
     topology: &Topology,
-    plan: &Plan,
+    plan: &NetworkPlan,
     tunnel: &Tunnel,
     depth: usize,
-) -> Result<usize, Wrong> {
+) -> Result<usize, KeyFault> {
     let name = |node: usize| plan.nodes.get(node).map_or("", |node| node.name.as_str());
     let path = format!("gateways.{}", name(tunnel.from));
     let far = name(tunnel.to);
     if depth >= MAX_DEPTH {
         let what = format!("its tunnel to {far} lies within itself, or in more than {MAX_DEPTH}");
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
     let unreachable = || {
         let what = format!("no way leads to the gateway {far} at {}", tunnel.destination);
-        Wrong::at(path.clone(), what)
+        KeyFault::at(path.clone(), what)
     };
     let mut mtu = usize::MAX;
     let mut out = PortId { node: tunnel.from, port: BLACK };
@@ -170,8 +173,8 @@ fn measure(
         let node = plan.nodes.get(at.node).ok_or_else(unreachable)?;
         let next = node.route(tunnel.destination).ok_or_else(unreachable)?;
         out = match (node.kind, next) {
-            (Kind::Router, NextHop::Port(port)) => PortId { node: at.node, port },
-            (Kind::Gateway, NextHop::Tunnel(number)) if at.port == RED => {
+            (NodeKind::Router, RouteNextHop::Port(port)) => PortId { node: at.node, port },
+            (NodeKind::Gateway, RouteNextHop::Tunnel(number)) if at.port == RED => {
                 let around = plan.tunnels.get(number).ok_or_else(unreachable)?;
                 let outer = measure(topology, plan, around, depth + 1)?;
                 mtu = mtu.min(inner(topology, plan, around, outer)?);

@@ -1,17 +1,17 @@
 //! An interface address with its prefix length.
 
-use router::policy::Prefix;
+use router::policy::IpPrefix;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address of a port with its prefix length: `10.10.64.1/24`, `fd00:64::1/64`. Unlike a
-/// [`Prefix`], it keeps the bits beyond the prefix length.
+/// [`IpPrefix`], it keeps the bits beyond the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     ip: IpAddr,
-    prefix: Prefix,
+    prefix: IpPrefix,
 }
 
 impl Address {
@@ -22,7 +22,7 @@ impl Address {
         if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || broadcast {
             return None;
         }
-        Some(Address { ip, prefix: Prefix::new(ip, length)? })
+        Some(Address { ip, prefix: IpPrefix::new(ip, length)? })
     }
 
     /// The address.
@@ -36,7 +36,7 @@ impl Address {
     }
 
     /// The prefix of the address.
-    pub fn prefix(self) -> Prefix {
+    pub fn prefix(self) -> IpPrefix {
         self.prefix
     }
 }

@@ -1,5 +1,5 @@
 //! A topology as written: hosts, routers, gateways and the links between their ports. Data only;
-//! [`crate::Plan`] checks it and computes the rest.
+//! [`crate::NetworkPlan`] checks it and computes the rest.
 
 mod address;
 mod text;
@@ -8,7 +8,7 @@ pub use address::Address;
 
 use dscp::Dscp;
 use router::Rate;
-use router::policy::{Name, Prefix, Span};
+use router::policy::{IpPrefix, Name, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub struct Topology {
     /// A description for people.
     pub about: String,
     /// Hosts, which send and receive packets.
-    pub hosts: BTreeMap<Name, Host>,
+    pub hosts: BTreeMap<Name, TopologyHost>,
     /// Routers, each with its policy.
-    pub routers: BTreeMap<Name, Router>,
+    pub routers: BTreeMap<Name, TopologyRouter>,
     /// IP crypto gateways, which send packets through tunnels.
-    pub gateways: BTreeMap<Name, Gateway>,
+    pub gateways: BTreeMap<Name, TopologyGateway>,
     /// The links, each between two ports.
-    pub links: Vec<Link>,
+    pub links: Vec<TopologyLink>,
 }
 
 /// A host. The edge runs its programs; the network has only its ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Host {
+pub struct TopologyHost {
     /// Its ports by name. The names are those of the interfaces in its namespace.
     pub ports: BTreeMap<Name, HostPort>,
     /// Static routes; they precede the computed ones.
@@ -68,7 +68,7 @@ impl Default for HostPort {
 /// A router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Router {
+pub struct TopologyRouter {
     /// The name of its policy; if absent, it forwards with a FIFO of 100 packets at each interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Name>,
@@ -91,7 +91,7 @@ pub struct RouterPort {
 /// marks are as if it were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Gateway {
+pub struct TopologyGateway {
     /// The side of plain packets. ICMP answers have its addresses as source.
     #[serde(default)]
     pub red: HostPort,
@@ -163,7 +163,7 @@ pub enum Ecn {
 #[serde(deny_unknown_fields)]
 pub struct StaticRoute {
     /// The destination prefix.
-    pub to: Prefix,
+    pub to: IpPrefix,
     /// The output port; for a gateway, the peer.
     pub via: Name,
 }
@@ -171,7 +171,7 @@ pub struct StaticRoute {
 /// A link between two ports. Its properties hold in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct TopologyLink {
     /// The two ports: `["naples.lan", "sar.lan"]`.
     pub ends: [String; 2],
     /// The rate in bits a second; if absent, serialisation takes no time.
@@ -205,10 +205,10 @@ fn ethernet_mtu() -> usize {
     1_500
 }
 
-impl Link {
+impl TopologyLink {
     /// A link between two ports with the defaults: no rate, no delay, 1,500 octets, full duplex.
-    pub fn between(one: &str, other: &str) -> Link {
-        Link {
+    pub fn between(one: &str, other: &str) -> TopologyLink {
+        TopologyLink {
             ends: [one.to_owned(), other.to_owned()],
             rate: None,
             overhead: 0,

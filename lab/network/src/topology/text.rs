@@ -1,7 +1,7 @@
 //! The text form of a topology: TOML.
 
 use super::{Setting, Topology};
-use router::policy::Wrong;
+use router::policy::KeyFault;
 use serde::{Deserialize, Deserializer};
 
 /// The longest text, in octets.
@@ -10,15 +10,15 @@ const MAX_TEXT: usize = 1 << 20;
 const QUOTED: usize = 80;
 
 impl Topology {
-    /// Reads a text. [`crate::Plan::new`] checks the values.
+    /// Reads a text. [`crate::NetworkPlan::new`] checks the values.
     ///
     /// # Errors
     /// Text that is not TOML, an unknown key or a value of the wrong type, with line, column and
     /// that line; a text longer than 1 MiB.
-    pub fn read(text: &str) -> Result<Topology, Wrong> {
+    pub fn read(text: &str) -> Result<Topology, KeyFault> {
         if text.len() > MAX_TEXT {
             let what = format!("{} octets of text, at most {MAX_TEXT} are read", text.len());
-            return Err(Wrong::at("topology", what));
+            return Err(KeyFault::at("topology", what));
         }
         toml::from_str(text).map_err(|error| {
             let message = error.message().trim();
@@ -26,9 +26,9 @@ impl Topology {
                 Some(span) => {
                     let (line, column, quoted) = place(text, span.start);
                     let path = format!("line {line}, column {column}");
-                    Wrong::at(path, format!("{message}\n  {line} | {quoted}"))
+                    KeyFault::at(path, format!("{message}\n  {line} | {quoted}"))
                 }
-                None => Wrong::at("topology", message),
+                None => KeyFault::at("topology", message),
             }
         })
     }

@@ -8,10 +8,10 @@
 //! single code points. A rule has at most [`MAX_KEYS`] keys; its owner checks the conditions that
 //! the keys leave open.
 
-use super::Rule;
-use super::key_map::{Item, Key, KeyMap};
+use super::MatchRule;
+use super::key_map::{KeyMap, KeyedRule, MatchKey};
 use crate::packet::Packet;
-use crate::policy::{Ports, Prefix};
+use crate::policy::{IpPrefix, PortRange};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -27,12 +27,12 @@ const INTERFACE: u64 = u64::MAX << INTERFACE_SHIFT;
 
 /// The fields that the rules of a group test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Shape {
+struct KeyShape {
     /// IP version 4 or 6; 0 for both.
     version: u8,
     /// The packet must have ports, with any values.
     with_ports: bool,
-    /// Masks of the fields of a [`Key`].
+    /// Masks of the fields of a [`MatchKey`].
     source: u128,
     destination: u128,
     ports: u32,
@@ -41,7 +41,7 @@ struct Shape {
 
 #[derive(Clone, Debug)]
 struct Group {
-    shape: Shape,
+    shape: KeyShape,
     keys: KeyMap,
     /// The positions of its rules, each with the number of its keys.
     positions: BTreeMap<u64, usize>,
@@ -53,19 +53,19 @@ struct Group {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
-    by_shape: BTreeMap<Shape, usize>,
+    by_shape: BTreeMap<KeyShape, usize>,
 }
 
 /// The fields of a packet that rules can test.
-struct Look {
+struct PacketKey {
     version: u8,
     with_ports: bool,
-    key: Key,
+    key: MatchKey,
 }
 
 impl Index {
     /// Adds a rule at a free position. A search returns `value` for it.
-    pub(super) fn insert(&mut self, rule: &Rule, position: u64, value: usize) {
+    pub(super) fn insert(&mut self, rule: &MatchRule, position: u64, value: usize) {
         let (keys, more) = keys_of(rule);
         for (shape, key) in keys {
             let place = *self.by_shape.entry(shape).or_insert_with(|| {
@@ -78,7 +78,7 @@ impl Index {
                 self.groups.len() - 1
             });
             if let Some(group) = self.groups.get_mut(place) {
-                group.keys.insert(key, Item { position, value, more });
+                group.keys.insert(key, KeyedRule { position, value, more });
                 *group.positions.entry(position).or_default() += 1;
                 group.first = group.first.min(position);
             }
@@ -86,7 +86,7 @@ impl Index {
     }
 
     /// Removes the rule that was added at this position.
-    pub(super) fn remove(&mut self, rule: &Rule, position: u64) {
+    pub(super) fn remove(&mut self, rule: &MatchRule, position: u64) {
         for (shape, key) in keys_of(rule).0 {
             let Some(place) = self.by_shape.get(&shape).copied() else {
                 continue;
@@ -121,7 +121,7 @@ impl Index {
     /// not cover all its conditions.
     #[inline]
     pub(super) fn find(&self, packet: &Packet, look: impl Fn(usize) -> bool) -> Option<usize> {
-        let seen = Look::at(packet);
+        let seen = PacketKey::at(packet);
         let (mut best, mut found) = (u64::MAX, None);
         for group in &self.groups {
             let Some(key) = group.shape.key(&seen).filter(|_| group.first < best) else {
@@ -136,9 +136,9 @@ impl Index {
     }
 }
 
-impl Look {
+impl PacketKey {
     #[inline]
-    fn at(packet: &Packet) -> Look {
+    fn at(packet: &Packet) -> PacketKey {
         let header = packet.header();
         let ports = header
             .ports
@@ -146,10 +146,10 @@ impl Look {
         let rest = u64::from(header.dscp.number()) << DSCP_SHIFT
             | u64::from(header.protocol) << PROTOCOL_SHIFT
             | (packet.interface as u64) << INTERFACE_SHIFT;
-        Look {
+        PacketKey {
             version: if header.source.is_ipv4() { 4 } else { 6 },
             with_ports: ports.is_some(),
-            key: Key {
+            key: MatchKey {
                 source: number(header.source),
                 destination: number(header.destination),
                 ports: ports.unwrap_or(0),
@@ -159,14 +159,14 @@ impl Look {
     }
 }
 
-impl Shape {
+impl KeyShape {
     /// The key of the packet for the rules of this shape; `None` if no rule of the shape can match
     /// it.
     #[inline]
-    fn key(&self, seen: &Look) -> Option<Key> {
+    fn key(&self, seen: &PacketKey) -> Option<MatchKey> {
         let fits = (self.version == 0 || self.version == seen.version)
             && (!self.with_ports || seen.with_ports);
-        fits.then_some(Key {
+        fits.then_some(MatchKey {
             source: seen.key.source & self.source,
             destination: seen.key.destination & self.destination,
             ports: seen.key.ports & self.ports,
@@ -175,7 +175,7 @@ impl Shape {
     }
 
     /// Adds a prefix to the shape; `None` if its IP version differs.
-    fn narrow(&mut self, prefix: Prefix) -> Option<(u128, u128)> {
+    fn narrow(&mut self, prefix: IpPrefix) -> Option<(u128, u128)> {
         let (version, width) = if prefix.address().is_ipv4() { (4, 32) } else { (6, 128) };
         if self.version != 0 && self.version != version {
             return None;
@@ -198,9 +198,9 @@ fn number(address: IpAddr) -> u128 {
 
 /// The keys of a rule, and whether they leave conditions open. No keys for a rule that matches
 /// nothing.
-fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
+fn keys_of(rule: &MatchRule) -> (Vec<(KeyShape, MatchKey)>, bool) {
     let what = &rule.what;
-    let (mut shape, mut key) = (Shape::default(), Key::default());
+    let (mut shape, mut key) = (KeyShape::default(), MatchKey::default());
     if let Some(prefix) = what.source {
         let Some((mask, bits)) = shape.narrow(prefix) else {
             return (Vec::new(), false);
@@ -250,9 +250,9 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
 
 /// Replaces each key by one for each alternative. `false`, and no change, above [`MAX_KEYS`].
 fn multiply<A: Copy>(
-    keys: &mut Vec<(Shape, Key)>,
+    keys: &mut Vec<(KeyShape, MatchKey)>,
     alternatives: &[A],
-    fix: impl Fn(&mut Shape, &mut Key, A),
+    fix: impl Fn(&mut KeyShape, &mut MatchKey, A),
 ) -> bool {
     if keys.len() * alternatives.len() > MAX_KEYS {
         return false;
@@ -268,7 +268,7 @@ fn multiply<A: Copy>(
 }
 
 /// A range of ports as prefixes: masks and values, at most 30.
-fn port_prefixes(range: Ports) -> Vec<(u16, u16)> {
+fn port_prefixes(range: PortRange) -> Vec<(u16, u16)> {
     let (mut first, last) = (u32::from(range.first), u32::from(range.last));
     let mut prefixes = Vec::new();
     while first <= last {

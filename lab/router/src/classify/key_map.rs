@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 /// Fields of a packet; those that are not tested are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct MatchKey {
     pub(super) source: u128,
     pub(super) destination: u128,
     /// Source port in the upper half, destination port in the lower half.
@@ -17,7 +17,7 @@ pub(super) struct Key {
 
 /// A rule with this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct KeyedRule {
     /// Its position in the order of the rules: the lowest applies.
     pub(super) position: u64,
     /// The value that a search returns.
@@ -37,20 +37,20 @@ const CHAINS: usize = 4;
 pub(super) struct KeyMap {
     /// The first node of each chain. The number of chains is a power of two.
     heads: Vec<u32>,
-    nodes: Vec<Node>,
+    nodes: Vec<KeyNode>,
     /// Unused nodes.
     free: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
-    key: Key,
+struct KeyNode {
+    key: MatchKey,
     /// Ordered by position.
-    items: SmallVec<[Item; 1]>,
+    items: SmallVec<[KeyedRule; 1]>,
     next: u32,
 }
 
-impl Key {
+impl MatchKey {
     /// Multiply and rotate, as in rustc's hash tables.
     #[inline]
     fn hash(&self) -> u64 {
@@ -73,13 +73,13 @@ impl KeyMap {
     }
 
     #[inline]
-    fn chain(&self, key: &Key) -> usize {
+    fn chain(&self, key: &MatchKey) -> usize {
         // The upper bits of a product are the best mixed.
         (key.hash() >> 32) as usize & self.heads.len().wrapping_sub(1)
     }
 
     #[inline]
-    fn find(&self, key: &Key) -> Option<u32> {
+    fn find(&self, key: &MatchKey) -> Option<u32> {
         let mut at = *self.heads.get(self.chain(key))?;
         while let Some(node) = self.nodes.get(at as usize) {
             if node.key == *key {
@@ -92,12 +92,12 @@ impl KeyMap {
 
     /// The rules with this key, ordered by position.
     #[inline]
-    pub(super) fn get(&self, key: &Key) -> &[Item] {
+    pub(super) fn get(&self, key: &MatchKey) -> &[KeyedRule] {
         let node = self.find(key).and_then(|at| self.nodes.get(at as usize));
         node.map_or(&[], |node| &node.items)
     }
 
-    pub(super) fn insert(&mut self, key: Key, item: Item) {
+    pub(super) fn insert(&mut self, key: MatchKey, item: KeyedRule) {
         if let Some(node) = self.find(&key).and_then(|at| self.nodes.get_mut(at as usize)) {
             let at = node.items.partition_point(|other| other.position < item.position);
             node.items.insert(at, item);
@@ -106,7 +106,7 @@ impl KeyMap {
         if (self.nodes.len() - self.free.len() + 1) * CHAINS > self.heads.len() {
             self.grow();
         }
-        let node = Node { key, items: SmallVec::from_buf([item]), next: NONE };
+        let node = KeyNode { key, items: SmallVec::from_buf([item]), next: NONE };
         let at = match self.free.pop() {
             Some(at) => {
                 if let Some(place) = self.nodes.get_mut(at as usize) {
@@ -123,7 +123,7 @@ impl KeyMap {
     }
 
     /// Removes the rule at this position, if there is one.
-    pub(super) fn remove(&mut self, key: &Key, position: u64) {
+    pub(super) fn remove(&mut self, key: &MatchKey, position: u64) {
         let Some(at) = self.find(key) else {
             return;
         };
@@ -153,7 +153,7 @@ impl KeyMap {
     }
 
     /// Makes the predecessor of this node point to `next`.
-    fn unlink(&mut self, key: &Key, at: u32, next: u32) {
+    fn unlink(&mut self, key: &MatchKey, at: u32, next: u32) {
         let chain = self.chain(key);
         let Some(head) = self.heads.get_mut(chain) else {
             return;
@@ -197,16 +197,16 @@ mod tests {
             let mut map = KeyMap::default();
             let mut model: BTreeMap<(u32, u64), usize> = BTreeMap::new();
             for (n, (ports, position, add)) in events.into_iter().enumerate() {
-                let key = Key { ports, ..Key::default() };
+                let key = MatchKey { ports, ..MatchKey::default() };
                 if !add {
                     map.remove(&key, position);
                     model.remove(&(ports, position));
                 } else if let Entry::Vacant(place) = model.entry((ports, position)) {
-                    map.insert(key, Item { position, value: n, more: false });
+                    map.insert(key, KeyedRule { position, value: n, more: false });
                     place.insert(n);
                 }
                 for ports in 0..40 {
-                    let is = map.get(&Key { ports, ..Key::default() });
+                    let is = map.get(&MatchKey { ports, ..MatchKey::default() });
                     let is: Vec<_> = is.iter().map(|item| (item.position, item.value)).collect();
                     let should = model.range((ports, 0)..=(ports, 9));
                     let should: Vec<_> = should.map(|((_, p), value)| (*p, *value)).collect();

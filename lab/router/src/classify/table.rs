@@ -1,9 +1,9 @@
 //! Tables of flows that can change while the router runs (the Bern study's `dstable`).
 
-use super::Rule;
+use super::MatchRule;
 use super::index::Index;
 use crate::packet::Packet;
-use crate::policy::{Flow, Name, Policy, Step, Wrong};
+use crate::policy::{ChainStep, KeyFault, Name, RouterPolicy, TableFlow};
 use std::collections::BTreeMap;
 
 /// Flows with a rate in a table that a `shape-flows` step shapes, at most.
@@ -14,14 +14,14 @@ const STEP: u64 = 1 << 32;
 
 /// All tables of a router, ordered by name.
 #[derive(Clone, Debug, Default)]
-pub struct Tables {
-    tables: Vec<Table>,
+pub struct FlowTables {
+    tables: Vec<IndexedTable>,
     interfaces: Vec<Name>,
     version: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Table {
+struct IndexedTable {
     name: Name,
     /// A step shapes the flows of this table.
     shaped: bool,
@@ -44,15 +44,15 @@ struct Entry {
     number: u64,
     position: u64,
     revision: u64,
-    flow: Flow,
-    rule: Rule,
+    flow: TableFlow,
+    rule: MatchRule,
 }
 
 /// A flow of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct FoundFlow<'a> {
     /// Its match, and the rate, burst and mark agreed for it.
-    pub flow: &'a Flow,
+    pub flow: &'a TableFlow,
     /// Its number, unique for the life of the table.
     pub number: u64,
     /// Changes with each replacement of the flow.
@@ -69,17 +69,17 @@ pub struct NoSuchFlow {
     name: Name,
 }
 
-impl Tables {
+impl FlowTables {
     /// The tables of a policy in their initial state.
     ///
     /// # Errors
-    /// Those of [`Tables::add`].
-    pub fn new(policy: &Policy, interfaces: &[Name]) -> Result<Tables, Wrong> {
-        let mut built = Tables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
+    /// Those of [`FlowTables::add`].
+    pub fn new(policy: &RouterPolicy, interfaces: &[Name]) -> Result<FlowTables, KeyFault> {
+        let mut built =
+            FlowTables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
         for (name, table) in &policy.tables {
-            let shapes =
-                |step: &Step| matches!(step, Step::ShapeFlows { table, .. } if table == name);
-            built.tables.push(Table {
+            let shapes = |step: &ChainStep| matches!(step, ChainStep::ShapeFlows { table, .. } if table == name);
+            built.tables.push(IndexedTable {
                 name: name.clone(),
                 shaped: policy.chains.values().flatten().any(shapes),
                 rated: 0,
@@ -103,37 +103,37 @@ impl Tables {
         self.tables.iter().map(|table| table.name.as_str())
     }
 
-    /// The position of a table, for [`Tables::find`].
+    /// The position of a table, for [`FlowTables::find`].
     pub fn place(&self, table: &str) -> Option<usize> {
         self.tables.iter().position(|known| known.name == table)
     }
 
     /// The first flow of this table that the packet matches.
-    pub fn find(&self, table: usize, packet: &Packet) -> Option<&Flow> {
+    pub fn find(&self, table: usize, packet: &Packet) -> Option<&TableFlow> {
         self.look_up(table, packet).map(|found| found.flow)
     }
 
-    /// As [`Tables::find`], with number, revision and slot of the flow.
+    /// As [`FlowTables::find`], with number, revision and slot of the flow.
     #[inline]
-    pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
+    pub fn look_up(&self, table: usize, packet: &Packet) -> Option<FoundFlow<'_>> {
         let table = self.tables.get(table)?;
         let looks = |slot| table.entry(slot).is_some_and(|is| is.rule.matches(packet, self));
         table.at(table.index.find(packet, looks)?)
     }
 
     /// The flow with this name.
-    pub fn named(&self, table: usize, name: &str) -> Option<Found<'_>> {
+    pub fn named(&self, table: usize, name: &str) -> Option<FoundFlow<'_>> {
         let table = self.tables.get(table)?;
         table.at(*table.names.get(name)?)
     }
 
     /// The flow in this slot.
-    pub fn at(&self, table: usize, slot: usize) -> Option<Found<'_>> {
+    pub fn at(&self, table: usize, slot: usize) -> Option<FoundFlow<'_>> {
         self.tables.get(table)?.at(slot)
     }
 
     /// The flows of a table, in their order; empty if there is no such table.
-    pub fn flows(&self, table: usize) -> impl Iterator<Item = &Flow> {
+    pub fn flows(&self, table: usize) -> impl Iterator<Item = &TableFlow> {
         let table = self.tables.get(table).into_iter();
         table.flat_map(|table| {
             table.order.values().filter_map(|slot| table.at(*slot).map(|found| found.flow))
@@ -146,23 +146,28 @@ impl Tables {
     /// An unknown table; a flow with this name exists; an unknown interface; a match that refers to
     /// a table or that no packet can match; a burst of 0 octets; more flows with a rate than a
     /// shaper accepts ([`MAX_SHAPED`]).
-    pub fn add(&mut self, table: &str, flow: Flow) -> Result<(), Wrong> {
+    pub fn add(&mut self, table: &str, flow: TableFlow) -> Result<(), KeyFault> {
         self.put(table, flow, None)
     }
 
     /// Adds a flow immediately before the flow `other` of its table.
     ///
     /// # Errors
-    /// Those of [`Tables::add`], and an unknown `other`.
-    pub fn add_before(&mut self, table: &str, flow: Flow, other: &str) -> Result<(), Wrong> {
+    /// Those of [`FlowTables::add`], and an unknown `other`.
+    pub fn add_before(
+        &mut self,
+        table: &str,
+        flow: TableFlow,
+        other: &str,
+    ) -> Result<(), KeyFault> {
         self.put(table, flow, Some(other))
     }
 
-    fn put(&mut self, table: &str, flow: Flow, before: Option<&str>) -> Result<(), Wrong> {
+    fn put(&mut self, table: &str, flow: TableFlow, before: Option<&str>) -> Result<(), KeyFault> {
         let (path, rule) = self.check(table, &flow)?;
         let known = self.known(table, &path)?;
         if known.names.contains_key(&flow.name) {
-            return Err(Wrong::at(path, "a flow of this name is there already"));
+            return Err(KeyFault::at(path, "a flow of this name is there already"));
         }
         if flow.rate.is_some() {
             known.has_room_for_a_rate(&path)?;
@@ -171,7 +176,9 @@ impl Tables {
             None => None,
             Some(name) => match known.names.get(name) {
                 Some(slot) => Some(*slot),
-                None => return Err(Wrong::at(path, format!("no flow {name:?} to stand before"))),
+                None => {
+                    return Err(KeyFault::at(path, format!("no flow {name:?} to stand before")));
+                }
             },
         };
         known.add(flow, rule, before);
@@ -183,46 +190,48 @@ impl Tables {
     /// valid; rate and burst are the new ones.
     ///
     /// # Errors
-    /// Those of [`Tables::add`], except that a flow with this name must exist.
-    pub fn replace(&mut self, table: &str, flow: Flow) -> Result<Flow, Wrong> {
+    /// Those of [`FlowTables::add`], except that a flow with this name must exist.
+    pub fn replace(&mut self, table: &str, flow: TableFlow) -> Result<TableFlow, KeyFault> {
         let (path, rule) = self.check(table, &flow)?;
         let known = self.known(table, &path)?;
         let had = known.names.get(&flow.name).and_then(|slot| known.at(*slot));
         let Some(had) = had.map(|found| found.flow.rate.is_some()) else {
-            return Err(Wrong::at(path, "no flow of this name to replace: add it"));
+            return Err(KeyFault::at(path, "no flow of this name to replace: add it"));
         };
         if flow.rate.is_some() && !had {
             known.has_room_for_a_rate(&path)?;
         }
         let old = known.replace(flow, rule);
-        let old = old.ok_or_else(|| Wrong::at(path, "no flow of this name to replace: add it"))?;
+        let old =
+            old.ok_or_else(|| KeyFault::at(path, "no flow of this name to replace: add it"))?;
         self.version += 1;
         Ok(old)
     }
 
     /// The path of a flow in messages, and its rule, if a table accepts it.
-    fn check(&self, table: &str, flow: &Flow) -> Result<(String, Rule), Wrong> {
+    fn check(&self, table: &str, flow: &TableFlow) -> Result<(String, MatchRule), KeyFault> {
         let path = format!("tables.{table}.{}", flow.name);
         if flow.matches.table.is_some() {
-            return Err(Wrong::at(path, "a flow cannot refer to a table"));
+            return Err(KeyFault::at(path, "a flow cannot refer to a table"));
         }
         if flow.burst.is_some_and(|burst| burst.0 == 0) {
-            return Err(Wrong::at(path, "a burst of 0 octets lets nothing pass"));
+            return Err(KeyFault::at(path, "a burst of 0 octets lets nothing pass"));
         }
-        let rule = Rule::new(&Policy::default(), &self.interfaces, &flow.matches, &path)?;
+        let rule =
+            MatchRule::new(&RouterPolicy::default(), &self.interfaces, &flow.matches, &path)?;
         Ok((path, rule))
     }
 
-    fn known(&mut self, table: &str, path: &str) -> Result<&mut Table, Wrong> {
+    fn known(&mut self, table: &str, path: &str) -> Result<&mut IndexedTable, KeyFault> {
         let known = self.tables.iter_mut().find(|known| known.name == table);
-        known.ok_or_else(|| Wrong::at(path, format!("no table {table:?}")))
+        known.ok_or_else(|| KeyFault::at(path, format!("no table {table:?}")))
     }
 
     /// Removes a flow.
     ///
     /// # Errors
     /// Unknown table, or unknown flow.
-    pub fn remove(&mut self, table: &str, flow: &str) -> Result<Flow, NoSuchFlow> {
+    pub fn remove(&mut self, table: &str, flow: &str) -> Result<TableFlow, NoSuchFlow> {
         let no = |what, name: &str| NoSuchFlow { what, name: name.to_owned() };
         let known = self.tables.iter_mut().find(|known| known.name == table);
         let known = known.ok_or_else(|| no("table", table))?;
@@ -243,18 +252,18 @@ impl Tables {
     }
 }
 
-impl Table {
+impl IndexedTable {
     fn entry(&self, slot: usize) -> Option<&Entry> {
         self.slots.get(slot)?.as_ref()
     }
 
-    fn at(&self, slot: usize) -> Option<Found<'_>> {
+    fn at(&self, slot: usize) -> Option<FoundFlow<'_>> {
         let entry = self.entry(slot)?;
         let Entry { number, revision, .. } = *entry;
-        Some(Found { flow: &entry.flow, number, revision, slot })
+        Some(FoundFlow { flow: &entry.flow, number, revision, slot })
     }
 
-    fn has_room_for_a_rate(&self, path: &str) -> Result<(), Wrong> {
+    fn has_room_for_a_rate(&self, path: &str) -> Result<(), KeyFault> {
         if !self.shaped || self.rated < MAX_SHAPED {
             return Ok(());
         }
@@ -262,7 +271,7 @@ impl Table {
             "{MAX_SHAPED} flows of this table have a rate, which is what a shaper takes: take one \
              away first, or leave the rate out"
         );
-        Err(Wrong::at(path, what))
+        Err(KeyFault::at(path, what))
     }
 
     /// A free position after all flows, or immediately before the flow in this slot.
@@ -299,7 +308,7 @@ impl Table {
         }
     }
 
-    fn add(&mut self, flow: Flow, rule: Rule, before: Option<usize>) {
+    fn add(&mut self, flow: TableFlow, rule: MatchRule, before: Option<usize>) {
         let position = self.position(before);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -317,7 +326,7 @@ impl Table {
         }
     }
 
-    fn replace(&mut self, flow: Flow, rule: Rule) -> Option<Flow> {
+    fn replace(&mut self, flow: TableFlow, rule: MatchRule) -> Option<TableFlow> {
         let slot = *self.names.get(&flow.name)?;
         let entry = self.slots.get_mut(slot)?.as_mut()?;
         self.index.remove(&entry.rule, entry.position);
@@ -330,7 +339,7 @@ impl Table {
         Some(std::mem::replace(&mut entry.flow, flow))
     }
 
-    fn remove(&mut self, name: &str) -> Option<Flow> {
+    fn remove(&mut self, name: &str) -> Option<TableFlow> {
         let slot = self.names.remove(name)?;
         let entry = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);

@@ -2,35 +2,39 @@
 
 use super::per_flow::PerFlow;
 use super::{Selector, mark, profile};
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Cause, Counters, Part};
-use crate::meter::{Bucket, Meter, assured, came_with, drop_precedence};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::meter::{Bucket, ColourMeter, assured, came_with, drop_precedence};
 use crate::packet::{Colour, Packet};
-use crate::policy::Action;
+use crate::policy::MeterAction;
 use crate::time::Time;
 use dscp::Dscp;
 
 /// Meters the packets of a class as one aggregate.
 #[derive(Debug)]
-pub(super) struct Metered {
+pub(super) struct ClassMeter {
     class: Selector,
-    meter: Meter,
+    meter: ColourMeter,
     /// For green, yellow and red packets.
-    actions: [Action; 3],
-    counters: Counters,
+    actions: [MeterAction; 3],
+    counters: PacketCounters,
 }
 
-impl Metered {
-    pub(super) fn new(class: Selector, meter: Meter, actions: [Action; 3]) -> Metered {
-        Metered { class, meter, actions, counters: Counters::default() }
+impl ClassMeter {
+    pub(super) fn new(
+        class: Selector,
+        meter: ColourMeter,
+        actions: [MeterAction; 3],
+    ) -> ClassMeter {
+        ClassMeter { class, meter, actions, counters: PacketCounters::default() }
     }
 }
 
-impl Conditioner for Metered {
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict {
+impl Conditioner for ClassMeter {
+    fn take(&mut self, now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict {
         if !self.class.takes(&packet, tables) {
-            return Verdict::Pass(packet);
+            return PacketVerdict::Pass(packet);
         }
         let colour = self.meter.colour(now, packet.length() as u64, came_with(&packet));
         let [green, yellow, red] = self.actions;
@@ -42,8 +46,8 @@ impl Conditioner for Metered {
         act(&mut self.counters, packet, colour, action)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "meter", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "meter", counters: &self.counters });
     }
 }
 
@@ -54,23 +58,23 @@ pub(super) struct MeterFlows {
     /// Each bucket with the revision of the flow for which it was created or changed.
     buckets: PerFlow<(u64, Bucket)>,
     /// For green and red packets.
-    actions: [Action; 2],
-    counters: Counters,
+    actions: [MeterAction; 2],
+    counters: PacketCounters,
 }
 
 impl MeterFlows {
-    pub(super) fn new(table: usize, actions: [Action; 2]) -> MeterFlows {
-        let (buckets, counters) = (PerFlow::default(), Counters::default());
+    pub(super) fn new(table: usize, actions: [MeterAction; 2]) -> MeterFlows {
+        let (buckets, counters) = (PerFlow::default(), PacketCounters::default());
         MeterFlows { table, buckets, actions, counters }
     }
 }
 
 impl Conditioner for MeterFlows {
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict {
+    fn take(&mut self, now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict {
         let found = tables.look_up(self.table, &packet);
         let Some((found, (rate, burst))) = found.and_then(|is| Some((is, profile(is.flow)?)))
         else {
-            return Verdict::Pass(packet);
+            return PacketVerdict::Pass(packet);
         };
         let revision = found.revision;
         let bucket =
@@ -87,8 +91,12 @@ impl Conditioner for MeterFlows {
         act(&mut self.counters, packet, colour, action)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "meter-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "meter-flows",
+            counters: &self.counters,
+        });
     }
 }
 
@@ -97,16 +105,21 @@ impl Conditioner for MeterFlows {
 /// A packet that passes unmarked keeps the worse of its previous colour and this colour, so a
 /// colour-blind policer never promotes a packet. A marked packet takes the colour of its new drop
 /// precedence; if its new code point has none, it takes the colour of this meter.
-fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Action) -> Verdict {
+fn act(
+    counters: &mut PacketCounters,
+    mut packet: Packet,
+    colour: Colour,
+    action: MeterAction,
+) -> PacketVerdict {
     counters.came(packet.dscp(), packet.length());
     let dscp = match action {
-        Action::Pass => None,
-        Action::Drop => {
+        MeterAction::Pass => None,
+        MeterAction::Drop => {
             counters.dropped(packet.dscp(), packet.length(), Cause::Policed);
-            return Verdict::Drop(packet, Cause::Policed);
+            return PacketVerdict::Drop(packet, Cause::Policed);
         }
-        Action::Mark(dscp) => Some(dscp),
-        Action::DropPrecedence => {
+        MeterAction::Mark(dscp) => Some(dscp),
+        MeterAction::DropPrecedence => {
             assured(&packet).and_then(|(class, _)| Dscp::assured(class, drop_precedence(colour)))
         }
     };
@@ -118,5 +131,5 @@ fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Acti
         }
     }
     counters.went(packet.dscp(), packet.length());
-    Verdict::Pass(packet)
+    PacketVerdict::Pass(packet)
 }

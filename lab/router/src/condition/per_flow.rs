@@ -1,6 +1,6 @@
 //! State for each flow of a table that can change.
 
-use crate::classify::Found;
+use crate::classify::FoundFlow;
 
 /// A value for each flow that had a packet. The value of a removed flow remains until another flow
 /// uses its slot, so there are never more values than there were flows at one time.
@@ -20,7 +20,7 @@ impl<S> PerFlow<S> {
     #[inline]
     pub(super) fn get_or_insert_with(
         &mut self,
-        found: &Found<'_>,
+        found: &FoundFlow<'_>,
         new: impl FnOnce() -> S,
     ) -> Option<&mut S> {
         if self.slots.len() <= found.slot {

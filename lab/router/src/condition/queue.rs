@@ -2,7 +2,7 @@
 
 use crate::meter::Bucket;
 use crate::packet::Packet;
-use crate::policy::{Span, Wrong};
+use crate::policy::{KeyFault, Span};
 use crate::time::{SECOND, Time};
 use std::collections::VecDeque;
 
@@ -27,38 +27,42 @@ pub(super) enum Offer {
 
 /// The limits of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct ShaperRoom {
     /// Packets that can wait.
     pub(super) limit: usize,
     /// The longest wait, in nanoseconds.
     pub(super) delay: Option<u64>,
 }
 
-impl Room {
+impl ShaperRoom {
     /// Limits within the allowed ranges.
-    pub(super) fn new(limit: usize, delay: Option<Span>, path: &str) -> Result<Room, Wrong> {
+    pub(super) fn new(
+        limit: usize,
+        delay: Option<Span>,
+        path: &str,
+    ) -> Result<ShaperRoom, KeyFault> {
         if limit == 0 {
             let what =
                 "0 packets may wait: for a policer, write kind = \"meter\" or \"meter-flows\"";
-            return Err(Wrong::at(format!("{path}.limit"), what));
+            return Err(KeyFault::at(format!("{path}.limit"), what));
         }
         if limit > MAX_PACKETS {
             let what = format!("{limit} packets; at most {MAX_PACKETS} may wait");
-            return Err(Wrong::at(format!("{path}.limit"), what));
+            return Err(KeyFault::at(format!("{path}.limit"), what));
         }
         let delay = delay.map(|span| Time::from(span.0).0);
-        Ok(Room { limit, delay })
+        Ok(ShaperRoom { limit, delay })
     }
 }
 
 /// The packets that wait in a whole step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldPackets {
     pub(super) packets: usize,
     pub(super) octets: usize,
 }
 
-impl Held {
+impl HeldPackets {
     pub(super) fn add(&mut self, length: usize) {
         self.packets += 1;
         self.octets += length;
@@ -107,7 +111,7 @@ impl Leaving {
 /// A packet that waited takes its tokens as of the time it was due, not of the time it was fetched.
 /// So a late fetch does not lower the rate.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct ShaperQueue {
     pub(super) bucket: Bucket,
     waiting: VecDeque<Packet>,
     octets: u64,
@@ -115,9 +119,9 @@ pub(super) struct Queue {
     due: Time,
 }
 
-impl Queue {
-    pub(super) fn new(bucket: Bucket) -> Queue {
-        Queue { bucket, waiting: VecDeque::new(), octets: 0, due: Time::ZERO }
+impl ShaperQueue {
+    pub(super) fn new(bucket: Bucket) -> ShaperQueue {
+        ShaperQueue { bucket, waiting: VecDeque::new(), octets: 0, due: Time::ZERO }
     }
 
     /// Offers a packet to the queue. It is refused if `room.limit` packets wait, if it would wait
@@ -127,8 +131,8 @@ impl Queue {
         &mut self,
         now: Time,
         mut packet: Packet,
-        room: Room,
-        held: Held,
+        room: ShaperRoom,
+        held: HeldPackets,
         behind: bool,
     ) -> Offer {
         let length = packet.length() as u64;

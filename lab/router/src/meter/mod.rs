@@ -6,12 +6,12 @@ mod bucket;
 pub use bucket::Bucket;
 
 use crate::packet::{Colour, Packet};
-use crate::policy::{self, Wrong};
+use crate::policy::{self, KeyFault};
 use crate::time::Time;
 
 /// A meter of one of three kinds.
 #[derive(Clone, Debug)]
-pub enum Meter {
+pub enum ColourMeter {
     /// A token bucket: green or red.
     TokenBucket(Bucket),
     /// The single rate three color marker (RFC 2697).
@@ -34,28 +34,32 @@ pub enum Meter {
     },
 }
 
-impl Meter {
+impl ColourMeter {
     /// The meter that a policy describes. `path` names it in messages.
     ///
     /// # Errors
     /// Buckets that no packet can pass, or a peak rate below the committed rate.
-    pub fn new(policy: &policy::Meter, path: &str) -> Result<Meter, Wrong> {
-        let wrong = |key: &str, what: String| Err(Wrong::at(format!("{path}.{key}"), what));
+    pub fn new(policy: &policy::MeterProfile, path: &str) -> Result<ColourMeter, KeyFault> {
+        let wrong = |key: &str, what: String| Err(KeyFault::at(format!("{path}.{key}"), what));
         match *policy {
-            policy::Meter::TokenBucket { rate, burst } => {
+            policy::MeterProfile::TokenBucket { rate, burst } => {
                 if burst.0 == 0 {
                     return wrong("burst", "0 octets let nothing pass: at least a packet".into());
                 }
-                Ok(Meter::TokenBucket(Bucket::new(rate, burst.0)))
+                Ok(ColourMeter::TokenBucket(Bucket::new(rate, burst.0)))
             }
-            policy::Meter::SingleRate { cir, cbs, ebs, colour_aware } => {
+            policy::MeterProfile::SingleRate { cir, cbs, ebs, colour_aware } => {
                 if cbs.0 == 0 && ebs.0 == 0 {
                     return wrong("cbs", "cbs or ebs must be above 0 octets (RFC 2697 2)".into());
                 }
                 let committed = Bucket::new(cir, cbs.0);
-                Ok(Meter::SingleRate { committed, excess: Bucket::new(cir, ebs.0), colour_aware })
+                Ok(ColourMeter::SingleRate {
+                    committed,
+                    excess: Bucket::new(cir, ebs.0),
+                    colour_aware,
+                })
             }
-            policy::Meter::TwoRate { cir, cbs, pir, pbs, colour_aware } => {
+            policy::MeterProfile::TwoRate { cir, cbs, pir, pbs, colour_aware } => {
                 if pir < cir {
                     return wrong("pir", format!("{pir} is below cir, {cir} (RFC 2698 2)"));
                 }
@@ -65,7 +69,7 @@ impl Meter {
                     }
                 }
                 let committed = Bucket::new(cir, cbs.0);
-                Ok(Meter::TwoRate { committed, peak: Bucket::new(pir, pbs.0), colour_aware })
+                Ok(ColourMeter::TwoRate { committed, peak: Bucket::new(pir, pbs.0), colour_aware })
             }
         }
     }
@@ -75,12 +79,12 @@ impl Meter {
     #[inline]
     pub fn colour(&mut self, now: Time, octets: u64, came: Colour) -> Colour {
         match self {
-            Meter::TokenBucket(bucket) => match bucket.take(now, octets) {
+            ColourMeter::TokenBucket(bucket) => match bucket.take(now, octets) {
                 true => Colour::Green,
                 false => Colour::Red,
             },
             // RFC 2697 3.
-            Meter::SingleRate { committed, excess, colour_aware } => {
+            ColourMeter::SingleRate { committed, excess, colour_aware } => {
                 let came = if *colour_aware { came } else { Colour::Green };
                 committed.refill_over(now, excess);
                 if came == Colour::Green && committed.has(octets) {
@@ -94,7 +98,7 @@ impl Meter {
                 }
             }
             // RFC 2698 3.
-            Meter::TwoRate { committed, peak, colour_aware } => {
+            ColourMeter::TwoRate { committed, peak, colour_aware } => {
                 let came = if *colour_aware { came } else { Colour::Green };
                 committed.refill(now);
                 peak.refill(now);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::Octets;
+use crate::policy::OctetSize;
 use crate::time::{Rate, SECOND};
 use proptest::prelude::*;
 
@@ -109,18 +109,18 @@ proptest! {
     ) {
         let cir = rate(8 * SECOND / tick);
         let policy = match peak {
-            None => policy::Meter::SingleRate {
-                cir, cbs: Octets(cbs), ebs: Octets(bs2), colour_aware: aware,
+            None => policy::MeterProfile::SingleRate {
+                cir, cbs: OctetSize(cbs), ebs: OctetSize(bs2), colour_aware: aware,
             },
-            Some(times) => policy::Meter::TwoRate {
+            Some(times) => policy::MeterProfile::TwoRate {
                 cir,
-                cbs: Octets(cbs),
+                cbs: OctetSize(cbs),
                 pir: rate(cir.bits() * times),
-                pbs: Octets(bs2),
+                pbs: OctetSize(bs2),
                 colour_aware: aware,
             },
         };
-        let mut meter = Meter::new(&policy, "meter").unwrap();
+        let mut meter = ColourMeter::new(&policy, "meter").unwrap();
         let mut literal = Literal::new(cbs, bs2, peak, aware);
         let mut now = Time::ZERO;
         for (ticks, octets, came) in packets {
@@ -140,21 +140,21 @@ proptest! {
         (cbs, bs2) in (1_500..4_000u64, 1_500..9_000u64),
         kind in 0..3,
     ) {
-        let (cir, cbs, bs2) = (rate(bits), Octets(cbs), Octets(bs2));
+        let (cir, cbs, bs2) = (rate(bits), OctetSize(cbs), OctetSize(bs2));
         let pir = rate(bits * 3 / 2);
         let (policy, yellow_rate, yellow_burst) = match kind {
-            0 => (policy::Meter::TokenBucket { rate: cir, burst: cbs }, cir, cbs.0),
+            0 => (policy::MeterProfile::TokenBucket { rate: cir, burst: cbs }, cir, cbs.0),
             1 => {
-                let meter = policy::Meter::SingleRate { cir, cbs, ebs: bs2, colour_aware: false };
+                let meter = policy::MeterProfile::SingleRate { cir, cbs, ebs: bs2, colour_aware: false };
                 (meter, cir, cbs.0 + bs2.0)
             }
             _ => {
                 let meter =
-                    policy::Meter::TwoRate { cir, cbs, pir, pbs: bs2, colour_aware: false };
+                    policy::MeterProfile::TwoRate { cir, cbs, pir, pbs: bs2, colour_aware: false };
                 (meter, pir, bs2.0)
             }
         };
-        let mut meter = Meter::new(&policy, "meter").unwrap();
+        let mut meter = ColourMeter::new(&policy, "meter").unwrap();
         let mut now = 0;
         let coloured: Vec<(u64, u64, Colour)> = packets
             .into_iter()
@@ -227,12 +227,15 @@ fn extremes_do_not_overflow() {
 
 #[test]
 fn senseless_meters_are_refused() {
-    let (cir, none, some) = (rate(1_000), Octets(0), Octets(1_500));
+    let (cir, none, some) = (rate(1_000), OctetSize(0), OctetSize(1_500));
     let refused = [
-        (policy::Meter::TokenBucket { rate: cir, burst: none }, "meter.burst"),
-        (policy::Meter::SingleRate { cir, cbs: none, ebs: none, colour_aware: true }, "meter.cbs"),
+        (policy::MeterProfile::TokenBucket { rate: cir, burst: none }, "meter.burst"),
         (
-            policy::Meter::TwoRate {
+            policy::MeterProfile::SingleRate { cir, cbs: none, ebs: none, colour_aware: true },
+            "meter.cbs",
+        ),
+        (
+            policy::MeterProfile::TwoRate {
                 cir,
                 cbs: some,
                 pir: rate(999),
@@ -242,11 +245,17 @@ fn senseless_meters_are_refused() {
             "meter.pir",
         ),
         (
-            policy::Meter::TwoRate { cir, cbs: some, pir: cir, pbs: none, colour_aware: true },
+            policy::MeterProfile::TwoRate {
+                cir,
+                cbs: some,
+                pir: cir,
+                pbs: none,
+                colour_aware: true,
+            },
             "meter.pbs",
         ),
     ];
     for (policy, path) in refused {
-        assert_eq!(Meter::new(&policy, "meter").unwrap_err().path, path);
+        assert_eq!(ColourMeter::new(&policy, "meter").unwrap_err().path, path);
     }
 }

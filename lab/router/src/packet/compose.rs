@@ -10,7 +10,7 @@ const UDP_HEADER: usize = 8;
 
 /// The fields of a header, without lengths and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct HeaderFields {
     /// Source address.
     pub source: IpAddr,
     /// Destination address, of the same version.
@@ -27,7 +27,7 @@ pub struct Fields {
 
 /// A packet with this header, without options, and this payload. Routers may fragment an IPv4
 /// packet. `None` if the addresses have different versions, or if the packet would be too long.
-pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
+pub fn compose(fields: &HeaderFields, payload: &[u8]) -> Option<Vec<u8>> {
     let tos = fields.dscp.tos() | fields.ecn & 3;
     let mut octets = Vec::with_capacity(V6_HEADER + payload.len().min(MAX_LENGTH));
     match (fields.source, fields.destination) {
@@ -53,14 +53,14 @@ pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
 
 /// A UDP packet of `length` octets with zeros as payload; at least its headers. It ignores
 /// `fields.protocol`.
-pub fn udp(fields: &Fields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
+pub fn udp(fields: &HeaderFields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
     let header = if fields.source.is_ipv4() { V4_HEADER } else { V6_HEADER };
     datagram(fields, ports, &vec![0; length.saturating_sub(header + UDP_HEADER)])
 }
 
 /// A UDP packet with this payload. It ignores `fields.protocol`. An IPv4 packet has no UDP checksum
 /// (RFC 768), an IPv6 packet has one (RFC 8200 8.1).
-pub fn datagram(fields: &Fields, ports: (u16, u16), payload: &[u8]) -> Option<Vec<u8>> {
+pub fn datagram(fields: &HeaderFields, ports: (u16, u16), payload: &[u8]) -> Option<Vec<u8>> {
     let [s0, s1] = ports.0.to_be_bytes();
     let [d0, d1] = ports.1.to_be_bytes();
     let [l0, l1] = u16::try_from(UDP_HEADER + payload.len()).ok()?.to_be_bytes();
@@ -75,7 +75,7 @@ pub fn datagram(fields: &Fields, ports: (u16, u16), payload: &[u8]) -> Option<Ve
         let sum = checksum(&pseudo);
         segment.splice(6..8, if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
     }
-    compose(&Fields { protocol: 17, ..*fields }, &segment)
+    compose(&HeaderFields { protocol: 17, ..*fields }, &segment)
 }
 
 /// The Internet checksum (RFC 1071) of octets whose checksum field is zero.

@@ -103,13 +103,13 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, udp};
+    use crate::packet::{HeaderFields, udp};
     use crate::time::Time;
     use dscp::Dscp;
     use proptest::prelude::*;
 
     fn packet(length: usize, flags: u16, options: &[u8]) -> Packet {
-        let fields = Fields {
+        let fields = HeaderFields {
             source: [10, 0, 0, 1].into(),
             destination: [10, 0, 0, 2].into(),
             protocol: 17,

@@ -8,7 +8,7 @@ mod compose;
 pub mod fragment;
 mod read;
 
-pub use compose::{Fields, checksum, compose, datagram, udp};
+pub use compose::{HeaderFields, checksum, compose, datagram, udp};
 
 use crate::time::Time;
 use dscp::Dscp;
@@ -66,7 +66,7 @@ pub enum Malformed {
 
 /// The header fields that classifiers can test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct PacketHeader {
     /// Source address.
     pub source: IpAddr,
     /// Destination address.
@@ -96,7 +96,7 @@ pub struct Header {
 #[derive(Clone, Debug)]
 pub struct Packet {
     pub(crate) octets: Vec<u8>,
-    pub(crate) header: Header,
+    pub(crate) header: PacketHeader,
     /// The input interface: its position in the router's list.
     pub interface: usize,
     /// When it arrived at this router.
@@ -114,7 +114,7 @@ impl Packet {
     }
 
     /// Its header fields.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &PacketHeader {
         &self.header
     }
 

@@ -3,7 +3,7 @@
 //! This parser is written by hand: a router reads every packet, and this path has no allocation and
 //! no second pass. Elsewhere in the lab, `etherparse` builds and reads packets.
 
-use super::{Header, MAX_EXTENSIONS, Malformed, Packet, compose::sum_of};
+use super::{MAX_EXTENSIONS, Malformed, Packet, PacketHeader, compose::sum_of};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ pub(super) const V6_HEADER: usize = 40;
 const HOP_BY_HOP: u8 = 0;
 
 /// The header fields, and the length of the packet that the header states.
-type Read = Result<(Header, usize), Malformed>;
+type Read = Result<(PacketHeader, usize), Malformed>;
 
 impl Packet {
     /// Reads a packet from octets that begin with its IP header. Octets beyond the length in the
@@ -86,7 +86,7 @@ fn v4(octets: &[u8]) -> Read {
         return Err(Malformed::Fragment(end));
     }
     let behind = octets.get(transport..stated).unwrap_or_default();
-    let header = Header {
+    let header = PacketHeader {
         source: IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3)),
         destination: IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3)),
         protocol,
@@ -118,7 +118,7 @@ fn v6(octets: &[u8]) -> Read {
     };
     let tos = (c0 & 0xf) << 4 | c1 >> 4;
     let chain = walk(next, behind);
-    let header = Header {
+    let header = PacketHeader {
         source: address(addresses.first_chunk()),
         destination: address(addresses.last_chunk()),
         protocol: chain.protocol,

@@ -186,7 +186,7 @@ fn a_packet_does_not_outlive_its_time() {
 #[test]
 fn congestion_is_marked_only_where_it_is_understood() {
     for (ecn, marked, after) in [(0, false, 0), (1, true, 3), (2, true, 3), (3, true, 3)] {
-        let fields = Fields {
+        let fields = HeaderFields {
             source: Ipv4Addr::LOCALHOST.into(),
             destination: Ipv4Addr::LOCALHOST.into(),
             protocol: 6,
@@ -204,7 +204,7 @@ fn congestion_is_marked_only_where_it_is_understood() {
 /// The UDP checksum of IPv6 packets is correct: the sum with the pseudo header is all ones.
 #[test]
 fn composed_udp_is_sound() {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv6Addr::LOCALHOST.into(),
         destination: "fd00::7".parse().unwrap(),
         protocol: 0,
@@ -219,7 +219,7 @@ fn composed_udp_is_sound() {
     pseudo.extend([0, 0, 0, 88, 0, 0, 0, 17]);
     pseudo.extend(&octets[40..]);
     assert_eq!(checksum(&pseudo), 0);
-    assert!(compose(&Fields { source: Ipv4Addr::LOCALHOST.into(), ..fields }, &[]).is_none());
+    assert!(compose(&HeaderFields { source: Ipv4Addr::LOCALHOST.into(), ..fields }, &[]).is_none());
     assert!(compose(&fields, &[0; 65_536]).is_none());
 }
 

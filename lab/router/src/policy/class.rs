@@ -1,7 +1,7 @@
 //! The fields that a classifier tests (RFC 2475 2.3.1): the DS field alone (behaviour aggregate
 //! classifier), or any fields of the header (multi-field classifier).
 
-use super::{Name, Octets};
+use super::{Name, OctetSize};
 use crate::time::Rate;
 use dscp::Dscp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// A class: the packets that match at least one of its entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Class {
+pub struct PacketClass {
     /// The entries. A packet that meets all conditions of one entry is in the class.
     #[serde(rename = "match")]
     pub matches: Vec<Match>,
@@ -30,19 +30,19 @@ pub struct Match {
     pub interface: Option<Name>,
     /// The prefix of the source address.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Prefix>,
+    pub source: Option<IpPrefix>,
     /// The prefix of the destination address.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<Prefix>,
+    pub destination: Option<IpPrefix>,
     /// The transport protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<IpProtocol>,
     /// The range of the source port.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_port: Option<Ports>,
+    pub source_port: Option<PortRange>,
     /// The range of the destination port.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination_port: Option<Ports>,
+    pub destination_port: Option<PortRange>,
     /// A table of flows: one of them must match the packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<Name>,
@@ -51,15 +51,15 @@ pub struct Match {
 /// A table of flows. The first flow that matches a packet applies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Table {
+pub struct FlowTable {
     /// The flows at the start, in order.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<TableFlow>,
 }
 
 /// A flow and its agreed profile: a row of the Bern study's `dstable`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Flow {
+pub struct TableFlow {
     /// Its name, unique in the table.
     pub name: Name,
     /// The packets of the flow; `table` is not allowed here.
@@ -73,20 +73,20 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// The burst in octets; if absent, a tenth of a second at the rate, at least 1,500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<Octets>,
+    pub burst: Option<OctetSize>,
 }
 
 /// An address prefix: `10.1.0.0/16`, `fd00::/8`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Prefix {
+pub struct IpPrefix {
     address: IpAddr,
     length: u8,
 }
 
-impl Prefix {
+impl IpPrefix {
     /// The prefix of this length (0 to 32 or 128) of this address. Bits beyond the length are
     /// cleared.
-    pub fn new(address: IpAddr, length: u8) -> Option<Prefix> {
+    pub fn new(address: IpAddr, length: u8) -> Option<IpPrefix> {
         let address = match address {
             IpAddr::V4(v4) if length <= 32 => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
@@ -98,7 +98,7 @@ impl Prefix {
             }
             _ => return None,
         };
-        Some(Prefix { address, length })
+        Some(IpPrefix { address, length })
     }
 
     /// Its first address.
@@ -115,27 +115,27 @@ impl Prefix {
     pub fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
-                Prefix::new(address, self.length).is_some_and(|of| of.address == self.address)
+                IpPrefix::new(address, self.length).is_some_and(|of| of.address == self.address)
             }
             _ => false,
         }
     }
 }
 
-impl FromStr for Prefix {
+impl FromStr for IpPrefix {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Prefix, String> {
+    fn from_str(text: &str) -> Result<IpPrefix, String> {
         let wrong = || format!("{text:?} is not a prefix, as in 10.1.0.0/16 or fd00::/8");
         let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let whole = if address.is_ipv4() { 32 } else { 128 };
         let length = length.map_or(Ok(whole), str::parse).map_err(|_| wrong())?;
-        Prefix::new(address, length).ok_or_else(wrong)
+        IpPrefix::new(address, length).ok_or_else(wrong)
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for IpPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.length)
     }
@@ -143,7 +143,7 @@ impl fmt::Display for Prefix {
 
 /// A transport protocol: `tcp`, `udp`, `icmp`, `icmpv6`, `esp`, or its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Protocol(pub u8);
+pub struct IpProtocol(pub u8);
 
 const PROTOCOLS: [(&str, u8); 9] = [
     ("tcp", 6),
@@ -157,18 +157,18 @@ const PROTOCOLS: [(&str, u8); 9] = [
     ("sctp", 132),
 ];
 
-impl FromStr for Protocol {
+impl FromStr for IpProtocol {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Protocol, String> {
+    fn from_str(text: &str) -> Result<IpProtocol, String> {
         let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-        named.or_else(|| text.parse().ok()).map(Protocol).ok_or_else(|| {
+        named.or_else(|| text.parse().ok()).map(IpProtocol).ok_or_else(|| {
             format!("{text:?} is not a protocol: write tcp, udp, icmp, ... or a number up to 255")
         })
     }
 }
 
-impl fmt::Display for Protocol {
+impl fmt::Display for IpProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match PROTOCOLS.iter().find(|(_, number)| *number == self.0) {
             Some((name, _)) => f.write_str(name),
@@ -179,33 +179,33 @@ impl fmt::Display for Protocol {
 
 /// A range of ports, both ends included: `5000-5004`, or a single port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ports {
+pub struct PortRange {
     /// The lowest port.
     pub first: u16,
     /// The highest port, not below the lowest.
     pub last: u16,
 }
 
-impl Ports {
+impl PortRange {
     /// Whether this port is in the range.
     pub fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
 }
 
-impl FromStr for Ports {
+impl FromStr for PortRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Ports, String> {
+    fn from_str(text: &str) -> Result<PortRange, String> {
         let wrong = || format!("{text:?} is not a range of ports, as in 5000-5004 or 5000");
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let first = first.trim().parse().map_err(|_| wrong())?;
         let last = last.trim().parse().map_err(|_| wrong())?;
-        if first > last { Err(wrong()) } else { Ok(Ports { first, last }) }
+        if first > last { Err(wrong()) } else { Ok(PortRange { first, last }) }
     }
 }
 
-impl fmt::Display for Ports {
+impl fmt::Display for PortRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.first == self.last {
             write!(f, "{}", self.first)
@@ -241,7 +241,7 @@ macro_rules! as_text {
         }
     )+};
 }
-as_text!(Prefix, Protocol, Ports);
+as_text!(IpPrefix, IpProtocol, PortRange);
 
 #[cfg(test)]
 mod tests {
@@ -249,17 +249,17 @@ mod tests {
 
     #[test]
     fn prefixes_contain_their_own() {
-        let prefix: Prefix = "10.10.64.7/24".parse().unwrap();
+        let prefix: IpPrefix = "10.10.64.7/24".parse().unwrap();
         assert_eq!(prefix.to_string(), "10.10.64.0/24");
         for (address, inside) in
             [("10.10.64.255", true), ("10.10.65.0", false), ("::ffff:10.10.64.1", false)]
         {
             assert_eq!(prefix.contains(address.parse().unwrap()), inside, "{address}");
         }
-        assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains([1, 2, 3, 4].into()));
-        assert!("::/0".parse::<Prefix>().unwrap().contains(Ipv6Addr::LOCALHOST.into()));
+        assert!("0.0.0.0/0".parse::<IpPrefix>().unwrap().contains([1, 2, 3, 4].into()));
+        assert!("::/0".parse::<IpPrefix>().unwrap().contains(Ipv6Addr::LOCALHOST.into()));
         for wrong in ["10.0.0.0/33", "x", "::/129", "1.2.3.4/", "1.2.3.4/-1"] {
-            assert!(wrong.parse::<Prefix>().is_err(), "{wrong}");
+            assert!(wrong.parse::<IpPrefix>().is_err(), "{wrong}");
         }
     }
 
@@ -267,11 +267,11 @@ mod tests {
     fn ports_and_protocols_are_text_or_numbers() {
         let text = "protocol = 'udp'\nsource_port = '5000-5004'\ndestination_port = 7";
         let read: Match = toml::from_str(text).unwrap();
-        assert_eq!(read.protocol, Some(Protocol(17)));
-        assert_eq!(read.source_port, Some(Ports { first: 5000, last: 5004 }));
-        assert_eq!(read.destination_port, Some(Ports { first: 7, last: 7 }));
-        assert!("9-8".parse::<Ports>().is_err());
-        assert!("256".parse::<Protocol>().is_err());
+        assert_eq!(read.protocol, Some(IpProtocol(17)));
+        assert_eq!(read.source_port, Some(PortRange { first: 5000, last: 5004 }));
+        assert_eq!(read.destination_port, Some(PortRange { first: 7, last: 7 }));
+        assert!("9-8".parse::<PortRange>().is_err());
+        assert!("256".parse::<IpProtocol>().is_err());
         assert!(toml::from_str::<Match>("port = 5").is_err(), "an unknown key");
     }
 }

@@ -1,7 +1,7 @@
 //! Chains of traffic conditioners (RFC 2475 2.3.3): applied to a packet before it is routed, or
 //! before it is queued.
 
-use super::{Name, Octets, Span};
+use super::{Name, OctetSize, Span};
 use crate::time::Rate;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A step of a chain. It applies to the packets of its class; without a class, to all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Step {
+pub enum ChainStep {
     /// A marker: sets the DSCP of packets.
     Mark {
         /// The class of the packets; all if absent.
@@ -31,16 +31,16 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Name>,
         /// The meter.
-        meter: Meter,
+        meter: MeterProfile,
         /// The action for green packets.
         #[serde(default)]
-        green: Action,
+        green: MeterAction,
         /// The action for yellow packets. A token bucket gives no yellow.
         #[serde(default)]
-        yellow: Action,
+        yellow: MeterAction,
         /// The action for red packets.
         #[serde(default)]
-        red: Action,
+        red: MeterAction,
     },
     /// Demotes packets of one AF class that exceed the share of their drop precedence, and drops
     /// those that exceed all shares (DEGEB, Table 4-1).
@@ -57,10 +57,10 @@ pub enum Step {
         table: Name,
         /// The action for packets that conform to the rate.
         #[serde(default)]
-        green: Action,
+        green: MeterAction,
         /// The action for packets that exceed it.
         #[serde(default)]
-        red: Action,
+        red: MeterAction,
     },
     /// Shapes each flow of a table to its own rate and burst, in order. Flows without a rate and
     /// packets of no flow pass. At most 256 flows have a rate.
@@ -82,7 +82,7 @@ pub enum Step {
         /// The rate to shape to.
         rate: Rate,
         /// The burst in octets.
-        burst: Octets,
+        burst: OctetSize,
         /// Packets that can wait, 1 to 100,000.
         limit: usize,
     },
@@ -91,26 +91,26 @@ pub enum Step {
     /// passes. Shapers are not allowed inside.
     FirstMatch {
         /// The classes, tested in this order.
-        classes: Vec<Case>,
+        classes: Vec<ClassSteps>,
     },
 }
 
 /// A class and the steps for its packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub struct ClassSteps {
     /// The class; if absent, all packets that match no other class, at any position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Name>,
     /// The steps, in this order; if empty, the packets pass unchanged.
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChainStep>,
 }
 
 /// The action for packets of one colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
+pub enum MeterAction {
     /// The packet passes unchanged.
     #[default]
     Pass,
@@ -126,22 +126,22 @@ pub enum Action {
 /// A meter (RFC 2475 2.3.3.1). Rates and bursts count octets of IP packets, without link headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Meter {
+pub enum MeterProfile {
     /// A token bucket: green while it has enough tokens, else red.
     TokenBucket {
         /// The rate of the tokens.
         rate: Rate,
         /// The size of the bucket in octets.
-        burst: Octets,
+        burst: OctetSize,
     },
     /// The single rate three color marker (RFC 2697).
     SingleRate {
         /// Committed information rate.
         cir: Rate,
         /// Committed burst size in octets.
-        cbs: Octets,
+        cbs: OctetSize,
         /// Excess burst size in octets.
-        ebs: Octets,
+        ebs: OctetSize,
         /// Colour-aware mode: uses the packet's previous colour (of an earlier meter, else its AF
         /// drop precedence).
         #[serde(default)]
@@ -152,11 +152,11 @@ pub enum Meter {
         /// Committed information rate.
         cir: Rate,
         /// Committed burst size in octets.
-        cbs: Octets,
+        cbs: OctetSize,
         /// Peak information rate, not below `cir`.
         pir: Rate,
         /// Peak burst size in octets.
-        pbs: Octets,
+        pbs: OctetSize,
         /// Colour-aware mode: uses the packet's previous colour (of an earlier meter, else its AF
         /// drop precedence).
         #[serde(default)]
@@ -176,5 +176,5 @@ pub struct Demotion {
     /// The rate of each share by itself, not the sums that Table 4-1 prints.
     pub rates: [Rate; 3],
     /// The burst of each share in octets.
-    pub burst: Octets,
+    pub burst: OctetSize,
 }

@@ -11,10 +11,10 @@ mod condition;
 mod quantity;
 mod queueing;
 
-pub use class::{Class, Flow, Match, Ports, Prefix, Protocol, Table};
-pub use condition::{Action, Case, Demotion, Meter, Step};
-pub use quantity::{Octets, Span};
-pub use queueing::{Branch, Curve, Dropper, Limit, Push, Queueing, Share, WredLine};
+pub use class::{FlowTable, IpPrefix, IpProtocol, Match, PacketClass, PortRange, TableFlow};
+pub use condition::{ChainStep, ClassSteps, Demotion, MeterAction, MeterProfile};
+pub use quantity::{OctetSize, Span};
+pub use queueing::{Branch, BranchShare, Curve, Dropper, Push, QueueLimit, Queueing, WredLine};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,15 +25,15 @@ pub type Name = String;
 /// The whole policy of a router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct RouterPolicy {
     /// A description for people.
     pub about: String,
     /// Tables of flows. They can change while the router runs.
-    pub tables: BTreeMap<Name, Table>,
+    pub tables: BTreeMap<Name, FlowTable>,
     /// Behaviour aggregates and multi-field classes.
-    pub classes: BTreeMap<Name, Class>,
+    pub classes: BTreeMap<Name, PacketClass>,
     /// Chains of conditioners.
-    pub chains: BTreeMap<Name, Vec<Step>>,
+    pub chains: BTreeMap<Name, Vec<ChainStep>>,
     /// Queueings, each for the packets that wait for an interface.
     pub queueings: BTreeMap<Name, Queueing>,
     /// The chains and the queueing of each interface. `"*"` applies to all interfaces that are not
@@ -56,16 +56,16 @@ pub struct Attachment {
 /// A fault of a policy and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
-pub struct Wrong {
+pub struct KeyFault {
     /// The path of the key, such as `queueings.wan.branches[1].queueing.dropper`.
     pub path: String,
     /// The fault, and what to write instead.
     pub what: String,
 }
 
-impl Wrong {
+impl KeyFault {
     /// A fault at this path.
-    pub fn at(path: impl Into<String>, what: impl Into<String>) -> Wrong {
-        Wrong { path: path.into(), what: what.into() }
+    pub fn at(path: impl Into<String>, what: impl Into<String>) -> KeyFault {
+        KeyFault { path: path.into(), what: what.into() }
     }
 }

@@ -1,6 +1,6 @@
 //! The queueing of an interface: a tree of schedulers and shapers over queues.
 
-use super::{Name, Octets, Span};
+use super::{Name, OctetSize, Span};
 use crate::time::Rate;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub enum Queueing {
     Fifo {
         /// Its limit.
         #[serde(default)]
-        limit: Limit,
+        limit: QueueLimit,
         /// Its dropper, which drops packets before the queue is full.
         #[serde(default)]
         dropper: Dropper,
@@ -28,13 +28,13 @@ pub enum Queueing {
     RoundRobin {
         /// Octets that a branch of weight 1 sends in a round; 1,500 if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        quantum: Option<Octets>,
-        /// The branches, with [`Share::Weight`].
+        quantum: Option<OctetSize>,
+        /// The branches, with [`BranchShare::Weight`].
         branches: Vec<Branch>,
     },
     /// Weighted fair queueing by virtual finish times.
     WeightedFair {
-        /// The branches, with [`Share::Weight`].
+        /// The branches, with [`BranchShare::Weight`].
         branches: Vec<Branch>,
     },
     /// Class-based weighted fair queueing (Cisco's CBWFQ and LLQ). Branches reserve bandwidth.
@@ -75,7 +75,7 @@ pub enum Queueing {
         /// Octets that can leave at once after idle time. They also make good late offers of the
         /// line, so at least the lateness times the rate is useful. With an interval: 0, or at
         /// least the octets of one interval.
-        burst: Octets,
+        burst: OctetSize,
         /// The interval at whose begin the octets of the whole interval are granted at once
         /// (Cisco's Tc; its Bc is rate x interval). If absent, tokens arrive continuously.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct Branch {
     pub class: Option<Name>,
     /// Its share. Each scheduler states the kinds that it accepts.
     #[serde(default)]
-    pub share: Share,
+    pub share: BranchShare,
     /// The queueing of its packets.
     #[serde(default)]
     pub queueing: Queueing,
@@ -108,7 +108,7 @@ pub struct Branch {
 /// The share of a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Share {
+pub enum BranchShare {
     /// None stated: weight 1, no reservation.
     #[default]
     None,
@@ -127,7 +127,7 @@ pub enum Share {
         /// The burst of its policer in octets, at least 1,500; if absent, a fifth of a second at
         /// the rate, at least 1,500.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        burst: Option<Octets>,
+        burst: Option<OctetSize>,
     },
     /// Priority up to a part of the shared rate (Cisco's `priority percent`).
     #[serde(rename_all = "kebab-case")]
@@ -136,7 +136,7 @@ pub enum Share {
         percent: f64,
         /// The burst in octets, as for `priority`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        burst: Option<Octets>,
+        burst: Option<OctetSize>,
     },
 }
 
@@ -144,13 +144,13 @@ pub enum Share {
 /// No queue holds more than 1,000,000 packets or 1 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct QueueLimit {
     /// Packets, 1 to 1,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
     /// Octets, 1 octet to 1 GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub octets: Option<Octets>,
+    pub octets: Option<OctetSize>,
     /// The octets that this rate sends in this time: Bern's "maximum queue delay".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<(Span, Rate)>,
@@ -274,6 +274,6 @@ fn is_certain(most: &f64) -> bool {
 
 impl Default for Queueing {
     fn default() -> Queueing {
-        Queueing::Fifo { limit: Limit::default(), dropper: Dropper::default() }
+        Queueing::Fifo { limit: QueueLimit::default(), dropper: Dropper::default() }
     }
 }

@@ -80,7 +80,7 @@ impl Average {
 
 /// Measures the transmission time of a packet, and how long the queue was empty.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Idle {
+pub(crate) struct IdleTime {
     /// Time of the last departure that left packets behind, or of the arrival at the empty queue.
     busy_since: Option<Time>,
     /// Nanoseconds in which packets waited.
@@ -91,7 +91,7 @@ pub(crate) struct Idle {
     empty_since: Option<Time>,
 }
 
-impl Idle {
+impl IdleTime {
     /// A packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, left: usize) {
         // A packet that arrives at an empty queue and leaves at once does not measure the
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_transmission_time_is_measured() {
-        let mut idle = Idle::default();
+        let mut idle = IdleTime::default();
         assert_eq!(idle.ended(Time(10)), 0, "nothing went yet");
         for (at, left) in [(100, 2), (200, 1), (300, 0)] {
             idle.went(Time(at), left);
@@ -166,7 +166,7 @@ mod tests {
     fn lumps_of_a_shaper_are_averaged() {
         // 42 packets at the begin of each second, at once or at the rate of a fast line.
         for apart in [0, 120_000] {
-            let mut idle = Idle::default();
+            let mut idle = IdleTime::default();
             idle.ended(Time(0));
             for lump in 1..=60_u64 {
                 for place in 0..42 {

@@ -1,15 +1,15 @@
 //! The dropper of a queue, in addition to its limit.
 
-use super::red::{Drawn, Red};
+use super::red::{DropDraw, Red};
 use super::thresholds::Thresholds;
 use super::trio::Trio;
-use crate::count::{Cause, Counters};
+use crate::count::{Cause, PacketCounters};
 use crate::packet::Packet;
 use crate::time::Time;
 
 /// Which packets a queue drops before it is full.
 #[derive(Debug)]
-pub(crate) enum Early {
+pub(crate) enum EarlyDropper {
     /// None.
     Tail,
     /// By thresholds of code points.
@@ -22,7 +22,7 @@ pub(crate) enum Early {
 
 /// The disposition of an arriving packet, unless the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Disposition {
+pub(crate) enum EarlyVerdict {
     /// The packet is queued.
     Keep,
     /// The packet is queued, and its ECN field is set to CE (RFC 3168 7).
@@ -31,33 +31,33 @@ pub(crate) enum Disposition {
     Drop(Cause),
 }
 
-impl Disposition {
+impl EarlyVerdict {
     /// The disposition for a result of a drop function. With `ecn`, packets of ECN-capable
     /// transports are marked instead of dropped at random.
-    pub(crate) fn from_draw(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
+    pub(crate) fn from_draw(drawn: DropDraw, packet: &Packet, ecn: bool) -> EarlyVerdict {
         match drawn {
-            Drawn::Keep => Disposition::Keep,
-            Drawn::Early if ecn && packet.header().ecn != 0 => Disposition::Mark,
-            Drawn::Early => Disposition::Drop(Cause::Early),
-            Drawn::Forced => Disposition::Drop(Cause::Forced),
+            DropDraw::Keep => EarlyVerdict::Keep,
+            DropDraw::Early if ecn && packet.header().ecn != 0 => EarlyVerdict::Mark,
+            DropDraw::Early => EarlyVerdict::Drop(Cause::Early),
+            DropDraw::Forced => EarlyVerdict::Drop(Cause::Forced),
         }
     }
 }
 
-impl Early {
+impl EarlyDropper {
     /// The disposition of a packet that arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
         packet: &Packet,
         waiting: usize,
-        counters: &mut Counters,
-    ) -> Disposition {
+        counters: &mut PacketCounters,
+    ) -> EarlyVerdict {
         match self {
-            Early::Tail => Disposition::Keep,
-            Early::Thresholds(thresholds) => thresholds.judge(packet, waiting),
-            Early::Red(red) => red.judge(now, packet, waiting, counters),
-            Early::Trio(trio) => trio.judge(now, packet, waiting, counters),
+            EarlyDropper::Tail => EarlyVerdict::Keep,
+            EarlyDropper::Thresholds(thresholds) => thresholds.judge(packet, waiting),
+            EarlyDropper::Red(red) => red.judge(now, packet, waiting, counters),
+            EarlyDropper::Trio(trio) => trio.judge(now, packet, waiting, counters),
         }
     }
 
@@ -65,17 +65,17 @@ impl Early {
     pub(crate) fn kept(
         &mut self,
         packet: &mut Packet,
-        disposition: Disposition,
-        counters: &mut Counters,
+        disposition: EarlyVerdict,
+        counters: &mut PacketCounters,
     ) {
         let before = packet.header().ecn;
-        if disposition == Disposition::Mark
+        if disposition == EarlyVerdict::Mark
             && packet.set_congestion()
             && packet.header().ecn != before
         {
             counters.congestion_marked(packet.dscp());
         }
-        if let Early::Trio(trio) = self {
+        if let EarlyDropper::Trio(trio) = self {
             trio.kept(packet);
         }
     }
@@ -83,15 +83,15 @@ impl Early {
     /// A queued packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
         match self {
-            Early::Tail | Early::Thresholds(_) => {}
-            Early::Red(red) => red.went(now, left),
-            Early::Trio(trio) => trio.went(now, packet, left),
+            EarlyDropper::Tail | EarlyDropper::Thresholds(_) => {}
+            EarlyDropper::Red(red) => red.went(now, left),
+            EarlyDropper::Trio(trio) => trio.went(now, packet, left),
         }
     }
 
     /// A queued packet was dropped.
     pub(crate) fn lost(&mut self, packet: &Packet) {
-        if let Early::Trio(trio) = self {
+        if let EarlyDropper::Trio(trio) = self {
             trio.lost(packet);
         }
     }
@@ -99,10 +99,10 @@ impl Early {
     /// The kind of a queue with this dropper, in reports.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Early::Tail => "fifo",
-            Early::Thresholds(_) => "thresholds",
-            Early::Red(red) => red.kind(),
-            Early::Trio(_) => "trio",
+            EarlyDropper::Tail => "fifo",
+            EarlyDropper::Thresholds(_) => "thresholds",
+            EarlyDropper::Red(red) => red.kind(),
+            EarlyDropper::Trio(_) => "trio",
         }
     }
 }

@@ -23,7 +23,7 @@ mod tournament;
 mod trio;
 
 pub(crate) use average::DEFAULT_EXPONENT;
-pub(crate) use early::{Disposition, Early};
+pub(crate) use early::{EarlyDropper, EarlyVerdict};
 pub(crate) use fifo::Fifo;
 pub(crate) use lanes::Lanes;
 pub(crate) use push_out::PushOut;
@@ -42,14 +42,14 @@ pub const MAX_OCTETS: u64 = 1_000_000_000;
 
 /// The limits of a queue; both apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct QueueRoom {
     /// Packets, 1 to [`MAX_PACKETS`].
     pub(crate) packets: usize,
     /// Octets, 1 to [`MAX_OCTETS`].
     pub(crate) octets: usize,
 }
 
-impl Room {
+impl QueueRoom {
     /// Whether another packet of this length fits.
     pub(crate) fn fits(&self, backlog: Backlog, length: usize) -> bool {
         backlog.packets < self.packets && backlog.octets.saturating_add(length) <= self.octets

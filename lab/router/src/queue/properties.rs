@@ -2,10 +2,10 @@
 //! distribution of drops.
 
 use super::average::ONE;
-use super::red::{Drawn, Lot};
-use super::{Early, Fifo, Red, Room, Thresholds, Trio};
-use crate::classify::Tables;
-use crate::count::{Cause, Part};
+use super::red::{DropDraw, DropFunction};
+use super::{EarlyDropper, Fifo, QueueRoom, Red, Thresholds, Trio};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PartCounters};
 use crate::discipline::Discipline;
 use crate::packet::Packet;
 use crate::policy::{Curve, WredLine};
@@ -29,12 +29,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((pause, 0_usize..3, any::<bool>(), 0_usize..3), 1..200)
 }
 
-fn room() -> Room {
-    Room { packets: LIMIT, octets: usize::MAX }
+fn room() -> QueueRoom {
+    QueueRoom { packets: LIMIT, octets: usize::MAX }
 }
 
 fn averages(fifo: &Fifo) -> Vec<f64> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut parts: Vec<PartCounters<'_>> = Vec::new();
     fifo.report("q", &mut parts);
     parts[0].counters.averages().to_vec()
 }
@@ -118,7 +118,7 @@ fn follows(
         let came = with_ecn(COLOURS[*colour], 100, 1, made as u64, u8::from(*capable));
         model.came(now);
         let full = model.waiting.len() >= LIMIT;
-        fifo.push(Time(now), came, &Tables::default(), &mut discarded);
+        fifo.push(Time(now), came, &FlowTables::default(), &mut discarded);
         for (shown, average) in averages(&fifo).iter().zip(model.averages.iter().skip(place(0))) {
             prop_assert!((shown - average).abs() < 1e-5, "{shown} for {average}");
         }
@@ -174,7 +174,7 @@ proptest! {
         let trio = Trio::new([green, yellow, red], LIMIT, exponent, true, Rng::new(seed));
         let packets = |percent: f64| percent / 100.0 * LIMIT as f64;
         let line = |colour: usize| (packets(curves[colour].from), packets(curves[colour].all));
-        follows(Fifo::new(room(), Early::Trio(trio)), exponent, &steps, |colour| colour, line)?;
+        follows(Fifo::new(room(), EarlyDropper::Trio(trio)), exponent, &steps, |colour| colour, line)?;
     }
 
     #[test]
@@ -190,7 +190,7 @@ proptest! {
             let line = &lines[usize::from(colour > 0)];
             (f64::from(line.min), f64::from(line.max))
         };
-        follows(Fifo::new(room(), Early::Red(red)), exponent, &steps, |_| 2, line)?;
+        follows(Fifo::new(room(), EarlyDropper::Red(red)), exponent, &steps, |_| 2, line)?;
     }
 
     #[test]
@@ -199,13 +199,13 @@ proptest! {
         others in 0_usize..9,
         steps in steps(),
     ) {
-        let mut fifo = Fifo::new(room(), Early::Thresholds(Thresholds::new(&packets, others)));
+        let mut fifo = Fifo::new(room(), EarlyDropper::Thresholds(Thresholds::new(&packets, others)));
         let mut list = VecDeque::new();
         for (made, (_, colour, _, pops)) in steps.into_iter().enumerate() {
             let dscp = COLOURS[colour];
             let mut discarded = Vec::new();
             let came = with_ecn(dscp, 100, 1, made as u64, 0);
-            fifo.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+            fifo.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
             let kept = list.len() < packets.get(&dscp).copied().unwrap_or(others);
             let cause = discarded.first().map(|(_, cause)| *cause);
             prop_assert_eq!(cause, (!kept).then_some(Cause::Threshold));
@@ -231,14 +231,14 @@ proptest! {
         seed: u64,
     ) {
         const DRAWS: u32 = 20_000;
-        let mut lot = Lot::new(min * ONE, (min + more) * ONE, most);
+        let mut function = DropFunction::new(min * ONE, (min + more) * ONE, most);
         let mut rng = Rng::new(seed);
         let average = ((min as f64 + height * more as f64) * ONE as f64) as u64;
         let p = height * most.0 as f64 / most.1 as f64;
         let (mut dropped, mut gap) = (0_u32, 0_u32);
         for _ in 0..DRAWS {
             gap += 1;
-            if lot.draw(average, &mut rng) == Drawn::Early {
+            if function.draw(average, &mut rng) == DropDraw::Early {
                 dropped += 1;
                 gap = 0;
             }

@@ -1,6 +1,6 @@
 //! Drops an arriving packet while the queue is at or above the threshold of its code point.
 
-use super::early::Disposition;
+use super::early::EarlyVerdict;
 use crate::count::Cause;
 use crate::packet::Packet;
 use dscp::Dscp;
@@ -23,10 +23,10 @@ impl Thresholds {
     }
 
     /// The disposition of a packet that arrives while `waiting` packets wait.
-    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Disposition {
+    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> EarlyVerdict {
         match self.0.get(usize::from(packet.dscp().number())) {
-            Some(threshold) if waiting >= *threshold => Disposition::Drop(Cause::Threshold),
-            _ => Disposition::Keep,
+            Some(threshold) if waiting >= *threshold => EarlyVerdict::Drop(Cause::Threshold),
+            _ => EarlyVerdict::Keep,
         }
     }
 }

@@ -7,10 +7,10 @@
 //! last meter, else of its AF drop precedence, else green.
 //! last meter, else its AF drop precedence, else green.
 
-use super::average::{Average, Idle, ONE};
-use super::early::Disposition;
-use super::red::Lot;
-use crate::count::Counters;
+use super::average::{Average, IdleTime, ONE};
+use super::early::EarlyVerdict;
+use super::red::DropFunction;
+use crate::count::PacketCounters;
 use crate::meter::came_with;
 use crate::packet::{Colour, Packet};
 use crate::policy::Curve;
@@ -19,9 +19,9 @@ use base::rng::Rng;
 
 /// A drop function and its average queue.
 #[derive(Debug)]
-struct Third {
+struct ColourState {
     average: Average,
-    lot: Lot,
+    function: DropFunction,
     /// Waiting packets of this colour.
     waiting: usize,
 }
@@ -39,8 +39,8 @@ fn most(curve: &Curve) -> (u64, u64) {
 #[derive(Debug)]
 pub(crate) struct Trio {
     /// For green, yellow and red packets.
-    thirds: [Third; 3],
-    idle: Idle,
+    colours: [ColourState; 3],
+    idle: IdleTime,
     ecn: bool,
     rng: Rng,
 }
@@ -55,16 +55,16 @@ impl Trio {
         rng: Rng,
     ) -> Trio {
         let at = |percent: f64| (percent / 100.0 * limit as f64 * ONE as f64) as u64;
-        let thirds = curves.map(|curve| Third {
+        let colours = curves.map(|curve| ColourState {
             average: Average::new(exponent),
-            lot: Lot::new(at(curve.from), at(curve.all), most(curve)),
+            function: DropFunction::new(at(curve.from), at(curve.all), most(curve)),
             waiting: 0,
         });
-        Trio { thirds, idle: Idle::default(), ecn, rng }
+        Trio { colours, idle: IdleTime::default(), ecn, rng }
     }
 
-    fn third(&mut self, packet: &Packet) -> &mut Third {
-        let [green, yellow, red] = &mut self.thirds;
+    fn state(&mut self, packet: &Packet) -> &mut ColourState {
+        let [green, yellow, red] = &mut self.colours;
         match came_with(packet) {
             Colour::Green => green,
             Colour::Yellow => yellow,
@@ -78,27 +78,27 @@ impl Trio {
         now: Time,
         packet: &Packet,
         waiting: usize,
-        counters: &mut Counters,
-    ) -> Disposition {
+        counters: &mut PacketCounters,
+    ) -> EarlyVerdict {
         let idle = (waiting == 0).then(|| self.idle.ended(now));
         let mut sum = 0;
-        for (place, third) in self.thirds.iter_mut().enumerate() {
-            sum += third.waiting;
+        for (place, state) in self.colours.iter_mut().enumerate() {
+            sum += state.waiting;
             match idle {
-                Some(packets) => third.average.idle(packets),
-                None => third.average.meet(sum),
+                Some(packets) => state.average.idle(packets),
+                None => state.average.meet(sum),
             }
-            counters.set_average(place, third.average.packets());
+            counters.set_average(place, state.average.packets());
         }
         let mut rng = self.rng.clone();
-        let third = self.third(packet);
-        let drawn = third.lot.draw(third.average.value(), &mut rng);
+        let state = self.state(packet);
+        let drawn = state.function.draw(state.average.value(), &mut rng);
         self.rng = rng;
-        Disposition::from_draw(drawn, packet, self.ecn)
+        EarlyVerdict::from_draw(drawn, packet, self.ecn)
     }
 
     pub(crate) fn kept(&mut self, packet: &Packet) {
-        self.third(packet).waiting += 1;
+        self.state(packet).waiting += 1;
     }
 
     pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
@@ -107,8 +107,8 @@ impl Trio {
     }
 
     pub(crate) fn lost(&mut self, packet: &Packet) {
-        let third = self.third(packet);
-        third.waiting = third.waiting.saturating_sub(1);
+        let state = self.state(packet);
+        state.waiting = state.waiting.saturating_sub(1);
     }
 }
 
@@ -135,17 +135,18 @@ mod tests {
         for _ in 0..packets {
             trio.kept(&packet_of(colour));
         }
-        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        let waiting = trio.colours.iter().map(|state| state.waiting).sum();
         for _ in 0..500 {
-            trio.judge(Time::ZERO, &packet_of(colour), waiting, &mut Counters::default());
+            trio.judge(Time::ZERO, &packet_of(colour), waiting, &mut PacketCounters::default());
         }
     }
 
     fn share_dropped(trio: &mut Trio, colour: Colour) -> f64 {
-        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        let waiting = trio.colours.iter().map(|state| state.waiting).sum();
         let packet = packet_of(colour);
         let mut one = |_| {
-            trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()) != Disposition::Keep
+            trio.judge(Time::ZERO, &packet, waiting, &mut PacketCounters::default())
+                != EarlyVerdict::Keep
         };
         (0..20_000).filter(|n| one(*n)).count() as f64 / 20_000.0
     }
@@ -191,11 +192,11 @@ mod tests {
             ..crate::testing::with_ecn(Dscp::CS0, 100, 1, 0, 1)
         };
         let mut dispositions =
-            (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut Counters::default()));
-        assert!(dispositions.any(|disposition| disposition == Disposition::Mark));
+            (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut PacketCounters::default()));
+        assert!(dispositions.any(|disposition| disposition == EarlyVerdict::Mark));
         assert!(
             dispositions
-                .all(|disposition| matches!(disposition, Disposition::Mark | Disposition::Keep))
+                .all(|disposition| matches!(disposition, EarlyVerdict::Mark | EarlyVerdict::Keep))
         );
     }
 
@@ -204,8 +205,8 @@ mod tests {
         let mut trio = bern();
         let red = Packet { colour: None, ..packet(Dscp::AF13, 100, 1, 0) };
         trio.kept(&red);
-        assert_eq!(trio.thirds[2].waiting, 1, "AF13 is red");
+        assert_eq!(trio.colours[2].waiting, 1, "AF13 is red");
         trio.went(Time(1), &red, 0);
-        assert!(trio.thirds.iter().all(|third| third.waiting == 0));
+        assert!(trio.colours.iter().all(|state| state.waiting == 0));
     }
 }

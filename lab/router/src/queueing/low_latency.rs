@@ -2,9 +2,9 @@
 //! in plain numbers.
 
 use super::build;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::count::Cause;
-use crate::policy::Policy;
+use crate::policy::RouterPolicy;
 use crate::testing::packet;
 use crate::time::{SECOND, Time};
 use dscp::Dscp;
@@ -18,7 +18,7 @@ fn cost(octets: usize) -> i128 {
     octets as i128 * 8 * i128::from(SECOND)
 }
 
-fn policy(limit: usize) -> Policy {
+fn policy(limit: usize) -> RouterPolicy {
     let text = format!(
         "[classes.ef]\nmatch = [{{ dscp = ['EF'] }}]\n[queueings.wan]\nkind = 'class-based'\n\
          rate = '1Mbit'\nbranches = [{{ class = 'ef', queueing = {{ kind = 'fifo', \
@@ -48,7 +48,7 @@ proptest! {
             let dscp = if expedited { Dscp::EF } else { Dscp::CS0 };
             let before = tree.backlog().packets;
             let came = packet(dscp, length, 1, made as u64);
-            tree.push(Time(now), came, &Tables::default(), &mut discarded);
+            tree.push(Time(now), came, &FlowTables::default(), &mut discarded);
             if expedited {
                 tokens = (tokens + RATE * i128::from(now - filled)).min(BURST * cost(1));
                 filled = now;

@@ -1,12 +1,13 @@
 //! Properties of every queueing, for any tree and any traffic.
 
 use super::build;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::count::Amount;
-use crate::discipline::{Discipline, Ready};
+use crate::discipline::{Discipline, Readiness};
 use crate::packet::Packet;
 use crate::policy::{
-    Branch, Curve, Dropper, Limit, Octets, Policy, Push, Queueing, Share, Span, WredLine,
+    Branch, BranchShare, Curve, Dropper, OctetSize, Push, QueueLimit, Queueing, RouterPolicy, Span,
+    WredLine,
 };
 use crate::testing::{number, with_ecn};
 use crate::time::{Rate, SECOND, Time};
@@ -20,7 +21,7 @@ const DSCPS: [Dscp; 7] =
     [Dscp::EF, Dscp::CS6, Dscp::AF11, Dscp::AF13, Dscp::CS3, Dscp::CS0, Dscp::LE];
 const CLASSES: usize = 5;
 
-fn policy() -> Policy {
+fn policy() -> RouterPolicy {
     let mut text = String::new();
     for (n, dscp) in DSCPS.iter().take(CLASSES).enumerate() {
         text += &format!("[classes.c{n}]\nmatch = [{{ dscp = [\"{dscp}\"] }}]\n");
@@ -89,9 +90,9 @@ fn dropper() -> impl Strategy<Value = Dropper> {
 
 fn leaf() -> impl Strategy<Value = Queueing> {
     let limit = || {
-        let octets = prop::option::of((50_u64..9_000).prop_map(Octets));
+        let octets = prop::option::of((50_u64..9_000).prop_map(OctetSize));
         let delay = prop::option::of((1_u64..40, rate()));
-        (1_usize..12, octets, delay).prop_map(|(packets, octets, delay)| Limit {
+        (1_usize..12, octets, delay).prop_map(|(packets, octets, delay)| QueueLimit {
             packets: Some(packets),
             octets,
             delay: delay.map(|(ms, rate)| (Span(Duration::from_millis(ms)), rate)),
@@ -120,7 +121,7 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
         |(rate, burst, interval, overhead, child)| Queueing::Shaper {
             rate,
             // With an interval: its grant, or more.
-            burst: Octets(match interval {
+            burst: OctetSize(match interval {
                 Some(_) if burst % 2 == 0 => 0,
                 Some(Span(interval)) => {
                     burst + rate.octets_in(u64::try_from(interval.as_nanos()).unwrap())
@@ -138,7 +139,7 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
 fn branches(
     parts: Vec<(Queueing, u32)>,
     others: bool,
-    share: fn(u32, usize) -> Share,
+    share: fn(u32, usize) -> BranchShare,
 ) -> Vec<Branch> {
     let last = parts.len() - 1;
     let branch = |(place, (queueing, number)): (usize, (Queueing, u32))| Branch {
@@ -149,17 +150,17 @@ fn branches(
     parts.into_iter().enumerate().map(branch).collect()
 }
 
-fn class_based_share(number: u32, place: usize) -> Share {
+fn class_based_share(number: u32, place: usize) -> BranchShare {
     match number % 5 {
-        0 => Share::None,
-        1 => Share::Weight(f64::from(number)),
-        2 => Share::Percent(f64::from(number % 25)),
-        3 => Share::Bandwidth(Rate::from_bits(u64::from(number) * 2_000).unwrap()),
+        0 => BranchShare::None,
+        1 => BranchShare::Weight(f64::from(number)),
+        2 => BranchShare::Percent(f64::from(number % 25)),
+        3 => BranchShare::Bandwidth(Rate::from_bits(u64::from(number) * 2_000).unwrap()),
         _ if place == 0 => {
             let rate = Rate::from_bits(u64::from(number) * 2_000).unwrap();
-            Share::Priority { rate, burst: Some(Octets(3_000)) }
+            BranchShare::Priority { rate, burst: Some(OctetSize(3_000)) }
         }
-        _ => Share::Percent(5.0),
+        _ => BranchShare::Percent(5.0),
     }
 }
 
@@ -168,13 +169,17 @@ fn tree() -> impl Strategy<Value = Queueing> {
         let parts = prop::collection::vec((child.clone(), 1_u32..100), 1..=4);
         let scheduler = (parts, any::<bool>(), 0_u8..4, 1_u64..3_000).prop_map(
             |(parts, others, kind, quantum)| match kind {
-                0 => Queueing::Priority { branches: branches(parts, others, |_, _| Share::None) },
+                0 => Queueing::Priority {
+                    branches: branches(parts, others, |_, _| BranchShare::None),
+                },
                 1 => Queueing::RoundRobin {
-                    quantum: Some(Octets(quantum)),
-                    branches: branches(parts, others, |n, _| Share::Weight(f64::from(n) / 9.0)),
+                    quantum: Some(OctetSize(quantum)),
+                    branches: branches(parts, others, |n, _| {
+                        BranchShare::Weight(f64::from(n) / 9.0)
+                    }),
                 },
                 2 => Queueing::WeightedFair {
-                    branches: branches(parts, others, |n, _| Share::Weight(f64::from(n))),
+                    branches: branches(parts, others, |n, _| BranchShare::Weight(f64::from(n))),
                 },
                 _ => Queueing::ClassBased {
                     rate: Rate::from_bits(1_000_000),
@@ -263,7 +268,7 @@ impl Watched {
         self.came += 1;
         self.came_octets += packet.length();
         let mut discarded = Vec::new();
-        self.tree.push(Time(self.now), packet, &Tables::default(), &mut discarded);
+        self.tree.push(Time(self.now), packet, &FlowTables::default(), &mut discarded);
         for (packet, _) in &discarded {
             self.is_gone(packet);
             self.lost.push(number(packet));
@@ -279,14 +284,14 @@ impl Watched {
     }
 
     /// Takes a packet if one is ready; else returns when one may be.
-    fn pop(&mut self) -> Ready {
+    fn pop(&mut self) -> Readiness {
         let now = Time(self.now);
         let ready = self.tree.ready(now);
         assert_eq!(self.tree.ready(now), ready, "asked again");
-        assert_eq!(ready == Ready::Empty, self.tree.backlog().packets == 0);
+        assert_eq!(ready == Readiness::Empty, self.tree.backlog().packets == 0);
         let popped = self.tree.pop(now);
         match ready {
-            Ready::Now(length) => {
+            Readiness::Now(length) => {
                 let packet = popped.expect("it is ready");
                 assert_eq!(packet.length(), length);
                 let (from, _) = packet.header().ports.unwrap();
@@ -297,12 +302,12 @@ impl Watched {
                 self.is_gone(&packet);
                 self.sent.push((self.now, number(&packet), packet.length()));
             }
-            Ready::At(moment) => {
+            Readiness::At(moment) => {
                 assert!(popped.is_none());
                 assert!(moment > now, "it would never go on");
                 self.conserves_work();
             }
-            Ready::Empty => assert!(popped.is_none()),
+            Readiness::Empty => assert!(popped.is_none()),
         }
         self.conserves();
         ready
@@ -337,12 +342,12 @@ impl Watched {
     fn drain(&mut self) {
         for _ in 0..10_000 {
             match self.pop() {
-                Ready::Empty => return,
-                Ready::Now(_) => {}
-                Ready::At(moment) => {
+                Readiness::Empty => return,
+                Readiness::Now(_) => {}
+                Readiness::At(moment) => {
                     if moment.0 - 1 > self.now {
                         let early = self.tree.ready(Time(moment.0 - 1));
-                        assert!(!matches!(early, Ready::Now(_)), "announced too late a time");
+                        assert!(!matches!(early, Readiness::Now(_)), "announced too late a time");
                     }
                     self.now = moment.0;
                 }
@@ -439,14 +444,14 @@ proptest! {
             .collect();
         let weighted = |share| branches(lanes.clone(), true, share);
         let queueing = match kind {
-            0 => Queueing::WeightedFair { branches: weighted(|n, _| Share::Weight(f64::from(n))) },
+            0 => Queueing::WeightedFair { branches: weighted(|n, _| BranchShare::Weight(f64::from(n))) },
             1 => Queueing::RoundRobin {
-                quantum: Some(Octets(quantum)),
-                branches: weighted(|n, _| Share::Weight(f64::from(n))),
+                quantum: Some(OctetSize(quantum)),
+                branches: weighted(|n, _| BranchShare::Weight(f64::from(n))),
             },
             _ => Queueing::ClassBased {
                 rate: Rate::from_bits(1_000_000),
-                branches: weighted(|n, _| Share::Bandwidth(Rate::from_bits(u64::from(n) * 1_000).unwrap())),
+                branches: weighted(|n, _| BranchShare::Bandwidth(Rate::from_bits(u64::from(n) * 1_000).unwrap())),
             },
         };
         let mut watched = Watched::new(&queueing, 1);
@@ -470,7 +475,7 @@ proptest! {
                     waiting[lane] += 1;
                 }
             }
-            prop_assert!(matches!(watched.pop(), Ready::Now(_)));
+            prop_assert!(matches!(watched.pop(), Readiness::Now(_)));
             let (_, number, length) = *watched.sent.last().unwrap();
             let lane = lengths[&number];
             waiting[lane] -= 1;

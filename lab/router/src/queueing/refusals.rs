@@ -2,7 +2,7 @@
 
 use super::tests::tree;
 use super::*;
-use crate::policy::Octets;
+use crate::policy::OctetSize;
 
 fn refusal(queueing: &str) -> String {
     tree(queueing).err().unwrap_or_else(|| panic!("built: {queueing}")).to_string()
@@ -46,14 +46,14 @@ fn a_tree_is_neither_too_deep_nor_too_large() {
     let fifo = Queueing::default();
     let deep = (1..MAX_DEPTH).fold(fifo.clone(), |child, _| Queueing::Shaper {
         rate: Rate::from_bits(1_000).unwrap(),
-        burst: Octets(0),
+        burst: OctetSize(0),
         interval: None,
         overhead: 0,
         child: Box::new(child),
     });
-    let branch = |queueing| Branch { class: None, share: Share::None, queueing };
+    let branch = |queueing| Branch { class: None, share: BranchShare::None, queueing };
     let deeper = Queueing::Priority { branches: vec![branch(deep.clone())] };
-    let build = |queueing| build(&Policy::default(), &[], queueing, "q", 1);
+    let build = |queueing| build(&RouterPolicy::default(), &[], queueing, "q", 1);
     assert!(build(&deep).is_ok());
     assert!(build(&deeper).unwrap_err().what.contains("more than 16"));
     let wide = Queueing::Priority { branches: vec![branch(fifo); MAX_PARTS] };
@@ -73,11 +73,11 @@ fn keys_that_are_not_known_are_refused() {
         ("kind = 'fifo'\nlimits = { packets = 9 }", "limits"),
     ] {
         let text = format!("[queueings.wan]\n{queueing}");
-        let refused = toml::from_str::<Policy>(&text).unwrap_err().to_string();
+        let refused = toml::from_str::<RouterPolicy>(&text).unwrap_err().to_string();
         assert!(refused.contains("unknown field") && refused.contains(message), "{refused}");
     }
     let tail = "[queueings.wan]\nkind = 'fifo'\ndropper = { kind = 'tail' }";
-    assert!(toml::from_str::<Policy>(tail).is_ok());
+    assert!(toml::from_str::<RouterPolicy>(tail).is_ok());
 }
 
 #[test]

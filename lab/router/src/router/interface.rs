@@ -1,12 +1,12 @@
 //! An interface: its chains, its queueing, and whether its line is free.
 
 use super::chain;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::conditioner::Conditioner;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Discipline, Ready};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Discipline, Readiness};
 use crate::packet::Packet;
-use crate::policy::{Name, Policy, Queueing, Wrong};
+use crate::policy::{KeyFault, Name, Queueing, RouterPolicy};
 use crate::queue::MAX_OCTETS;
 use crate::queueing;
 use crate::time::Time;
@@ -31,7 +31,7 @@ pub struct InterfaceSetup {
 }
 
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(super) struct RouterInterface {
     name: Name,
     addresses: Vec<IpAddr>,
     pub(super) mtu: usize,
@@ -42,25 +42,25 @@ pub(super) struct Interface {
     pub(super) queue: Box<dyn Discipline>,
     /// Limit of the octets that wait in all its queues together.
     pub(super) max_octets: usize,
-    pub(super) counters: Counters,
+    pub(super) counters: PacketCounters,
     /// Time at which the queueing releases its next packet, while the line is free.
     wake: Option<Time>,
     /// Time at which a chain releases its next packet.
     release: Option<Time>,
 }
 
-impl Interface {
+impl RouterInterface {
     pub(super) fn new(
         setup: &InterfaceSetup,
-        policy: &Policy,
+        policy: &RouterPolicy,
         interfaces: &[Name],
         seed: u64,
-    ) -> Result<Interface, Wrong> {
+    ) -> Result<RouterInterface, KeyFault> {
         let name = &setup.name;
         if !(MIN_MTU..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
             let most = crate::packet::MAX_LENGTH;
             let what = format!("{} octets; from {MIN_MTU} to {most}", setup.mtu);
-            return Err(Wrong::at(format!("interfaces.{name}.mtu"), what));
+            return Err(KeyFault::at(format!("interfaces.{name}.mtu"), what));
         }
         let attachment = policy.interfaces.get(name).or_else(|| policy.interfaces.get("*"));
         let attachment = attachment.cloned().unwrap_or_default();
@@ -72,11 +72,11 @@ impl Interface {
                 Some(queueing) => (queueing, format!("queueings.{named}")),
                 None => {
                     let what = format!("no queueing {named:?}: write one under [queueings]");
-                    return Err(Wrong::at(path("queueing"), what));
+                    return Err(KeyFault::at(path("queueing"), what));
                 }
             },
         };
-        Ok(Interface {
+        Ok(RouterInterface {
             name: name.clone(),
             addresses: setup.addresses.iter().map(|(address, _)| *address).collect(),
             mtu: setup.mtu,
@@ -86,7 +86,7 @@ impl Interface {
             output: chain(policy, interfaces, &attachment.output, &path("output"))?,
             queue: queueing::build(policy, interfaces, queueing, &at, seed)?,
             max_octets: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
             wake: None,
             release: None,
         })
@@ -120,12 +120,12 @@ impl Interface {
             return None;
         }
         match self.queue.ready(now) {
-            Ready::Empty => None,
-            Ready::At(time) => {
+            Readiness::Empty => None,
+            Readiness::At(time) => {
                 self.wake = Some(time);
                 None
             }
-            Ready::Now(_) => {
+            Readiness::Now(_) => {
                 let packet = self.queue.pop(now)?;
                 self.is_free = !self.is_paced;
                 let inside = now.since(packet.arrived);
@@ -142,7 +142,7 @@ impl Interface {
     }
 
     /// Notifies the chains of changed tables.
-    pub(super) fn follow(&mut self, now: Time, tables: &Tables) {
+    pub(super) fn follow(&mut self, now: Time, tables: &FlowTables) {
         for step in self.input.iter_mut().chain(&mut self.output) {
             step.follow(now, tables);
         }
@@ -157,9 +157,9 @@ impl Interface {
         steps.map(|step| step.held()).sum::<usize>() + self.queue.backlog().packets
     }
 
-    pub(super) fn report<'a>(&'a self, into: &mut Vec<Part<'a>>) {
+    pub(super) fn report<'a>(&'a self, into: &mut Vec<PartCounters<'a>>) {
         let name = &self.name;
-        into.push(Part { path: name.clone(), kind: "interface", counters: &self.counters });
+        into.push(PartCounters { path: name.clone(), kind: "interface", counters: &self.counters });
         for (side, steps) in [("input", &self.input), ("output", &self.output)] {
             for (number, step) in steps.iter().enumerate() {
                 step.report(&format!("{name}/{side}/{number}"), into);

@@ -5,20 +5,20 @@ mod interface;
 mod routes;
 
 pub use interface::InterfaceSetup;
-pub use routes::Route;
+pub use routes::InterfaceRoute;
 
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::condition;
-use crate::conditioner::Verdict;
-use crate::count::{Cause, Part};
+use crate::conditioner::PacketVerdict;
+use crate::count::{Cause, PartCounters};
 use crate::discipline::Discarded;
-use crate::icmp::{self, Trouble};
+use crate::icmp::{self, ForwardingError};
 use crate::meter::Bucket;
 use crate::packet::{Malformed, Packet, fragment};
-use crate::policy::{Name, Policy, Wrong};
+use crate::policy::{KeyFault, Name, RouterPolicy};
 use crate::time::{Rate, Time};
-use interface::Interface;
-use routes::Routes;
+use interface::RouterInterface;
+use routes::RoutingTable;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -29,15 +29,15 @@ const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
 /// What a router is built from.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct RouterSetup {
     /// Its name, for people.
     pub name: Name,
     /// Its interfaces. The position of an interface is its number.
     pub interfaces: Vec<InterfaceSetup>,
     /// Routes; the longest matching prefix applies. Directly connected prefixes are added.
-    pub routes: Vec<Route>,
+    pub routes: Vec<InterfaceRoute>,
     /// The policy: conditioners and queueing of its interfaces.
-    pub policy: Policy,
+    pub policy: RouterPolicy,
     /// The seed of the droppers that drop at random.
     pub seed: u64,
 }
@@ -94,7 +94,7 @@ pub enum Output {
 
 /// The chain that a packet is in.
 #[derive(Clone, Copy, Debug)]
-enum Side {
+enum ChainSide {
     Input,
     Output,
 }
@@ -102,9 +102,9 @@ enum Side {
 /// A router. After each `handle`, call `poll` until it returns `None`.
 #[derive(Debug)]
 pub struct Router {
-    interfaces: Vec<Interface>,
-    routes: Routes,
-    tables: Tables,
+    interfaces: Vec<RouterInterface>,
+    routes: RoutingTable,
+    tables: FlowTables,
     outputs: VecDeque<Output>,
     discarded: Discarded,
     /// The tokens for packets that the router originates.
@@ -117,38 +117,38 @@ impl Router {
     /// # Errors
     /// A fault of the policy, in use or not; more than 256 interfaces; two interfaces of one name;
     /// a route to an unknown interface.
-    pub fn new(setup: &Setup) -> Result<Router, Wrong> {
+    pub fn new(setup: &RouterSetup) -> Result<Router, KeyFault> {
         if setup.interfaces.len() > MAX_INTERFACES {
             let what = format!("{} of them; at most {MAX_INTERFACES}", setup.interfaces.len());
-            return Err(Wrong::at("interfaces", what));
+            return Err(KeyFault::at("interfaces", what));
         }
         let names: Vec<Name> = setup.interfaces.iter().map(|one| one.name.clone()).collect();
         for (place, name) in names.iter().enumerate() {
             if names.iter().position(|other| other == name) != Some(place) {
-                return Err(Wrong::at(format!("interfaces.{name}"), "there twice"));
+                return Err(KeyFault::at(format!("interfaces.{name}"), "there twice"));
             }
         }
         for name in setup.policy.interfaces.keys().filter(|name| *name != "*") {
             if !names.contains(name) {
                 let known = names.join(", ");
                 let what = format!("this router has no such interface; it has {known}");
-                return Err(Wrong::at(format!("interfaces.{name}"), what));
+                return Err(KeyFault::at(format!("interfaces.{name}"), what));
             }
         }
         let interfaces = setup.interfaces.iter().enumerate();
         let interfaces = interfaces
             .map(|(place, one)| {
                 let seed = setup.seed.wrapping_add(place as u64 * 0x9e37_79b9);
-                Interface::new(one, &setup.policy, &names, seed)
+                RouterInterface::new(one, &setup.policy, &names, seed)
             })
             .collect::<Result<_, _>>()?;
         setup.policy.check(&names)?;
         let (bits, octets) = ANSWERS;
-        let rate = Rate::from_bits(bits).ok_or_else(|| Wrong::at("answers", "no rate"))?;
+        let rate = Rate::from_bits(bits).ok_or_else(|| KeyFault::at("answers", "no rate"))?;
         Ok(Router {
             answers: Bucket::new(rate, octets),
-            routes: Routes::new(setup)?,
-            tables: Tables::new(&setup.policy, &names)?,
+            routes: RoutingTable::new(setup)?,
+            tables: FlowTables::new(&setup.policy, &names)?,
             interfaces,
             outputs: VecDeque::new(),
             discarded: Discarded::new(),
@@ -184,17 +184,17 @@ impl Router {
 
     /// When the router needs an [`Input::Tick`]; `None` while it waits only for other inputs.
     pub fn deadline(&self) -> Option<Time> {
-        self.interfaces.iter().filter_map(Interface::deadline).min()
+        self.interfaces.iter().filter_map(RouterInterface::deadline).min()
     }
 
     /// The tables of flows.
-    pub fn tables(&self) -> &Tables {
+    pub fn tables(&self) -> &FlowTables {
         &self.tables
     }
 
     /// Changes the tables of flows. The change applies to the next packet and to held packets.
     /// `poll` returns the outputs that it causes.
-    pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut Tables) -> T) -> T {
+    pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut FlowTables) -> T) -> T {
         let changed = change(&mut self.tables);
         for place in 0..self.interfaces.len() {
             if let Some(interface) = self.interfaces.get_mut(place) {
@@ -206,7 +206,7 @@ impl Router {
     }
 
     /// The counters of every part.
-    pub fn report(&self) -> Vec<Part<'_>> {
+    pub fn report(&self) -> Vec<PartCounters<'_>> {
         let mut parts = Vec::new();
         for interface in &self.interfaces {
             interface.report(&mut parts);
@@ -216,7 +216,7 @@ impl Router {
 
     /// Packets inside: held by conditioners, or waiting for interfaces.
     pub fn inside(&self) -> usize {
-        self.interfaces.iter().map(Interface::inside).sum()
+        self.interfaces.iter().map(RouterInterface::inside).sum()
     }
 
     fn enter(&mut self, now: Time, packet: Packet) {
@@ -224,31 +224,31 @@ impl Router {
         if let Some(interface) = self.interfaces.get_mut(place) {
             interface.counters.came(packet.dscp(), packet.length());
         }
-        self.condition(now, place, Side::Input, 0, packet);
+        self.condition(now, place, ChainSide::Input, 0, packet);
     }
 
     /// Passes a packet through a chain from step `from` on, and then to the next stage.
-    fn condition(&mut self, now: Time, place: usize, side: Side, from: usize, packet: Packet) {
+    fn condition(&mut self, now: Time, place: usize, side: ChainSide, from: usize, packet: Packet) {
         let Some(interface) = self.interfaces.get_mut(place) else {
             return self.outputs.push_back(Output::Dropped { packet, cause: Cause::NoRoute });
         };
         let chain = match side {
-            Side::Input => &mut interface.input,
-            Side::Output => &mut interface.output,
+            ChainSide::Input => &mut interface.input,
+            ChainSide::Output => &mut interface.output,
         };
         let mut packet = packet;
         for step in chain.iter_mut().skip(from) {
             packet = match step.take(now, packet, &self.tables) {
-                Verdict::Pass(packet) => packet,
-                Verdict::Hold => return interface.look_again(),
-                Verdict::Drop(packet, cause) => {
+                PacketVerdict::Pass(packet) => packet,
+                PacketVerdict::Hold => return interface.look_again(),
+                PacketVerdict::Drop(packet, cause) => {
                     return self.outputs.push_back(Output::Dropped { packet, cause });
                 }
             };
         }
         match side {
-            Side::Input => self.forward(now, packet),
-            Side::Output => self.queue(now, place, packet),
+            ChainSide::Input => self.forward(now, packet),
+            ChainSide::Output => self.queue(now, place, packet),
         }
     }
 
@@ -265,10 +265,10 @@ impl Router {
             return self.outputs.push_back(Output::Dropped { packet, cause: Cause::Martian });
         }
         if !packet.decrement_ttl() {
-            return self.give_up(now, packet, Cause::Expired, Trouble::Expired);
+            return self.give_up(now, packet, Cause::Expired, ForwardingError::Expired);
         }
         let Some(out) = self.routes.find(destination) else {
-            return self.give_up(now, packet, Cause::NoRoute, Trouble::NoRoute);
+            return self.give_up(now, packet, Cause::NoRoute, ForwardingError::NoRoute);
         };
         self.send(now, out, packet);
     }
@@ -277,15 +277,17 @@ impl Router {
     fn send(&mut self, now: Time, out: usize, packet: Packet) {
         let mtu = self.interfaces.get(out).map_or(0, |one| one.mtu);
         if packet.length() <= mtu {
-            return self.condition(now, out, Side::Output, 0, packet);
+            return self.condition(now, out, ChainSide::Output, 0, packet);
         }
         match fragment::divide(packet, mtu) {
             Ok(pieces) => {
                 for piece in pieces {
-                    self.condition(now, out, Side::Output, 0, piece);
+                    self.condition(now, out, ChainSide::Output, 0, piece);
                 }
             }
-            Err(packet) => self.give_up(now, packet, Cause::TooLong, Trouble::TooLong { mtu }),
+            Err(packet) => {
+                self.give_up(now, packet, Cause::TooLong, ForwardingError::TooLong { mtu })
+            }
         }
     }
 
@@ -301,7 +303,7 @@ impl Router {
     }
 
     /// Drops a packet that cannot be forwarded, and sends an ICMP error to its sender.
-    fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: Trouble) {
+    fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: ForwardingError) {
         let place = packet.interface;
         let is_v4 = packet.header().source.is_ipv4();
         let interface = self.interfaces.get_mut(place);
@@ -349,7 +351,7 @@ impl Router {
 
     fn tick(&mut self, now: Time) {
         for place in 0..self.interfaces.len() {
-            let is_due = |one: &Interface| one.deadline().is_some_and(|due| due <= now);
+            let is_due = |one: &RouterInterface| one.deadline().is_some_and(|due| due <= now);
             if !self.interfaces.get(place).is_some_and(is_due) {
                 continue;
             }
@@ -359,7 +361,7 @@ impl Router {
 
     /// Forwards the packets of this interface that are due.
     fn go_on(&mut self, now: Time, place: usize) {
-        for side in [Side::Input, Side::Output] {
+        for side in [ChainSide::Input, ChainSide::Output] {
             self.release(now, place, side);
         }
         self.serve(now, place);
@@ -369,12 +371,12 @@ impl Router {
     }
 
     /// Forwards the packets of a chain that are due.
-    fn release(&mut self, now: Time, place: usize, side: Side) {
+    fn release(&mut self, now: Time, place: usize, side: ChainSide) {
         for step in 0.. {
             let Some(interface) = self.interfaces.get_mut(place) else { return };
             let chain = match side {
-                Side::Input => &mut interface.input,
-                Side::Output => &mut interface.output,
+                ChainSide::Input => &mut interface.input,
+                ChainSide::Output => &mut interface.output,
             };
             let Some(holder) = chain.get_mut(step) else { return };
             match holder.release(now) {
@@ -388,11 +390,17 @@ impl Router {
         }
     }
 
-    fn released(&mut self, now: Time, place: usize, side: Side, step: usize) -> Option<Packet> {
+    fn released(
+        &mut self,
+        now: Time,
+        place: usize,
+        side: ChainSide,
+        step: usize,
+    ) -> Option<Packet> {
         let interface = self.interfaces.get_mut(place)?;
         let chain = match side {
-            Side::Input => &mut interface.input,
-            Side::Output => &mut interface.output,
+            ChainSide::Input => &mut interface.input,
+            ChainSide::Output => &mut interface.output,
         };
         chain.get_mut(step)?.release(now)
     }
@@ -400,15 +408,15 @@ impl Router {
 
 /// The steps of the chains that a policy names for an interface, in order.
 fn chain(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interfaces: &[Name],
     chains: &[Name],
     path: &str,
-) -> Result<Vec<Box<dyn crate::Conditioner>>, Wrong> {
+) -> Result<Vec<Box<dyn crate::Conditioner>>, KeyFault> {
     let mut built = Vec::new();
     for name in chains {
         let Some(steps) = policy.chains.get(name) else {
-            return Err(Wrong::at(path, format!("no chain {name:?}: write one under [chains]")));
+            return Err(KeyFault::at(path, format!("no chain {name:?}: write one under [chains]")));
         };
         built.extend(condition::build(policy, interfaces, steps, &format!("chains.{name}"))?);
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::packet::{Fields, udp};
+use crate::packet::{HeaderFields, udp};
 use dscp::Dscp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn router(policy: &str, paced: bool) -> Router {
         interface("wan", [10, 1, 2, 1], "fd02::1", paced),
     ];
     let policy = toml::from_str(policy).unwrap();
-    Router::new(&Setup { interfaces, policy, ..Setup::default() }).unwrap()
+    Router::new(&RouterSetup { interfaces, policy, ..RouterSetup::default() }).unwrap()
 }
 
 fn at(micros: u64) -> Time {
@@ -58,7 +58,8 @@ fn at(micros: u64) -> Time {
 fn octets(to: IpAddr, port: u16, ttl: u8, length: usize) -> Vec<u8> {
     let source = if to.is_ipv4() { "10.1.1.7" } else { "fd01::7" };
     let source = source.parse().unwrap();
-    let fields = Fields { source, destination: to, protocol: 17, dscp: Dscp::CS0, ecn: 1, ttl };
+    let fields =
+        HeaderFields { source, destination: to, protocol: 17, dscp: Dscp::CS0, ecn: 1, ttl };
     udp(&fields, (9, port), length).unwrap()
 }
 
@@ -189,7 +190,7 @@ fn senders_of_undeliverable_packets_get_errors() {
         interface("wan", [10, 1, 2, 1], "fd02::1", false),
     ];
     setup[1].mtu = 1_280;
-    let setup = Setup { interfaces: setup, ..Setup::default() };
+    let setup = RouterSetup { interfaces: setup, ..RouterSetup::default() };
     let there6: IpAddr = "fd02::9".parse().unwrap();
     // Destination, hops, length; for IPv4: type, code; for IPv6: type, code.
     for (to, ttl, length, icmp_type) in [
@@ -219,7 +220,7 @@ fn senders_of_undeliverable_packets_get_errors() {
 #[test]
 fn an_echo_request_to_the_router_is_answered_and_a_flood_is_not() {
     let mut router = router(POLICY, false);
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 1, 1, 7].into(),
         destination: [10, 1, 2, 1].into(),
         protocol: 1,
@@ -268,7 +269,7 @@ fn a_wrong_setup_names_its_key() {
     let wrong = |policy: &str| {
         let interfaces = vec![interface("lan", [10, 1, 1, 1], "fd01::1", false)];
         let policy = toml::from_str(policy).unwrap();
-        let setup = Setup { interfaces, policy, ..Setup::default() };
+        let setup = RouterSetup { interfaces, policy, ..RouterSetup::default() };
         Router::new(&setup).unwrap_err().to_string()
     };
     for (policy, message) in [

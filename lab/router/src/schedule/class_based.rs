@@ -8,15 +8,15 @@
 //! what priority leaves, by the virtual times of [`Fair`] in proportion to their reservations.
 //! Bandwidth that a branch does not use goes to the others in the same proportion.
 
-use super::Order;
+use super::BranchOrder;
 use super::fair::Fair;
-use crate::discipline::Ready;
+use crate::discipline::Readiness;
 use crate::meter::Bucket;
 use crate::time::Time;
 
 /// The reservation of a branch.
 #[derive(Clone, Debug)]
-pub(crate) enum Reserved {
+pub(crate) enum Reservation {
     /// Priority, policed by this bucket.
     Priority(Bucket),
     /// A share in proportion to this weight, above 0.
@@ -33,23 +33,23 @@ pub(crate) struct ClassBased {
 
 impl ClassBased {
     /// An order for branches with these reservations.
-    pub(crate) fn new(reserved: Vec<Reserved>) -> ClassBased {
-        let weight = |reserved: &Reserved| match reserved {
-            Reserved::Priority(_) => 0.0,
+    pub(crate) fn new(reserved: Vec<Reservation>) -> ClassBased {
+        let weight = |reserved: &Reservation| match reserved {
+            Reservation::Priority(_) => 0.0,
             // The smallest reservation is still above 0, so its branch takes part.
-            Reserved::Weight(weight) => weight.max(f64::MIN_POSITIVE),
+            Reservation::Weight(weight) => weight.max(f64::MIN_POSITIVE),
         };
         let weights: Vec<f64> = reserved.iter().map(weight).collect();
         let policer = |reserved| match reserved {
-            Reserved::Priority(bucket) => Some(bucket),
-            Reserved::Weight(_) => None,
+            Reservation::Priority(bucket) => Some(bucket),
+            Reservation::Weight(_) => None,
         };
         let policers = reserved.into_iter().map(policer).collect();
         ClassBased { policers, fair: Fair::new(&weights) }
     }
 }
 
-impl Order for ClassBased {
+impl BranchOrder for ClassBased {
     const KIND: &'static str = "class-based";
 
     fn admit(&mut self, now: Time, place: usize, length: usize, waits: bool) -> bool {
@@ -70,10 +70,10 @@ impl Order for ClassBased {
         }
     }
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         let mut priority = self.policers.iter().zip(branches);
         let first = priority
-            .position(|(policer, ready)| policer.is_some() && matches!(ready, Ready::Now(_)));
+            .position(|(policer, ready)| policer.is_some() && matches!(ready, Readiness::Now(_)));
         first.or_else(|| self.fair.next(branches))
     }
 

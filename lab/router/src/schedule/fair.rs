@@ -22,7 +22,7 @@
 //! F is computed from the packet at the head at each decision, and not stored: the head of a branch
 //! that is itself a scheduler changes when a packet with higher priority arrives.
 
-use crate::discipline::Ready;
+use crate::discipline::Readiness;
 
 /// The sum of the weights of a scheduler's branches: 2^32. A virtual time is in units of 2^-12
 /// octets, divided by the share of the branch.
@@ -63,11 +63,11 @@ impl Fair {
         Fair { sum: lanes.iter().map(|lane| lane.weight).sum(), lanes, now: 0 }
     }
 
-    /// As [`super::Order::next`].
-    pub(crate) fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    /// As [`super::BranchOrder::next`].
+    pub(crate) fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         let mut least = None;
         for (lane, ready) in self.lanes.iter_mut().zip(branches) {
-            let ready = lane.weight > 0 && matches!(ready, Ready::Now(_));
+            let ready = lane.weight > 0 && matches!(ready, Readiness::Now(_));
             if ready {
                 if !lane.ready {
                     lane.start = lane.start.max(self.now);
@@ -85,7 +85,7 @@ impl Fair {
         self.now = self.now.max(least);
         let mut best: Option<(u128, usize)> = None;
         for (place, (lane, ready)) in self.lanes.iter().zip(branches).enumerate() {
-            if let Ready::Now(length) = ready
+            if let Readiness::Now(length) = ready
                 && lane.ready
                 && lane.start <= self.now
             {
@@ -96,7 +96,7 @@ impl Fair {
         best.map(|(_, place)| place)
     }
 
-    /// As [`super::Order::sent`].
+    /// As [`super::BranchOrder::sent`].
     pub(crate) fn sent(&mut self, place: usize, length: usize) {
         if let Some(lane) = self.lanes.get_mut(place) {
             lane.start += steps(length, lane.weight);
@@ -117,18 +117,18 @@ mod tests {
         let mut weights = vec![10.0];
         weights.extend([1.0; 10]);
         let mut fair = Fair::new(&weights);
-        let mut branches = vec![Ready::Now(1_000); 11];
+        let mut branches = vec![Readiness::Now(1_000); 11];
         let mut order = Vec::new();
         while order.len() < 20 {
             let place = fair.next(&branches).unwrap();
             fair.sent(place, 1_000);
             order.push(place);
             if place > 0 {
-                branches[place] = Ready::Empty;
+                branches[place] = Readiness::Empty;
             }
         }
         let expected: Vec<_> = (1..=10).flat_map(|place| [0, place]).collect();
         assert_eq!(order, expected);
-        assert_eq!(fair.next(&[Ready::Empty; 11]), None);
+        assert_eq!(fair.next(&[Readiness::Empty; 11]), None);
     }
 }

@@ -18,11 +18,11 @@
 //! A lane keeps the order of a flow, also if its packets differ in precedence. Each arrival and
 //! departure costs O(log lanes).
 
-use crate::classify::Tables;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
-use crate::queue::{Disposition, Early, Lanes, Room, Tournament};
+use crate::queue::{EarlyDropper, EarlyVerdict, Lanes, QueueRoom, Tournament};
 use crate::time::Time;
 use std::net::IpAddr;
 
@@ -40,22 +40,22 @@ pub(crate) struct FairFlows {
     latest: Tournament,
     now: u128,
     /// The limit of all lanes together.
-    room: Room,
+    room: QueueRoom,
     by_precedence: bool,
-    early: Early,
+    early: EarlyDropper,
     /// With different seeds, different flows share a lane in each router.
     seed: u64,
     backlog: Backlog,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl FairFlows {
     /// Empty lanes, at least 1, with this common limit.
     pub(crate) fn new(
         lanes: usize,
-        room: Room,
+        room: QueueRoom,
         by_precedence: bool,
-        early: Early,
+        early: EarlyDropper,
         seed: u64,
     ) -> FairFlows {
         FairFlows {
@@ -68,7 +68,7 @@ impl FairFlows {
             early,
             seed,
             backlog: Backlog::default(),
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 
@@ -126,11 +126,11 @@ fn mixed(mut bits: u64) -> u64 {
 }
 
 impl Discipline for FairFlows {
-    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &FlowTables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         let waiting = self.backlog.packets;
         let disposition = self.early.judge(now, &packet, waiting, &mut self.counters);
-        if let Disposition::Drop(cause) = disposition {
+        if let EarlyVerdict::Drop(cause) = disposition {
             self.drop(packet, cause, discarded);
             return;
         }
@@ -161,9 +161,9 @@ impl Discipline for FairFlows {
         self.settle(now, lane);
     }
 
-    fn ready(&mut self, _: Time) -> Ready {
+    fn ready(&mut self, _: Time) -> Readiness {
         let front = self.lanes.next().and_then(|lane| self.lanes.front(lane));
-        front.map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+        front.map_or(Readiness::Empty, |packet| Readiness::Now(packet.length()))
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
@@ -182,8 +182,12 @@ impl Discipline for FairFlows {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "fair-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "fair-flows",
+            counters: &self.counters,
+        });
     }
 }
 
@@ -196,13 +200,19 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn flows(limit: usize) -> FairFlows {
-        FairFlows::new(256, Room { packets: limit, octets: usize::MAX }, true, Early::Tail, 1)
+        FairFlows::new(
+            256,
+            QueueRoom { packets: limit, octets: usize::MAX },
+            true,
+            EarlyDropper::Tail,
+            1,
+        )
     }
 
     fn push(flows: &mut FairFlows, dscp: Dscp, port: u16, number: u64) -> Vec<u64> {
         let mut discarded = Vec::new();
         let came = packet(dscp, 500, port, number);
-        flows.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+        flows.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
         discarded.iter().map(|(packet, _)| testing::number(packet)).collect()
     }
 
@@ -269,7 +279,7 @@ mod tests {
             parts in prop::collection::vec((0_u8..8, 40_usize..1_500, 40_usize..1_500), 2..=6),
             late in 0_u64..60,
         ) {
-            let mut flows = FairFlows::new(4_096, Room { packets: 100_000, octets: usize::MAX }, true, Early::Tail, 3);
+            let mut flows = FairFlows::new(4_096, QueueRoom { packets: 100_000, octets: usize::MAX }, true, EarlyDropper::Tail, 3);
             let port = |flow: usize| 1_000 + flow as u16;
             let lanes: Vec<_> =
                 (0..6).map(|flow| flows.lane(&packet(Dscp::CS0, 100, port(flow), 0))).collect();
@@ -287,7 +297,7 @@ mod tests {
                         let length = if round.is_multiple_of(3) { *a } else { *b };
                         let dscp = Dscp::new(precedence * 8).unwrap();
                         let came = packet(dscp, length, port(flow), flow as u64);
-                        flows.push(Time::ZERO, came, &Tables::default(), &mut Vec::new());
+                        flows.push(Time::ZERO, came, &FlowTables::default(), &mut Vec::new());
                         waiting[flow] += 1;
                     }
                 }
@@ -327,7 +337,7 @@ mod tests {
         lanes: &mut [Vec<(u64, usize, u128)>],
         came: (usize, u64, usize, u128),
         virtual_now: u128,
-        room: Room,
+        room: QueueRoom,
     ) -> Vec<u64> {
         let (lane, number, length, steps) = came;
         let mut lost = Vec::new();
@@ -357,8 +367,8 @@ mod tests {
             octets in 500_usize..9_000,
             ops in prop::collection::vec((0_u16..5, 0_u8..8, 40_usize..1_500, 0_usize..3), 1..150),
         ) {
-            let room = Room { packets, octets };
-            let mut flows = FairFlows::new(7, room, true, Early::Tail, 3);
+            let room = QueueRoom { packets, octets };
+            let mut flows = FairFlows::new(7, room, true, EarlyDropper::Tail, 3);
             let mut lanes = vec![Vec::new(); 7];
             let mut virtual_now = 0;
             for (made, (port, precedence, length, pops)) in ops.into_iter().enumerate() {
@@ -367,7 +377,7 @@ mod tests {
                 let steps = length as u128 * 840 / (u128::from(precedence) + 1);
                 let came_to = (flows.lane(&came), made, length, steps);
                 let mut discarded = Vec::new();
-                flows.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+                flows.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
                 let lost: Vec<_> = discarded.iter().map(|(packet, _)| number(packet)).collect();
                 prop_assert_eq!(lost, model_push(&mut lanes, came_to, virtual_now, room));
                 for _ in 0..pops {

@@ -1,7 +1,7 @@
 //! Schedulers: they select the branch that sends next.
 //!
-//! A [`Scheduler`] is the common part: branches, the classifier that assigns packets to them,
-//! counters. An [`Order`] selects one of the branches that have a packet ready. To its scheduler, a
+//! A [`PacketScheduler`] is the common part: branches, the classifier that assigns packets to them,
+//! counters. A [`BranchOrder`] selects one of the branches that have a packet ready. To its scheduler, a
 //! branch that a shaper holds back is like an empty one.
 
 mod class_based;
@@ -11,21 +11,21 @@ mod priority;
 mod round_robin;
 mod weighted_fair;
 
-pub(crate) use class_based::{ClassBased, Reserved};
+pub(crate) use class_based::{ClassBased, Reservation};
 pub(crate) use fair_flows::FairFlows;
-pub(crate) use priority::Priority;
+pub(crate) use priority::StrictPriority;
 pub(crate) use round_robin::RoundRobin;
 pub(crate) use weighted_fair::WeightedFair;
 
-use crate::classify::{Classifier, Tables};
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::{Classifier, FlowTables};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::time::Time;
 use std::fmt::Debug;
 
 /// The order in which a scheduler serves its branches.
-pub(crate) trait Order: Debug + Send {
+pub(crate) trait BranchOrder: Debug + Send {
     /// Its kind, in reports.
     const KIND: &'static str;
 
@@ -39,17 +39,17 @@ pub(crate) trait Order: Debug + Send {
     /// has, if others were dropped for it.
     fn kept(&mut self, _place: usize, _octets: usize) {}
 
-    /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if
+    /// The place of the branch that sends next, one of those that are [`Readiness::Now`]; `None` if
     /// there is none. The answer is the same until a packet is sent or the ready branches change.
-    fn next(&mut self, branches: &[Ready]) -> Option<usize>;
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize>;
 
-    /// The branch that [`Order::next`] selected has sent a packet of this length.
+    /// The branch that [`BranchOrder::next`] selected has sent a packet of this length.
     fn sent(&mut self, _place: usize, _length: usize) {}
 }
 
 /// A branch of a scheduler.
 #[derive(Debug)]
-pub(crate) struct Branch {
+pub(crate) struct SchedulerBranch {
     /// The name of its class, or `others`.
     pub(crate) name: String,
     /// The discipline that holds its packets.
@@ -58,33 +58,37 @@ pub(crate) struct Branch {
 
 /// A scheduler: branches and their order.
 #[derive(Debug)]
-pub(crate) struct Scheduler<O> {
+pub(crate) struct PacketScheduler<O> {
     order: O,
     classifier: Classifier,
-    branches: Vec<Branch>,
+    branches: Vec<SchedulerBranch>,
     /// The last answer of `ready` of each branch.
-    answers: Vec<Ready>,
+    answers: Vec<Readiness>,
     /// The selected branch and its answer at this time; cleared when a packet arrives or leaves.
-    choice: Option<(Time, Ready, usize)>,
+    choice: Option<(Time, Readiness, usize)>,
     backlog: Backlog,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
-impl<O: Order> Scheduler<O> {
+impl<O: BranchOrder> PacketScheduler<O> {
     /// The classifier returns positions in `branches`.
-    pub(crate) fn new(order: O, classifier: Classifier, branches: Vec<Branch>) -> Scheduler<O> {
-        Scheduler {
+    pub(crate) fn new(
+        order: O,
+        classifier: Classifier,
+        branches: Vec<SchedulerBranch>,
+    ) -> PacketScheduler<O> {
+        PacketScheduler {
             order,
             classifier,
-            answers: vec![Ready::Empty; branches.len()],
+            answers: vec![Readiness::Empty; branches.len()],
             branches,
             choice: None,
             backlog: Backlog::default(),
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 
-    fn choose(&mut self, now: Time) -> (Ready, usize) {
+    fn choose(&mut self, now: Time) -> (Readiness, usize) {
         if let Some((at, ready, place)) = self.choice
             && at == now
         {
@@ -94,7 +98,7 @@ impl<O: Order> Scheduler<O> {
             *answer = branch.child.ready(now);
         }
         let (ready, place) = match self.order.next(&self.answers) {
-            Some(place) => (self.answers.get(place).copied().unwrap_or(Ready::Empty), place),
+            Some(place) => (self.answers.get(place).copied().unwrap_or(Readiness::Empty), place),
             None => (earliest(&self.answers), 0),
         };
         self.choice = Some((now, ready, place));
@@ -107,16 +111,16 @@ impl<O: Order> Scheduler<O> {
 }
 
 /// The earliest time at which a branch may be ready, while none is.
-fn earliest(answers: &[Ready]) -> Ready {
+fn earliest(answers: &[Readiness]) -> Readiness {
     let moments = answers.iter().filter_map(|ready| match ready {
-        Ready::At(moment) => Some(*moment),
-        Ready::Empty | Ready::Now(_) => None,
+        Readiness::At(moment) => Some(*moment),
+        Readiness::Empty | Readiness::Now(_) => None,
     });
-    moments.min().map_or(Ready::Empty, Ready::At)
+    moments.min().map_or(Readiness::Empty, Readiness::At)
 }
 
-impl<O: Order> Discipline for Scheduler<O> {
-    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded) {
+impl<O: BranchOrder> Discipline for PacketScheduler<O> {
+    fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded) {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
         let found = self.classifier.find(&packet, tables);
@@ -143,12 +147,12 @@ impl<O: Order> Discipline for Scheduler<O> {
         self.depth(now);
     }
 
-    fn ready(&mut self, now: Time) -> Ready {
+    fn ready(&mut self, now: Time) -> Readiness {
         self.choose(now).0
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
-        let (Ready::Now(_), place) = self.choose(now) else { return None };
+        let (Readiness::Now(_), place) = self.choose(now) else { return None };
         let packet = self.branches.get_mut(place)?.child.pop(now)?;
         self.order.sent(place, packet.length());
         self.choice = None;
@@ -162,8 +166,8 @@ impl<O: Order> Discipline for Scheduler<O> {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: O::KIND, counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: O::KIND, counters: &self.counters });
         for branch in &self.branches {
             branch.child.report(&format!("{path}/{}", branch.name), into);
         }

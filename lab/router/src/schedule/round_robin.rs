@@ -5,8 +5,8 @@
 //! both always ready, the octets that they send, divided by weight, differ by at most `quantum +
 //! Lmax/wi + Lmax/wj`.
 
-use super::Order;
-use crate::discipline::Ready;
+use super::BranchOrder;
+use crate::discipline::Readiness;
 
 /// Units of credit in an octet. With a quantum of one octet and the lowest weight, a grant is still
 /// exact to 12 digits.
@@ -39,17 +39,17 @@ impl RoundRobin {
     }
 
     /// The branch whose turn it is, if it has a packet and enough credit for it.
-    fn served(&self, branches: &[Ready]) -> Option<usize> {
+    fn served(&self, branches: &[Readiness]) -> Option<usize> {
         match (self.lanes.get(self.turn)?, branches.get(self.turn)?) {
-            (lane, Ready::Now(length)) if lane.credit >= cost(*length) => Some(self.turn),
+            (lane, Readiness::Now(length)) if lane.credit >= cost(*length) => Some(self.turn),
             _ => None,
         }
     }
 
     /// Passes the turn to the next branch, which gets the grant of a round.
-    fn pass_on(&mut self, branches: &[Ready]) {
+    fn pass_on(&mut self, branches: &[Readiness]) {
         self.turn = (self.turn + 1) % self.lanes.len().max(1);
-        if let (Some(lane), Some(Ready::Now(_))) =
+        if let (Some(lane), Some(Readiness::Now(_))) =
             (self.lanes.get_mut(self.turn), branches.get(self.turn))
         {
             lane.credit = lane.credit.saturating_add(lane.grant);
@@ -57,13 +57,13 @@ impl RoundRobin {
     }
 
     /// Grants all rounds at once in which no branch would have enough credit.
-    fn skip_rounds(&mut self, branches: &[Ready]) {
-        let ready = || branches.iter().map(|ready| matches!(ready, Ready::Now(_)));
+    fn skip_rounds(&mut self, branches: &[Readiness]) {
+        let ready = || branches.iter().map(|ready| matches!(ready, Readiness::Now(_)));
         let needed = self.lanes.iter().zip(branches).filter_map(|(lane, ready)| match ready {
-            Ready::Now(length) => {
+            Readiness::Now(length) => {
                 Some(cost(*length).saturating_sub(lane.credit).div_ceil(lane.grant))
             }
-            Ready::At(_) | Ready::Empty => None,
+            Readiness::At(_) | Readiness::Empty => None,
         });
         let idle = needed.min().unwrap_or(0).saturating_sub(1);
         for (lane, _) in self.lanes.iter_mut().zip(ready()).filter(|(_, ready)| *ready) {
@@ -72,15 +72,15 @@ impl RoundRobin {
     }
 }
 
-impl Order for RoundRobin {
+impl BranchOrder for RoundRobin {
     const KIND: &'static str = "round-robin";
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         let mut any = false;
         for (lane, ready) in self.lanes.iter_mut().zip(branches) {
             match ready {
-                Ready::Now(_) => any = true,
-                Ready::At(_) | Ready::Empty => lane.credit = 0,
+                Readiness::Now(_) => any = true,
+                Readiness::At(_) | Readiness::Empty => lane.credit = 0,
             }
         }
         if !any {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn small_weights_keep_their_proportion() {
         let mut order = RoundRobin::new(1, &[0.000_1, 0.001, 0.000_001]);
-        let branches = [Ready::Now(100), Ready::Now(100), Ready::Empty];
+        let branches = [Readiness::Now(100), Readiness::Now(100), Readiness::Empty];
         let mut sent = [0, 0];
         for _ in 0..1_100 {
             let place = order.next(&branches).unwrap();

@@ -1,8 +1,8 @@
 //! Weighted fair queueing: every branch sends in proportion to its weight.
 
-use super::Order;
+use super::BranchOrder;
 use super::fair::Fair;
-use crate::discipline::Ready;
+use crate::discipline::Readiness;
 
 /// The order by the virtual times of [`Fair`].
 #[derive(Debug)]
@@ -15,10 +15,10 @@ impl WeightedFair {
     }
 }
 
-impl Order for WeightedFair {
+impl BranchOrder for WeightedFair {
     const KIND: &'static str = "weighted-fair";
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         self.0.next(branches)
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Early, Fifo, Room};
+use crate::queue::{EarlyDropper, Fifo, QueueRoom};
 use crate::testing::packet;
 use dscp::Dscp;
 use proptest::prelude::*;
@@ -19,7 +19,8 @@ struct Run {
 impl Run {
     fn new(rate: u64, burst: u64, interval: Option<u64>, overhead: u16, lengths: &[usize]) -> Run {
         let rate = Rate::from_bits(rate).unwrap();
-        let fifo = Box::new(Fifo::new(Room { packets: 10, octets: 100_000 }, Early::Tail));
+        let fifo =
+            Box::new(Fifo::new(QueueRoom { packets: 10, octets: 100_000 }, EarlyDropper::Tail));
         let shaper = Shaper::new(rate, burst, interval, overhead, fifo);
         Run {
             shaper,
@@ -37,20 +38,20 @@ impl Run {
             while self.shaper.backlog().packets < 2 {
                 let length = self.lengths[self.rng.below(self.lengths.len() as u64) as usize];
                 let packet = packet(Dscp::CS0, length, 1, 0);
-                self.shaper.push(now, packet, &Tables::default(), &mut Vec::new());
+                self.shaper.push(now, packet, &FlowTables::default(), &mut Vec::new());
             }
             match self.shaper.ready(now) {
-                Ready::Now(length) => {
+                Readiness::Now(length) => {
                     let packet = self.shaper.pop(now).unwrap();
                     assert_eq!(packet.length(), length);
                     self.sent.push((self.now, length + self.shaper.overhead));
                 }
-                Ready::At(moment) => {
+                Readiness::At(moment) => {
                     assert!(moment > now, "it would never go on");
                     assert!(self.shaper.pop(now).is_none());
                     self.now = moment.0 + self.rng.below(late + 1);
                 }
-                Ready::Empty => panic!("two packets wait"),
+                Readiness::Empty => panic!("two packets wait"),
             }
         }
     }

@@ -2,13 +2,13 @@
 //! it matches as it arrived. One first-match step expresses exactly this.
 
 use super::MAX_DEPTH;
-use super::map::{DEFAULT, Maker, Police, PolicyClass, PolicyMap, is_default};
+use super::map::{DEFAULT, PoliceLine, PolicyClass, PolicyMaker, PolicyMap, is_default};
 use super::matching::algebra::any_common;
 use dscp::Dscp;
-use router::policy::{Action, Case, Match, Meter, Name, Step};
+use router::policy::{ChainStep, ClassSteps, Match, MeterAction, MeterProfile, Name};
 use std::collections::BTreeSet;
 
-impl Maker<'_> {
+impl PolicyMaker<'_> {
     /// The chain of marks, meters and drops of a policy map; `None` if it has none.
     pub(super) fn chain(&mut self, map: &PolicyMap) -> Option<Name> {
         if !map.classes.iter().any(|class| class.conditions() || class.child.is_some()) {
@@ -21,14 +21,14 @@ impl Maker<'_> {
         if classes.is_empty() {
             return None;
         }
-        self.policy.chains.insert(map.name.clone(), vec![Step::FirstMatch { classes }]);
+        self.policy.chains.insert(map.name.clone(), vec![ChainStep::FirstMatch { classes }]);
         Some(map.name.clone())
     }
 
     /// The cases of a policy map; empty if none has steps. A class without steps still keeps its
     /// packets from the classes after it.
-    fn cases(&mut self, map: &PolicyMap) -> Vec<Case> {
-        let mut cases: Vec<Case> = Vec::new();
+    fn cases(&mut self, map: &PolicyMap) -> Vec<ClassSteps> {
+        let mut cases: Vec<ClassSteps> = Vec::new();
         if !self.enter(map) {
             return cases;
         }
@@ -38,7 +38,7 @@ impl Maker<'_> {
             let name = (!is_default(&class.name)).then(|| class.name.clone());
             let steps = self.steps(class);
             if name.is_some() || !steps.is_empty() {
-                cases.push(Case { class: name, steps });
+                cases.push(ClassSteps { class: name, steps });
             }
         }
         self.above.pop();
@@ -52,14 +52,14 @@ impl Maker<'_> {
 
     /// The steps for the packets of a class, which are the only packets that reach them. As in IOS,
     /// the service policy of the class acts before the lines of the class.
-    fn steps(&mut self, class: &PolicyClass) -> Vec<Step> {
+    fn steps(&mut self, class: &PolicyClass) -> Vec<ChainStep> {
         if class.drop.is_some() {
-            return vec![Step::Drop { class: None }];
+            return vec![ChainStep::Drop { class: None }];
         }
         let child = class.child.as_ref().and_then(|name| self.map(name));
         let classes = child.map_or_else(Vec::new, |child| self.cases(child));
-        let inside = (!classes.is_empty()).then_some(Step::FirstMatch { classes });
-        let set = class.set.as_ref().map(|set| Step::Mark { class: None, dscp: set.value });
+        let inside = (!classes.is_empty()).then_some(ChainStep::FirstMatch { classes });
+        let set = class.set.as_ref().map(|set| ChainStep::Mark { class: None, dscp: set.value });
         // A mark by colour replaces the mark of the class.
         let police = class.police.as_ref().map(|police| police.value.step());
         inside.into_iter().chain(set).chain(police).collect()
@@ -142,7 +142,7 @@ impl Maker<'_> {
         into.extend(class.set.iter().map(|set| (set.line, set.value)));
         if let Some(police) = &class.police {
             let marks = police.value.actions.iter().filter_map(|action| match action {
-                Some(Action::Mark(dscp)) => Some((police.line, *dscp)),
+                Some(MeterAction::Mark(dscp)) => Some((police.line, *dscp)),
                 _ => None,
             });
             into.extend(marks);
@@ -187,22 +187,22 @@ impl Maker<'_> {
 /// Whether some packets of a class keep the code point with which they arrived.
 fn passes_unmarked(class: &PolicyClass) -> bool {
     // Without a conform-action, conforming packets are sent unchanged.
-    let passes = |police: &Police| {
-        police.actions[0].is_none() || police.actions.contains(&Some(Action::Pass))
+    let passes = |police: &PoliceLine| {
+        police.actions[0].is_none() || police.actions.contains(&Some(MeterAction::Pass))
     };
     class.set.is_none() && class.police.as_ref().is_none_or(|police| passes(&police.value))
 }
 
-impl Police {
-    fn step(&self) -> Step {
+impl PoliceLine {
+    fn step(&self) -> ChainStep {
         let [conform, exceed, violate] = self.actions;
-        let exceed = exceed.unwrap_or(Action::Drop);
+        let exceed = exceed.unwrap_or(MeterAction::Drop);
         let (yellow, red) = match self.meter {
             // A token bucket gives no yellow, and a router refuses a mark for it.
-            Meter::TokenBucket { .. } => (Action::Pass, exceed),
+            MeterProfile::TokenBucket { .. } => (MeterAction::Pass, exceed),
             _ => (exceed, violate.unwrap_or(exceed)),
         };
-        let green = conform.unwrap_or(Action::Pass);
-        Step::Meter { class: None, meter: self.meter.clone(), green, yellow, red }
+        let green = conform.unwrap_or(MeterAction::Pass);
+        ChainStep::Meter { class: None, meter: self.meter.clone(), green, yellow, red }
     }
 }

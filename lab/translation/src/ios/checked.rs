@@ -2,18 +2,18 @@
 //! be used.
 
 use super::Notes;
-use super::read::Config;
-use router::policy::{Name, Policy, Wrong};
-use router::{Classifier, Tables, condition, queueing};
+use super::read::IosConfig;
+use router::policy::{KeyFault, Name, RouterPolicy};
+use router::{Classifier, FlowTables, condition, queueing};
 
 /// Removes the parts with which no router of these interfaces can be built.
 pub(super) fn leave_out_refused(
-    policy: &mut Policy,
+    policy: &mut RouterPolicy,
     interfaces: &[Name],
-    config: &Config,
+    config: &IosConfig,
     notes: &mut Notes,
 ) {
-    let mut refused = |name: &str, wrong: Wrong| {
+    let mut refused = |name: &str, wrong: KeyFault| {
         let help = match wrong.what.contains("what is shared is not known") {
             true => "; in IOS: give the interface a bandwidth, or shape above",
             false => "",
@@ -32,8 +32,8 @@ pub(super) fn leave_out_refused(
     for name in policy.tables.keys().cloned().collect::<Vec<_>>() {
         let tables = policy.tables.get_key_value(&name);
         let tables = tables.map(|(name, table)| (name.clone(), table.clone())).into_iter();
-        let alone = Policy { tables: tables.collect(), ..Policy::default() };
-        if let Err(wrong) = Tables::new(&alone, interfaces) {
+        let alone = RouterPolicy { tables: tables.collect(), ..RouterPolicy::default() };
+        if let Err(wrong) = FlowTables::new(&alone, interfaces) {
             policy.tables.remove(&name);
             refused(&name, wrong);
         }
@@ -62,7 +62,7 @@ pub(super) fn leave_out_refused(
 
 /// The line of the map from which a part was made. The part has the map's name, or begins with it
 /// (`MAP/CLASS`, `MAP@INTERFACE`).
-fn line_of(config: &Config, name: &str) -> usize {
+fn line_of(config: &IosConfig, name: &str) -> usize {
     let line = |name: &str| {
         let policy = config.policies.get(name).map(|map| map.line);
         policy.or_else(|| config.classes.get(name).map(|map| map.line))

@@ -1,7 +1,7 @@
 //! Translates Cisco IOS configurations into policies: access lists, class maps, policy maps and the
 //! service policies of interfaces.
 //!
-//! Lines that a [`Policy`] cannot express are listed with the reason, and left out. Lines that do
+//! Lines that a [`RouterPolicy`] cannot express are listed with the reason, and left out. Lines that do
 //! not concern classes and queues (routing, logins, clocks) are ignored. Classes are exact: denied
 //! entries and `match not` are subtracted from the permitted packets. If the result is not a set of
 //! matches, the line is listed.
@@ -25,9 +25,9 @@ pub use ports::Renamed;
 pub use write::to_toml;
 
 use lines::ConfigLine;
-use matching::work::Work;
+use matching::work::WorkBudget;
 use matching::{class, work};
-use router::policy::{Attachment, Policy};
+use router::policy::{Attachment, RouterPolicy};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ pub const MAX_DEPTH: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The policy.
-    pub policy: Policy,
+    pub policy: RouterPolicy,
     /// The interfaces of the configuration, by their names in the policy.
     pub interfaces: BTreeSet<String>,
     /// Lines that could not be translated.
@@ -74,7 +74,7 @@ pub struct NotIos {
 
 /// A value, with the line that it is from.
 #[derive(Clone, Debug, PartialEq)]
-struct At<T> {
+struct LineValue<T> {
     line: usize,
     value: T,
 }
@@ -98,10 +98,10 @@ impl Notes {
 /// [`MAX_LINES`] or [`MAX_LINE`]; or its lines refer to one another so often that the translation
 /// would take too long.
 pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
-    import_within(file, text, Work::new(work::MAX_UNITS))
+    import_within(file, text, WorkBudget::new(work::MAX_UNITS))
 }
 
-fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, NotIos> {
+fn import_within(file: &str, text: &str, mut work: WorkBudget) -> Result<Imported, NotIos> {
     let not = |what: String| NotIos { file: file.to_owned(), what };
     let lines = lines::read(text).map_err(not)?;
     let mut notes = Notes::default();
@@ -111,8 +111,9 @@ fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, Not
         return Err(not(what.to_owned()));
     }
     let classes = class::resolve_all(&config, &mut notes, &mut work);
-    let mut policy = Policy { about: format!("Imported from {file}"), ..Policy::default() };
-    let mut maker = map::Maker::new(&config, &classes, &mut policy, &mut notes, &mut work);
+    let mut policy =
+        RouterPolicy { about: format!("Imported from {file}"), ..RouterPolicy::default() };
+    let mut maker = map::PolicyMaker::new(&config, &classes, &mut policy, &mut notes, &mut work);
     for interface in config.interfaces.values() {
         let mut attachment = Attachment::default();
         if let Some(name) = &interface.input {

@@ -1,7 +1,7 @@
 //! The ports of a router that represent the interfaces of a configuration.
 
 use super::Imported;
-use router::policy::{Match, Policy};
+use router::policy::{Match, RouterPolicy};
 use std::collections::BTreeMap;
 
 /// The longest name of a port, in octets.
@@ -43,7 +43,7 @@ fn plain(name: &str) -> String {
 }
 
 /// All interface names in the matches of a policy.
-fn named(policy: &mut Policy) -> impl Iterator<Item = &mut String> {
+fn named(policy: &mut RouterPolicy) -> impl Iterator<Item = &mut String> {
     let classes = policy.classes.values_mut().flat_map(|class| &mut class.matches);
     let flows = policy.tables.values_mut().flat_map(|table| &mut table.flows);
     let all = classes.chain(flows.map(|flow| &mut flow.matches));

@@ -1,15 +1,15 @@
 //! `shape` lines.
 
 use super::map::{MAX_BURST, number, rate};
-use router::policy::{Octets, Span};
+use router::policy::{OctetSize, Span};
 use router::time::Rate;
 use std::time::Duration;
 
 /// A `shape average` line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct ShapeLine {
     pub(super) rate: Rate,
-    pub(super) burst: Octets,
+    pub(super) burst: OctetSize,
     pub(super) interval: Option<Span>,
 }
 
@@ -19,7 +19,7 @@ fn own_committed(rate: Rate) -> u64 {
 }
 
 /// Reads the words after `shape`; also returns how the result differs from IOS.
-pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
+pub(super) fn shape(words: &[&str]) -> Result<(ShapeLine, Option<String>), String> {
     let (kind, words) = words.split_first().ok_or("average, and a rate")?;
     if *kind != "average" {
         return Err(format!("`shape {kind}` is not mapped"));
@@ -51,5 +51,5 @@ pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
             rate.bits()
         )
     });
-    Ok((Shape { rate, burst: Octets(octets), interval: Some(interval) }, left_out))
+    Ok((ShapeLine { rate, burst: OctetSize(octets), interval: Some(interval) }, left_out))
 }

@@ -3,7 +3,7 @@ mod defaults;
 
 use super::*;
 use crate::policy_file::PolicyFile;
-use router::policy::{Action, Case, Dropper, Queueing, Share, Step};
+use router::policy::{BranchShare, ChainStep, ClassSteps, Dropper, MeterAction, Queueing};
 
 fn imported(text: &str) -> Imported {
     let imported = import("test.ios", text).unwrap();
@@ -18,7 +18,7 @@ fn imported(text: &str) -> Imported {
     imported
 }
 
-fn whole(text: &str) -> Policy {
+fn whole(text: &str) -> RouterPolicy {
     let imported = imported(text);
     assert_eq!(imported.unmapped, []);
     imported.policy
@@ -130,10 +130,10 @@ fn queues_shares_and_shapers() {
         (1_000_000, 1_000, "8ms".into())
     );
     let Queueing::ClassBased { rate: None, branches } = &**child else { panic!("{child:?}") };
-    let Share::Priority { rate, burst } = branches[0].share else { panic!("priority") };
+    let BranchShare::Priority { rate, burst } = branches[0].share else { panic!("priority") };
     assert_eq!((rate.bits(), burst.unwrap().0), (200_000, 4_000));
     // Half of the bandwidth that priority leaves.
-    let Share::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
+    let BranchShare::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
     assert_eq!(rate.bits(), 400_000);
     let Queueing::Fifo { dropper: Dropper::Wred { weight_exponent, ecn, lines, .. }, limit } =
         &branches[1].queueing
@@ -202,7 +202,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     let entries: String = (0..9_000).map(|n| entry("deny", n)).collect();
     let entries = entries + &(9_000..18_000).map(|n| entry("permit", n)).collect::<String>();
     let text = format!("{entries}class-map A\n match access-group 100\n");
-    let error = import_within("f", &text, Work::new(work::MAX_UNITS / 10)).unwrap_err();
+    let error = import_within("f", &text, WorkBudget::new(work::MAX_UNITS / 10)).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
     // One policy at interfaces of many rates. Interfaces of one rate share its queueing.
     let at = |different: u32| -> String {

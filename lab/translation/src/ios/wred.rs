@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The `random-detect` lines of a class.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Wred {
+pub(super) struct WredLines {
     by_dscp: bool,
     dscps: BTreeMap<Dscp, WredLine>,
     precedences: BTreeMap<u8, WredLine>,
@@ -49,7 +49,7 @@ fn default_line(min: u32) -> WredLine {
     WredLine { min, max: MAX, denominator: DENOMINATOR }
 }
 
-impl Wred {
+impl WredLines {
     /// Reads the words after `random-detect`.
     pub(super) fn read(&mut self, words: &[&str]) -> Result<(), String> {
         match words {

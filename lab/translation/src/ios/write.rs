@@ -1,14 +1,14 @@
 //! Writes a policy as TOML for people, with names of code points.
 
 use dscp::Dscp;
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use toml::{Table, Value};
 
 /// The policy, after these lines as comments.
 ///
 /// # Errors
 /// A policy that TOML cannot hold; imported policies never cause this.
-pub fn to_toml(policy: &Policy, comments: &[String]) -> anyhow::Result<String> {
+pub fn to_toml(policy: &RouterPolicy, comments: &[String]) -> anyhow::Result<String> {
     // Written and parsed again, because a tree of values does not accept code points as keys.
     let mut table: Table = toml::to_string(policy)?.parse()?;
     table.retain(|_, value| !value.as_table().is_some_and(Table::is_empty));

@@ -1,12 +1,12 @@
 //! Classes as u32 filters.
 
-use super::{Builder, NoScript};
-use router::policy::{Match, Ports, Prefix};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{IpPrefix, Match, PortRange};
 
 /// Filters of one class, at most. A range of ports needs several.
 const MAX_FILTERS: usize = 1_024;
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     /// Adds filters that assign the packets of a class to `flow`. Returns the next priority of
     /// filters.
     pub(super) fn filters(
@@ -79,7 +79,7 @@ impl Builder<'_> {
 
 /// Whether packets of this family can match.
 pub(super) fn is_of(of: &Match, is_ipv4: bool) -> bool {
-    let fits = |prefix: Option<Prefix>| prefix.is_none_or(|p| p.address().is_ipv4() == is_ipv4);
+    let fits = |prefix: Option<IpPrefix>| prefix.is_none_or(|p| p.address().is_ipv4() == is_ipv4);
     fits(of.source) && fits(of.destination)
 }
 
@@ -101,7 +101,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     };
     let marks = of.dscp.iter().map(|d| format!("match {ip} {field} {:#04x} 0xfc", d.tos()));
     add(marks.collect());
-    let prefix = |end: &str, prefix: Option<Prefix>| -> Vec<String> {
+    let prefix = |end: &str, prefix: Option<IpPrefix>| -> Vec<String> {
         let some = prefix.filter(|prefix| prefix.length() > 0);
         some.map(|prefix| format!("match {ip} {end} {prefix}")).into_iter().collect()
     };
@@ -109,7 +109,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     add(prefix("dst", of.destination));
     let protocol = of.protocol.map(|p| format!("match {ip} protocol {} 0xff", p.0));
     add(protocol.into_iter().collect());
-    let ports = |end: &str, ports: Option<Ports>| -> Vec<String> {
+    let ports = |end: &str, ports: Option<PortRange>| -> Vec<String> {
         let blocks = ports.map(blocks).unwrap_or_default().into_iter();
         blocks.map(|(value, mask)| format!("match {ip} {end} {value} {mask:#06x}")).collect()
     };
@@ -123,7 +123,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
 }
 
 /// The fewest values with masks that cover a range.
-fn blocks(ports: Ports) -> Vec<(u16, u16)> {
+fn blocks(ports: PortRange) -> Vec<(u16, u16)> {
     let (mut from, last) = (u32::from(ports.first), u32::from(ports.last));
     let mut found = Vec::new();
     while from <= last {
@@ -146,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_cover_a_range_exactly(a: u16, b: u16, probe: u16) {
-            let range = Ports { first: a.min(b), last: a.max(b) };
+            let range = PortRange { first: a.min(b), last: a.max(b) };
             let blocks = blocks(range);
             prop_assert!(blocks.len() <= 30);
             for port in [probe, range.first, range.last, a.wrapping_sub(1), b.wrapping_add(1)] {

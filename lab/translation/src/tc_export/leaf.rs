@@ -1,14 +1,14 @@
 //! Queues and their droppers.
 
-use super::{Builder, NoScript};
-use router::policy::{Dropper, Limit, Queueing, WredLine};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{Dropper, QueueLimit, Queueing, WredLine};
 
 /// Octets assumed for a packet, for disciplines that count octets.
 const PACKET: u64 = 1_000;
 /// The default limit of a queue, in packets.
 const QUEUE: usize = 100;
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     /// Adds a queue at `place`: `root`, or `parent` and a class.
     pub(super) fn leaf(
         &mut self,
@@ -42,7 +42,7 @@ impl Builder<'_> {
     fn queue(
         &mut self,
         start: &str,
-        limit: &Limit,
+        limit: &QueueLimit,
         dropper: &Dropper,
         rate: u64,
     ) -> Result<(), NoScript> {
@@ -140,14 +140,14 @@ fn unclassified(lines: &[(String, WredLine, u8)]) -> usize {
     named("others").or_else(|| named("CS0")).unwrap_or_else(strictest)
 }
 
-fn octets(limit: &Limit) -> Option<u64> {
+fn octets(limit: &QueueLimit) -> Option<u64> {
     let delay = limit
         .delay
         .map(|(span, rate)| rate.octets_in(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)));
     limit.octets.map(|octets| octets.0).into_iter().chain(delay).min()
 }
 
-fn packets(limit: &Limit) -> Option<usize> {
+fn packets(limit: &QueueLimit) -> Option<usize> {
     limit.packets.or_else(|| octets(limit).is_none().then_some(QUEUE))
 }
 

@@ -1,7 +1,7 @@
 //! A policy as commands of tc(8) and nft(8), for kernels that have the disciplines.
 //!
 //! The disciplines of the kernel differ from those of a policy. An approximation is stated beside
-//! its command; parts without a counterpart are listed in [`Script::left_out`]. Rates of htb count
+//! its command; parts without a counterpart are listed in [`TcScript::left_out`]. Rates of htb count
 //! the link header (14 octets of Ethernet), those of a policy do not.
 
 mod filter;
@@ -10,7 +10,7 @@ mod mark;
 mod tree;
 
 use router::Rate;
-use router::policy::{Attachment, Policy};
+use router::policy::{Attachment, RouterPolicy};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -53,7 +53,7 @@ pub struct Command {
 
 /// The commands of a script in their order, and what they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct TcScript {
     /// Commands that remove the result of an earlier script. The kernel refuses those for parts
     /// that do not exist.
     pub undo: Vec<Command>,
@@ -92,12 +92,12 @@ pub struct ScriptLine {
 /// # Errors
 /// [`NoScript`].
 pub fn script(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interface: &str,
     dev: &str,
     kernel: &Qdiscs,
     line: Option<ScriptLine>,
-) -> Result<Script, NoScript> {
+) -> Result<TcScript, NoScript> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if dev.is_empty() || dev.len() > 15 || !dev.chars().all(is_part) || dev.starts_with('-') {
         return Err(NoScript::Device(dev.to_owned()));
@@ -108,7 +108,8 @@ pub fn script(
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(NoScript::Interface(interface.to_owned(), known));
     };
-    let mut builder = Builder { policy, dev, kernel, line, script: Script::default(), parts: 0 };
+    let mut builder =
+        ScriptBuilder { policy, dev, kernel, line, script: TcScript::default(), parts: 0 };
     builder.attachment(attachment)?;
     Ok(builder.script)
 }
@@ -116,17 +117,17 @@ pub fn script(
 /// Commands of one script, at most.
 const MAX_COMMANDS: usize = 10_000;
 
-struct Builder<'a> {
-    policy: &'a Policy,
+struct ScriptBuilder<'a> {
+    policy: &'a RouterPolicy,
     dev: &'a str,
     kernel: &'a Qdiscs,
     line: Option<ScriptLine>,
-    script: Script,
+    script: TcScript,
     /// The last number given to a class, discipline or chain.
     parts: u16,
 }
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     fn attachment(&mut self, attachment: &Attachment) -> Result<(), NoScript> {
         if let Some(name) = &attachment.queueing {
             self.undo(&format!("tc qdisc delete dev {} root", self.dev));
@@ -191,7 +192,7 @@ impl fmt::Display for Command {
 
 /// A script for sh(1). It can be run again. It ends at the first command that the kernel refuses,
 /// names it, and returns status 1.
-impl fmt::Display for Script {
+impl fmt::Display for TcScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "#!/bin/sh")?;
         if !self.left_out.is_empty() {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use testbed::{Entrance, Namespace};
 
-fn shipped(name: &str) -> Policy {
+fn shipped(name: &str) -> RouterPolicy {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
     PolicyFile::read(&path.join(format!("{name}.toml"))).unwrap().into_policy()
 }
@@ -57,7 +57,7 @@ fn names_that_could_be_commands_are_refused() {
 }
 
 /// Lets the kernel run a script, none of whose commands may be refused.
-fn accepted(inside: &Entrance, script: &Script) -> usize {
+fn accepted(inside: &Entrance, script: &TcScript) -> usize {
     let mut classes = 0;
     for command in script.commands.iter().filter(|command| command.words[0] == "tc") {
         let arguments: Vec<&str> = command.words.iter().skip(1).map(String::as_str).collect();

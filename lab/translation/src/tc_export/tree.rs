@@ -1,7 +1,7 @@
 //! Schedulers and shapers as htb classes.
 
-use super::{Builder, NoScript};
-use router::policy::{Branch, Queueing, Share};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{Branch, BranchShare, Queueing};
 
 /// The assumed rate of a line without a shaper, in bit/s: above the actual one, so that the line
 /// limits.
@@ -14,7 +14,7 @@ const LEAST: u64 = 1_000;
 const QUANTUM: (u64, u64) = (1_514, 60_000);
 
 /// The parameters of an htb class.
-struct Class {
+struct HtbClass {
     /// Its guaranteed rate.
     rate: u64,
     /// The rate that its branches share at best; above `rate` under strict priority.
@@ -25,7 +25,7 @@ struct Class {
     about: Option<String>,
 }
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     pub(super) fn root(&mut self, queueing: &Queueing) -> Result<(), NoScript> {
         let is_leaf = matches!(queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. });
         if is_leaf && self.line.is_none() {
@@ -39,7 +39,7 @@ impl Builder<'_> {
         let dev = self.dev;
         self.run(&format!("tc qdisc replace dev {dev} root handle 1: htb default 0"), None)?;
         let line = self.line_rate();
-        let whole = Class {
+        let whole = HtbClass {
             rate: line,
             shared: line,
             ceil: line,
@@ -61,10 +61,10 @@ impl Builder<'_> {
         &mut self,
         queueing: &Queueing,
         parent: &str,
-        class: Class,
+        class: HtbClass,
         first: bool,
     ) -> Result<String, NoScript> {
-        let Class { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
+        let HtbClass { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
         let overhead = self.line.map_or(0, |line| line.overhead);
         let of_line = if overhead > 0 { format!(" overhead {overhead}") } else { String::new() };
         let (mut of, mut shaped) = (queueing, of_line);
@@ -131,7 +131,7 @@ impl Builder<'_> {
     fn branches(
         &mut self,
         branches: &[Branch],
-        given: Vec<Class>,
+        given: Vec<HtbClass>,
         parent: &str,
         filters: &str,
     ) -> Result<(), NoScript> {
@@ -145,7 +145,7 @@ impl Builder<'_> {
         }
         if others.is_none() {
             // As in a router: packets that match no class have a queue of their own, the last one.
-            let class = Class {
+            let class = HtbClass {
                 rate: LEAST,
                 shared: LEAST,
                 ceil: self.line_rate(),
@@ -185,9 +185,9 @@ impl Builder<'_> {
 }
 
 /// Strict priority with htb: the first class may borrow everything before the others.
-fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
+fn strict(branches: &[Branch], ceil: u64) -> Vec<HtbClass> {
     let about = "strict only in what is borrowed: each class has its first kilobits anyhow";
-    let class = |number: usize| Class {
+    let class = |number: usize| HtbClass {
         rate: STRICT.min(ceil),
         shared: ceil,
         ceil,
@@ -201,17 +201,17 @@ fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
 
 /// Shares of `shared` as rates and quanta: reservations, and the rest by weights. If `rate` is
 /// lower, each class has its share of `rate` in any case, and the quanta divide what is borrowed.
-fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class> {
-    let reserved = |share: &Share| match share {
-        Share::Bandwidth(own) | Share::Priority { rate: own, .. } => Some(own.bits()),
-        Share::Percent(percent) | Share::PriorityPercent { percent, .. } => {
+fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<HtbClass> {
+    let reserved = |share: &BranchShare| match share {
+        BranchShare::Bandwidth(own) | BranchShare::Priority { rate: own, .. } => Some(own.bits()),
+        BranchShare::Percent(percent) | BranchShare::PriorityPercent { percent, .. } => {
             Some((shared as f64 * percent / 100.0) as u64)
         }
-        Share::Weight(_) | Share::None => None,
+        BranchShare::Weight(_) | BranchShare::None => None,
     };
-    let weight = |share: &Share| match share {
-        Share::Weight(weight) => *weight,
-        Share::None => 1.0,
+    let weight = |share: &BranchShare| match share {
+        BranchShare::Weight(weight) => *weight,
+        BranchShare::None => 1.0,
         _ => 0.0,
     };
     let taken = branches.iter().filter_map(|branch| reserved(&branch.share));
@@ -234,7 +234,7 @@ fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class
         let quantum = u64::try_from(quantum).unwrap_or(QUANTUM.1).clamp(QUANTUM.0, QUANTUM.1);
         let rate = at_any_time(share);
         match branch.share {
-            Share::Priority { .. } | Share::PriorityPercent { .. } => Class {
+            BranchShare::Priority { .. } | BranchShare::PriorityPercent { .. } => HtbClass {
                 rate,
                 shared: share,
                 ceil: share,
@@ -242,7 +242,7 @@ fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class
                 quantum,
                 about: Some("priority is policed at all times, not only while others wait".into()),
             },
-            _ => Class { rate, shared: share, ceil, prio: 1, quantum, about: None },
+            _ => HtbClass { rate, shared: share, ceil, prio: 1, quantum, about: None },
         }
     });
     classes.collect()

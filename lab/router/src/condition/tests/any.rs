@@ -2,7 +2,7 @@
 //! the counters agree with the packets, and only the DS field changes.
 
 use super::*;
-use crate::policy::{Flow, Match};
+use crate::policy::{Match, TableFlow};
 use crate::time::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const STEPS: [&str; 10] = [
     "kind='shape', class='listed', rate='500kbit', burst=300, limit=6",
 ];
 
-fn chain(steps: &[usize]) -> Policy {
+fn chain(steps: &[usize]) -> RouterPolicy {
     let steps: Vec<_> = steps.iter().map(|step| format!("{{{}}}", STEPS[*step])).collect();
     policy(&format!(
         r#"
@@ -61,10 +61,10 @@ fn rate() -> impl Strategy<Value = Option<u64>> {
     prop::option::of(50_000..2_000_000u64)
 }
 
-fn flow(number: u8, rate: Option<u64>) -> Flow {
+fn flow(number: u8, rate: Option<u64>) -> TableFlow {
     let prefix = if number == 4 { "10.0.0.0/24".to_owned() } else { format!("10.0.0.{number}") };
     let source = Some(prefix.parse().unwrap());
-    Flow {
+    TableFlow {
         name: number.to_string(),
         matches: Match { source, ..Match::default() },
         mark: None,

@@ -5,39 +5,39 @@ mod degeb;
 mod shaper;
 
 use super::build;
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Amount, Cause, Counters, Part};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Amount, Cause, PacketCounters, PartCounters};
 use crate::meter::came_with;
-use crate::packet::{Colour, Fields, Packet, udp};
-use crate::policy::Policy;
+use crate::packet::{Colour, HeaderFields, Packet, udp};
+use crate::policy::RouterPolicy;
 use crate::time::Time;
 use dscp::Dscp;
 
 /// A chain of a policy, and the packets that passed it.
 struct Run {
     steps: Vec<Box<dyn Conditioner>>,
-    tables: Tables,
+    tables: FlowTables,
     /// Packets that passed, with the time.
     out: Vec<(Time, Packet)>,
     dropped: Vec<(Packet, Cause)>,
 }
 
 /// The chain `test` of a policy.
-fn policy(text: &str) -> Policy {
+fn policy(text: &str) -> RouterPolicy {
     toml::from_str(text).unwrap()
 }
 
 impl Run {
-    fn new(policy: &Policy) -> Run {
+    fn new(policy: &RouterPolicy) -> Run {
         Run::chain(policy, "test")
     }
 
-    fn chain(policy: &Policy, name: &str) -> Run {
+    fn chain(policy: &RouterPolicy, name: &str) -> Run {
         let interfaces = ["lan".to_owned(), "wan".to_owned()];
         let path = format!("chains.{name}");
         let steps = build(policy, &interfaces, &policy.chains[name], &path).unwrap();
-        let tables = Tables::new(policy, &interfaces).unwrap();
+        let tables = FlowTables::new(policy, &interfaces).unwrap();
         Run { steps, tables, out: Vec::new(), dropped: Vec::new() }
     }
 
@@ -55,9 +55,9 @@ impl Run {
     fn put(&mut self, first: usize, now: Time, mut packet: Packet) {
         for step in &mut self.steps[first..] {
             match step.take(now, packet, &self.tables) {
-                Verdict::Pass(on) => packet = on,
-                Verdict::Drop(packet, cause) => return self.dropped.push((packet, cause)),
-                Verdict::Hold => return,
+                PacketVerdict::Pass(on) => packet = on,
+                PacketVerdict::Drop(packet, cause) => return self.dropped.push((packet, cause)),
+                PacketVerdict::Hold => return,
             }
         }
         self.out.push((now, packet));
@@ -94,7 +94,7 @@ impl Run {
         self.steps.iter().map(|step| step.held()).sum()
     }
 
-    fn counters(&self, step: usize) -> &Counters {
+    fn counters(&self, step: usize) -> &PacketCounters {
         let mut parts = Vec::new();
         self.steps[step].report("x", &mut parts);
         assert_eq!(parts.len(), 1);
@@ -120,7 +120,7 @@ impl Run {
 
 /// A UDP packet from 10.0.0.`host`:5000 to 10.0.1.1:6000 with a number in its payload.
 fn packet(number: u32, host: u8, dscp: Dscp, length: usize) -> Packet {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 0, 0, host].into(),
         destination: [10, 0, 1, 1].into(),
         protocol: 17,
@@ -379,7 +379,7 @@ fn of_several_classes_the_first_counts_alone() {
     run.steps[0].report("x", &mut parts);
     let paths: Vec<_> = parts.iter().map(|part| part.path.as_str()).collect();
     assert_eq!(paths, ["x", "x/others/0", "x/cs0/0", "x/cs1/0", "x/cs1/1"]);
-    let count = |part: &Part<'_>| {
+    let count = |part: &PartCounters<'_>| {
         let rows = part.counters.used().map(|(_, row)| (row.came.packets, row.went.packets));
         rows.fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1))
     };

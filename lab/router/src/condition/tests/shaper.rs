@@ -1,27 +1,27 @@
 //! Shapers: exact times, order, and tables that change while packets wait.
 
 use super::*;
-use crate::policy::{Flow, Match, Octets, Span};
+use crate::policy::{Match, OctetSize, Span, TableFlow};
 use crate::time::{Rate, SECOND};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-fn flow(name: &str, host: u8, rate: Option<u64>, burst: u64) -> Flow {
+fn flow(name: &str, host: u8, rate: Option<u64>, burst: u64) -> TableFlow {
     let source = Some(format!("10.0.0.{host}").parse().unwrap());
-    Flow {
+    TableFlow {
         name: name.to_owned(),
         matches: Match { source, ..Match::default() },
         mark: None,
         rate: rate.map(|bits| Rate::from_bits(bits).unwrap()),
-        burst: Some(Octets(burst)),
+        burst: Some(OctetSize(burst)),
     }
 }
 
 /// A shaper of the flows of table `t`, which is empty.
 fn shaper(limit: usize, delay: Option<u64>) -> Run {
     let mut policy = policy("[tables.t]\n[[chains.test]]\nkind = 'shape-flows'\ntable = 't'\n");
-    if let Some(crate::policy::Step::ShapeFlows { limit: l, delay: d, .. }) =
+    if let Some(crate::policy::ChainStep::ShapeFlows { limit: l, delay: d, .. }) =
         policy.chains.get_mut("test").unwrap().first_mut()
     {
         *l = Some(limit);
@@ -194,7 +194,7 @@ fn of_257_flows_with_a_rate_the_last_is_refused() {
     let mut policy = policy("[tables.t]\n");
     let table = policy.tables.get_mut("t").unwrap();
     table.flows = (0..257u32).map(|n| flow(&n.to_string(), 1, Some(8_000), 100)).collect();
-    let step = crate::policy::Step::ShapeFlows { table: "t".into(), delay: None, limit: None };
+    let step = crate::policy::ChainStep::ShapeFlows { table: "t".into(), delay: None, limit: None };
     let wrong = build(&policy, &[], &[step], "chains.x").unwrap_err();
     assert_eq!(wrong.path, "chains.x[0].table");
 }

@@ -19,13 +19,13 @@ const BRANCH: u64 = 4_000;
 /// The work units that are left. When they are spent, every operation gives up, and the
 /// configuration is refused as a whole.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkBudget {
     left: Option<u64>,
 }
 
-impl Work {
-    pub(crate) fn new(units: u64) -> Work {
-        Work { left: Some(units) }
+impl WorkBudget {
+    pub(crate) fn new(units: u64) -> WorkBudget {
+        WorkBudget { left: Some(units) }
     }
 
     pub(crate) fn is_spent(&self) -> bool {

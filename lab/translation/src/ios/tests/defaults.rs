@@ -66,7 +66,7 @@ fn the_rest_of_an_unknown_rate_is_in_percent_or_left_out() {
     };
     let policy = whole(&text("bandwidth percent 20"));
     let Queueing::ClassBased { branches, .. } = &policy.queueings["P"] else { panic!("classes") };
-    assert_eq!(branches[1].share, Share::Percent(40.0));
+    assert_eq!(branches[1].share, BranchShare::Percent(40.0));
     let found = reasons(&text("priority 64"));
     assert!(found.iter().any(|(at, why)| *at == 9 && why.contains("what remains")), "{found:?}");
 }
