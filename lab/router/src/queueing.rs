@@ -141,24 +141,8 @@ impl TreeBuilder<'_> {
             }
             Queueing::FairFlows { queues, limit, by_precedence, dropper } => {
                 let queues = queues.unwrap_or(DEFAULT_FLOW_QUEUES);
-                let most = MAX_FLOW_QUEUES as u64;
-                numbers::within(queues as u64, 1, most, "queues", &format!("{path}.queues"))?;
-                self.lanes += queues;
-                if self.lanes > MAX_FLOW_QUEUES {
-                    let what = format!(
-                        "{} queues with those before: at one interface {MAX_FLOW_QUEUES} at most",
-                        self.lanes
-                    );
-                    return Err(KeyFault::at(format!("{path}.queues"), what));
-                }
                 let limit = limit.unwrap_or(DEFAULT_FLOW_LIMIT);
-                let limit = numbers::packets(limit, &format!("{path}.limit"))?;
-                let early = self.early(dropper, limit, Some(limit), &format!("{path}.dropper"))?;
-                let by_precedence = by_precedence.unwrap_or(true);
-                let seed = self.rng.next_u64();
-                let octets = usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX);
-                let room = QueueRoom { packets: limit, octets };
-                Ok(Box::new(FairFlows::new(queues, room, by_precedence, early, seed)))
+                self.fair_flows(queues, limit, by_precedence.unwrap_or(true), dropper, path)
             }
             Queueing::Shaper { rate, burst, interval, overhead, child } => {
                 let interval =
@@ -171,6 +155,32 @@ impl TreeBuilder<'_> {
                 Ok(Box::new(Shaper::new(*rate, burst.0, interval, *overhead, child)))
             }
         }
+    }
+
+    fn fair_flows(
+        &mut self,
+        queues: usize,
+        limit: usize,
+        by_precedence: bool,
+        dropper: &Dropper,
+        path: &str,
+    ) -> Result<Box<dyn Discipline>, KeyFault> {
+        let most = MAX_FLOW_QUEUES as u64;
+        numbers::within(queues as u64, 1, most, "queues", &format!("{path}.queues"))?;
+        self.lanes += queues;
+        if self.lanes > MAX_FLOW_QUEUES {
+            let what = format!(
+                "{} queues with those before: at one interface {MAX_FLOW_QUEUES} at most",
+                self.lanes
+            );
+            return Err(KeyFault::at(format!("{path}.queues"), what));
+        }
+        let limit = numbers::packets(limit, &format!("{path}.limit"))?;
+        let early = self.early(dropper, limit, Some(limit), &format!("{path}.dropper"))?;
+        let seed = self.rng.next_u64();
+        let octets = usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX);
+        let room = QueueRoom { packets: limit, octets };
+        Ok(Box::new(FairFlows::new(queues, room, by_precedence, early, seed)))
     }
 
     fn queue(

@@ -76,14 +76,14 @@ fn reserved_of(share: BranchShare, whole: f64) -> f64 {
     }
 }
 
-/// The reservation of each branch, and its part of the rate. Percentages are allowed without a
-/// rate.
-pub(super) fn reservations(
+/// The reservations of all branches together, of this whole, and the weights of the branches
+/// without a reservation.
+fn sums(
     branches: &[Branch],
     rate: Option<Rate>,
+    whole: f64,
     path: &str,
-) -> Result<(Vec<Reservation>, Vec<Option<Rate>>), KeyFault> {
-    let whole = rate.map_or(100.0, |rate| rate.bits() as f64);
+) -> Result<(f64, f64), KeyFault> {
     let (mut reserved, mut unreserved) = (0.0, 0.0);
     for (place, branch) in branches.iter().enumerate() {
         let path = share_path(path, place);
@@ -100,10 +100,8 @@ pub(super) fn reservations(
             BranchShare::PriorityPercent { percent, .. }
                 if !(percent > 0.0 && percent <= 100.0) =>
             {
-                return Err(KeyFault::at(
-                    path,
-                    format!("{percent} percent: must be above 0, to 100"),
-                ));
+                let what = format!("{percent} percent: must be above 0, to 100");
+                return Err(KeyFault::at(path, what));
             }
             BranchShare::Bandwidth(_)
             | BranchShare::Priority { .. }
@@ -117,16 +115,33 @@ pub(super) fn reservations(
             }
         }
     }
+    Ok((reserved, unreserved))
+}
+
+/// The fault of reservations that exceed the rate.
+fn excess(reserved: f64, rate: Option<Rate>, path: &str) -> KeyFault {
+    let what = match rate {
+        Some(rate) => {
+            let reserved = Rate::from_bits(reserved.round() as u64);
+            let reserved = reserved.map_or_else(|| "too much".to_owned(), |r| r.to_string());
+            format!("{reserved} are reserved in all, of {rate}")
+        }
+        None => format!("{reserved} percent are reserved in all"),
+    };
+    KeyFault::at(format!("{path}.branches"), what)
+}
+
+/// The reservation of each branch, and its part of the rate. Percentages are allowed without a
+/// rate.
+pub(super) fn reservations(
+    branches: &[Branch],
+    rate: Option<Rate>,
+    path: &str,
+) -> Result<(Vec<Reservation>, Vec<Option<Rate>>), KeyFault> {
+    let whole = rate.map_or(100.0, |rate| rate.bits() as f64);
+    let (reserved, unreserved) = sums(branches, rate, whole, path)?;
     if reserved > whole * TOLERANCE {
-        let what = match rate {
-            Some(rate) => {
-                let reserved = Rate::from_bits(reserved.round() as u64);
-                let reserved = reserved.map_or_else(|| "too much".to_owned(), |r| r.to_string());
-                format!("{reserved} are reserved in all, of {rate}")
-            }
-            None => format!("{reserved} percent are reserved in all"),
-        };
-        return Err(KeyFault::at(format!("{path}.branches"), what));
+        return Err(excess(reserved, rate, path));
     }
     let left = (whole - reserved).max(whole * MIN_UNRESERVED);
     let mut shares = Vec::new();

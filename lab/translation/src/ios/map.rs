@@ -93,60 +93,54 @@ impl PolicyClass {
     /// Reads a line of the class; `false` if it is not one.
     pub(super) fn read(&mut self, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
         let number = line.number;
-        let at = |value| Some(LineValue { line: number, value });
         let done: Result<(), String> = match words {
             ["set", "ip", "dscp", code] | ["set", "dscp", code] => {
-                dscp(code).map(|value| self.set = Some(LineValue { line: number, value }))
+                dscp(code).map(|value| put(&mut self.set, number, value))
             }
             ["set", "ip", "precedence", word] | ["set", "precedence", word] => {
                 precedence_number(word).map(|precedence| {
                     let value = Dscp::new(precedence * 8).unwrap_or_default();
-                    self.set = Some(LineValue { line: number, value });
+                    put(&mut self.set, number, value);
                 })
             }
             ["set", other, ..] => Err(format!("{other:?} is not set by a policy")),
             ["drop"] => {
-                self.drop = Some(LineValue { line: number, value: () });
+                put(&mut self.drop, number, ());
                 Ok(())
             }
-            ["police", rest @ ..] => police(rest).map(|value| {
-                self.police = Some(LineValue { line: number, value });
-            }),
+            ["police", rest @ ..] => police(rest).map(|value| put(&mut self.police, number, value)),
             ["conform-action" | "exceed-action" | "violate-action", ..] => match &mut self.police {
                 Some(police) => police.value.act(words),
                 None => Err("there is nothing policed here".to_owned()),
             },
             ["bandwidth", ..] | ["priority", ..] => {
-                reserved(words).map(|value| self.reserved = Some(LineValue { line: number, value }))
+                reserved(words).map(|value| put(&mut self.reserved, number, value))
             }
             ["shape", rest @ ..] => shape(rest).map(|(value, excess)| {
-                self.shape = Some(LineValue { line: number, value });
+                put(&mut self.shape, number, value);
                 excess.into_iter().for_each(|reason| notes.add(number, reason));
             }),
             ["random-detect", rest @ ..] => {
-                let wred = self
-                    .wred
-                    .get_or_insert(LineValue { line: number, value: WredLines::default() });
-                wred.value.read(rest)
+                let first = LineValue { line: number, value: WredLines::default() };
+                self.wred.get_or_insert(first).value.read(rest)
             }
-            ["queue-limit", rest @ ..] => limit(rest).map(|value| {
-                self.limit = Some(LineValue { line: number, value });
-            }),
+            ["queue-limit", rest @ ..] => {
+                limit(rest).map(|value| put(&mut self.limit, number, value))
+            }
             ["fair-queue"] => {
-                self.fair = Some(LineValue { line: number, value: None });
+                put(&mut self.fair, number, None);
                 Ok(())
             }
-            ["fair-queue", queues] => {
-                match queues.parse().ok().filter(|n| (1..=4096).contains(n)) {
-                    Some(queues) => {
-                        self.fair = Some(LineValue { line: number, value: Some(queues) });
-                        Ok(())
-                    }
-                    None => Err("the number of queues is 1 to 4096".to_owned()),
+            ["fair-queue", queues] => match queues.parse().ok() {
+                Some(queues) if (1..=4096).contains(&queues) => {
+                    put(&mut self.fair, number, Some(queues));
+                    Ok(())
                 }
-            }
+                _ => Err("the number of queues is 1 to 4096".to_owned()),
+            },
             ["service-policy", _] => {
-                self.child = at(line.words.get(1).cloned().unwrap_or_default());
+                let name = line.words.get(1).cloned().unwrap_or_default();
+                put(&mut self.child, number, name);
                 Ok(())
             }
             _ => return false,
@@ -156,6 +150,10 @@ impl PolicyClass {
         }
         true
     }
+}
+
+fn put<T>(slot: &mut Option<LineValue<T>>, line: usize, value: T) {
+    *slot = Some(LineValue { line, value });
 }
 
 pub(super) fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {

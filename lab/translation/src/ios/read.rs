@@ -195,32 +195,9 @@ impl IosConfig {
                 self.access.entry(own(2)).or_default();
                 Some(ConfigMode::Access(own(2), AccessKind::Six))
             }
-            ["class-map", ..] => {
-                let any = lower.contains(&"match-any");
-                let name = line.words.last().cloned().unwrap_or_default();
-                if lower.contains(&"type") {
-                    notes.add(line.number, "class maps of a type are not for queueing");
-                    return Some(ConfigMode::Other);
-                }
-                let map = self.classes.entry(name.clone()).or_default();
-                // A class map that is opened again keeps its kind, unless the line states one.
-                if map.line == 0 || any || lower.contains(&"match-all") {
-                    map.any = any;
-                }
-                map.line = line.number;
-                Some(ConfigMode::Class(name))
-            }
+            ["class-map", ..] => Some(self.begin_class_map(line, &lower, notes)),
             ["policy-map", rest @ ..] if !rest.is_empty() => {
-                if lower.contains(&"type") {
-                    notes.add(line.number, "policy maps of a type are not for queueing");
-                    return Some(ConfigMode::Other);
-                }
-                let name = line.words.last().cloned().unwrap_or_default();
-                let map = self.policies.entry(name.clone()).or_default();
-                map.line = line.number;
-                map.current = None;
-                map.name.clone_from(&name);
-                Some(ConfigMode::Policy(name))
+                Some(self.begin_policy_map(line, &lower, notes))
             }
             ["interface", rest @ ..] if !rest.is_empty() => {
                 // `FastEthernet 0/1` is `FastEthernet0/1`.
@@ -232,6 +209,45 @@ impl IosConfig {
             }
             _ => None,
         }
+    }
+
+    fn begin_class_map(
+        &mut self,
+        line: &ConfigLine,
+        lower: &[&str],
+        notes: &mut Notes,
+    ) -> ConfigMode {
+        if lower.contains(&"type") {
+            notes.add(line.number, "class maps of a type are not for queueing");
+            return ConfigMode::Other;
+        }
+        let any = lower.contains(&"match-any");
+        let name = line.words.last().cloned().unwrap_or_default();
+        let map = self.classes.entry(name.clone()).or_default();
+        // A class map that is opened again keeps its kind, unless the line states one.
+        if map.line == 0 || any || lower.contains(&"match-all") {
+            map.any = any;
+        }
+        map.line = line.number;
+        ConfigMode::Class(name)
+    }
+
+    fn begin_policy_map(
+        &mut self,
+        line: &ConfigLine,
+        lower: &[&str],
+        notes: &mut Notes,
+    ) -> ConfigMode {
+        if lower.contains(&"type") {
+            notes.add(line.number, "policy maps of a type are not for queueing");
+            return ConfigMode::Other;
+        }
+        let name = line.words.last().cloned().unwrap_or_default();
+        let map = self.policies.entry(name.clone()).or_default();
+        map.line = line.number;
+        map.current = None;
+        map.name.clone_from(&name);
+        ConfigMode::Policy(name)
     }
 }
 

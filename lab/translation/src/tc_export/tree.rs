@@ -87,12 +87,26 @@ impl ScriptBuilder<'_> {
              {shaped} prio {prio} quantum {quantum}"
         );
         self.run(&line, about.as_deref())?;
-        let filters = if first { "1:".to_owned() } else { id.clone() };
-        match of {
+        let class = HtbClass { rate, shared, ceil, prio, quantum, about };
+        self.content(of, &id, &class, first)?;
+        Ok(id)
+    }
+
+    /// Adds the content of the class `id`: a queue, or branches.
+    fn content(
+        &mut self,
+        queueing: &Queueing,
+        id: &str,
+        class: &HtbClass,
+        first: bool,
+    ) -> Result<(), NoScript> {
+        let HtbClass { rate, shared, ceil, .. } = *class;
+        let filters = if first { "1:" } else { id };
+        match queueing {
             Queueing::Fifo { .. } | Queueing::FairFlows { .. } => {
-                self.leaf(of, &format!("parent {id}"), rate)?;
+                self.leaf(queueing, &format!("parent {id}"), rate)?;
                 if first {
-                    self.others("1:", 1, &id)?;
+                    self.others("1:", 1, id)?;
                 }
             }
             Queueing::Priority { branches } => {
@@ -101,13 +115,12 @@ impl ScriptBuilder<'_> {
                 };
                 // prio has at most 16 bands, one of them for packets that match no class.
                 if self.kernel.has("prio") && branches.len() < 16 && branches.iter().all(is_leaf) {
-                    self.bands(branches, &id, rate)?;
+                    self.bands(branches, id, rate)?;
                     if first {
-                        self.others("1:", 1, &id)?;
+                        self.others("1:", 1, id)?;
                     }
                 } else {
-                    let given = strict(branches, ceil);
-                    self.branches(branches, given, &id, &filters)?;
+                    self.branches(branches, strict(branches, ceil), id, filters)?;
                 }
             }
             Queueing::RoundRobin { branches, .. } | Queueing::WeightedFair { branches } => {
@@ -115,17 +128,17 @@ impl ScriptBuilder<'_> {
                 for class in &mut given {
                     class.about = Some("shares by weights are htb's rates and quanta".to_owned());
                 }
-                self.branches(branches, given, &id, &filters)?;
+                self.branches(branches, given, id, filters)?;
             }
             Queueing::ClassBased { rate: own, branches } => {
                 let shared = own.map_or(shared, |own| own.bits().min(shared));
                 let given = weighted(branches, rate.min(shared), shared, ceil);
-                self.branches(branches, given, &id, &filters)?;
+                self.branches(branches, given, id, filters)?;
             }
-            // Handled above.
+            // A shaper is the rate of the class.
             Queueing::Shaper { .. } => {}
         }
-        Ok(id)
+        Ok(())
     }
 
     fn branches(
