@@ -105,7 +105,7 @@ pub(super) fn text(all: &[Accuracy]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::router::policy::Policy;
+    use ::router::policy::RouterPolicy;
     use traffic::Plan;
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             plan.check().unwrap();
             assert!(plan.flows.iter().all(|flow| flow.rate.bits() == rate / 2 * 3));
             assert_eq!(plan.flows[1].start.0.as_secs(), 1);
-            assert!(toml::from_str::<Policy>(&policy(rate)).is_ok());
+            assert!(toml::from_str::<RouterPolicy>(&policy(rate)).is_ok());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Seed, named};
 use dscp::Dscp;
-use router::packet::{Fields, udp};
+use router::packet::{HeaderFields, udp};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -93,7 +93,8 @@ pub fn packets() -> Vec<Seed> {
     let packet = |source: &str, destination: &str, length| {
         let [source, destination]: [IpAddr; 2] =
             [source, destination].map(|text| text.parse().expect("an address"));
-        let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS3, ecn: 2, ttl: 64 };
+        let fields =
+            HeaderFields { source, destination, protocol: 17, dscp: Dscp::CS3, ecn: 2, ttl: 64 };
         udp(&fields, (5_003, 5_003), length).expect("a packet")
     };
     let four = packet("10.0.1.2", "10.0.2.2", 100);

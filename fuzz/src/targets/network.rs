@@ -1,11 +1,11 @@
 //! The laboratory network: its text, and what comes in at a crypto gateway.
 
-use network::gateway::{Action, BLACK, Gateway, RED};
-use network::plan::Plan;
-use network::{Input, Network, Output, PortId, Topology};
-use router::packet::{Fields, Packet, udp};
+use network::gateway::{BLACK, Gateway, GatewayOutput, RED};
+use network::plan::NetworkPlan;
+use network::{Input, NetworkMachine, Output, PortId, Topology};
+use router::packet::{HeaderFields, Packet, udp};
 use router::router::{Input as Seen, Output as RouterOutput};
-use router::{Cause, InterfaceSetup, Router, Setup, Time};
+use router::{Cause, InterfaceSetup, Router, RouterSetup, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use translation::policy_file::PolicyFile;
@@ -26,7 +26,7 @@ pub(super) fn topology(octets: &[u8]) {
     for router in topology.routers.values_mut() {
         router.policy = None;
     }
-    let mut network = match Network::new(&topology, &BTreeMap::new(), 1) {
+    let mut network = match NetworkMachine::new(&topology, &BTreeMap::new(), 1) {
         Ok(network) => network,
         Err(wrong) => return assert!(!wrong.path.is_empty() && !wrong.what.is_empty()),
     };
@@ -47,7 +47,7 @@ pub(super) fn topology(octets: &[u8]) {
             let [Some(source), Some(destination)] = [own.first(), far.last()] else { continue };
             let dscp = dscp::Dscp::CS3;
             let (source, destination) = (*source, *destination);
-            let fields = Fields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
+            let fields = HeaderFields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
             let Some(octets) = udp(&fields, (5_003, 5_003), 1_280) else { continue };
             let host = network::HostId(*place);
             network.handle(Time::ZERO, Input::Packet { host, port: 0, octets });
@@ -83,7 +83,7 @@ pub(super) fn policy(octets: &[u8]) {
         paced: false,
     };
     let interfaces = vec![interface("lan", "10.0.1.1"), interface("wan", "10.0.2.1")];
-    let setup = Setup { interfaces, policy: file.policy().clone(), ..Setup::default() };
+    let setup = RouterSetup { interfaces, policy: file.policy().clone(), ..RouterSetup::default() };
     let mut router = match Router::new(&setup) {
         Ok(router) => router,
         Err(wrong) => return assert!(!file.mistake(&wrong).render(false).is_empty()),
@@ -93,7 +93,7 @@ pub(super) fn policy(octets: &[u8]) {
         now = Time(now.0 + number * 10_007);
         let dscp = dscp::Dscp::new((number % 64) as u8).unwrap_or_default();
         let [source, destination] = ["10.0.1.7", "10.0.2.9"].map(|a| a.parse().expect("one"));
-        let fields = Fields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
+        let fields = HeaderFields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
         let ports = (5_000 + (number % 7) as u16, 5_003);
         let Some(octets) = udp(&fields, ports, 40 + (number * 37 % 1_400) as usize) else {
             continue;
@@ -139,7 +139,7 @@ ends = ["gb.red", "b.eth0"]
 
 fn pair() -> [Gateway; 2] {
     let topology = Topology::read(PAIR).expect("a topology of ours");
-    let plan = Plan::new(&topology).expect("a topology of ours");
+    let plan = NetworkPlan::new(&topology).expect("a topology of ours");
     ["ga", "gb"].map(|name| {
         let place = plan.node(name).expect("a gateway of ours");
         Gateway::new(&topology, &plan, place).expect("a gateway of ours")
@@ -151,8 +151,8 @@ pub(crate) fn hidden(octets: Vec<u8>) -> Option<Vec<u8>> {
     let [mut near, _] = pair();
     near.handle(Time::ZERO, RED, octets);
     match near.poll()? {
-        Action::Send { octets, .. } => Some(octets),
-        Action::Drop { .. } | Action::Taken { .. } => None,
+        GatewayOutput::Send { octets, .. } => Some(octets),
+        GatewayOutput::Drop { .. } | GatewayOutput::Taken { .. } => None,
     }
 }
 
@@ -170,25 +170,27 @@ pub(super) fn gateway(octets: &[u8]) {
     while let Some(action) = near.poll() {
         pieces += 1;
         // What follows one that goes no further is an answer, and so is what goes out of the red port.
-        is_answer |= !matches!(action, Action::Send { .. });
-        let Action::Send { port: BLACK, octets: outer } = action else { continue };
+        is_answer |= !matches!(action, GatewayOutput::Send { .. });
+        let GatewayOutput::Send { port: BLACK, octets: outer } = action else { continue };
         assert!(outer.len() <= 1_500, "an outer packet of {} octets", outer.len());
         far.handle(Time::ZERO, BLACK, outer);
         match far.poll() {
-            Some(Action::Send { port: RED, octets: inner }) => assert!(
+            Some(GatewayOutput::Send { port: RED, octets: inner }) => assert!(
                 is_answer || octets.len() > 1_442 || forwarded(octets) == Some(inner),
                 "it comes out as it went in, two hops later"
             ),
             // For the far gateway itself, or at its last hop.
-            Some(Action::Taken { .. } | Action::Drop { cause: Cause::Expired, .. }) => {}
+            Some(
+                GatewayOutput::Taken { .. } | GatewayOutput::Drop { cause: Cause::Expired, .. },
+            ) => {}
             other => panic!("what one gateway made the other does not take: {other:?}"),
         }
         while far.poll().is_some() {}
     }
     assert!(pieces > 0, "neither sent nor dropped");
     far.handle(Time::ZERO, BLACK, octets.to_vec());
-    let actions: Vec<Action> = std::iter::from_fn(|| far.poll()).collect();
-    let ended = actions.iter().filter(|one| !matches!(one, Action::Send { .. })).count();
+    let actions: Vec<GatewayOutput> = std::iter::from_fn(|| far.poll()).collect();
+    let ended = actions.iter().filter(|one| !matches!(one, GatewayOutput::Send { .. })).count();
     assert!(
         ended == 1 || (ended == 0 && actions.len() == 1),
         "one packet has one outcome: {actions:?}"

@@ -2,7 +2,7 @@
 
 use crate::hash;
 use dscp::Dscp;
-use router::icmp::{Trouble, echo_reply, error};
+use router::icmp::{ForwardingError, echo_reply, error};
 use router::meter::Bucket;
 use router::packet::{checksum, fragment};
 use router::{Packet, Rate, Time};
@@ -82,14 +82,18 @@ fn answered(packet: &Packet) {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::new(10, 0, 0, 254)),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 254)),
     };
-    for trouble in [Trouble::Expired, Trouble::NoRoute, Trouble::TooLong { mtu: 1_280 }] {
+    for trouble in [
+        ForwardingError::Expired,
+        ForwardingError::NoRoute,
+        ForwardingError::TooLong { mtu: 1_280 },
+    ] {
         let Some(octets) = error(Time::ZERO, packet, trouble, from, &mut limit) else {
             continue;
         };
         assert!(octets.len() <= if from.is_ipv4() { 576 } else { 1_280 });
         let error_packet = Packet::read(octets, 0, Time::ZERO).expect("an answer is a packet");
         assert_eq!(error_packet.header().destination, packet.header().source);
-        let again = error(Time::ZERO, &error_packet, Trouble::Expired, from, &mut limit);
+        let again = error(Time::ZERO, &error_packet, ForwardingError::Expired, from, &mut limit);
         assert_eq!(again, None, "an error about an error");
         assert_eq!(echo_reply(Time::ZERO, &error_packet, &mut limit), None);
     }

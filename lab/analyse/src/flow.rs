@@ -8,7 +8,7 @@ use crate::report::{Application, Endpoint, Flow, Over, Volume};
 use crate::tcp::{Acknowledged, Counts, RoundTrip, Seen, Track};
 use crate::{Limits, Received, Series, Summary, Time};
 use dscp::Dscp;
-use load_header::Header;
+use load_header::LoadHeader;
 use smallvec::SmallVec;
 
 /// Intervals of a flow's series.
@@ -124,7 +124,7 @@ impl Half {
     /// Counts the payload of UDP; whether it is a load's.
     pub(crate) fn datagram(&mut self, now: Time, payload: &[u8], length: u32) -> bool {
         self.payload_octets += u64::from(length);
-        let Some(header) = Header::read(payload) else { return false };
+        let Some(header) = LoadHeader::read(payload) else { return false };
         let (run, flow) = (header.run, header.flow);
         if self.load.as_ref().is_none_or(|load| (load.run, load.flow) != (run, flow)) {
             let numbered = Numbered::new(if header.end { 0 } else { header.sequence });

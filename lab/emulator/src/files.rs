@@ -3,8 +3,8 @@
 use crate::Options;
 use crate::control::protocol::{MAX_NAME, is_name};
 use anyhow::Result;
-use network::{Network, Topology};
-use router::policy::{Name, Policy, Wrong};
+use network::{NetworkMachine, Topology};
+use router::policy::{KeyFault, Name, RouterPolicy};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use text::Usage;
@@ -17,7 +17,7 @@ pub(crate) struct Files {
     /// The network's name.
     pub(crate) name: String,
     topology: TomlFile<Topology>,
-    pub(crate) policies: BTreeMap<Name, Policy>,
+    pub(crate) policies: BTreeMap<Name, RouterPolicy>,
     policy_files: BTreeMap<Name, PolicyFile>,
 }
 
@@ -81,8 +81,8 @@ impl Files {
     ///
     /// # Errors
     /// The files do not fit together: with file and key.
-    pub(crate) fn network(&self, seed: u64) -> Result<Network> {
-        Network::new(self.topology(), &self.policies, seed).map_err(|wrong| {
+    pub(crate) fn network(&self, seed: u64) -> Result<NetworkMachine> {
+        NetworkMachine::new(self.topology(), &self.policies, seed).map_err(|wrong| {
             // `policies.NAME (of routers.ROUTER): KEY`.
             let inside = wrong.path.strip_prefix("policies.").and_then(|rest| {
                 let (name, rest) = rest.split_once(" (of ")?;
@@ -90,7 +90,7 @@ impl Files {
                 Some((self.policy_files.get(name)?, key))
             });
             refused(&match inside {
-                Some((file, key)) => file.mistake(&Wrong::at(key, wrong.what)),
+                Some((file, key)) => file.mistake(&KeyFault::at(key, wrong.what)),
                 None => self.topology.mistake_at(&wrong.path, &wrong.what),
             })
         })

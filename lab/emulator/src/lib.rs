@@ -36,7 +36,7 @@ use carrier::ports::{PacketPorts, TunPorts};
 use control::ask::{Ask, Asker, Questions, Reply, questions};
 use control::{About, Control};
 use files::Files;
-use network::Network;
+use network::NetworkMachine;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -131,8 +131,8 @@ fn carry(path: &mut dyn DataPath, questions: &mut Questions) -> Result<()> {
     path.run(questions).context("carrying packets")
 }
 
-fn about(files: &Files, network: &Network, hosts: &Hosts, rights: Rights) -> About {
-    let of = |(place, node): (usize, &network::plan::Node)| {
+fn about(files: &Files, network: &NetworkMachine, hosts: &Hosts, rights: Rights) -> About {
+    let of = |(place, node): (usize, &network::plan::PlanNode)| {
         Some((node.name.clone(), hosts.namespace(place)?.path()))
     };
     let user = format!("/proc/{}/ns/user", std::process::id());
@@ -143,7 +143,12 @@ fn about(files: &Files, network: &Network, hosts: &Hosts, rights: Rights) -> Abo
     }
 }
 
-fn make(kind: Kind, network: Network, hosts: &Hosts, files: &Files) -> Result<Box<dyn DataPath>> {
+fn make(
+    kind: Kind,
+    network: NetworkMachine,
+    hosts: &Hosts,
+    files: &Files,
+) -> Result<Box<dyn DataPath>> {
     let ports = Hosts::ports(network.plan());
     Ok(match kind {
         Kind::Tun => {

@@ -30,7 +30,7 @@ fn import_ios_ends_with_what_it_could_do() {
     assert_eq!((said(&whole.stdout).as_str(), said(&whole.stderr).as_str()), ("", ""));
     let written = translation::policy_file::PolicyFile::read(Path::new(&to)).unwrap();
     let steps = &written.policy().chains["MARK-BLAST"][..];
-    let [router::policy::Step::FirstMatch { classes }] = steps else { panic!("{steps:?}") };
+    let [router::policy::ChainStep::FirstMatch { classes }] = steps else { panic!("{steps:?}") };
     assert_eq!(classes.len(), 2);
 
     let part = file("part.ios", "class-map A\n match cos 5\ninterface E0\n");
@@ -53,7 +53,7 @@ fn import_ios_ends_with_what_it_could_do() {
 }
 
 /// What a router of the topology says to a policy.
-fn built(policy: router::policy::Policy, ports: &[&str]) -> Result<(), String> {
+fn built(policy: router::policy::RouterPolicy, ports: &[&str]) -> Result<(), String> {
     let interface = |name: &&str| router::InterfaceSetup {
         name: (*name).to_owned(),
         addresses: Vec::new(),
@@ -61,8 +61,12 @@ fn built(policy: router::policy::Policy, ports: &[&str]) -> Result<(), String> {
         paced: true,
     };
     let interfaces = ports.iter().map(interface).collect();
-    let setup =
-        router::Setup { name: "sar".into(), interfaces, policy, ..router::Setup::default() };
+    let setup = router::RouterSetup {
+        name: "sar".into(),
+        interfaces,
+        policy,
+        ..router::RouterSetup::default()
+    };
     router::Router::new(&setup).map(drop).map_err(|wrong| wrong.to_string())
 }
 

@@ -8,7 +8,7 @@
 //!
 //! In the packet that ends a flow, the sequence is the number of packets sent before it.
 
-/// Octets of the header: the least a payload has.
+/// Octets of the header, the shortest payload.
 pub const HEADER: usize = 40;
 
 const MAGIC: &[u8; 4] = b"XLOD";
@@ -22,9 +22,10 @@ pub fn is_answer(packet: &[u8]) -> bool {
     packet.get(5).is_some_and(|flags| flags & ANSWER != 0)
 }
 
-/// Sets the flag "sent back". False if the packet has it already, has no such header, or ends its flow.
+/// Sets the flag "sent back". Returns `false` if the packet has it already, has no such header, or
+/// ends its flow.
 pub fn make_answer(packet: &mut [u8]) -> bool {
-    let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
+    let is_plain = LoadHeader::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
     match packet.get_mut(5) {
         Some(flags) if is_plain => *flags |= ANSWER,
         _ => return false,
@@ -34,25 +35,25 @@ pub fn make_answer(packet: &mut [u8]) -> bool {
 
 /// The header of a packet, or of a block in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// Tells the runs of senders apart.
+pub struct LoadHeader {
+    /// Distinguishes the runs of senders.
     pub run: u32,
-    /// The flow's number in its plan.
+    /// The number of the flow in its plan.
     pub flow: u32,
-    /// From 0, by one for each.
+    /// The sequence number: from 0, increased by 1 for each packet or block.
     pub sequence: u64,
-    /// When it was sent, in nanoseconds of the sender's clock.
+    /// The time of sending, in nanoseconds of the sender's clock.
     pub sent: u64,
-    /// Whether that clock is CLOCK_REALTIME; else it is CLOCK_MONOTONIC.
+    /// `true` if that clock is CLOCK_REALTIME, `false` if it is CLOCK_MONOTONIC.
     pub realtime: bool,
-    /// Octets with the header: of the payload, or of the block.
+    /// Octets of the payload or of the block, header included.
     pub length: u32,
-    /// The flow ends here; `sequence` says how many were sent.
+    /// The end of the flow; `sequence` is the number of packets or blocks sent before.
     pub end: bool,
 }
 
-impl Header {
-    /// Its octets.
+impl LoadHeader {
+    /// The octets of the header.
     pub fn write(&self) -> [u8; HEADER] {
         let flags = u8::from(self.end) * END + u8::from(self.realtime) * REALTIME;
         let parts: [&[u8]; 8] = [
@@ -72,8 +73,9 @@ impl Header {
         octets
     }
 
-    /// Reads the header at the front; `None` if there is none, or a length below its own.
-    pub fn read(octets: &[u8]) -> Option<Header> {
+    /// Reads the header at the front. `None` if there is none, or if its length is below that of
+    /// the header.
+    pub fn read(octets: &[u8]) -> Option<LoadHeader> {
         let u32_at = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
         };
@@ -85,7 +87,7 @@ impl Header {
             return None;
         }
         let length = u32_at(32)?;
-        (length as usize >= HEADER).then_some(Header {
+        (length as usize >= HEADER).then_some(LoadHeader {
             run: u32_at(8)?,
             flow: u32_at(12)?,
             sequence: u64_at(16)?,
@@ -108,19 +110,19 @@ mod tests {
             (run, flow, sequence, sent) in any::<(u32, u32, u64, u64)>(),
             length in 40u32.., end in any::<bool>(), realtime in any::<bool>(), cut in 0usize..40,
         ) {
-            let header = Header { run, flow, sequence, sent, realtime, length, end };
+            let header = LoadHeader { run, flow, sequence, sent, realtime, length, end };
             let octets = header.write();
-            prop_assert_eq!(Header::read(&octets), Some(header));
-            prop_assert_eq!(Header::read(&octets[..cut]), None);
+            prop_assert_eq!(LoadHeader::read(&octets), Some(header));
+            prop_assert_eq!(LoadHeader::read(&octets[..cut]), None);
             let mut foreign = octets;
             foreign[0] ^= 1;
-            prop_assert_eq!(Header::read(&foreign), None);
+            prop_assert_eq!(LoadHeader::read(&foreign), None);
         }
     }
 
     #[test]
     fn a_packet_is_sent_back_once_and_an_end_never() {
-        let header = Header {
+        let header = LoadHeader {
             run: 1,
             flow: 2,
             sequence: 3,
@@ -132,15 +134,15 @@ mod tests {
         let mut octets = header.write();
         assert!(!is_answer(&octets));
         assert!(make_answer(&mut octets) && is_answer(&octets));
-        assert_eq!(Header::read(&octets), Some(header));
+        assert_eq!(LoadHeader::read(&octets), Some(header));
         assert!(!make_answer(&mut octets));
-        assert!(!make_answer(&mut Header { end: true, ..header }.write()));
+        assert!(!make_answer(&mut LoadHeader { end: true, ..header }.write()));
         assert!(!make_answer(&mut [0; 64]) && !make_answer(&mut []));
     }
 
     #[test]
     fn a_block_shorter_than_its_header_is_none() {
-        let header = Header {
+        let header = LoadHeader {
             run: 1,
             flow: 2,
             sequence: 3,
@@ -149,7 +151,7 @@ mod tests {
             length: 39,
             end: false,
         };
-        assert_eq!(Header::read(&header.write()), None);
+        assert_eq!(LoadHeader::read(&header.write()), None);
         assert_eq!(&header.write()[..8], b"XLOD\x01\0\0\0");
     }
 }

@@ -1,24 +1,25 @@
-//! Who is due next: the deadlines of a fixed number of parts.
+//! The deadlines of a fixed number of parts, and which part is due first.
 
 use router::Time;
 
 const NEVER: Time = Time(u64::MAX);
 
-/// A tournament of deadlines: the earliest is known at once, a change costs as many steps as the
-/// number of parts has bits. Of parts due at the same time the lower place wins, so that the order
-/// of events is always the same. It never grows.
+/// A tournament of deadlines. The earliest is known at once; a change costs as many steps as the
+/// number of parts has bits. Of parts due at the same time the lower number is first, so the order
+/// of events is fixed. Its size is constant.
 #[derive(Debug)]
-pub(crate) struct Agenda {
-    /// Leaves are the second half; each inner place has the winner of its two.
+pub(crate) struct Deadlines {
+    /// The leaves are the second half; each inner position has the winner of its two children.
     winners: Vec<u32>,
     due: Vec<Time>,
     leaves: usize,
 }
 
-impl Agenda {
-    pub(crate) fn new(parts: usize) -> Agenda {
+impl Deadlines {
+    pub(crate) fn new(parts: usize) -> Deadlines {
         let leaves = parts.max(1).next_power_of_two();
-        let mut agenda = Agenda { winners: vec![0; leaves * 2], due: vec![NEVER; leaves], leaves };
+        let mut agenda =
+            Deadlines { winners: vec![0; leaves * 2], due: vec![NEVER; leaves], leaves };
         for place in 0..leaves {
             if let Some(leaf) = agenda.winners.get_mut(leaves + place) {
                 *leaf = u32::try_from(place).unwrap_or(u32::MAX);
@@ -30,7 +31,7 @@ impl Agenda {
         agenda
     }
 
-    /// A part's deadline is this.
+    /// Sets the deadline of a part, or removes it.
     pub(crate) fn set(&mut self, part: usize, due: Option<Time>) {
         let due = due.unwrap_or(NEVER);
         match self.due.get_mut(part) {
@@ -40,7 +41,7 @@ impl Agenda {
         self.play(part);
     }
 
-    /// The part due first, and when.
+    /// The part that is due first, and its deadline.
     pub(crate) fn first(&self) -> Option<(usize, Time)> {
         let winner = *self.winners.get(1)? as usize;
         let due = self.due.get(winner).copied()?;
@@ -76,7 +77,7 @@ mod tests {
             parts in 1usize..20,
             changes in prop::collection::vec((0usize..20, prop::option::of(0u64..10)), 0..60),
         ) {
-            let mut agenda = Agenda::new(parts);
+            let mut agenda = Deadlines::new(parts);
             let mut model = vec![None; parts];
             for (part, due) in changes {
                 agenda.set(part % parts, due.map(Time));

@@ -1,68 +1,68 @@
-//! What goes into a network and what comes out of it.
+//! The inputs and outputs of a network.
 
 use crate::plan::PortId;
 use router::Time;
 
-/// A host: its place among the hosts in the order of their names, which is its place in
-/// [`crate::Plan::nodes`].
+/// A host: its position among the hosts ordered by name, which is its position in
+/// [`crate::NetworkPlan::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostId(pub usize);
 
-/// What happens to a network.
+/// An input of a network.
 #[derive(Debug)]
 pub enum Input {
-    /// A host sends a packet out of one of its ports.
+    /// A host sends a packet by one of its ports.
     Packet {
         /// The host.
         host: HostId,
-        /// The port's place among the host's, in the order of their names.
+        /// The position of the port among the host's ports, ordered by name.
         port: usize,
-        /// The packet, from its IP header on.
+        /// The packet, beginning with its IP header.
         octets: Vec<u8>,
     },
-    /// Time has passed.
+    /// Time has passed: a deadline is due.
     Tick,
-    /// Copies of what passes a port are wanted from now on, or no longer.
+    /// Switches the copies of packets that pass a port on or off.
     Tap {
         /// The port, of any node.
         port: PortId,
-        /// Whether they are wanted.
+        /// `true` switches them on, `false` off.
         on: bool,
     },
 }
 
-/// Which way a packet passes a port.
+/// The direction in which a packet passes a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
-    /// Into the node: the whole packet has come.
+pub enum TapDirection {
+    /// Into the node: the whole packet has arrived.
     In,
-    /// Out of it: the line begins to send it.
+    /// Out of the node: the line begins to send it.
     Out,
 }
 
-/// What a network wants done.
+/// An output of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// A packet has come to a host.
+    /// A packet has arrived at a host.
     Deliver {
         /// The host.
         host: HostId,
-        /// The port's place among the host's.
+        /// The position of the port among the host's ports.
         port: usize,
         /// The packet.
         octets: Vec<u8>,
-        /// When it came: not after the time of the last input.
+        /// The time of arrival, not after the time of the last input.
         at: Time,
     },
-    /// The packet that was in here is no more; its memory may be used again.
+    /// Memory of a packet that is no longer in the network, to be used again.
     Recycle(Vec<u8>),
-    /// A packet passes a port that is tapped.
+    /// A packet passes a tapped port.
     Tap {
         /// The port.
         port: PortId,
-        /// Which way.
-        direction: Direction,
-        /// When: not after the time of the last input.
+        /// The direction.
+        direction: TapDirection,
+        /// The time, not after the time of the last input.
         at: Time,
         /// A copy of the packet.
         octets: Vec<u8>,

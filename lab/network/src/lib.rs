@@ -1,5 +1,5 @@
-//! A laboratory network as one clock-free machine: hosts' ports, lines, routers and IP crypto
-//! gateways, built from a [`Topology`].
+//! A laboratory network as one machine without a clock: ports of hosts, lines, routers and IP
+//! crypto gateways, built from a [`Topology`].
 //!
 //! ```text
 //!  host ─▶ queue ─▶ line ─▶ router ─▶ line ─▶ gateway ─▶ line ─▶ ... ─▶ line ─▶ host
@@ -7,7 +7,7 @@
 //!                   loss, half duplex         marks outward
 //! ```
 //!
-//! A [`Plan`] is a topology checked and worked out: places instead of names, and the routes of every
+//! A [`NetworkPlan`] is a topology checked and computed: indexes instead of names, and the routes of every
 //! node. Time and seeds are arguments.
 
 mod agenda;
@@ -18,7 +18,7 @@ mod machine;
 pub mod plan;
 pub mod topology;
 
-pub use api::{Direction, HostId, Input, Output};
-pub use machine::Network;
-pub use plan::{Kind, Plan, PortId, Tunnel};
+pub use api::{HostId, Input, Output, TapDirection};
+pub use machine::NetworkMachine;
+pub use plan::{NetworkPlan, NodeKind, PortId, Tunnel};
 pub use topology::Topology;

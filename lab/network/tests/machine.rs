@@ -1,19 +1,19 @@
-//! The whole network: nothing lost without being said, nothing twice, nothing out of order, the same
-//! whenever one looks, and at the rate that was asked for.
+//! The whole network: no packet is lost without a report, duplicated or reordered. The outputs do
+//! not depend on the times of calls, and the rates are the configured ones.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use dscp::Dscp;
-use network::{Direction, HostId, Input, Network, Output, Topology};
+use network::{HostId, Input, NetworkMachine, Output, TapDirection, Topology};
 use proptest::prelude::*;
-use router::packet::{Fields, udp};
-use router::policy::{Attachment, Octets, Policy, Queueing};
+use router::packet::{HeaderFields, udp};
+use router::policy::{Attachment, OctetSize, Queueing, RouterPolicy};
 use router::time::SECOND;
 use router::{Rate, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a link of a made-up network is like.
+/// The properties of a link of a generated network.
 #[derive(Clone, Debug)]
 struct Like {
     rate: Option<u32>,
@@ -24,7 +24,7 @@ struct Like {
     queue: usize,
 }
 
-/// How a router of a made-up network shapes what comes in and what goes out, at each of its ports.
+/// The shapers of a router in a generated network, for input and output at each of its ports.
 #[derive(Clone, Debug)]
 struct Shaped {
     input: Option<(u32, u32)>,
@@ -43,7 +43,7 @@ fn shaped() -> impl Strategy<Value = Option<Shaped>> {
 }
 
 impl Shaped {
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> RouterPolicy {
         let Shaped { input, output: (rate, burst), interval_ms, packets } = self;
         let mut text = String::new();
         if let Some((rate, burst)) = input {
@@ -87,11 +87,11 @@ fn like() -> impl Strategy<Value = Like> {
     )
 }
 
-/// The link to a router's host, that to the next router, and what the router does.
-type Part = (Like, Like, Option<Shaped>);
+/// The link to a router's host, the link to the next router, and the shapers of the router.
+type PartCounters = (Like, Like, Option<Shaped>);
 
 /// A chain of routers, each with a host, as text.
-fn chain(parts: &[Part]) -> String {
+fn chain(parts: &[PartCounters]) -> String {
     let mut text = String::new();
     for (n, (own, _, shaped)) in parts.iter().enumerate() {
         writeln!(text, "[hosts.h{n}.ports.eth0]\naddresses = [\"10.1.{n}.2/24\"]").unwrap();
@@ -144,10 +144,11 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// A packet that bears its number and who sent it.
+/// A packet with its number and sender in it.
 fn packet(from: usize, to: usize, number: u32, length: usize) -> Vec<u8> {
     let [source, destination] = [from, to].map(|n| [10, 1, n as u8, 2].into());
-    let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS2, ecn: 0, ttl: 64 };
+    let fields =
+        HeaderFields { source, destination, protocol: 17, dscp: Dscp::CS2, ecn: 0, ttl: 64 };
     let mut octets = udp(&fields, (from as u16, to as u16), length).unwrap();
     let end = octets.len();
     octets[end - 4..].copy_from_slice(&number.to_be_bytes());
@@ -165,7 +166,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn drain(&mut self, network: &mut Network) {
+    fn drain(&mut self, network: &mut NetworkMachine) {
         while let Some(output) = network.poll() {
             match output {
                 Output::Deliver { host, octets, at, .. } => {
@@ -178,19 +179,19 @@ impl Seen {
     }
 }
 
-fn network(text: &str, seed: u64) -> Network {
-    Network::new(&Topology::read(text).unwrap(), &BTreeMap::new(), seed).unwrap()
+fn network(text: &str, seed: u64) -> NetworkMachine {
+    NetworkMachine::new(&Topology::read(text).unwrap(), &BTreeMap::new(), seed).unwrap()
 }
 
-/// Sends all of it; ticks at every deadline between, or only at the end.
-fn run(parts: &[Part], all: &[Sent], seed: u64, prompt: bool) -> Seen {
+/// Sends all packets; ticks at every deadline between them, or only at the end.
+fn run(parts: &[PartCounters], all: &[Sent], seed: u64, prompt: bool) -> Seen {
     let routers = parts.len();
     let shaped = parts
         .iter()
         .enumerate()
         .filter_map(|(n, (.., shaped))| Some((format!("shaped{n}"), shaped.as_ref()?.policy())));
     let topology = Topology::read(&chain(parts)).unwrap();
-    let mut network = Network::new(&topology, &shaped.collect(), seed).unwrap();
+    let mut network = NetworkMachine::new(&topology, &shaped.collect(), seed).unwrap();
     let mut seen = Seen::default();
     let mut now = Time::ZERO;
     for (n, one) in all.iter().enumerate() {
@@ -260,11 +261,12 @@ ends = ["r.b", "b.eth0"]
 rate = "RATE"
 "#;
 
-/// Keeps a queue of 60 packets filled for 10 s; octets that came in the last 9 s, per second.
-fn throughput(text: &str, policy: Policy, wanted: Rate) -> f64 {
+/// Keeps a queue of 60 packets filled for 10 s. Returns the octets a second that arrive in the last
+/// 9 s.
+fn throughput(text: &str, policy: RouterPolicy, wanted: Rate) -> f64 {
     let topology = Topology::read(text).unwrap();
     let policies = BTreeMap::from([("shaped".to_owned(), policy)]);
-    let mut network = Network::new(&topology, &policies, 1).unwrap();
+    let mut network = NetworkMachine::new(&topology, &policies, 1).unwrap();
     let host = network.host("a").unwrap();
     let (mut now, mut spare) = (Time::ZERO, Vec::new());
     let (mut octets, mut first, mut last) = (0usize, None, Time::ZERO);
@@ -303,18 +305,18 @@ fn throughput(text: &str, policy: Policy, wanted: Rate) -> f64 {
 fn lines_and_shapers_keep_their_rate_over_ten_seconds() {
     for text in ["512kbit", "2Mbit", "10Mbit", "100Mbit"] {
         let rate: Rate = text.parse().unwrap();
-        let line = throughput(&PAIR.replace("RATE", text), Policy::default(), rate);
+        let line = throughput(&PAIR.replace("RATE", text), RouterPolicy::default(), rate);
         let child = Box::new(Queueing::default());
-        let (burst, interval) = (Octets(3_000), None);
+        let (burst, interval) = (OctetSize(3_000), None);
         let shaper = Queueing::Shaper { rate, burst, interval, overhead: 0, child };
         let queueing = Some("shaper".to_owned());
-        let policy = Policy {
+        let policy = RouterPolicy {
             queueings: BTreeMap::from([("shaper".to_owned(), shaper)]),
             interfaces: BTreeMap::from([(
                 "b".to_owned(),
                 Attachment { queueing, ..Attachment::default() },
             )]),
-            ..Policy::default()
+            ..RouterPolicy::default()
         };
         let shaped = throughput(&PAIR.replace("RATE", "1Gbit"), policy, rate);
         for measured in [line, shaped] {
@@ -326,9 +328,9 @@ fn lines_and_shapers_keep_their_rate_over_ten_seconds() {
 
 #[test]
 fn a_tap_sees_both_ways_while_it_is_on() {
-    let policies = BTreeMap::from([("shaped".to_owned(), Policy::default())]);
+    let policies = BTreeMap::from([("shaped".to_owned(), RouterPolicy::default())]);
     let topology = Topology::read(&PAIR.replace("RATE", "12Mbit")).unwrap();
-    let mut network = Network::new(&topology, &policies, 1).unwrap();
+    let mut network = NetworkMachine::new(&topology, &policies, 1).unwrap();
     let port = network.plan().port("r.b").unwrap();
     let mut seen = Vec::new();
     for (n, on) in [true, false].into_iter().enumerate() {
@@ -347,21 +349,22 @@ fn a_tap_sees_both_ways_while_it_is_on() {
         }
     }
     // 12 µs to the router at 1 Gbit/s; 1 ms from host b.
-    let wanted = [(Direction::Out, Time(12_000), 0, 63), (Direction::In, Time(1_000_000), 0, 64)];
+    let wanted =
+        [(TapDirection::Out, Time(12_000), 0, 63), (TapDirection::In, Time(1_000_000), 0, 64)];
     assert_eq!(seen, wanted);
 }
 
 #[test]
-fn wrong_policies_are_told_by_name() {
+fn faults_of_policies_are_reported_by_name() {
     let topology = Topology::read(&PAIR.replace("RATE", "12Mbit")).unwrap();
-    let wrong = Network::new(&topology, &BTreeMap::new(), 1).unwrap_err();
+    let wrong = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap_err();
     assert_eq!(wrong.path, "routers.r.policy");
     let queueing = Some("none".to_owned());
     let attachment = Attachment { queueing, ..Attachment::default() };
     let interfaces = BTreeMap::from([("b".to_owned(), attachment)]);
-    let policy = Policy { interfaces, ..Policy::default() };
+    let policy = RouterPolicy { interfaces, ..RouterPolicy::default() };
     let policies = BTreeMap::from([("shaped".to_owned(), policy)]);
-    let wrong = Network::new(&topology, &policies, 1).unwrap_err();
+    let wrong = NetworkMachine::new(&topology, &policies, 1).unwrap_err();
     assert_eq!(wrong.path, "policies.shaped (of routers.r): interfaces.b.queueing");
 }
 
@@ -390,7 +393,7 @@ ends = ["gb.red", "b.eth0"]
 "#;
 
 #[test]
-fn a_sender_hears_what_became_of_its_packets() {
+fn a_sender_gets_errors_about_its_packets() {
     let mut network = network(SITES, 1);
     let mut answers = Vec::new();
     let addressed = |octets: &mut Vec<u8>, at: usize, value: u8| {
@@ -399,7 +402,7 @@ fn a_sender_hears_what_became_of_its_packets() {
         let sum = router::packet::checksum(&octets[..20]).to_be_bytes();
         octets.splice(10..12, sum);
     };
-    // Don't Fragment; time to live 1; a destination that nobody has.
+    // Don't Fragment; a time to live of 1; a destination that nobody has.
     for (at, value) in [(6, 0x40), (8, 1), (16, 11)] {
         let mut octets = packet(0, 1, 0, 1_500);
         addressed(&mut octets, at, value);
@@ -417,7 +420,7 @@ fn a_sender_hears_what_became_of_its_packets() {
     assert_eq!(answers[0].1[6..8], 1_442u16.to_be_bytes());
 }
 
-/// What `x` lets out of its red port goes into that of `y`, which sends it to `x` again.
+/// Packets that `x` sends by its red port enter the red port of `y`, which sends them to `x` again.
 const CIRCLE: &str = r#"
 [hosts.a.ports.eth0]
 addresses = ["10.1.0.2/24"]

@@ -1,10 +1,10 @@
-//! The shipped topologies: every host reaches every other, by the routes that are snapshotted.
+//! The shipped topologies: every host reaches every other one, by the routes in the snapshots.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use network::{HostId, Input, Network, Output, Plan, Topology, plan::NextHop};
-use router::packet::{Fields, udp};
-use router::policy::{Match, Policy};
+use network::{HostId, Input, NetworkMachine, NetworkPlan, Output, Topology, plan::RouteNextHop};
+use router::packet::{HeaderFields, udp};
+use router::policy::{Match, RouterPolicy};
 use router::time::SECOND;
 use router::{Cause, Time};
 use std::collections::BTreeMap;
@@ -27,17 +27,17 @@ const POLICIES: [(&str, &str); 6] = [
     ("degeb-core", include_str!("../../../config/lab/policies/degeb-core.toml")),
 ];
 
-fn built(text: &str) -> Network {
+fn built(text: &str) -> NetworkMachine {
     let topology = Topology::read(text).unwrap();
-    let policies: BTreeMap<String, Policy> = POLICIES
+    let policies: BTreeMap<String, RouterPolicy> = POLICIES
         .iter()
         .map(|(name, text)| ((*name).to_owned(), toml::from_str(text).unwrap()))
         .collect();
-    Network::new(&topology, &policies, 1).unwrap()
+    NetworkMachine::new(&topology, &policies, 1).unwrap()
 }
 
-/// Runs until nothing is under way; what was delivered.
-fn run(network: &mut Network) -> Vec<(HostId, Vec<u8>)> {
+/// Runs until nothing is in flight. Returns the deliveries.
+fn run(network: &mut NetworkMachine) -> Vec<(HostId, Vec<u8>)> {
     let mut delivered = Vec::new();
     loop {
         while let Some(output) = network.poll() {
@@ -54,7 +54,7 @@ fn run(network: &mut Network) -> Vec<(HostId, Vec<u8>)> {
 
 fn probe(source: IpAddr, destination: IpAddr) -> Vec<u8> {
     let dscp = dscp::Dscp::CS3;
-    let fields = Fields { source, destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
+    let fields = HeaderFields { source, destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
     udp(&fields, (5003, 5003), 1_000).unwrap()
 }
 
@@ -104,20 +104,20 @@ fn every_host_reaches_every_other() {
 #[test]
 fn routes_are_those_looked_at() {
     for (name, text) in SHIPPED {
-        let plan = Plan::new(&Topology::read(text).unwrap()).unwrap();
+        let plan = NetworkPlan::new(&Topology::read(text).unwrap()).unwrap();
         let mut shown = String::new();
         for node in &plan.nodes {
             writeln!(shown, "{} {}", node.kind.key().trim_end_matches('s'), node.name).unwrap();
             for route in &node.routes {
-                let way = match route.way {
-                    NextHop::Port(port) => node.ports[port].name.clone(),
-                    NextHop::Tunnel(tunnel) => {
+                let next_hop = match route.next_hop {
+                    RouteNextHop::Port(port) => node.ports[port].name.clone(),
+                    RouteNextHop::Tunnel(tunnel) => {
                         let tunnel = &plan.tunnels[tunnel];
                         let far = &plan.nodes[tunnel.to].name;
                         format!("tunnel to {far}, {} octets inside", tunnel.inner_mtu)
                     }
                 };
-                writeln!(shown, "  {:<24} {way}", route.to.to_string()).unwrap();
+                writeln!(shown, "  {:<24} {next_hop}", route.to.to_string()).unwrap();
             }
         }
         insta::assert_snapshot!(format!("routes_{name}"), shown);
@@ -137,14 +137,14 @@ fn degeb_counts_routers_by_the_address() {
     }
 }
 
-/// What is within a network reads the DSCP and changes nothing; its edge queues as it does.
+/// Interior routers read the DSCP and change nothing; their edge routers queue by it.
 #[test]
 fn interior_routers_know_behaviour_aggregates_alone() {
     for (topology, edge, inside) in
         [(2, "ingress", &["interior", "egress"][..]), (3, "ei", &["c1", "c2", "c3"])]
     {
         let topology = Topology::read(SHIPPED[topology].1).unwrap();
-        let policy = |router: &str| -> Policy {
+        let policy = |router: &str| -> RouterPolicy {
             let name = topology.routers[router].policy.as_deref().unwrap();
             let (_, text) = POLICIES.iter().find(|(known, _)| *known == name).unwrap();
             toml::from_str(text).unwrap()

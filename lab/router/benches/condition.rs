@@ -1,16 +1,16 @@
 //! Packets a second through each part before the queues, 128 octets each: `cargo bench -p router
-//! --bench condition`. The aim of the whole pipeline is 1,000,000 on one core, so a part has a small
-//! fraction of a microsecond.
+//! --bench condition`. The aim for the whole pipeline is 1,000,000 on one core, so a part has a
+//! small fraction of a microsecond.
 
 #![expect(clippy::expect_used, reason = "what cannot be made cannot be measured")]
 
 use base::rng::Rng;
 use criterion::{BatchSize, Bencher, Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
-use router::meter::Meter;
-use router::packet::{Fields, udp};
-use router::policy::{Flow, Match, Policy, Ports, Prefix, Protocol};
-use router::{Classifier, Colour, Conditioner, Packet, Tables, Time, Verdict, condition};
+use router::meter::ColourMeter;
+use router::packet::{HeaderFields, udp};
+use router::policy::{IpPrefix, IpProtocol, Match, PortRange, RouterPolicy, TableFlow};
+use router::{Classifier, Colour, Conditioner, FlowTables, Packet, PacketVerdict, Time, condition};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 const LENGTH: usize = 128;
-/// Packets of different flows that go round: more than the nearest cache holds.
+/// Packets of different flows in circulation: more than the nearest cache holds.
 const PACKETS: u32 = 4_096;
 
 fn source(n: u32) -> IpAddr {
@@ -32,7 +32,8 @@ fn ports(n: u32) -> (u16, u16) {
 /// The packet of flow number n.
 fn octets(n: u32, dscp: Dscp) -> Vec<u8> {
     let destination = Ipv4Addr::new(10, 255, 0, 1).into();
-    let fields = Fields { source: source(n), destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
+    let fields =
+        HeaderFields { source: source(n), destination, protocol: 17, dscp, ecn: 0, ttl: 64 };
     udp(&fields, ports(n), LENGTH).expect("one version")
 }
 
@@ -40,13 +41,13 @@ fn packet(n: u32, dscp: Dscp) -> Packet {
     Packet::read(octets(n, dscp), 0, Time::ZERO).expect("a packet")
 }
 
-/// Packets of so many flows by turns, in an order without a pattern.
+/// Packets of several flows, in an irregular order.
 fn packets(flows: u32, dscp: Dscp) -> VecDeque<Packet> {
     let mut rng = Rng::new(7);
     (0..PACKETS).map(|_| packet(rng.below(u64::from(flows)) as u32, dscp)).collect()
 }
 
-/// Takes packets round and round through this.
+/// Passes packets through this function, again and again.
 fn round(
     bencher: &mut Bencher<'_>,
     mut packets: VecDeque<Packet>,
@@ -78,38 +79,38 @@ fn read(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a flow of two shapes asks for: five fields, or a prefix and a range of ports.
+/// The match of a flow, in two forms: five fields, or a prefix and a range of ports.
 fn exact(n: u32) -> Match {
     let (from, to) = ports(n);
-    let one = |port| Some(Ports { first: port, last: port });
+    let one = |port| Some(PortRange { first: port, last: port });
     Match {
-        source: Prefix::new(source(n), 32),
-        destination: Prefix::new(Ipv4Addr::new(10, 255, 0, 1).into(), 32),
-        protocol: Some(Protocol(17)),
+        source: IpPrefix::new(source(n), 32),
+        destination: IpPrefix::new(Ipv4Addr::new(10, 255, 0, 1).into(), 32),
+        protocol: Some(IpProtocol(17)),
         source_port: one(from),
         destination_port: one(to),
         ..Match::default()
     }
 }
 
-/// Prefixes of ten lengths, with a range of ports and without.
+/// Prefixes of ten lengths, with and without a range of ports.
 fn mixed(n: u32) -> Match {
     let length = 23 + (n % 10) as u8;
-    let range = Some(Ports { first: 5_000, last: 5_004 }).filter(|_| n.is_multiple_of(2));
-    Match { source: Prefix::new(source(n), length), destination_port: range, ..Match::default() }
+    let range = Some(PortRange { first: 5_000, last: 5_004 }).filter(|_| n.is_multiple_of(2));
+    Match { source: IpPrefix::new(source(n), length), destination_port: range, ..Match::default() }
 }
 
-fn table(flows: u32, what: fn(u32) -> Match) -> Tables {
-    let policy: Policy = toml::from_str("[tables.t]").expect("a policy");
-    let mut tables = Tables::new(&policy, &[]).expect("tables");
+fn table(flows: u32, what: fn(u32) -> Match) -> FlowTables {
+    let policy: RouterPolicy = toml::from_str("[tables.t]").expect("a policy");
+    let mut tables = FlowTables::new(&policy, &[]).expect("tables");
     for n in 0..flows {
         tables.add("t", flow(n, what)).expect("a flow");
     }
     tables
 }
 
-fn flow(n: u32, what: fn(u32) -> Match) -> Flow {
-    Flow { name: n.to_string(), matches: what(n), mark: None, rate: None, burst: None }
+fn flow(n: u32, what: fn(u32) -> Match) -> TableFlow {
+    TableFlow { name: n.to_string(), matches: what(n), mark: None, rate: None, burst: None }
 }
 
 fn classify(criterion: &mut Criterion) {
@@ -119,11 +120,11 @@ fn classify(criterion: &mut Criterion) {
     for point in 0..64 {
         writeln!(policy, "c{point}.match = [{{ dscp = [{point}] }}]").expect("a string");
     }
-    let policy: Policy = toml::from_str(&policy).expect("a policy");
+    let policy: RouterPolicy = toml::from_str(&policy).expect("a policy");
     let names: Vec<String> = (0..64).map(|point| format!("c{point}")).collect();
     let names: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
     let classifier = Classifier::new(&policy, &[], &names, "x").expect("classes");
-    let tables = Tables::default();
+    let tables = FlowTables::default();
     group.bench_function("behaviour aggregate of 64", |bencher| {
         round(bencher, packets(PACKETS, Dscp::EF), |packet| {
             black_box(classifier.find(&packet, &tables));
@@ -163,14 +164,14 @@ fn meters(criterion: &mut Criterion) {
         ("single rate", "kind='single-rate', cir='700Mbit', cbs=1500, ebs=3000, colour_aware=true"),
         ("two rates", "kind='two-rate', cir='500Mbit', cbs=1500, pir='900Mbit', pbs=3000"),
     ] {
-        let policy: Policy =
+        let policy: RouterPolicy =
             toml::from_str(&format!("chains.c = [{{ kind='meter', meter={{{text}}} }}]"))
                 .expect("a policy");
         let steps = policy.chains.get("c").expect("a chain");
-        let Some(router::policy::Step::Meter { meter, .. }) = steps.first() else {
+        let Some(router::policy::ChainStep::Meter { meter, .. }) = steps.first() else {
             continue;
         };
-        let mut meter = Meter::new(meter, "c").expect("a meter");
+        let mut meter = ColourMeter::new(meter, "c").expect("a meter");
         let mut now = Time::ZERO;
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
@@ -182,7 +183,7 @@ fn meters(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// 256 flows that come to 1,000,000 packets a second at their rates.
+/// 256 flows whose rates add up to 1,000,000 packets a second.
 fn flows_of_256() -> String {
     let mut text = String::from("tables.t.flows = [\n");
     for n in 0..256 {
@@ -194,11 +195,11 @@ fn flows_of_256() -> String {
     text + "]\n"
 }
 
-fn chain(text: &str) -> (Box<dyn Conditioner>, Tables) {
-    let policy: Policy = toml::from_str(text).expect("a policy");
+fn chain(text: &str) -> (Box<dyn Conditioner>, FlowTables) {
+    let policy: RouterPolicy = toml::from_str(text).expect("a policy");
     let steps = policy.chains.get("c").expect("a chain");
     let mut built = condition::build(&policy, &[], steps, "chains.c").expect("a chain");
-    (built.pop().expect("one step"), Tables::new(&policy, &[]).expect("tables"))
+    (built.pop().expect("one step"), FlowTables::new(&policy, &[]).expect("tables"))
 }
 
 fn conditions(criterion: &mut Criterion) {
@@ -225,8 +226,8 @@ fn conditions(criterion: &mut Criterion) {
                 now.0 += 1_000;
                 packet.set_dscp(Dscp::AF11);
                 match step.take(now, packet, &tables) {
-                    Verdict::Pass(packet) | Verdict::Drop(packet, _) => packet,
-                    Verdict::Hold => packet_that_is_not_held(),
+                    PacketVerdict::Pass(packet) | PacketVerdict::Drop(packet, _) => packet,
+                    PacketVerdict::Hold => packet_that_is_not_held(),
                 }
             });
         });
@@ -241,8 +242,8 @@ fn packet_that_is_not_held() -> Packet {
     packet(0, Dscp::CS0)
 }
 
-/// Every flow always has packets waiting: each that comes is held, and another goes.
-fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &Tables) {
+/// Every flow always has packets waiting: each arriving packet is held, and another one leaves.
+fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &FlowTables) {
     let mut free: VecDeque<Packet> = (0..256 * 8).map(|n| packet(n % 256, Dscp::EF)).collect();
     let mut now = Time::ZERO;
     for _ in 0..256 * 4 {
@@ -253,8 +254,10 @@ fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &Tables)
         now.0 += 1_000;
         if let Some(packet) = free.pop_front() {
             match step.take(now, packet, tables) {
-                Verdict::Pass(packet) | Verdict::Drop(packet, _) => free.push_back(packet),
-                Verdict::Hold => {}
+                PacketVerdict::Pass(packet) | PacketVerdict::Drop(packet, _) => {
+                    free.push_back(packet)
+                }
+                PacketVerdict::Hold => {}
             }
         }
         while let Some(packet) = step.release(now) {

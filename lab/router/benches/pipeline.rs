@@ -6,12 +6,12 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
 use router::Time;
-use router::packet::{Fields, udp};
-use router::router::{Input, InterfaceSetup, Output, Router, Setup};
+use router::packet::{HeaderFields, udp};
+use router::router::{Input, InterfaceSetup, Output, Router, RouterSetup};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Marking by addresses and ports, a two-rate meter, and a shaper over classes with their droppers.
+/// Marking by addresses and ports, a two-rate meter, and a shaper over classes with droppers.
 const POLICY: &str = r#"
 [classes.flash]
 match = [{ source = "10.1.1.0/24", destination_port = "5003-5004", protocol = "tcp" }]
@@ -67,21 +67,21 @@ input = ["edge"]
 queueing = "wan"
 "#;
 
-/// What comes in one go, as from a device that has a few packets ready.
+/// Packets that arrive together, as from a device that has a few packets ready.
 const BATCH: usize = 32;
-/// Packets to fill the queues with before anything is measured.
+/// Packets that fill the queues before the measurement.
 const FILL: usize = 2_000;
 
-/// A router with its memory to use again.
+/// A router and the memory of its packets.
 struct Direction {
     router: Router,
-    /// What comes, by turns.
+    /// Packets that arrive in turn.
     packets: Vec<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     now: Time,
     came: usize,
-    /// The line out takes one packet for every two that come, so that something always waits;
-    /// without it takes all.
+    /// The output line takes one packet for every two that arrive, so that packets always wait. If
+    /// false, it takes all.
     congested: bool,
 }
 
@@ -96,7 +96,7 @@ impl Direction {
         let lan = interface("lan", [10, 1, 1, 1], false);
         let wan = interface("wan", [10, 1, 2, 1], congested);
         let policy = toml::from_str(policy).expect("the policy above");
-        let setup = Setup { interfaces: vec![lan, wan], policy, ..Setup::default() };
+        let setup = RouterSetup { interfaces: vec![lan, wan], policy, ..RouterSetup::default() };
         let router = Router::new(&setup).expect("the policy above");
         Direction { router, packets, spare: Vec::new(), now: Time::ZERO, came: 0, congested }
     }
@@ -131,7 +131,7 @@ impl Direction {
 }
 
 fn packet(length: usize, dscp: Dscp, port: u16) -> Vec<u8> {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 1, 1, 7].into(),
         destination: [10, 1, 2, 9].into(),
         protocol: 17,
@@ -146,7 +146,7 @@ fn pipeline(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     group.throughput(Throughput::Elements(BATCH as u64));
     for length in [128, 1_500] {
-        // To be marked CS1.
+        // The policy marks it CS1.
         let routine = packet(length, Dscp::CS0, 5_001);
         let others = [Dscp::EF, Dscp::CS2, Dscp::CS0].map(|dscp| packet(length, dscp, 9));
         let all: Vec<_> = others.into_iter().chain([routine.clone()]).collect();

@@ -1,24 +1,25 @@
-//! Packets a second through each queueing: one comes and one goes, with some 20 waiting, of eight code
-//! points and 64 flows, 128 octets each. Time goes on by what a packet takes at 1 Gbit/s.
+//! Packets a second through each queueing: one arrives and one leaves, with some 20 waiting, of
+//! eight code points and 64 flows, 128 octets each. Each step takes the transmission time of a
+//! packet at 1 Gbit/s.
 
 #![expect(clippy::expect_used, reason = "what cannot be made cannot be measured")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
-use router::packet::{Fields, udp};
-use router::policy::Policy;
+use router::packet::{HeaderFields, udp};
+use router::policy::RouterPolicy;
 use router::queueing::build;
-use router::{Packet, Tables, Time};
+use router::{FlowTables, Packet, Time};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 const LENGTH: usize = 128;
-/// What a packet takes at 1 Gbit/s.
+/// The transmission time of a packet at 1 Gbit/s, in nanoseconds.
 const STEP: u64 = 1_024;
 const WAITING: usize = 20;
 const PACKETS: u16 = 64;
 
-/// Name, and the queueing in TOML.
+/// Name, and queueing in TOML.
 const QUEUEINGS: [(&str, &str); 14] = [
     ("fifo", "kind = 'fifo'"),
     ("thresholds", "kind = 'fifo'\ndropper = { kind = 'thresholds', packets = { CS0 = 10 } }"),
@@ -66,7 +67,7 @@ const QUEUEINGS: [(&str, &str); 14] = [
 
 fn packet(number: u16) -> Packet {
     let dscp = Dscp::new((number % 8) as u8 * 8).expect("below 64");
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::new(10, 0, 0, 1).into(),
         destination: Ipv4Addr::new(10, 0, 1, 1).into(),
         protocol: 17,
@@ -84,10 +85,11 @@ fn queueings(c: &mut Criterion) {
     for (name, queueing) in QUEUEINGS {
         let classes = "[classes.EF]\nmatch = [{ dscp = ['EF'] }]\n[classes.CS3]\n\
                        match = [{ dscp = ['CS3'] }]\n[queueings.wan]\n";
-        let policy: Policy = toml::from_str(&format!("{classes}{queueing}")).expect("it is right");
+        let policy: RouterPolicy =
+            toml::from_str(&format!("{classes}{queueing}")).expect("it is right");
         let wan = policy.queueings.get("wan").expect("it is there");
         let mut tree = build(&policy, &[], wan, "wan", 1).expect("it is right");
-        let tables = Tables::default();
+        let tables = FlowTables::default();
         let mut free: VecDeque<Packet> = (0..PACKETS).map(packet).collect();
         let mut discarded = Vec::new();
         let mut now = Time(1_000_000_000);

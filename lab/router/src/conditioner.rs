@@ -1,45 +1,47 @@
-//! What every traffic conditioner keeps to (RFC 2475 2.3.3): it passes a packet, drops it, or holds
-//! it for a while.
+//! The contract of a traffic conditioner (RFC 2475 2.3.3): it passes a packet, drops it, or delays
+//! it.
 
-use crate::classify::Tables;
-use crate::count::{Cause, Part};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PartCounters};
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// What became of a packet.
+/// The disposition of a packet.
 #[derive(Debug)]
-pub enum Verdict {
-    /// It goes on, perhaps changed.
+pub enum PacketVerdict {
+    /// The packet passes; its header may be changed.
     Pass(Packet),
-    /// It goes no further.
+    /// The packet is dropped, for this cause.
     Drop(Packet, Cause),
-    /// It is held, and comes out of [`Conditioner::release`] later.
+    /// The conditioner delays the packet; [`Conditioner::release`] returns it later.
     Hold,
 }
 
 /// A step of a chain: meters, markers, policers, per-flow shapers.
 pub trait Conditioner: std::fmt::Debug + Send {
-    /// Takes a packet. The tables are those of the moment: they may change between two packets.
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict;
+    /// Takes a packet. `tables` are the current ones; they can change between two packets.
+    fn take(&mut self, now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict;
 
-    /// The tables have changed, which may change when held packets go.
-    fn follow(&mut self, _now: Time, _tables: &Tables) {}
+    /// The tables have changed, so held packets may become due earlier. Call it before the next
+    /// `release`.
+    fn follow(&mut self, _now: Time, _tables: &FlowTables) {}
 
-    /// A packet whose time has come; the caller asks until there is none.
+    /// A held packet that is due. The caller repeats the call until it returns `None`.
     fn release(&mut self, _now: Time) -> Option<Packet> {
         None
     }
 
-    /// When the next held packet may go; `None` where none is held.
+    /// The time at which the next held packet is due; `None` if no packet is held.
     fn deadline(&self) -> Option<Time> {
         None
     }
 
-    /// Packets held now.
+    /// Number of packets held now.
     fn held(&self) -> usize {
         0
     }
 
-    /// Adds its counters, and those of the parts inside, under this path.
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>);
+    /// Appends its counters, and those of the parts inside it, with `path` as the first part of
+    /// their paths.
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>);
 }

@@ -1,52 +1,53 @@
-//! What every part counts, by code point.
+//! Counters of every part, by code point.
 
 use crate::time::Time;
 use dscp::Dscp;
 use serde::Serialize;
 
-/// Code points there are.
+/// The number of code points (RFC 2474 3: six bits).
 const CODE_POINTS: usize = 64;
-/// Buckets of a delay histogram: bucket n holds delays below 2^n microseconds and not below half.
+/// Buckets of a delay histogram. Bucket n counts delays from 2^(n-1) to below 2^n microseconds.
 const BUCKETS: usize = 32;
 
-/// Why a packet went no further.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// No IP packet, or a damaged one.
+    /// Not an IP packet, or a damaged one.
     Malformed,
-    /// Its time to live ran out.
+    /// Its time to live or hop limit expired.
     Expired,
     /// No route leads to its destination.
     NoRoute,
-    /// From or to an address that no router forwards for (RFC 1812 5.3.7, RFC 4291 2.5).
+    /// Its source or destination is an address that no router forwards (RFC 1812 5.3.7, RFC 4291
+    /// 2.5).
     Martian,
-    /// Longer than the way out takes, and not to be divided.
+    /// Longer than the MTU of the output interface, and fragmentation is not allowed.
     TooLong,
-    /// A rule said so.
+    /// A `drop` step of the policy matched it.
     Refused,
-    /// A policer found it outside its profile.
+    /// A policer found it out of profile (RFC 2475 2.3.3.3).
     Policed,
     /// The queue of a shaper was full.
     ShaperFull,
     /// The queue was full.
     Tail,
-    /// The queue was above the threshold of its code point.
+    /// The queue was at the threshold of its code point or above it.
     Threshold,
-    /// Another packet of a higher code point took its place.
+    /// Push-out: a packet of a higher code point took its place.
     PushedOut,
-    /// By chance, the average queue between minimum and maximum.
+    /// Random early detection dropped it at random, the average queue between `min` and `max`.
     Early,
-    /// The average queue was above the maximum.
+    /// Random early detection dropped it because the average queue was `max` or above.
     Forced,
-    /// A limit over several queues was reached.
+    /// The common limit of several queues was reached.
     Limit,
     /// Lost on the line.
     Lost,
 }
 
 impl Cause {
-    /// All of them, in the order of their declaration.
+    /// All causes, in the order of declaration.
     pub const ALL: [Cause; 15] = [
         Cause::Malformed,
         Cause::Expired,
@@ -66,42 +67,42 @@ impl Cause {
     ];
 }
 
-/// Packets and octets.
+/// A number of packets and their octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
     /// Packets.
     pub packets: u64,
-    /// Their octets, IP headers included.
+    /// Octets, IP headers included, link headers not.
     pub octets: u64,
 }
 
 impl Amount {
-    /// One more packet of this length.
+    /// Adds a packet of this length in octets.
     pub fn add(&mut self, length: usize) {
         self.packets += 1;
         self.octets += length as u64;
     }
 }
 
-/// What one part did to the packets of one code point.
+/// The counters of one part for one code point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodePointCount {
-    /// Came in.
+    /// Packets that entered, by the code point they entered with.
     pub came: Amount,
-    /// Went on, by the code point they went on with.
+    /// Packets that left, by the code point they left with.
     pub went: Amount,
-    /// Were for the router itself, and went no further.
+    /// Packets addressed to the router itself, which it consumed.
     pub taken: Amount,
-    /// Were given this code point here, and had another.
+    /// Packets that this part re-marked to this code point from another.
     pub marked: u64,
-    /// Had their ECN field set to CE here (RFC 3168 5).
+    /// Packets whose ECN field this part set to CE (RFC 3168 5).
     pub congestion_marked: u64,
-    /// Went no further, by cause.
+    /// Packets that this part dropped, by cause.
     pub dropped: [Amount; Cause::ALL.len()],
 }
 
 impl CodePointCount {
-    /// All that went no further.
+    /// The packets dropped for any cause.
     pub fn dropped_in_all(&self) -> Amount {
         self.dropped.iter().fold(Amount::default(), |sum, one| Amount {
             packets: sum.packets + one.packets,
@@ -110,23 +111,23 @@ impl CodePointCount {
     }
 }
 
-/// How long packets stayed, in powers of two of a microsecond.
+/// A histogram of delays in powers of two of a microsecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delays {
+pub struct DelayHistogram {
     buckets: [u64; BUCKETS],
     count: u64,
     sum_ns: u128,
     max_ns: u64,
 }
 
-impl Default for Delays {
-    fn default() -> Delays {
-        Delays { buckets: [0; BUCKETS], count: 0, sum_ns: 0, max_ns: 0 }
+impl Default for DelayHistogram {
+    fn default() -> DelayHistogram {
+        DelayHistogram { buckets: [0; BUCKETS], count: 0, sum_ns: 0, max_ns: 0 }
     }
 }
 
-impl Delays {
-    /// One more delay, in nanoseconds.
+impl DelayHistogram {
+    /// Adds a delay in nanoseconds.
     pub fn add(&mut self, nanos: u64) {
         let micros = nanos / 1_000;
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;
@@ -138,23 +139,23 @@ impl Delays {
         self.max_ns = self.max_ns.max(nanos);
     }
 
-    /// How many were added.
+    /// Number of delays added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean, in nanoseconds; 0 where there are none.
+    /// The mean delay in nanoseconds; 0 without delays.
     pub fn mean_ns(&self) -> u64 {
         u64::try_from(self.sum_ns / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// The longest, in nanoseconds.
+    /// The longest delay in nanoseconds.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The buckets in use: an upper bound in microseconds (not included), and how many are below it
-    /// and not in an earlier one. The last has everything longer, too.
+    /// The buckets in use: the exclusive upper bound of each in microseconds, and the number of
+    /// delays in it. The last bucket also counts all longer delays.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let buckets = self.buckets.iter().enumerate();
         buckets.filter(|(_, count)| **count > 0).map(|(n, count)| (1 << n, *count))
@@ -172,7 +173,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// It is this deep from now on.
+    /// Sets the current depth.
     pub fn set(&mut self, now: Time, packets: usize, octets: usize) {
         self.settle(now);
         self.now = Amount { packets: packets as u64, octets: octets as u64 };
@@ -180,7 +181,7 @@ impl Depth {
         self.most.octets = self.most.octets.max(self.now.octets);
     }
 
-    /// A packet of this length more, or less.
+    /// Adds or removes a packet of this length.
     fn change(&mut self, now: Time, by: fn(u64, u64) -> u64, length: usize) {
         self.settle(now);
         self.now.packets = by(self.now.packets, 1);
@@ -195,17 +196,17 @@ impl Depth {
         self.since = self.since.max(now);
     }
 
-    /// What waits now.
+    /// The current depth.
     pub fn now(&self) -> Amount {
         self.now
     }
 
-    /// The most that ever waited.
+    /// The highest depth so far, in packets and in octets.
     pub fn most(&self) -> Amount {
         self.most
     }
 
-    /// Packets on the average over time, since the first one came.
+    /// The mean depth in packets over time, since the first packet.
     pub fn average(&self, now: Time) -> f64 {
         let mut settled = *self;
         settled.settle(now);
@@ -216,25 +217,25 @@ impl Depth {
 
 /// The counters of one part, by code point.
 #[derive(Clone, Debug)]
-pub struct Counters {
+pub struct PacketCounters {
     rows: Box<[CodePointCount; CODE_POINTS]>,
-    delays: Box<[Option<Box<Delays>>; CODE_POINTS]>,
+    delays: Box<[Option<Box<DelayHistogram>>; CODE_POINTS]>,
     depths: Box<[Option<Box<Depth>>; CODE_POINTS]>,
-    /// The depth of what it holds; stays at zero in parts that hold nothing.
+    /// The depth of its queue; zero in parts that hold no packets.
     pub depth: Depth,
     averages: Averages,
 }
 
-/// The averages a random dropper goes by.
+/// The average queues of a random dropper.
 #[derive(Clone, Copy, Debug, Default)]
 struct Averages {
     packets: [f64; 3],
     used: usize,
 }
 
-impl Default for Counters {
-    fn default() -> Counters {
-        Counters {
+impl Default for PacketCounters {
+    fn default() -> PacketCounters {
+        PacketCounters {
             rows: Box::new([CodePointCount::default(); CODE_POINTS]),
             delays: Box::new([const { None }; CODE_POINTS]),
             depths: Box::new([const { None }; CODE_POINTS]),
@@ -244,34 +245,34 @@ impl Default for Counters {
     }
 }
 
-impl Counters {
+impl PacketCounters {
     #[expect(clippy::indexing_slicing, reason = "six bits, and an array of 64")]
     fn row_mut(&mut self, dscp: Dscp) -> &mut CodePointCount {
         &mut self.rows[usize::from(dscp.number()) & (CODE_POINTS - 1)]
     }
 
-    /// What was counted of this code point.
+    /// The counters of this code point.
     #[expect(clippy::indexing_slicing, reason = "six bits, and an array of 64")]
     pub fn row(&self, dscp: Dscp) -> &CodePointCount {
         &self.rows[usize::from(dscp.number()) & (CODE_POINTS - 1)]
     }
 
-    /// A packet came in.
+    /// A packet entered.
     pub fn came(&mut self, dscp: Dscp, length: usize) {
         self.row_mut(dscp).came.add(length);
     }
 
-    /// A packet was for the router itself.
+    /// A packet was addressed to the router itself.
     pub fn taken(&mut self, dscp: Dscp, length: usize) {
         self.row_mut(dscp).taken.add(length);
     }
 
-    /// A packet goes on.
+    /// A packet left.
     pub fn went(&mut self, dscp: Dscp, length: usize) {
         self.row_mut(dscp).went.add(length);
     }
 
-    /// A packet goes on that was held for so many nanoseconds.
+    /// A packet left after it was held for `nanos` nanoseconds.
     pub fn went_after(&mut self, dscp: Dscp, length: usize, nanos: u64) {
         self.went(dscp, length);
         if let Some(delays) = self.delays.get_mut(usize::from(dscp.number())) {
@@ -286,39 +287,40 @@ impl Counters {
         }
     }
 
-    /// A packet that [`Counters::holds`] counted waits no longer.
+    /// A packet counted by [`PacketCounters::holds`] no longer waits.
     pub fn releases(&mut self, now: Time, dscp: Dscp, length: usize) {
         if let Some(Some(depth)) = self.depths.get_mut(usize::from(dscp.number())) {
             depth.change(now, u64::saturating_sub, length);
         }
     }
 
-    /// What waits here of this code point, and waited: its average is over the time since the first
-    /// packet of any code point, so that the averages add up to that of the whole. `None` where none
-    /// ever waited, and in parts that hold packets in other parts.
+    /// The depth of the packets of this code point. Its mean is over the time since the first
+    /// packet of any code point, so the means of all code points add up to that of the queue.
+    /// `None` if no packet of this code point ever waited, and in parts whose packets wait in parts
+    /// inside them.
     pub fn depth_of(&self, dscp: Dscp) -> Option<Depth> {
         let depth = self.depths.get(usize::from(dscp.number()))?.as_deref()?;
         Some(Depth { first: self.depth.first.or(depth.first), ..*depth })
     }
 
-    /// A packet was given this code point, having had another.
+    /// A packet was re-marked to this code point from another.
     pub fn marked(&mut self, dscp: Dscp) {
         self.row_mut(dscp).marked += 1;
     }
 
-    /// A packet had its ECN field set to CE.
+    /// The ECN field of a packet was set to CE.
     pub fn congestion_marked(&mut self, dscp: Dscp) {
         self.row_mut(dscp).congestion_marked += 1;
     }
 
-    /// A packet went no further.
+    /// A packet was dropped.
     pub fn dropped(&mut self, dscp: Dscp, length: usize, cause: Cause) {
         if let Some(amount) = self.row_mut(dscp).dropped.get_mut(cause as usize) {
             amount.add(length);
         }
     }
 
-    /// A random dropper goes by this average now, in packets; `place` is 0 to 2.
+    /// Sets an average queue of a random dropper, in packets; `place` is 0 to 2.
     pub fn set_average(&mut self, place: usize, packets: f64) {
         if let Some(average) = self.averages.packets.get_mut(place) {
             *average = packets;
@@ -326,18 +328,18 @@ impl Counters {
         }
     }
 
-    /// The averages that a random dropper goes by, in packets, as of the last packet that came: one
-    /// of RED and WRED; what green, yellow and red meet, of TRIO; else none.
+    /// The average queues of a random dropper, in packets, as of its last arrival: one value for
+    /// RED and WRED; those of green, yellow and red packets for TRIO; none for others.
     pub fn averages(&self) -> &[f64] {
         self.averages.packets.get(..self.averages.used).unwrap_or_default()
     }
 
-    /// How long packets of this code point were held; `None` where none was.
-    pub fn delays(&self, dscp: Dscp) -> Option<&Delays> {
+    /// The delays of the packets of this code point; `None` if none was held.
+    pub fn delays(&self, dscp: Dscp) -> Option<&DelayHistogram> {
         self.delays.get(usize::from(dscp.number()))?.as_deref()
     }
 
-    /// The code points anything was counted for, in rising order, with their rows.
+    /// The code points with non-zero counters, in rising order, with their counters.
     pub fn used(&self) -> impl Iterator<Item = (Dscp, &CodePointCount)> {
         let rows =
             self.rows.iter().enumerate().filter(|(_, row)| **row != CodePointCount::default());
@@ -345,15 +347,15 @@ impl Counters {
     }
 }
 
-/// The counters of one part, with its place in the router: `wan/output/gold/queue`.
+/// The counters of one part, with its path in the router, such as `wan/output/gold/queue`.
 #[derive(Debug)]
-pub struct Part<'a> {
-    /// Interface, direction, and the names down to the part.
+pub struct PartCounters<'a> {
+    /// Interface, direction, and the names down to the part, separated by `/`.
     pub path: String,
-    /// What kind of part it is: `meter`, `wred`, ...
+    /// The kind of the part, such as `meter` or `wred`.
     pub kind: &'static str,
-    /// What it counted.
-    pub counters: &'a Counters,
+    /// Its counters.
+    pub counters: &'a PacketCounters,
 }
 
 #[cfg(test)]
@@ -375,7 +377,7 @@ mod tests {
 
     #[test]
     fn depth_is_kept_by_code_point() {
-        let mut counters = Counters::default();
+        let mut counters = PacketCounters::default();
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         counters.depth.set(at(0), 1, 100);
         counters.holds(at(0), Dscp::EF, 100);
@@ -393,7 +395,7 @@ mod tests {
 
     #[test]
     fn delays_fall_into_powers_of_two() {
-        let mut delays = Delays::default();
+        let mut delays = DelayHistogram::default();
         for nanos in [0, 999, 1_000, 1_999, 2_000, u64::MAX] {
             delays.add(nanos);
         }
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn rows_are_kept_apart_by_code_point_and_cause() {
-        let mut counters = Counters::default();
+        let mut counters = PacketCounters::default();
         counters.came(Dscp::EF, 100);
         counters.dropped(Dscp::EF, 100, Cause::Lost);
         counters.came(Dscp::CS7, 50);

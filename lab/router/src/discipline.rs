@@ -1,54 +1,55 @@
-//! What every queueing discipline keeps to: it holds what waits for an interface and says what goes
-//! next. Schedulers and shapers hold other disciplines; queues hold packets.
+//! The contract of a queueing discipline: it holds the packets that wait for an interface and
+//! selects the next. Schedulers and shapers hold other disciplines; queues hold packets.
 
-use crate::classify::Tables;
-use crate::count::{Cause, Part};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PartCounters};
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// When a discipline can give a packet.
+/// When a discipline can release a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ready {
-    /// It holds nothing.
+pub enum Readiness {
+    /// It holds no packet.
     Empty,
-    /// Not before this moment, if nothing else comes: a shaper holds it back.
+    /// A shaper holds the next packet until this time, unless another packet becomes ready first.
     At(Time),
-    /// Now; the next one has this many octets.
+    /// Now. The next packet has this length in octets.
     Now(usize),
 }
 
-/// What waits.
+/// The packets that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
     pub packets: usize,
-    /// Their octets, IP headers included.
+    /// Octets, IP headers included.
     pub octets: usize,
 }
 
-/// Packets that went no further, with why; the router hands them out, so that their memory can be
-/// used again and someone can say where they went.
+/// Dropped packets, each with its cause. The router returns them to the caller, which uses their
+/// memory again or records the drops.
 pub type Discarded = Vec<(Packet, Cause)>;
 
 /// A queue, a scheduler of disciplines, or a shaper of one.
 ///
-/// Every packet pushed comes out once: by `pop`, or in `discarded`, which may hold another packet
-/// than the one that came. `pop` gives a packet if and only if `ready` at the same moment says
-/// [`Ready::Now`], and then one of that length; between two calls only `push` and time change the
-/// answer.
+/// Every packet that is pushed comes out once: from `pop`, or in `discarded`, which may receive
+/// another packet than the one pushed. `pop` returns a packet if and only if `ready` at the same
+/// time returns [`Readiness::Now`], and the packet has the announced length. Between two calls, only
+/// `push` and the time change the answer.
 pub trait Discipline: std::fmt::Debug + Send {
-    /// Takes a packet, or drops it or another.
-    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded);
+    /// Queues a packet, or drops it or another one.
+    fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded);
 
-    /// Whether a packet can go now.
-    fn ready(&mut self, now: Time) -> Ready;
+    /// When the next packet can leave.
+    fn ready(&mut self, now: Time) -> Readiness;
 
-    /// The packet that goes now.
+    /// Removes the next packet, if one can leave now.
     fn pop(&mut self, now: Time) -> Option<Packet>;
 
-    /// All that waits inside.
+    /// The packets that wait in it.
     fn backlog(&self) -> Backlog;
 
-    /// Adds its counters, and those of the parts inside, under this path.
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>);
+    /// Appends its counters, and those of the parts inside it, with `path` as the first part of
+    /// their paths.
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>);
 }

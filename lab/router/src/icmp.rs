@@ -1,63 +1,65 @@
-//! What a router answers by itself: ICMP errors and echo replies, for IPv4 (RFC 792, RFC 1812 4.3)
+//! Packets that a router originates: ICMP errors and echo replies, for IPv4 (RFC 792, RFC 1812 4.3)
 //! and IPv6 (RFC 4443).
 //!
-//! Functions of a packet: they make the octets of the answer, which the router then forwards like
-//! any other. Answers are limited by a bucket of their octets (RFC 1812 4.3.2.8, RFC 4443 2.4 f):
-//! nobody can make a router drown others, or itself, in them.
+//! The functions build the octets of an answer, which the router then forwards like any other
+//! packet. A token bucket limits the octets of all answers (RFC 1812 4.3.2.8, RFC 4443 2.4 f), so
+//! that nobody can make a router flood others or itself.
 
 use crate::meter::Bucket;
-use crate::packet::{Fields, Packet, checksum, compose};
+use crate::packet::{HeaderFields, Packet, checksum, compose};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Time to live of what a router sends.
+/// Time to live or hop limit of packets that a router originates.
 const TTL: u8 = 64;
-/// An answer to IPv4 quotes as much as fits into this (RFC 1812 4.3.2.3).
-const V4_MOST: usize = 576;
-/// An answer to IPv6 quotes as much as fits into this (RFC 4443 2.4 c).
-const V6_MOST: usize = 1_280;
-/// Octets of an ICMP error before the quotation.
+/// Longest ICMP error in octets; it quotes as much as fits (RFC 1812 4.3.2.3).
+const MAX_V4_ERROR: usize = 576;
+/// Longest ICMPv6 error in octets; it quotes as much as fits (RFC 4443 2.4 c).
+const MAX_V6_ERROR: usize = 1_280;
+/// Octets of an ICMP error before the quoted packet.
 const ERROR_HEADER: usize = 8;
 const V4_HEADER: usize = 20;
 const V6_HEADER: usize = 40;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-/// Of IPv4: Don't Fragment; more fragments, or an offset.
+/// IPv4: Don't Fragment; More Fragments, or a fragment offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 const FRAGMENT: u16 = 0x3fff;
 
 /// Why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// Its time to live, or hop limit, ran out.
+pub enum ForwardingError {
+    /// The time to live or hop limit expired.
     Expired,
     /// No route leads to its destination.
     NoRoute,
-    /// Longer than the way out takes, and it must not be divided.
+    /// The packet is longer than the MTU of the output interface, and fragmentation is not allowed.
     TooLong {
-        /// What the way out takes, in octets.
+        /// The MTU of the output interface in octets.
         mtu: usize,
     },
 }
 
-/// The error that tells the sender of a packet what became of it, from this address of the router.
+/// The ICMP error to the sender of a packet that was not forwarded. `from` is an address of the
+/// router.
 ///
-/// `None` where none may be sent (RFC 1812 4.3.2.7, RFC 4443 2.4 e): about an ICMP error, a fragment
-/// but the first, what was sent to many or by nobody in particular; where the address is of another
-/// version; or where the bucket has not enough for it.
+/// `None` where no error may be sent (RFC 1812 4.3.2.7, RFC 4443 2.4 e): about an ICMP error, a
+/// later fragment, a packet to a multicast or broadcast address, or one whose source does not
+/// identify a single host. `None` also if `from` has another IP version, or if the bucket has too
+/// few tokens.
 pub fn error(
     now: Time,
     packet: &Packet,
-    trouble: Trouble,
+    trouble: ForwardingError,
     from: IpAddr,
     limit: &mut Bucket,
 ) -> Option<Vec<u8>> {
     let header = packet.header();
-    let told_to_many = !is_one(header.destination);
-    // RFC 4443 2.4 e.3: how long a packet may be is told of multicast, too.
-    let is_exempt = matches!(trouble, Trouble::TooLong { .. }) && header.source.is_ipv6();
-    if (told_to_many && !is_exempt)
+    let sent_to_many = !is_one(header.destination);
+    // RFC 4443 2.4 e.3: Packet Too Big is also sent about multicast packets.
+    let is_exempt = matches!(trouble, ForwardingError::TooLong { .. }) && header.source.is_ipv6();
+    if (sent_to_many && !is_exempt)
         || !is_one(header.source)
         || header.later_fragment
         || is_icmp_error(packet)
@@ -66,23 +68,27 @@ pub fn error(
     }
     let (kind, code, word, room) = match header.source {
         IpAddr::V4(_) => {
-            let room = V4_MOST - V4_HEADER - ERROR_HEADER;
+            let room = MAX_V4_ERROR - V4_HEADER - ERROR_HEADER;
             match trouble {
-                Trouble::Expired => (11, 0, 0, room),
-                Trouble::NoRoute => (3, 0, 0, room),
-                Trouble::TooLong { .. } if flags(packet)? & DONT_FRAGMENT == 0 => return None,
-                // The next hop's MTU in the lower half (RFC 1191 4).
-                Trouble::TooLong { mtu } => {
+                ForwardingError::Expired => (11, 0, 0, room),
+                ForwardingError::NoRoute => (3, 0, 0, room),
+                ForwardingError::TooLong { .. } if flags(packet)? & DONT_FRAGMENT == 0 => {
+                    return None;
+                }
+                // The MTU of the next hop in the lower half (RFC 1191 4).
+                ForwardingError::TooLong { mtu } => {
                     (3, 4, u32::from(u16::try_from(mtu).unwrap_or(u16::MAX)), room)
                 }
             }
         }
         IpAddr::V6(_) => {
-            let room = V6_MOST - V6_HEADER - ERROR_HEADER;
+            let room = MAX_V6_ERROR - V6_HEADER - ERROR_HEADER;
             match trouble {
-                Trouble::Expired => (3, 0, 0, room),
-                Trouble::NoRoute => (1, 0, 0, room),
-                Trouble::TooLong { mtu } => (2, 0, u32::try_from(mtu).unwrap_or(u32::MAX), room),
+                ForwardingError::Expired => (3, 0, 0, room),
+                ForwardingError::NoRoute => (1, 0, 0, room),
+                ForwardingError::TooLong { mtu } => {
+                    (2, 0, u32::try_from(mtu).unwrap_or(u32::MAX), room)
+                }
             }
         }
     };
@@ -94,18 +100,18 @@ pub fn error(
     limited(now, answer(from, header.source, Dscp::CS6, message)?, limit)
 }
 
-/// The reply to an echo request that was sent to the router (RFC 792, RFC 4443 4.2), from the address
-/// it was sent to.
+/// The reply to an echo request that was sent to the router (RFC 792, RFC 4443 4.2). Its source is
+/// the destination of the request.
 ///
-/// `None` where it is no sound and whole echo request, came from nobody in particular, or was sent to
-/// many; or where the bucket has not enough for the reply.
+/// `None` if the packet is not a complete and correct echo request, if source or destination does
+/// not identify a single host, or if the bucket has too few tokens.
 pub fn echo_reply(now: Time, packet: &Packet, limit: &mut Bucket) -> Option<Vec<u8>> {
     let header = packet.header();
     if header.later_fragment || !is_one(header.source) || !is_one(header.destination) {
         return None;
     }
     let request = packet.octets().get(header.transport..)?;
-    // Of a first fragment of IPv6 the checksum is wrong: it is that of the whole message.
+    // The first fragment of an IPv6 request fails the checksum, which covers the whole message.
     let reply = match (header.source, header.protocol, request) {
         (IpAddr::V4(_), ICMP, [8, 0, _, _, _, _, _, _, ..]) if flags(packet)? & FRAGMENT == 0 => 0,
         (IpAddr::V6(_), ICMPV6, [128, 0, _, _, _, _, _, _, ..]) => 129,
@@ -124,17 +130,17 @@ fn limited(now: Time, octets: Vec<u8>, limit: &mut Bucket) -> Option<Vec<u8>> {
     limit.take(now, octets.len() as u64).then_some(octets)
 }
 
-/// A message, its checksum still zero, as a packet.
+/// A packet with this message, whose checksum is computed here.
 fn answer(from: IpAddr, to: IpAddr, dscp: Dscp, mut message: Vec<u8>) -> Option<Vec<u8>> {
     let sum = sum(from, to, &message)?.to_be_bytes();
     message.splice(2..4, sum);
     let protocol = if to.is_ipv4() { ICMP } else { ICMPV6 };
-    let fields = Fields { source: from, destination: to, protocol, dscp, ecn: 0, ttl: TTL };
+    let fields = HeaderFields { source: from, destination: to, protocol, dscp, ecn: 0, ttl: TTL };
     compose(&fields, &message)
 }
 
-/// The checksum of a message; zero of one that bears the right one. In IPv6 it covers the addresses
-/// (RFC 4443 2.3).
+/// The checksum of a message; zero for a message that contains a correct checksum. In IPv6 it
+/// covers the addresses (RFC 4443 2.3).
 fn sum(from: IpAddr, to: IpAddr, message: &[u8]) -> Option<u16> {
     match (from, to) {
         (IpAddr::V4(_), IpAddr::V4(_)) => Some(checksum(message)),
@@ -151,25 +157,26 @@ fn sum(from: IpAddr, to: IpAddr, message: &[u8]) -> Option<u16> {
     }
 }
 
-/// Flags and fragment offset of IPv4.
+/// Flags and fragment offset of an IPv4 packet.
 fn flags(packet: &Packet) -> Option<u16> {
     packet.octets().get(6..8)?.first_chunk().map(|flags| u16::from_be_bytes(*flags))
 }
 
-/// Whether it is an ICMP error, or ICMP that cannot be told from one.
+/// Whether it is an ICMP error, or an ICMP message that may be one.
 fn is_icmp_error(packet: &Packet) -> bool {
     let header = packet.header();
     let kind = packet.octets().get(header.transport);
     match header.protocol {
-        // Those that ask and answer: echo, router discovery, timestamp, information, address mask.
+        // Queries and replies: echo, router discovery, timestamp, information, address mask.
         ICMP => !matches!(kind, Some(0 | 8..=10 | 13..=18)),
-        // Below 128 are errors (RFC 4443 2.1); 137 is the redirect.
+        // Errors are below 128 (RFC 4443 2.1). Redirect (137) never causes an error either (2.4
+        // e.2).
         ICMPV6 => !matches!(kind, Some(128..) if kind != Some(&137)),
         _ => false,
     }
 }
 
-/// Whether an address is that of one host: not of many, of none, or of whoever looks at it.
+/// Whether the address identifies a single host: not multicast, broadcast, unspecified or loopback.
 fn is_one(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -193,27 +200,28 @@ mod tests {
         Bucket::new(Rate::from_bits(8_000).unwrap(), 1_000_000)
     }
 
-    fn fields(source: &str, destination: &str, protocol: u8) -> Fields {
+    fn fields(source: &str, destination: &str, protocol: u8) -> HeaderFields {
         let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());
-        Fields { source, destination, protocol, dscp: Dscp::EF, ecn: 1, ttl: 3 }
+        HeaderFields { source, destination, protocol, dscp: Dscp::EF, ecn: 1, ttl: 3 }
     }
 
     fn read(octets: Vec<u8>) -> Packet {
         Packet::read(octets, 0, Time::ZERO).unwrap()
     }
 
-    fn packet(fields: &Fields, payload: &[u8]) -> Packet {
+    fn packet(fields: &HeaderFields, payload: &[u8]) -> Packet {
         read(compose(fields, payload).unwrap())
     }
 
     const V4: (&str, &str, &str) = ("10.0.0.1", "10.9.9.9", "10.0.0.254");
     const V6: (&str, &str, &str) = ("fd00::1", "fd09::9", "fd00::254");
 
-    fn about(packet: &Packet, trouble: Trouble, from: &str) -> Option<Packet> {
+    fn about(packet: &Packet, trouble: ForwardingError, from: &str) -> Option<Packet> {
         error(Time::ZERO, packet, trouble, from.parse().unwrap(), &mut full()).map(read)
     }
 
-    /// Whether a message's own checksum is right, computed another way: the sum is all ones.
+    /// Whether the checksum of the message is correct, computed in another way: the sum is all
+    /// ones.
     fn is_sound(packet: &Packet) -> bool {
         let (header, message) = (packet.header(), &packet.octets()[packet.header().transport..]);
         let mut octets = Vec::new();
@@ -231,13 +239,13 @@ mod tests {
 
     #[test]
     fn errors_have_their_types_and_quote_the_packet() {
-        let long = Trouble::TooLong { mtu: 1_400 };
+        let long = ForwardingError::TooLong { mtu: 1_400 };
         for (addresses, trouble, head) in [
-            (V4, Trouble::Expired, [11, 0, 0, 0, 0, 0]),
-            (V4, Trouble::NoRoute, [3, 0, 0, 0, 0, 0]),
+            (V4, ForwardingError::Expired, [11, 0, 0, 0, 0, 0]),
+            (V4, ForwardingError::NoRoute, [3, 0, 0, 0, 0, 0]),
             (V4, long, [3, 4, 0, 0, 5, 120]),
-            (V6, Trouble::Expired, [3, 0, 0, 0, 0, 0]),
-            (V6, Trouble::NoRoute, [1, 0, 0, 0, 0, 0]),
+            (V6, ForwardingError::Expired, [3, 0, 0, 0, 0, 0]),
+            (V6, ForwardingError::NoRoute, [1, 0, 0, 0, 0, 0]),
             (V6, long, [2, 0, 0, 0, 5, 120]),
         ] {
             let (source, destination, from) = addresses;
@@ -264,14 +272,14 @@ mod tests {
     #[test]
     fn short_packets_are_quoted_whole() {
         let packet = packet(&fields(V4.0, V4.1, 17), &[1, 2, 3]);
-        let error = about(&packet, Trouble::Expired, V4.2).unwrap();
+        let error = about(&packet, ForwardingError::Expired, V4.2).unwrap();
         assert_eq!(error.octets()[28..], *packet.octets());
         assert!(is_sound(&error));
     }
 
     #[test]
     fn an_error_is_never_about_what_must_have_none() {
-        let expired = Trouble::Expired;
+        let expired = ForwardingError::Expired;
         let silent = |packet: &Packet, from: &str| {
             assert_eq!(about(packet, expired, from).map(|_| ()), None, "{packet:?}");
         };
@@ -302,7 +310,7 @@ mod tests {
         }
         silent(&packet(&fields(V4.0, V4.1, 17), &[0; 8]), V6.2);
         let many = packet(&fields(V6.0, "ff0e::1", 17), &[0; 8]);
-        assert!(about(&many, Trouble::TooLong { mtu: 1_280 }, V6.2).is_some());
+        assert!(about(&many, ForwardingError::TooLong { mtu: 1_280 }, V6.2).is_some());
     }
 
     #[test]
@@ -314,16 +322,16 @@ mod tests {
             let sum = checksum(&octets[..20]).to_be_bytes();
             octets[10..12].copy_from_slice(&sum);
             let packet = read(octets.clone());
-            assert_eq!(about(&packet, Trouble::NoRoute, V4.2).is_some(), answered);
-            // It may be divided, so nobody is told that it is too long.
-            assert!(about(&packet, Trouble::TooLong { mtu: 1_000 }, V4.2).is_none());
+            assert_eq!(about(&packet, ForwardingError::NoRoute, V4.2).is_some(), answered);
+            // The packet may be fragmented, so its sender gets no error.
+            assert!(about(&packet, ForwardingError::TooLong { mtu: 1_000 }, V4.2).is_none());
         }
         let later = [17, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0];
         let packet = packet(&fields(V6.0, V6.1, 44), &later);
-        assert!(about(&packet, Trouble::NoRoute, V6.2).is_none());
+        assert!(about(&packet, ForwardingError::NoRoute, V6.2).is_none());
     }
 
-    /// An echo request with this identifier and data, sound.
+    /// A correct echo request with this identifier and data.
     fn request(addresses: (&str, &str, &str), data: &[u8]) -> Packet {
         let (source, destination, _) = addresses;
         let (kind, protocol) = if source.contains(':') { (128, 58) } else { (8, 1) };
@@ -359,7 +367,7 @@ mod tests {
         for addresses in [V4, V6] {
             let good = request(addresses, b"data");
             let transport = good.header().transport;
-            // A flipped bit, a reply instead of a request, another code, cut off.
+            // A flipped bit, a reply instead of a request, another code, a truncated request.
             for (place, value) in [(transport + 9, 1), (transport, 0), (transport + 1, 1)] {
                 let mut octets = good.octets().to_vec();
                 octets[place] ^= value;
@@ -381,39 +389,40 @@ mod tests {
 
     #[test]
     fn answers_are_limited() {
-        // 1,000 octets a second, 200 at once; an answer has 56 + 31.
+        // 1,000 octets a second, a burst of 200; an answer has 56 + 31 octets.
         let mut limit = Bucket::new(Rate::from_bits(8_000).unwrap(), 200);
         let packet = packet(&fields(V4.0, V4.1, 17), &[0; 39]);
         let from = V4.2.parse().unwrap();
         let mut ask = |ms: u64| {
             let now = Time(ms * 1_000_000);
-            error(now, &packet, Trouble::Expired, from, &mut limit).map(|octets| octets.len())
+            error(now, &packet, ForwardingError::Expired, from, &mut limit)
+                .map(|octets| octets.len())
         };
         assert_eq!([ask(0), ask(0), ask(0)], [Some(87), Some(87), None]);
         assert_eq!([ask(60), ask(61), ask(61)], [None, Some(87), None]);
-        // What is not answered anyway takes nothing.
+        // A packet that gets no answer takes no tokens.
         let many = request((V4.0, "224.0.0.1", V4.2), b"");
         let mut limit = full();
-        assert!(error(Time::ZERO, &many, Trouble::Expired, from, &mut limit).is_none());
+        assert!(error(Time::ZERO, &many, ForwardingError::Expired, from, &mut limit).is_none());
         assert_eq!(limit, full());
     }
 
     proptest! {
-        /// Whatever came, an answer is a sound packet, no longer than allowed, and never answered
-        /// with an error itself.
+        /// For any packet, the answer is a correct packet, within its limit of length, and never
+        /// causes an error itself.
         #[test]
         fn answers_are_packets_and_end_there(
             v6 in any::<bool>(),
             protocol in prop::sample::select(vec![1u8, 58, 17, 44, 0, 60]),
             payload in prop::collection::vec(any::<u8>(), 0..1_500),
             trouble in prop::sample::select(vec![
-                Trouble::Expired,
-                Trouble::NoRoute,
-                Trouble::TooLong { mtu: 1_280 },
-                Trouble::TooLong { mtu: MAX_LENGTH },
+                ForwardingError::Expired,
+                ForwardingError::NoRoute,
+                ForwardingError::TooLong { mtu: 1_280 },
+                ForwardingError::TooLong { mtu: MAX_LENGTH },
             ]),
         ) {
-            // Hop-by-hop options in no octets would be a jumbogram.
+            // Hop-by-hop options with a payload length of 0 are a jumbogram.
             prop_assume!(!(v6 && protocol == 0 && payload.is_empty()));
             let (source, destination, from) = if v6 { V6 } else { V4 };
             let packet = packet(&fields(source, destination, protocol), &payload);
@@ -421,7 +430,7 @@ mod tests {
                 prop_assert!(is_sound(&error));
                 let most = if v6 { 1_280 } else { 576 };
                 prop_assert!(error.length() <= most);
-                prop_assert!(about(&error, Trouble::Expired, from).is_none());
+                prop_assert!(about(&error, ForwardingError::Expired, from).is_none());
                 prop_assert!(echo_reply(Time::ZERO, &error, &mut full()).is_none());
             }
             if let Some(reply) = echo_reply(Time::ZERO, &packet, &mut full()) {

@@ -1,4 +1,4 @@
-//! A DiffServ router (RFC 2475) as one clock-free machine.
+//! A DiffServ router (RFC 2475) as one machine without a clock.
 //!
 //! ```text
 //!  packet in ─▶ input conditioners ─▶ route ─▶ output conditioners ─▶ queueing ─▶ packet out
@@ -7,9 +7,9 @@
 //!                                                                     their droppers
 //! ```
 //!
-//! A [`Conditioner`] passes, drops or delays a packet; a [`Discipline`] holds what waits for an
-//! interface and says what goes next. Both are built from a [`policy`], which is data. Time and
-//! seeds are arguments; nothing here reads a clock, a socket or a dice.
+//! A [`Conditioner`] passes, drops or delays a packet. A [`Discipline`] holds the packets that wait
+//! for an interface and selects the next. Both are built from a [`policy`], which is data. Time and
+//! seeds are arguments: nothing here reads a clock, a socket or a random generator of the system.
 
 pub mod classify;
 pub mod condition;
@@ -30,10 +30,10 @@ mod testing;
 pub mod time;
 
 pub use base::rng::Rng;
-pub use classify::{Classifier, Tables};
-pub use conditioner::{Conditioner, Verdict};
-pub use count::{Cause, Counters};
-pub use discipline::{Backlog, Discarded, Discipline, Ready};
-pub use packet::{Colour, Header, Malformed, Packet};
-pub use router::{InterfaceSetup, Route, Router, Setup};
+pub use classify::{Classifier, FlowTables};
+pub use conditioner::{Conditioner, PacketVerdict};
+pub use count::{Cause, PacketCounters};
+pub use discipline::{Backlog, Discarded, Discipline, Readiness};
+pub use packet::{Colour, Malformed, Packet, PacketHeader};
+pub use router::{InterfaceRoute, InterfaceSetup, Router, RouterSetup};
 pub use time::{Rate, Time};

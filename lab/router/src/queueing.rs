@@ -1,105 +1,112 @@
-//! Builds what waits for an interface from a policy: a tree of schedulers and shapers over queues.
+//! Builds the queueing of an interface from a policy: a tree of schedulers and shapers over queues.
 //!
-//! Everything a policy may say wrongly is refused here, with the path of its key; what is built keeps
-//! within bounds whatever the policy says: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
-//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] a queue, [`MAX_FLOW_QUEUES`] queues of
-//! flow-based fair queueing. The router keeps all queues of an interface within [`MAX_OCTETS`].
+//! Every fault of the queueing in a policy is refused here, with the path of its key. The result
+//! has limits, whatever the policy: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
+//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] in a queue, [`MAX_FLOW_QUEUES`]
+//! queues of flow-based fair queueing. The router limits all queues of an interface together to
+//! [`MAX_OCTETS`].
 
 mod numbers;
 mod shares;
 
 use crate::classify::Classifier;
 use crate::discipline::Discipline;
-use crate::policy::{Branch, Dropper, Limit, Name, Policy, Queueing, Share, Wrong};
+use crate::policy::{
+    Branch, BranchShare, Dropper, KeyFault, Name, QueueLimit, Queueing, RouterPolicy,
+};
 use crate::queue::{
-    DEFAULT_EXPONENT, Early, Fifo, MAX_OCTETS, PushOut, Red, Room, Thresholds, Trio,
+    DEFAULT_EXPONENT, EarlyDropper, Fifo, MAX_OCTETS, PushOut, QueueRoom, Red, Thresholds, Trio,
 };
 use crate::schedule::{
-    self, ClassBased, FairFlows, Order, Priority, RoundRobin, Scheduler, WeightedFair,
+    self, BranchOrder, ClassBased, FairFlows, PacketScheduler, RoundRobin, StrictPriority,
+    WeightedFair,
 };
 use crate::shaper::Shaper;
 use crate::time::Rate;
 use base::rng::Rng;
 use std::collections::BTreeSet;
 
-/// How deep disciplines may stand inside one another.
+/// Nested disciplines, at most.
 pub const MAX_DEPTH: usize = 16;
-/// How many parts the queueing of one interface may have.
+/// Parts of the queueing of one interface, at most.
 pub const MAX_PARTS: usize = 1_000;
-/// How many queues flow-based fair queueing may have, in all parts of one interface together.
+/// Queues of flow-based fair queueing in all parts of one interface together, at most.
 pub const MAX_FLOW_QUEUES: usize = 65_536;
 
-/// Octets a round gives a weight of 1 where a policy does not say.
+/// Octets that a weight of 1 sends in a round, if a policy gives no quantum.
 const DEFAULT_QUANTUM: u64 = 1_500;
-/// Queues of flow-based fair queueing, and packets in them, where a policy does not say.
+/// Queues of flow-based fair queueing, and packets in them, if a policy gives no numbers.
 const DEFAULT_FLOW_QUEUES: usize = 256;
 const DEFAULT_FLOW_LIMIT: usize = 64;
 
-/// The discipline that `queueing` describes. `interfaces` are the router's, by their places; `path`
-/// is that of `queueing` in the policy; with the same seed the same packets are dropped by chance.
+/// The discipline that `queueing` describes. `interfaces` are the router's interfaces, by position;
+/// `path` is the path of `queueing` in the policy. The same seed drops the same packets at random.
 ///
-/// A scheduler without a branch for what belongs to no class gets one as its last: a FIFO of 100
+/// If no branch of a scheduler is for all other packets, one is added as the last: a FIFO of 100
 /// packets without a share.
 ///
 /// # Errors
-/// A name that is not there, a number out of range, shares that do not go together, or a tree that is
-/// too deep or too large.
+/// An unknown name, a number out of range, shares that exceed the rate or are of a wrong kind, or a
+/// tree that is too deep or has too many parts.
 pub fn build(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interfaces: &[Name],
     queueing: &Queueing,
     path: &str,
     seed: u64,
-) -> Result<Box<dyn Discipline>, Wrong> {
+) -> Result<Box<dyn Discipline>, KeyFault> {
     let rng = Rng::new(seed);
-    let mut builder = Builder { policy, interfaces, rng, parts: 0, lanes: 0 };
-    builder.part(queueing, path, Above::default(), 1)
+    let mut builder = TreeBuilder { policy, interfaces, rng, parts: 0, lanes: 0 };
+    builder.part(queueing, path, RateAbove::default(), 1)
 }
 
-struct Builder<'a> {
-    policy: &'a Policy,
+struct TreeBuilder<'a> {
+    policy: &'a RouterPolicy,
     interfaces: &'a [Name],
-    /// Each part that draws lots has a generator of its own.
+    /// Generates the seeds of the parts that drop at random, one for each.
     rng: Rng,
     parts: usize,
     /// Queues of flow-based fair queueing so far.
     lanes: usize,
 }
 
-/// What the shapers and shares above a part leave it.
+/// The rate that the shapers and shares above a part leave it.
 #[derive(Clone, Copy, Default)]
-struct Above {
-    /// What it may count on.
+struct RateAbove {
+    /// The rate that the part gets at least.
     share: Option<Rate>,
-    /// The most that a shaper lets pass.
+    /// The highest rate that a shaper above lets pass.
     most: Option<Rate>,
 }
 
-/// Where a part stands.
+/// The place of a part in the tree.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct PartPlace<'a> {
     path: &'a str,
     depth: usize,
     most: Option<Rate>,
 }
 
-impl Builder<'_> {
+impl TreeBuilder<'_> {
     fn part(
         &mut self,
         queueing: &Queueing,
         path: &str,
-        above: Above,
+        above: RateAbove,
         depth: usize,
-    ) -> Result<Box<dyn Discipline>, Wrong> {
-        let place = Place { path, depth, most: above.most };
+    ) -> Result<Box<dyn Discipline>, KeyFault> {
+        let place = PartPlace { path, depth, most: above.most };
         let rate = above.share;
         if depth > MAX_DEPTH {
             let what = format!("more than {MAX_DEPTH} disciplines inside one another");
-            return Err(Wrong::at(path, what));
+            return Err(KeyFault::at(path, what));
         }
         self.parts += 1;
         if self.parts > MAX_PARTS {
-            return Err(Wrong::at(path, format!("more than {MAX_PARTS} parts at one interface")));
+            return Err(KeyFault::at(
+                path,
+                format!("more than {MAX_PARTS} parts at one interface"),
+            ));
         }
         match queueing {
             Queueing::Fifo { limit, dropper } => self.queue(limit, dropper, path),
@@ -107,7 +114,7 @@ impl Builder<'_> {
                 shares::none(branches, path)?;
                 let branches = with_others(branches);
                 let rates = vec![rate; branches.len()];
-                self.scheduler(Priority, &branches, &rates, place)
+                self.scheduler(StrictPriority, &branches, &rates, place)
             }
             Queueing::RoundRobin { quantum, branches } => {
                 let quantum = quantum.map_or(DEFAULT_QUANTUM, |octets| octets.0);
@@ -126,7 +133,7 @@ impl Builder<'_> {
                     && *own > most
                 {
                     let what = format!("{own}: the shaper above lets {most} pass");
-                    return Err(Wrong::at(format!("{path}.rate"), what));
+                    return Err(KeyFault::at(format!("{path}.rate"), what));
                 }
                 let branches = with_others(branches);
                 let (reserved, rates) = shares::reservations(&branches, own.or(rate), path)?;
@@ -134,24 +141,8 @@ impl Builder<'_> {
             }
             Queueing::FairFlows { queues, limit, by_precedence, dropper } => {
                 let queues = queues.unwrap_or(DEFAULT_FLOW_QUEUES);
-                let most = MAX_FLOW_QUEUES as u64;
-                numbers::within(queues as u64, 1, most, "queues", &format!("{path}.queues"))?;
-                self.lanes += queues;
-                if self.lanes > MAX_FLOW_QUEUES {
-                    let what = format!(
-                        "{} queues with those before: at one interface {MAX_FLOW_QUEUES} at most",
-                        self.lanes
-                    );
-                    return Err(Wrong::at(format!("{path}.queues"), what));
-                }
                 let limit = limit.unwrap_or(DEFAULT_FLOW_LIMIT);
-                let limit = numbers::packets(limit, &format!("{path}.limit"))?;
-                let early = self.early(dropper, limit, Some(limit), &format!("{path}.dropper"))?;
-                let by_precedence = by_precedence.unwrap_or(true);
-                let seed = self.rng.next_u64();
-                let octets = usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX);
-                let room = Room { packets: limit, octets };
-                Ok(Box::new(FairFlows::new(queues, room, by_precedence, early, seed)))
+                self.fair_flows(queues, limit, by_precedence.unwrap_or(true), dropper, path)
             }
             Queueing::Shaper { rate, burst, interval, overhead, child } => {
                 let interval =
@@ -159,20 +150,46 @@ impl Builder<'_> {
                 let interval = interval.transpose()?;
                 numbers::grant(*rate, *burst, interval, &format!("{path}.burst"))?;
                 let most = above.most.map_or(*rate, |most| most.min(*rate));
-                let inside = Above { share: Some(*rate), most: Some(most) };
+                let inside = RateAbove { share: Some(*rate), most: Some(most) };
                 let child = self.part(child, &format!("{path}.child"), inside, depth + 1)?;
                 Ok(Box::new(Shaper::new(*rate, burst.0, interval, *overhead, child)))
             }
         }
     }
 
-    fn queue(
+    fn fair_flows(
         &mut self,
-        limit: &Limit,
+        queues: usize,
+        limit: usize,
+        by_precedence: bool,
         dropper: &Dropper,
         path: &str,
-    ) -> Result<Box<dyn Discipline>, Wrong> {
-        let room: Room = numbers::room(limit, &format!("{path}.limit"))?;
+    ) -> Result<Box<dyn Discipline>, KeyFault> {
+        let most = MAX_FLOW_QUEUES as u64;
+        numbers::within(queues as u64, 1, most, "queues", &format!("{path}.queues"))?;
+        self.lanes += queues;
+        if self.lanes > MAX_FLOW_QUEUES {
+            let what = format!(
+                "{} queues with those before: at one interface {MAX_FLOW_QUEUES} at most",
+                self.lanes
+            );
+            return Err(KeyFault::at(format!("{path}.queues"), what));
+        }
+        let limit = numbers::packets(limit, &format!("{path}.limit"))?;
+        let early = self.early(dropper, limit, Some(limit), &format!("{path}.dropper"))?;
+        let seed = self.rng.next_u64();
+        let octets = usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX);
+        let room = QueueRoom { packets: limit, octets };
+        Ok(Box::new(FairFlows::new(queues, room, by_precedence, early, seed)))
+    }
+
+    fn queue(
+        &mut self,
+        limit: &QueueLimit,
+        dropper: &Dropper,
+        path: &str,
+    ) -> Result<Box<dyn Discipline>, KeyFault> {
+        let room: QueueRoom = numbers::room(limit, &format!("{path}.limit"))?;
         if let Dropper::PushOut(push) = dropper {
             numbers::distinct(&push.lowest_first, &format!("{path}.dropper.lowest_first"))?;
             return Ok(Box::new(PushOut::new(room, push)));
@@ -183,14 +200,14 @@ impl Builder<'_> {
         Ok(Box::new(Fifo::new(room, early)))
     }
 
-    /// `room` is the most packets that may wait; `limit` the same if the policy said it in packets.
+    /// `room` is the limit in packets; `limit` is the same if the policy states it in packets.
     fn early(
         &mut self,
         dropper: &Dropper,
         room: usize,
         limit: Option<usize>,
         path: &str,
-    ) -> Result<Early, Wrong> {
+    ) -> Result<EarlyDropper, KeyFault> {
         let exponent = |given: &Option<u8>| {
             let exponent = given.unwrap_or(DEFAULT_EXPONENT);
             numbers::within(exponent.into(), 1, 16, "", &format!("{path}.weight_exponent"))?;
@@ -198,17 +215,17 @@ impl Builder<'_> {
         };
         let rng = Rng::new(self.rng.next_u64());
         Ok(match dropper {
-            Dropper::Tail {} => Early::Tail,
+            Dropper::Tail {} => EarlyDropper::Tail,
             Dropper::Thresholds { packets, others } => {
-                Early::Thresholds(Thresholds::new(packets, others.unwrap_or(room)))
+                EarlyDropper::Thresholds(Thresholds::new(packets, others.unwrap_or(room)))
             }
             Dropper::PushOut(_) => {
                 let what = "push-out is for a single queue: use it in a fifo";
-                return Err(Wrong::at(path, what));
+                return Err(KeyFault::at(path, what));
             }
             Dropper::Red { line, weight_exponent, ecn } => {
                 numbers::line(line, &format!("{path}.line"))?;
-                Early::Red(Red::plain(line, exponent(weight_exponent)?, *ecn, rng))
+                EarlyDropper::Red(Red::plain(line, exponent(weight_exponent)?, *ecn, rng))
             }
             Dropper::Wred { lines, others, weight_exponent, ecn } => {
                 for (dscp, line) in lines {
@@ -218,7 +235,7 @@ impl Builder<'_> {
                     numbers::line(line, &format!("{path}.others"))?;
                 }
                 let exponent = exponent(weight_exponent)?;
-                Early::Red(Red::wred(lines, others.as_ref(), exponent, *ecn, rng))
+                EarlyDropper::Red(Red::wred(lines, others.as_ref(), exponent, *ecn, rng))
             }
             Dropper::Trio { green, yellow, red, weight_exponent, ecn } => {
                 for (curve, name) in [(green, "green"), (yellow, "yellow"), (red, "red")] {
@@ -226,21 +243,21 @@ impl Builder<'_> {
                 }
                 let Some(limit) = limit else {
                     let what = "needs a limit in packets: its percentages are of that";
-                    return Err(Wrong::at(path, what));
+                    return Err(KeyFault::at(path, what));
                 };
                 let exponent = exponent(weight_exponent)?;
-                Early::Trio(Trio::new([green, yellow, red], limit, exponent, *ecn, rng))
+                EarlyDropper::Trio(Trio::new([green, yellow, red], limit, exponent, *ecn, rng))
             }
         })
     }
 
-    fn scheduler<O: Order + 'static>(
+    fn scheduler<O: BranchOrder + 'static>(
         &mut self,
         order: O,
         branches: &[Branch],
         rates: &[Option<Rate>],
-        at: Place<'_>,
-    ) -> Result<Box<dyn Discipline>, Wrong> {
+        at: PartPlace<'_>,
+    ) -> Result<Box<dyn Discipline>, KeyFault> {
         let mut seen = BTreeSet::new();
         let mut built = Vec::new();
         for (place, (branch, rate)) in branches.iter().zip(rates).enumerate() {
@@ -250,22 +267,22 @@ impl Builder<'_> {
                     Some(name) => format!("{name:?} has a branch already: this one gets nothing"),
                     None => "two branches without a class: one is enough".to_owned(),
                 };
-                return Err(Wrong::at(format!("{path}.class"), what));
+                return Err(KeyFault::at(format!("{path}.class"), what));
             }
             let path = format!("{path}.queueing");
-            let inside = Above { share: *rate, most: at.most };
+            let inside = RateAbove { share: *rate, most: at.most };
             let child = self.part(&branch.queueing, &path, inside, at.depth + 1)?;
             let name = branch.class.clone().unwrap_or_else(|| others_of(branches));
-            built.push(schedule::Branch { name, child });
+            built.push(schedule::SchedulerBranch { name, child });
         }
         let classes: Vec<_> = branches.iter().map(|branch| branch.class.as_deref()).collect();
         let path = format!("{}.branches", at.path);
         let classifier = Classifier::new(self.policy, self.interfaces, &classes, &path)?;
-        Ok(Box::new(Scheduler::new(order, classifier, built)))
+        Ok(Box::new(PacketScheduler::new(order, classifier, built)))
     }
 }
 
-/// What reports call the branch for what belongs to no class: `others`, unless a class is called so.
+/// The name of the branch for all other packets in reports: `others`, unless a class has that name.
 fn others_of(branches: &[Branch]) -> String {
     let mut name = "others".to_owned();
     while branches.iter().any(|branch| branch.class.as_deref() == Some(&*name)) {
@@ -274,12 +291,12 @@ fn others_of(branches: &[Branch]) -> String {
     name
 }
 
-/// The branches, with one for what belongs to no class.
+/// The branches, and one for all other packets.
 fn with_others(branches: &[Branch]) -> Vec<Branch> {
     let mut branches = branches.to_vec();
     if branches.iter().all(|branch| branch.class.is_some()) {
         let queueing = Queueing::default();
-        branches.push(Branch { class: None, share: Share::None, queueing });
+        branches.push(Branch { class: None, share: BranchShare::None, queueing });
     }
     branches
 }

@@ -1,36 +1,38 @@
-//! The output shaper: lets what is below it send at a rate.
+//! The output shaper: limits the rate of the discipline below it.
 //!
-//! **Continuous.** It keeps the *theoretical departure time* of the next packet (the form of the
-//! generic cell rate algorithm, ITU-T I.371): a packet may go from that time on, and moves it by the
-//! time it takes at the rate. A caller that comes late finds the time in the past and catches up; what
-//! it may catch up is bounded by the burst, which is also what may go at once after idleness. With a
-//! burst of 0 every lateness is lost. In any time t it sends at most burst + rate t + one packet.
+//! **Continuous.** It keeps the *theoretical departure time* of the next packet (as in the generic
+//! cell rate algorithm, ITU-T I.371). A packet may leave from that time on, and advances it by its
+//! transmission time at the rate. A late caller finds the time in the past and catches up. The
+//! burst limits the lateness that can be made good; it is also what can leave at once after idle
+//! time. With a burst of 0, no lateness is made good. In any time t the shaper sends at most burst
+//! + rate t + one packet.
 //!
-//! **By interval** (Cisco's Tc). The bucket is given what the rate makes in an interval at each
-//! interval's begin, and holds the burst, or that grant where it is more. A packet may go while
-//! there is anything in the bucket and may leave a debt. Intervals count from the first packet. In
-//! any time t it sends at most burst + rate t + one grant + one packet.
+//! **By interval** (Cisco's Tc). At the begin of each interval the bucket gets the tokens of the
+//! whole interval. It holds the burst, or the tokens of one interval if they are more. A packet may
+//! leave while the bucket has any tokens, and the tokens may become negative. Intervals begin with
+//! the first packet. In any time t the shaper sends at most burst + rate t + one grant + one
+//! packet.
 //!
-//! All arithmetic is exact, in integers: nothing is lost to rounding, however long it runs.
+//! The arithmetic is exact, in integers: no rounding errors accumulate.
 
-use crate::classify::Tables;
-use crate::count::{Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::FlowTables;
+use crate::count::{PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::time::{Rate, SECOND, Time};
 
-/// A shaper of one child.
+/// A shaper of one child discipline.
 #[derive(Debug)]
 pub(crate) struct Shaper {
     gate: Gate,
-    /// Octets counted for each packet beside its own.
+    /// Octets counted in addition to each packet.
     overhead: usize,
     child: Box<dyn Discipline>,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl Shaper {
-    /// Without an interval (in nanoseconds, above 0) tokens come continuously.
+    /// `interval` is in nanoseconds, above 0; without it, tokens arrive continuously.
     pub(crate) fn new(
         rate: Rate,
         burst: u64,
@@ -39,28 +41,30 @@ impl Shaper {
         child: Box<dyn Discipline>,
     ) -> Shaper {
         let gate = match interval {
-            None => Gate::Paced(Paced::new(rate, burst)),
-            Some(interval) => Gate::Lumps(Lumps::new(rate, burst, interval)),
+            None => Gate::Continuous(ContinuousGate::new(rate, burst)),
+            Some(interval) => Gate::ByInterval(IntervalGate::new(rate, burst, interval)),
         };
-        Shaper { gate, overhead: overhead.into(), child, counters: Counters::default() }
+        Shaper { gate, overhead: overhead.into(), child, counters: PacketCounters::default() }
     }
 }
 
 impl Discipline for Shaper {
-    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         self.child.push(now, packet, tables, discarded);
         let backlog = self.child.backlog();
         self.counters.depth.set(now, backlog.packets, backlog.octets);
     }
 
-    fn ready(&mut self, now: Time) -> Ready {
+    fn ready(&mut self, now: Time) -> Readiness {
         match self.child.ready(now) {
-            Ready::Empty => Ready::Empty,
-            Ready::At(moment) => {
-                Ready::At(self.gate.opens(now).map_or(moment, |at| at.max(moment)))
+            Readiness::Empty => Readiness::Empty,
+            Readiness::At(moment) => {
+                Readiness::At(self.gate.opens(now).map_or(moment, |at| at.max(moment)))
             }
-            Ready::Now(length) => self.gate.opens(now).map_or(Ready::Now(length), Ready::At),
+            Readiness::Now(length) => {
+                self.gate.opens(now).map_or(Readiness::Now(length), Readiness::At)
+            }
         }
     }
 
@@ -80,62 +84,62 @@ impl Discipline for Shaper {
         self.child.backlog()
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "shaper", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "shaper", counters: &self.counters });
         self.child.report(&format!("{path}/shaped"), into);
     }
 }
 
 #[derive(Debug)]
 enum Gate {
-    Paced(Paced),
-    Lumps(Lumps),
+    Continuous(ContinuousGate),
+    ByInterval(IntervalGate),
 }
 
 impl Gate {
-    /// `None` where a packet may go now, else when one may.
+    /// `None` if a packet may leave now; else the time at which one may.
     fn opens(&mut self, now: Time) -> Option<Time> {
         match self {
-            Gate::Paced(paced) => paced.opens(now),
-            Gate::Lumps(lumps) => lumps.opens(now),
+            Gate::Continuous(continuous) => continuous.opens(now),
+            Gate::ByInterval(interval) => interval.opens(now),
         }
     }
 
     fn sent(&mut self, now: Time, octets: usize) {
         match self {
-            Gate::Paced(paced) => paced.sent(now, octets),
-            Gate::Lumps(lumps) => lumps.tokens -= bit_nanos(octets as u64),
+            Gate::Continuous(continuous) => continuous.sent(now, octets),
+            Gate::ByInterval(interval) => interval.tokens -= bit_nanos(octets as u64),
         }
     }
 }
 
-/// What so many octets take: bits times the nanoseconds of a second.
+/// The cost of these octets: bits times the nanoseconds of a second.
 fn bit_nanos(octets: u64) -> i128 {
     i128::from(octets) * 8 * i128::from(SECOND)
 }
 
-/// A moment in whole nanoseconds and a rest of bits times nanoseconds, below the rate: exact.
+/// An exact time: whole nanoseconds, and a remainder in bits times nanoseconds, below the rate.
 type Exact = (i128, u64);
 
-/// By theoretical departure time.
+/// The continuous form, with a theoretical departure time.
 #[derive(Debug)]
-struct Paced {
+struct ContinuousGate {
     rate: u64,
-    /// How long before now the departure time may lie, rounded to no less and with the rest that was
-    /// added by that.
+    /// How far the departure time may be before now, rounded up, with the remainder that rounding
+    /// added.
     burst: Exact,
     /// The theoretical departure time of the next packet.
     next: Exact,
-    /// The same, rounded up.
+    /// The theoretical departure time, rounded up.
     opens: Time,
 }
 
-impl Paced {
-    fn new(rate: Rate, burst: u64) -> Paced {
+impl ContinuousGate {
+    fn new(rate: Rate, burst: u64) -> ContinuousGate {
         let (rate, bits) = (rate.bits(), bit_nanos(burst));
         let nanos = bits.cast_unsigned().div_ceil(u128::from(rate)).cast_signed();
         let rest = u64::try_from(nanos * i128::from(rate) - bits).unwrap_or(0);
-        Paced { rate, burst: (nanos, rest), next: (-nanos, rest), opens: Time::ZERO }
+        ContinuousGate { rate, burst: (nanos, rest), next: (-nanos, rest), opens: Time::ZERO }
     }
 
     fn opens(&self, now: Time) -> Option<Time> {
@@ -145,7 +149,7 @@ impl Paced {
     fn sent(&mut self, now: Time, octets: usize) {
         let earliest = (i128::from(now.0) - self.burst.0, self.burst.1);
         let (nanos, rest) = self.next.max(earliest);
-        // A packet of 80 kB is 6.4e14, a rest below 1e12: far below 2^64.
+        // A packet of 80 kB is 6.4e14, the remainder is below 1e12: far below 2^64.
         let cost = (octets as u64).saturating_mul(8 * SECOND).saturating_add(rest);
         self.next = (nanos + i128::from(cost / self.rate), cost % self.rate);
         let opens = self.next.0 + i128::from(self.next.1 > 0);
@@ -153,26 +157,26 @@ impl Paced {
     }
 }
 
-/// By grants at intervals.
+/// The form with grants at intervals.
 #[derive(Debug)]
-struct Lumps {
+struct IntervalGate {
     /// In nanoseconds.
     interval: u64,
-    /// What each interval adds.
+    /// The tokens of each interval.
     grant: i128,
-    /// The most the bucket holds.
+    /// The size of the bucket.
     most: i128,
     tokens: i128,
-    /// When the next interval begins; the first one with the first packet.
+    /// The begin of the next interval; the first packet begins the first one.
     next: Option<Time>,
 }
 
-impl Lumps {
-    fn new(rate: Rate, burst: u64, interval: u64) -> Lumps {
+impl IntervalGate {
+    fn new(rate: Rate, burst: u64, interval: u64) -> IntervalGate {
         let interval = interval.max(1);
         let grant = i128::from(rate.bits()) * i128::from(interval);
         let most = bit_nanos(burst).max(grant);
-        Lumps { interval, grant, most, tokens: most, next: None }
+        IntervalGate { interval, grant, most, tokens: most, next: None }
     }
 
     fn opens(&mut self, now: Time) -> Option<Time> {
@@ -189,7 +193,8 @@ impl Lumps {
         if self.tokens > 0 {
             return None;
         }
-        // So many intervals more, beside the one that begins next, until a debt is paid.
+        // The number of further intervals, after the next one, until the tokens are no longer
+        // negative.
         let more = u64::try_from(-self.tokens / self.grant).unwrap_or(u64::MAX);
         let next = self.next.unwrap_or(now).0;
         Some(Time(next.saturating_add(more.saturating_mul(self.interval))))

@@ -1,22 +1,22 @@
 //! Packets for tests.
 
-use crate::packet::{Fields, Packet, compose};
+use crate::packet::{HeaderFields, Packet, compose};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::Ipv4Addr;
 
-/// What is before the number: headers of IPv4 and UDP.
+/// Octets before the number: the IPv4 and UDP headers.
 const HEADERS: usize = 28;
 
-/// A UDP packet of this code point and length in octets (at least 36), from this port, that bears
-/// this number.
+/// A UDP packet of this code point and length in octets (at least 36), from this source port, with
+/// this number in its payload.
 pub(crate) fn packet(dscp: Dscp, length: usize, port: u16, number: u64) -> Packet {
     with_ecn(dscp, length, port, number, 0)
 }
 
-/// The same with an ECN field.
+/// As [`packet`], with an ECN field.
 pub(crate) fn with_ecn(dscp: Dscp, length: usize, port: u16, number: u64, ecn: u8) -> Packet {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::new(10, 0, 0, 1).into(),
         destination: Ipv4Addr::new(10, 0, 1, 1).into(),
         protocol: 17,
@@ -31,7 +31,7 @@ pub(crate) fn with_ecn(dscp: Dscp, length: usize, port: u16, number: u64, ecn: u
     Packet::read(octets, 0, Time::ZERO).unwrap()
 }
 
-/// The number a packet of [`packet`] was made with.
+/// The number in a packet of [`packet`].
 pub(crate) fn number(packet: &Packet) -> u64 {
     u64::from_be_bytes(packet.octets()[HEADERS..HEADERS + 8].try_into().unwrap())
 }

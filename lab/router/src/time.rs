@@ -1,7 +1,7 @@
-//! Time in nanoseconds, rates in bits a second, and the exact arithmetic between them.
+//! Time in nanoseconds, rates in bits a second, and exact arithmetic between them.
 //!
-//! The microseconds of the message machines are too coarse here: a packet of 128 octets takes one
-//! at 1 Gbit/s.
+//! The microseconds of `base::time` are too coarse here: a packet of 128 octets takes one at 1
+//! Gbit/s.
 
 use base::quantity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// A moment: nanoseconds since an origin that the edge chose.
+/// A time: nanoseconds since an origin that the edge selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -21,12 +21,12 @@ impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
 
-    /// Nanoseconds since `earlier`; zero where `earlier` is later.
+    /// Nanoseconds since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The time since `earlier`; zero where `earlier` is later.
+    /// The duration since `earlier`; zero if `earlier` is later.
     pub fn duration_since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.since(earlier))
     }
@@ -56,12 +56,12 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A rate in bits a second, 1 to 10^12. Written as text with a decimal unit: `512kbit`, `2Mbit`,
-/// `1.5Mbit`, `100bit`.
+/// A rate, 1 to 10^12 bits a second. As text it has a decimal unit: `512kbit`, `2Mbit`, `1.5Mbit`,
+/// `100bit`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// A text is not a rate, or it is outside 1 bit/s to 1 Tbit/s.
+/// The text is not a rate, or the rate is outside 1 bit/s to 1 Tbit/s.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a rate from 1bit to 1000Gbit: write 512kbit, 2Mbit or 512kbit/s")]
 pub struct NoRate(String);
@@ -71,29 +71,29 @@ const RATE_UNITS: [(&str, u64); 4] =
     [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl Rate {
-    /// So many bits a second; `None` outside 1 to 10^12.
+    /// A rate in bits a second; `None` outside 1 to 10^12.
     pub fn from_bits(bits_per_second: u64) -> Option<Rate> {
         (1..=MAX_RATE).contains(&bits_per_second).then_some(Rate(bits_per_second))
     }
 
-    /// Bits a second.
+    /// The rate in bits a second.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds that so many octets take, rounded up.
+    /// Nanoseconds that these octets take at the rate, rounded up.
     pub fn nanos_for(self, octets: u64) -> u64 {
         let bit_nanos = u128::from(octets) * 8 * u128::from(SECOND);
         u64::try_from(bit_nanos.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX)
     }
 
-    /// Whole octets that pass in so many nanoseconds.
+    /// Whole octets that the rate sends in these nanoseconds.
     pub fn octets_in(self, nanos: u64) -> u64 {
         let octets = u128::from(self.0) * u128::from(nanos) / (8 * u128::from(SECOND));
         u64::try_from(octets).unwrap_or(u64::MAX)
     }
 
-    /// This share of it, in percent of 0 to 100; at least 1 bit/s.
+    /// This percentage of the rate, 0 to 100; at least 1 bit/s.
     pub fn percent(self, percent: f64) -> Rate {
         let bits = self.0 as f64 * percent.clamp(0.0, 100.0) / 100.0;
         Rate((bits as u64).clamp(1, MAX_RATE))

@@ -1,26 +1,27 @@
-//! Routers inside a DiffServ network never look further than the code point (RFC 2475 2.3.3.1): whatever
-//! else two packets differ in, the same becomes of them.
+//! Routers inside a DiffServ network classify by the code point alone (RFC 2475 2.3.3.1). Two
+//! packets with the same code point and length have the same disposition, whatever their other
+//! fields.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
 use dscp::Dscp;
 use proptest::prelude::*;
-use router::packet::{Fields, checksum, compose};
-use router::policy::{Match, Policy};
-use router::router::{Input, InterfaceSetup, Output, Route, Router, Setup};
+use router::packet::{HeaderFields, checksum, compose};
+use router::policy::{Match, RouterPolicy};
+use router::router::{Input, InterfaceRoute, InterfaceSetup, Output, Router, RouterSetup};
 use router::{Cause, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// The place of the interface that packets leave at.
+/// The position of the output interface.
 const OUT: usize = 2;
 
-/// The shipped policies of what is inside a network, by their names.
-fn inside() -> Vec<(String, Policy)> {
+/// The shipped policies of interior routers, by name.
+fn inside() -> Vec<(String, RouterPolicy)> {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
     let files = std::fs::read_dir(policies).unwrap().map(|file| file.unwrap().path());
     let named = files.map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file));
-    let mut inside: Vec<(String, Policy)> = named
+    let mut inside: Vec<(String, RouterPolicy)> = named
         .filter(|(name, _)| name.ends_with("-core") || name.ends_with("-interior"))
         .map(|(name, file)| {
             let policy = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -45,30 +46,30 @@ fn their_policies_name_nothing_but_code_points() {
     }
 }
 
-/// All of a packet but its code point and its length.
+/// The fields of a packet other than its code point and length.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     is_v6: bool,
-    /// Where it came in.
+    /// The input interface.
     interface: usize,
     source: u32,
     destination: u32,
     protocol: u8,
     ports: [u8; 4],
-    /// A later piece of a datagram, in which there are no ports.
+    /// Whether the packet is a later fragment of a datagram, which has no ports.
     is_fragment: bool,
     ecn: u8,
     ttl: u8,
 }
 
-/// A packet, and what else happens.
+/// A packet that arrives, and the state of the line.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     dscp: Dscp,
     length: usize,
-    /// Two packets that have this code point and length.
+    /// Two variants of the packet with this code point and length.
     looks: [Look; 2],
-    /// Microseconds after the one before.
+    /// Microseconds after the previous packet.
     gap: u64,
     /// Whether the line is free then.
     free: bool,
@@ -85,7 +86,7 @@ fn look() -> impl Strategy<Value = Look> {
 }
 
 fn arrival() -> impl Strategy<Value = Arrival> {
-    // Mostly those that the policies know, so that their queues fill.
+    // Mostly code points that the policies name, so that their queues fill.
     let known = prop::sample::select(vec![0u8, 10, 12, 14, 18, 26, 34, 46, 48]);
     let dscp = prop_oneof![4 => known, 1 => 0u8..64].prop_map(|number| Dscp::new(number).unwrap());
     let free = prop::bool::weighted(0.2);
@@ -107,12 +108,12 @@ fn octets(look: &Look, dscp: Dscp, length: usize) -> Vec<u8> {
         false => (v4(20, look.source), v4(30, look.destination)),
     };
     let Look { protocol, ecn, ttl, .. } = *look;
-    let mut fields = Fields { source, destination, protocol, dscp, ecn, ttl };
+    let mut fields = HeaderFields { source, destination, protocol, dscp, ecn, ttl };
     let mut payload = vec![0; length - if look.is_v6 { 40 } else { 20 }];
     payload[..4].copy_from_slice(&look.ports);
     if look.is_v6 && look.is_fragment {
         fields.protocol = 44;
-        // The next header, nothing, an offset of 1,480 and no further pieces, the datagram.
+        // Next header, reserved, an offset of 1,480 without further fragments, identification.
         payload.splice(..8, [protocol, 0, 0x05, 0xc8, 1, 2, 3, 4]);
     }
     let mut octets = compose(&fields, &payload).unwrap();
@@ -125,7 +126,7 @@ fn octets(look: &Look, dscp: Dscp, length: usize) -> Vec<u8> {
     octets
 }
 
-fn router(policy: &Policy) -> Router {
+fn router(policy: &RouterPolicy) -> Router {
     let interface = |name: &str, v4: [u8; 4], v6: &str, paced| InterfaceSetup {
         name: name.to_owned(),
         addresses: vec![(v4.into(), 24), (v6.parse().unwrap(), 64)],
@@ -137,14 +138,15 @@ fn router(policy: &Policy) -> Router {
         interface("two", [10, 1, 2, 1], "fd02::1", false),
         interface("out", [10, 1, 3, 1], "fd03::1", true),
     ];
-    let to_out = |to: &str| Route { to: to.parse().unwrap(), interface: OUT };
+    let to_out = |to: &str| InterfaceRoute { to: to.parse().unwrap(), interface: OUT };
     let routes = vec![to_out("0.0.0.0/0"), to_out("::/0")];
     let policy = policy.clone();
-    Router::new(&Setup { interfaces, routes, policy, seed: 5, ..Setup::default() }).unwrap()
+    Router::new(&RouterSetup { interfaces, routes, policy, seed: 5, ..RouterSetup::default() })
+        .unwrap()
 }
 
-/// What became of packets: their code points and lengths in the order in which they left or were
-/// dropped, and what every part of the way out has counted.
+/// The dispositions of packets: code points and lengths, in the order in which they left or were
+/// dropped, and the counters of every part of the output interface.
 #[derive(Debug, Default, PartialEq)]
 struct Disposition {
     left: Vec<(Dscp, usize)>,
@@ -152,7 +154,7 @@ struct Disposition {
     counted: Vec<String>,
 }
 
-fn disposition(policy: &Policy, arrivals: &[Arrival], which: usize) -> Disposition {
+fn disposition(policy: &RouterPolicy, arrivals: &[Arrival], which: usize) -> Disposition {
     let mut router = router(policy);
     let mut disposition = Disposition::default();
     let mut now = Time(1_000_000);
@@ -203,7 +205,7 @@ proptest! {
     }
 }
 
-/// The other way round: a policy that does look further is found out.
+/// The converse: the test detects a policy that tests other fields.
 #[test]
 fn a_policy_that_looks_further_is_found_out() {
     let (_, mut policy) = inside().swap_remove(1);
@@ -222,7 +224,8 @@ fn a_policy_that_looks_further_is_found_out() {
     };
     let looks = [plain, Look { protocol: 6, ..plain }];
     let arrival = |dscp| Arrival { dscp, length: 100, looks, gap: 1, free: false };
-    // The first leaves at once; of the next two EF goes before, unless it is taken for best effort.
+    // The first leaves at once. Of the next two, EF precedes, unless the policy takes it for best
+    // effort.
     let mut arrivals = vec![arrival(Dscp::CS0), arrival(Dscp::CS0), arrival(Dscp::EF)];
     arrivals.push(Arrival { free: true, ..arrival(Dscp::CS0) });
     let [one, other] = [0, 1].map(|which| disposition(&policy, &arrivals, which));

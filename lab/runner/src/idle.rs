@@ -2,8 +2,8 @@
 
 use super::sites::end;
 use anyhow::{Context as _, Result};
-use network::plan::NextHop;
-use network::{Plan, PortId};
+use network::plan::RouteNextHop;
+use network::{NetworkPlan, PortId};
 use std::time::Duration;
 use study::Planned;
 use study::file::Load;
@@ -33,7 +33,7 @@ pub(super) fn rate(time: Duration, is_ipv4: bool) -> u64 {
 /// What a probe takes over the idle path of a load: the lines it has to be written to, and what they
 /// delay. What a router takes for it is no more than a part of a clock's offset.
 pub(super) fn idle_ms(planned: &Planned, load: &Load) -> Result<f64> {
-    let plan = Plan::new(&planned.topology)
+    let plan = NetworkPlan::new(&planned.topology)
         .map_err(|wrong| anyhow::anyhow!("the topology: {}: {}", wrong.path, wrong.what))?;
     let to = end(planned, load)?;
     let mut at = plan.node(&load.from).context("no such host")?;
@@ -44,7 +44,7 @@ pub(super) fn idle_ms(planned: &Planned, load: &Load) -> Result<f64> {
             return Ok(seconds * 1e3);
         }
         let node = plan.nodes.get(at).context("no such node")?;
-        let Some(NextHop::Port(port)) = node.route(to) else { break };
+        let Some(RouteNextHop::Port(port)) = node.route(to) else { break };
         let port = PortId { node: at, port };
         let wire = node.ports.get(port.port).and_then(|port| plan.links.get(port.link));
         let link = &wire.context("no such link")?.link;

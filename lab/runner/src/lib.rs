@@ -175,7 +175,7 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
 
 /// What would only be found once a run is made, found before any is.
 fn check(job: &Job) -> Result<()> {
-    network::Network::new(&job.planned.topology, &job.planned.policies, job.seed)?;
+    network::NetworkMachine::new(&job.planned.topology, &job.planned.policies, job.seed)?;
     match job.environment {
         Environment::Testbed => Ok(()),
         Environment::Simulation => simulation_run::check(&job.planned, job.seed),
@@ -411,7 +411,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
             assert!(planned.len() > 10, "{name}");
             for planned in planned {
                 let policies = &planned.policies;
-                network::Network::new(&planned.topology, policies, 1)
+                network::NetworkMachine::new(&planned.topology, policies, 1)
                     .unwrap_or_else(|wrong| panic!("{}: {wrong}", planned.id));
                 planned.faster(Scale::whole(10)).unwrap();
                 planned.faster("0.1".parse().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! How long a packet a path takes, as path MTU discovery (RFC 1191, RFC 8201) would find out.
 
-use network::plan::NextHop;
-use network::{Kind, Plan, PortId};
+use network::plan::RouteNextHop;
+use network::{NetworkPlan, NodeKind, PortId};
 use std::net::IpAddr;
 
 /// More hops than any path without a loop has.
@@ -11,17 +11,17 @@ const RED: usize = 0;
 
 /// The longest packet that goes whole from this node to this address, in octets; `None` where no way
 /// leads there.
-pub(crate) fn mtu(plan: &Plan, from: usize, to: IpAddr) -> Option<usize> {
+pub(crate) fn mtu(plan: &NetworkPlan, from: usize, to: IpAddr) -> Option<usize> {
     let (mut at, mut most) = (from, usize::MAX);
     for _ in 0..MAX_HOPS {
         let node = plan.nodes.get(at)?;
         let ends_here = node.ports.iter().flat_map(|port| &port.addresses).any(|a| a.ip() == to);
-        if ends_here && (node.kind == Kind::Host || at == from) {
+        if ends_here && (node.kind == NodeKind::Host || at == from) {
             return Some(most);
         }
         let port = match node.route(to)? {
-            NextHop::Port(port) => PortId { node: at, port },
-            NextHop::Tunnel(number) => {
+            RouteNextHop::Port(port) => PortId { node: at, port },
+            RouteNextHop::Tunnel(number) => {
                 let tunnel = plan.tunnels.get(number)?;
                 most = most.min(tunnel.inner_mtu);
                 PortId { node: tunnel.to, port: RED }
@@ -34,8 +34,8 @@ pub(crate) fn mtu(plan: &Plan, from: usize, to: IpAddr) -> Option<usize> {
 }
 
 /// The host that has this address.
-pub(crate) fn host_of(plan: &Plan, address: IpAddr) -> Option<usize> {
-    let has = |node: &network::plan::Node| {
+pub(crate) fn host_of(plan: &NetworkPlan, address: IpAddr) -> Option<usize> {
+    let has = |node: &network::plan::PlanNode| {
         node.ports.iter().flat_map(|port| &port.addresses).any(|one| one.ip() == address)
     };
     plan.hosts().find(|(_, node)| has(node)).map(|(place, _)| place)
@@ -52,7 +52,7 @@ mod tests {
         let mut topology = Topology::read(text).unwrap();
         let to = "10.10.65.10".parse().unwrap();
         let found = |topology: &Topology, to| {
-            let plan = Plan::new(topology).unwrap();
+            let plan = NetworkPlan::new(topology).unwrap();
             mtu(&plan, plan.node("naples").unwrap(), to)
         };
         assert_eq!(found(&topology, to), Some(1_500));

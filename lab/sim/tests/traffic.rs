@@ -159,7 +159,7 @@ fn what_passes_a_port_can_be_captured() {
         while let Some(captured) = sim.captured() {
             assert!(captured.at <= sim.now());
             let port = ports.iter().position(|port| *port == captured.port).unwrap();
-            let toward = [network::Direction::Out, network::Direction::In][port];
+            let toward = [network::TapDirection::Out, network::TapDirection::In][port];
             if captured.direction != toward {
                 continue;
             }

@@ -4,7 +4,7 @@ use crate::Wrong;
 use base::Precedence;
 use dscp::Dscp;
 use router::Rate;
-use router::policy::{Name, Octets, Span};
+use router::policy::{Name, OctetSize, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -296,7 +296,7 @@ pub struct Message {
     /// Its precedence.
     pub precedence: Precedence,
     /// Octets of its body.
-    pub size: Octets,
+    pub size: OctetSize,
     /// When it is submitted.
     #[serde(default)]
     pub start: Start,
@@ -412,7 +412,7 @@ pub struct Load {
     pub inside: bool,
     /// Octets of payload after which it ends (TCP only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub octets: Option<Octets>,
+    pub octets: Option<OctetSize>,
     /// The load or message whose rate is 100 percent of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,

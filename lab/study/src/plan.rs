@@ -8,7 +8,7 @@ use crate::file::{
 };
 use crate::{Scale, Wrong};
 use network::Topology;
-use router::policy::{Name, Policy};
+use router::policy::{Name, RouterPolicy};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ pub struct Planned {
     /// The network.
     pub topology: Topology,
     /// Of its routers.
-    pub policies: BTreeMap<Name, Policy>,
+    pub policies: BTreeMap<Name, RouterPolicy>,
     /// The MTAs, where messages are sent.
     pub mail: Option<Mail>,
     /// All named.
@@ -250,7 +250,7 @@ impl<'a> Maker<'a> {
         for name in named {
             let place = || format!("policy {name}");
             let text = self.library.policy(name).map_err(|what| Wrong::at(place(), what))?;
-            let policy = toml::from_str::<Policy>(&text).and_then(|_| toml::from_str(&text));
+            let policy = toml::from_str::<RouterPolicy>(&text).and_then(|_| toml::from_str(&text));
             let policy = policy.map_err(|error| Wrong::at(place(), error.to_string()))?;
             policies.insert(name.clone(), Value::Table(policy));
         }

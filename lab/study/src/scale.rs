@@ -9,7 +9,9 @@ use crate::Planned;
 use crate::file::Start;
 use network::Topology;
 use router::Rate;
-use router::policy::{Action, Meter, Policy, Queueing, Share, Span, Step};
+use router::policy::{
+    BranchShare, ChainStep, MeterAction, MeterProfile, Queueing, RouterPolicy, Span,
+};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -185,7 +187,7 @@ impl Faster {
         Ok(())
     }
 
-    fn policy(self, policy: &mut Policy) -> Result<(), TooFast> {
+    fn policy(self, policy: &mut RouterPolicy) -> Result<(), TooFast> {
         let flows = policy.tables.values_mut().flat_map(|table| &mut table.flows);
         for rate in flows.filter_map(|flow| flow.rate.as_mut()) {
             self.rate(rate)?;
@@ -196,26 +198,26 @@ impl Faster {
         policy.queueings.values_mut().try_for_each(|queueing| self.queueing(queueing))
     }
 
-    fn steps(self, steps: &mut [Step]) -> Result<(), TooFast> {
+    fn steps(self, steps: &mut [ChainStep]) -> Result<(), TooFast> {
         for step in steps {
             match step {
-                Step::Mark { .. } | Step::Drop { .. } | Step::MarkFlows { .. } => {}
-                Step::Meter { meter, green, yellow, red, .. } => {
-                    let _: [&Action; 3] = [green, yellow, red];
+                ChainStep::Mark { .. } | ChainStep::Drop { .. } | ChainStep::MarkFlows { .. } => {}
+                ChainStep::Meter { meter, green, yellow, red, .. } => {
+                    let _: [&MeterAction; 3] = [green, yellow, red];
                     self.meter(meter)?;
                 }
-                Step::Demote(demotion) => {
+                ChainStep::Demote(demotion) => {
                     demotion.rates.iter_mut().try_for_each(|rate| self.rate(rate))?;
                 }
                 // Its flows have the rates.
-                Step::MeterFlows { .. } => {}
-                Step::ShapeFlows { delay, .. } => {
+                ChainStep::MeterFlows { .. } => {}
+                ChainStep::ShapeFlows { delay, .. } => {
                     if let Some(delay) = delay {
                         self.span(delay);
                     }
                 }
-                Step::Shape { rate, .. } => self.rate(rate)?,
-                Step::FirstMatch { classes } => {
+                ChainStep::Shape { rate, .. } => self.rate(rate)?,
+                ChainStep::FirstMatch { classes } => {
                     classes.iter_mut().try_for_each(|case| self.steps(&mut case.steps))?;
                 }
             }
@@ -223,11 +225,11 @@ impl Faster {
         Ok(())
     }
 
-    fn meter(self, meter: &mut Meter) -> Result<(), TooFast> {
+    fn meter(self, meter: &mut MeterProfile) -> Result<(), TooFast> {
         match meter {
-            Meter::TokenBucket { rate, .. } => self.rate(rate),
-            Meter::SingleRate { cir, .. } => self.rate(cir),
-            Meter::TwoRate { cir, pir, .. } => {
+            MeterProfile::TokenBucket { rate, .. } => self.rate(rate),
+            MeterProfile::SingleRate { cir, .. } => self.rate(cir),
+            MeterProfile::TwoRate { cir, pir, .. } => {
                 self.rate(cir)?;
                 self.rate(pir)
             }
@@ -263,11 +265,13 @@ impl Faster {
         };
         for branch in branches {
             match &mut branch.share {
-                Share::None
-                | Share::Weight(_)
-                | Share::Percent(_)
-                | Share::PriorityPercent { .. } => {}
-                Share::Bandwidth(rate) | Share::Priority { rate, .. } => self.rate(rate)?,
+                BranchShare::None
+                | BranchShare::Weight(_)
+                | BranchShare::Percent(_)
+                | BranchShare::PriorityPercent { .. } => {}
+                BranchShare::Bandwidth(rate) | BranchShare::Priority { rate, .. } => {
+                    self.rate(rate)?
+                }
             }
             self.queueing(&mut branch.queueing)?;
         }

@@ -18,7 +18,7 @@ pub enum Clock {
 
 impl Clock {
     /// The clock of a packet's sender.
-    pub(crate) fn from_header(header: &load_header::Header) -> Clock {
+    pub(crate) fn from_header(header: &load_header::LoadHeader) -> Clock {
         if header.realtime { Clock::Realtime } else { Clock::Monotonic }
     }
 

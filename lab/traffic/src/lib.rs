@@ -13,7 +13,7 @@ mod report;
 mod send;
 
 pub use clock::Clock;
-pub use load_header::{HEADER, Header};
+pub use load_header::{HEADER, LoadHeader};
 pub use measure::spread::Summary;
 pub use measure::{
     Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, TrafficRow, kbit_s,

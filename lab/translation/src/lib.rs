@@ -1,5 +1,5 @@
-//! Policies of routers in the languages that people write them in: our TOML ([`policy_file`]), Cisco
-//! IOS configurations ([`ios`], read), and tc scripts ([`tc_export`], written).
+//! Router policies in the languages in which people write them: TOML ([`policy_file`]), Cisco IOS
+//! configurations ([`ios`], read only), and tc scripts ([`tc_export`], written only).
 
 pub mod ios;
 pub mod policy_file;

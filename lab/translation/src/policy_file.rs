@@ -1,44 +1,45 @@
-//! A router's policy in a TOML file.
+//! The policy of a router in a TOML file.
 
-use router::policy::{Policy, Wrong};
+use router::policy::{KeyFault, RouterPolicy};
 use std::path::Path;
 use text::toml_file::{Mistake, TomlFile};
 
-/// A policy and the text it was read from.
+/// A policy, with the text that it was read from.
 #[derive(Clone, Debug)]
 pub struct PolicyFile {
-    inner: TomlFile<Policy>,
+    inner: TomlFile<RouterPolicy>,
 }
 
 impl PolicyFile {
     /// Reads a file of up to 4 MiB.
     ///
     /// # Errors
-    /// It cannot be read, is no TOML, or is no policy; with the place.
+    /// The file cannot be read, is not TOML, or is not a policy; with the place.
     pub fn read(path: &Path) -> Result<PolicyFile, Mistake> {
         Ok(PolicyFile { inner: TomlFile::read(path)? })
     }
 
-    /// The same from text; `file` is its name in messages.
+    /// Reads a policy from text; `file` is its name in messages.
     ///
     /// # Errors
-    /// It is no TOML, or no policy; with the place.
+    /// The text is not TOML, or not a policy; with the place.
     pub fn parse(file: &str, text: &str) -> Result<PolicyFile, Mistake> {
         Ok(PolicyFile { inner: TomlFile::parse(file, text)? })
     }
 
     /// The policy.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &RouterPolicy {
         &self.inner.value
     }
 
-    /// The policy, where the text is not needed any more.
-    pub fn into_policy(self) -> Policy {
+    /// The policy, without the text.
+    pub fn into_policy(self) -> RouterPolicy {
         self.inner.value
     }
 
-    /// What was found wrong when a router was built from the policy, at its place in the file.
-    pub fn mistake(&self, wrong: &Wrong) -> Mistake {
+    /// The fault that a router reported when it was built from the policy, at its place in the
+    /// file.
+    pub fn mistake(&self, wrong: &KeyFault) -> Mistake {
         self.inner.mistake_at(&wrong.path, &wrong.what)
     }
 }
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_line_and_column() {
-        // (text, line, column, what the message says)
+        // (text, line, column, part of the message)
         let cases = [
             ("about = 'x'\ninterface = 1\n", 2, 1, "unknown field `interface`"),
             ("[classes.ef]\nmatch = [{ dscp = ['EF'], sorce = '10.0.0.1' }]\n", 2, 27, "`sorce`"),
@@ -78,7 +79,7 @@ mod tests {
                 11,
                 "`prcent`",
             ),
-            // The first `limit` is right where it stands.
+            // The first `limit` is valid at its place.
             (
                 "[queueings.q]\nkind = 'priority'\nbranches = [{ queueing = { kind = 'fifo', limit = {} } }]\nlimit = {}\n",
                 4,
@@ -107,7 +108,7 @@ mod tests {
         let text = "[queueings.q]\nkind = 'priority'\nbranches = [\n  {},\n  { class = 'x' },\n]\n";
         let file = PolicyFile::parse("p.toml", text).unwrap();
         let at = |path: &str| {
-            let mistake = file.mistake(&Wrong::at(path, "no such class"));
+            let mistake = file.mistake(&KeyFault::at(path, "no such class"));
             (mistake.line, mistake.column)
         };
         assert_eq!(at("queueings.q.branches[1].class"), (5, 5));
@@ -126,7 +127,7 @@ mod tests {
             let mistake = PolicyFile::read(path).unwrap_err();
             assert!(mistake.message.contains("no regular file"), "{mistake}");
         }
-        // Files of /proc say that they have 0 octets.
+        // Files of /proc state a size of 0 octets.
         let status = read_bounded(Path::new("/proc/self/status"), 10);
         assert_eq!(status, Err("more than 10 octets long".to_owned()));
         let long = directory.path().join("long.toml");

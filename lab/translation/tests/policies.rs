@@ -1,8 +1,8 @@
-//! The policies that are shipped.
+//! The shipped policies.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use router::{condition, queueing};
 use std::path::{Path, PathBuf};
 use translation::policy_file::PolicyFile;
@@ -15,9 +15,9 @@ fn shipped() -> Vec<PathBuf> {
     paths
 }
 
-/// Builds all that a policy has, as a router would.
+/// Builds all parts of a policy, as a router would.
 fn build(file: &PolicyFile) {
-    let policy: &Policy = file.policy();
+    let policy: &RouterPolicy = file.policy();
     let interfaces: Vec<String> = policy.interfaces.keys().cloned().collect();
     for (name, steps) in &policy.chains {
         let built = condition::build(policy, &interfaces, steps, &format!("chains.{name}"));
@@ -71,7 +71,7 @@ fn every_shipped_policy_is_read_and_written_again() {
     }
 }
 
-/// Each key of each file, misspelt, is refused at the place where it stands.
+/// Each misspelt key of each file is refused at its place.
 #[test]
 fn a_misspelt_key_of_a_shipped_policy_is_refused_with_its_line_and_column() {
     let mut tried = 0;
@@ -79,7 +79,7 @@ fn a_misspelt_key_of_a_shipped_policy_is_refused_with_its_line_and_column() {
         let text = std::fs::read_to_string(&path).unwrap();
         for (number, line) in text.lines().enumerate() {
             let Some((key, _)) = line.split_once(" = ") else { continue };
-            // Names that the file gives may be anything.
+            // Names in the file may have any text.
             let mut known = ["about", "kind", "rate", "burst", "match", "mark", "share", "limit"]
                 .iter()
                 .chain(&["input", "queueing", "dropper", "interval", "class", "weight_exponent"]);
@@ -91,7 +91,7 @@ fn a_misspelt_key_of_a_shipped_policy_is_refused_with_its_line_and_column() {
             let file = path.display().to_string();
             let mistake = PolicyFile::parse(&file, &lines.join("\n")).unwrap_err();
             tried += 1;
-            // Without its kind, the table as a whole is wrong.
+            // Without its kind, the table as a whole is refused.
             if key != "kind" && !mistake.message.starts_with("missing field") {
                 assert_eq!((mistake.line, mistake.column), (number + 1, 1), "{mistake}");
             } else {

@@ -11,7 +11,7 @@ use crate::carrier::tap::TapSender;
 use crate::control::ask::{Ask, Asked, FlowAsk, Passed, Questions, Reply};
 use crate::control::status::{Carried, Status, nodes};
 use anyhow::{Context, Result};
-use network::{Direction, HostId, Input, Network, Output, PortId};
+use network::{HostId, Input, NetworkMachine, Output, PortId, TapDirection};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -39,7 +39,7 @@ pub(crate) struct Driver<P> {
 
 /// All but the ports, so that both can be changed at once.
 struct Core {
-    network: Network,
+    network: NetworkMachine,
     /// The number of each host's port.
     places: BTreeMap<PortOf, usize>,
     pool: Pool,
@@ -50,7 +50,12 @@ struct Core {
 }
 
 impl<P: Ports> Driver<P> {
-    pub(crate) fn new(kind: Kind, network: Network, ports: P, numbers: Vec<PortOf>) -> Driver<P> {
+    pub(crate) fn new(
+        kind: Kind,
+        network: NetworkMachine,
+        ports: P,
+        numbers: Vec<PortOf>,
+    ) -> Driver<P> {
         let places = numbers.iter().enumerate().map(|(number, port)| (*port, number)).collect();
         let core = Core {
             network,
@@ -170,7 +175,7 @@ impl Core {
                 Output::Recycle(memory) => self.pool.give(memory),
                 Output::Tap { port, direction, at, octets } => {
                     let at = self.origin.since_1970(at);
-                    let inbound = direction == Direction::In;
+                    let inbound = direction == TapDirection::In;
                     self.attach_tap(port, &Passed { at, inbound, octets });
                 }
             }
@@ -291,7 +296,7 @@ ends = ["a.eth0", "b.eth0"]
     #[test]
     fn listeners_of_an_idle_port_are_forgotten() {
         let topology = network::Topology::read(PAIR).unwrap();
-        let network = Network::new(&topology, &BTreeMap::new(), 1).unwrap();
+        let network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
         let mut core = Core {
             network,
             places: BTreeMap::new(),

@@ -2,9 +2,9 @@
 //! host had sent it. Through sockets it would measure what the machine can copy.
 
 use crate::control::status::Count;
-use network::plan::NextHop;
-use network::{HostId, Network};
-use router::packet::{self, Fields};
+use network::plan::RouteNextHop;
+use network::{HostId, NetworkMachine};
+use router::packet::{self, HeaderFields};
 use router::{Rate, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ pub struct FloodStatus {
 struct Flood {
     ask: FloodAsk,
     from: (HostId, usize),
-    fields: Fields,
+    fields: HeaderFields,
     source_port: u16,
     begin: Time,
     number: u64,
@@ -99,7 +99,7 @@ impl Floods {
     pub(crate) fn add(
         &mut self,
         now: Time,
-        network: &Network,
+        network: &NetworkMachine,
         ask: FloodAsk,
     ) -> Result<(), String> {
         let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
@@ -115,7 +115,7 @@ impl Floods {
             return Err(format!("{MAX_FLOODS} floods at most"));
         }
         let plan = network.plan();
-        let has = |node: &network::plan::Node| {
+        let has = |node: &network::plan::PlanNode| {
             node.ports.iter().flat_map(|port| &port.addresses).any(|own| own.ip() == ask.to)
         };
         if !plan.hosts().any(|(_, node)| has(node)) {
@@ -123,15 +123,21 @@ impl Floods {
         }
         let host = plan.hosts().find(|(_, node)| node.name == ask.from);
         let (place, node) = host.ok_or_else(|| format!("no host {}", ask.from))?;
-        let Some(NextHop::Port(port)) = node.route(ask.to) else {
+        let Some(RouteNextHop::Port(port)) = node.route(ask.to) else {
             return Err(format!("{} has no way to {}", ask.from, ask.to));
         };
         let mut own = node.ports.iter().flat_map(|port| &port.addresses).map(|own| own.ip());
         let source = own.find(|own| own.is_ipv4() == ask.to.is_ipv4());
         let source = source.ok_or_else(|| format!("no address of the family of {}", ask.to))?;
         let begin = now + Duration::from_millis(ask.wait_ms);
-        let fields =
-            Fields { source, destination: ask.to, protocol: 17, dscp: ask.dscp, ecn: 0, ttl: 64 };
+        let fields = HeaderFields {
+            source,
+            destination: ask.to,
+            protocol: 17,
+            dscp: ask.dscp,
+            ecn: 0,
+            ttl: 64,
+        };
         let status = FloodStatus { name: ask.name.clone(), ..FloodStatus::default() };
         let mut flood = Flood {
             from: (HostId(place), port),
@@ -286,7 +292,7 @@ rate = "1Mbit"
     fn a_flood_crosses_the_network_and_is_counted_at_its_end() {
         for to in ["10.0.1.1", "fd00:1::1"] {
             let topology = Topology::read(PAIR).unwrap();
-            let mut network = Network::new(&topology, &BTreeMap::new(), 1).unwrap();
+            let mut network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
             let mut floods = Floods::default();
             floods.add(Time::ZERO, &network, ask(to)).unwrap();
             let (mut now, mut foreign) = (Time::ZERO, 0);
@@ -321,7 +327,7 @@ rate = "1Mbit"
     #[test]
     fn what_would_be_late_is_left_out_and_told() {
         let topology = Topology::read(PAIR).unwrap();
-        let network = Network::new(&topology, &BTreeMap::new(), 1).unwrap();
+        let network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
         let mut floods = Floods::default();
         floods.add(Time::ZERO, &network, ask("10.0.1.1")).unwrap();
         let now = Time::ZERO + Duration::from_millis(600);
@@ -335,7 +341,7 @@ rate = "1Mbit"
     #[test]
     fn a_flood_is_bounded() {
         let topology = Topology::read(PAIR).unwrap();
-        let network = Network::new(&topology, &BTreeMap::new(), 1).unwrap();
+        let network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
         let mut floods = Floods::default();
         let mut add = |ask: FloodAsk| floods.add(Time::ZERO, &network, ask);
         let one = ask("10.0.1.1");

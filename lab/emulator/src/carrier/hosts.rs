@@ -1,8 +1,8 @@
 //! The hosts' namespaces: interfaces, addresses, routes, settings.
 
 use anyhow::{Context, Result};
-use network::plan::{NextHop, Node, Plan};
-use network::topology::Host;
+use network::plan::{NetworkPlan, PlanNode, RouteNextHop};
+use network::topology::TopologyHost;
 use std::collections::BTreeMap;
 use testbed::netns::{Netns, has_ipv6};
 
@@ -23,7 +23,7 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Makes them, with nothing but a loopback in them.
-    pub(crate) fn new(plan: &Plan, of: &BTreeMap<String, Host>) -> Result<Hosts> {
+    pub(crate) fn new(plan: &NetworkPlan, of: &BTreeMap<String, TopologyHost>) -> Result<Hosts> {
         let mut namespaces = BTreeMap::new();
         for (place, node) in plan.hosts() {
             let namespace =
@@ -44,15 +44,15 @@ impl Hosts {
     }
 
     /// The ports of all hosts, in the order of the plan.
-    pub(crate) fn ports(plan: &Plan) -> Vec<PortOf> {
-        let of = |(place, node): (usize, &Node)| {
+    pub(crate) fn ports(plan: &NetworkPlan) -> Vec<PortOf> {
+        let of = |(place, node): (usize, &PlanNode)| {
             (0..node.ports.len()).map(move |port| PortOf { node: place, port }).collect::<Vec<_>>()
         };
         plan.hosts().flat_map(of).collect()
     }
 
     /// Gives interfaces that are there their addresses and routes, and brings them up.
-    pub(crate) fn configure(&self, plan: &Plan, more: &[&str]) -> Result<()> {
+    pub(crate) fn configure(&self, plan: &NetworkPlan, more: &[&str]) -> Result<()> {
         for (place, node) in plan.hosts() {
             let Some(namespace) = self.namespace(place) else { continue };
             namespace.ip(&lines(node, more)).with_context(|| format!("host {}", node.name))?;
@@ -61,7 +61,7 @@ impl Hosts {
     }
 }
 
-fn settings(name: &str, namespace: &Netns, host: &Host) -> Result<()> {
+fn settings(name: &str, namespace: &Netns, host: &TopologyHost) -> Result<()> {
     if let Some(control) = &host.congestion_control {
         // Which ones a namespace may have is a setting of the whole machine, and not ours to change.
         if namespace.set("ipv4/tcp_congestion_control", control).is_err() {
@@ -81,7 +81,7 @@ fn settings(name: &str, namespace: &Netns, host: &Host) -> Result<()> {
 }
 
 /// What `ip -batch` is told inside a host: links first, so that routes find them up.
-pub(crate) fn lines(node: &Node, more: &[&str]) -> Vec<String> {
+pub(crate) fn lines(node: &PlanNode, more: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for port in &node.ports {
         let name = &port.name;
@@ -99,7 +99,7 @@ pub(crate) fn lines(node: &Node, more: &[&str]) -> Vec<String> {
         }
     }
     for route in &node.routes {
-        let NextHop::Port(port) = route.way else { continue };
+        let RouteNextHop::Port(port) = route.next_hop else { continue };
         let to = route.to;
         let Some(port) = node.ports.get(port) else { continue };
         // The kernel has made those of the addresses.

@@ -11,7 +11,7 @@ use crate::control::ask::{Ask, Asked, Questions, Reply};
 use crate::control::status::{Carried, Count, NodeStatus, PartStatus, Status};
 use crate::files::Files;
 use anyhow::{Context, Result};
-use network::plan::{Kind as NodeKind, Node, Plan, PortId, Wire};
+use network::plan::{NetworkPlan, NodeKind, PlanLink, PlanNode, PortId};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -43,7 +43,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The topology has gateways, which the kernel has not; or it does not let itself be made.
-    pub(crate) fn new(plan: &Plan, hosts: &Hosts, files: &Files) -> Result<Kernel> {
+    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, files: &Files) -> Result<Kernel> {
         if let Some(gateway) = plan.nodes.iter().find(|node| node.kind == NodeKind::Gateway) {
             return Err(Usage::error(format!(
                 "gateways.{}: the data path tc has no gateways; take tun or packet",
@@ -101,8 +101,8 @@ impl Kernel {
     fn policy(
         &self,
         number: usize,
-        node: &Node,
-        plan: &Plan,
+        node: &PlanNode,
+        plan: &NetworkPlan,
         files: &Files,
         queued: &mut Vec<PortId>,
     ) -> Result<Vec<String>> {
@@ -113,7 +113,7 @@ impl Kernel {
         };
         let probe = Probe::of_qdiscs(namespace);
         let has = probe.iter().filter(|(_, finding)| finding.works);
-        let qdiscs = Qdiscs::of(has.map(|(name, _)| name.as_str()));
+        let qdiscs = Qdiscs::from_names(has.map(|(name, _)| name.as_str()));
         let nft = namespace.within(|| said(&["nft", "list", "tables"]));
         let mut left_out = Vec::new();
         for (place, port) in node.ports.iter().enumerate() {
@@ -154,14 +154,20 @@ impl Kernel {
 
     fn end<'a>(
         &'a self,
-        plan: &'a Plan,
+        plan: &'a NetworkPlan,
         hosts: &'a Hosts,
         id: PortId,
     ) -> Result<(&'a Netns, &'a str)> {
         end(plan, hosts, &self.routers, id)
     }
 
-    fn join(&self, plan: &Plan, hosts: &Hosts, number: usize, wire: &Wire) -> Result<()> {
+    fn join(
+        &self,
+        plan: &NetworkPlan,
+        hosts: &Hosts,
+        number: usize,
+        wire: &PlanLink,
+    ) -> Result<()> {
         let [one, other] = wire.ends;
         let (a, a_name) = self.end(plan, hosts, one)?;
         let (b, b_name) = self.end(plan, hosts, other)?;
@@ -180,7 +186,13 @@ impl Kernel {
     }
 
     /// Gives both ends of a link its rate, but for those that have queueing already.
-    fn shape(&self, plan: &Plan, hosts: &Hosts, wire: &Wire, queued: &[PortId]) -> Result<()> {
+    fn shape(
+        &self,
+        plan: &NetworkPlan,
+        hosts: &Hosts,
+        wire: &PlanLink,
+        queued: &[PortId],
+    ) -> Result<()> {
         let Some(rate) = wire.link.rate else { return Ok(()) };
         for id in wire.ends.into_iter().filter(|id| !queued.contains(id)) {
             let (namespace, name) = self.end(plan, hosts, id)?;
@@ -218,7 +230,7 @@ impl Kernel {
 
 /// A port's namespace and name.
 fn end<'a>(
-    plan: &'a Plan,
+    plan: &'a NetworkPlan,
     hosts: &'a Hosts,
     routers: &'a BTreeMap<String, Netns>,
     id: PortId,
@@ -231,7 +243,7 @@ fn end<'a>(
 
 /// All ports by their names.
 fn ports(
-    plan: &Plan,
+    plan: &NetworkPlan,
     hosts: &Hosts,
     routers: &BTreeMap<String, Netns>,
 ) -> Result<BTreeMap<String, (Netns, String)>> {
@@ -245,7 +257,7 @@ fn ports(
 
 /// Routers with their ports at whose other end a host is. What hosts send each other without a
 /// router between them passes none.
-fn at_hosts(plan: &Plan) -> BTreeSet<(String, String)> {
+fn at_hosts(plan: &NetworkPlan) -> BTreeSet<(String, String)> {
     let ends = plan.links.iter().flat_map(|wire| {
         let [one, other] = wire.ends;
         [(one, other), (other, one)]
@@ -273,7 +285,7 @@ fn part(of: Interface) -> PartStatus {
 }
 
 /// What of the links the kernel does not do.
-fn left_out(plan: &Plan) -> Vec<String> {
+fn left_out(plan: &NetworkPlan) -> Vec<String> {
     let mut left_out = Vec::new();
     for wire in &plan.links {
         let ends = wire.ends.map(|end| plan.port_name(end)).join(" - ");

@@ -4,7 +4,7 @@
 use crate::carrier::hosts::{Hosts, PortOf};
 use crate::carrier::interfaces;
 use anyhow::{Context, Result};
-use network::Plan;
+use network::NetworkPlan;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -74,7 +74,7 @@ pub(crate) struct TunPorts {
 
 impl TunPorts {
     /// Makes the devices in the hosts, and configures them.
-    pub(crate) fn new(plan: &Plan, hosts: &Hosts, ports: &[PortOf]) -> Result<TunPorts> {
+    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[PortOf]) -> Result<TunPorts> {
         let mut files = Vec::with_capacity(ports.len());
         let mut counters = Vec::with_capacity(ports.len());
         for PortOf { node, port } in ports {
@@ -161,7 +161,7 @@ struct FarEnd {
 
 impl PacketPorts {
     /// Makes the pairs, and configures the hosts' ends.
-    pub(crate) fn new(plan: &Plan, hosts: &Hosts, ports: &[PortOf]) -> Result<PacketPorts> {
+    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[PortOf]) -> Result<PacketPorts> {
         let namespace = Netns::new().context("a namespace for the far ends")?;
         // It passes packets on; its kernel shall say nothing.
         let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");

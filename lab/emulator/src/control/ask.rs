@@ -3,7 +3,7 @@
 use crate::carrier::flood::{FloodAsk, FloodStatus};
 use crate::carrier::tap::TapSender;
 use crate::control::status::Status;
-use router::policy::Flow;
+use router::policy::TableFlow;
 use serde::{Deserialize, Serialize};
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -28,7 +28,7 @@ pub enum FlowAsk {
         /// The table's name.
         table: String,
         /// The flow.
-        flow: Flow,
+        flow: TableFlow,
         /// The name of the one it stands right before, instead.
         #[serde(default)]
         before: Option<String>,
@@ -38,7 +38,7 @@ pub enum FlowAsk {
         /// The table's name.
         table: String,
         /// The flow.
-        flow: Flow,
+        flow: TableFlow,
     },
     /// One less.
     Delete {
@@ -76,7 +76,7 @@ pub(crate) enum Reply {
     /// To [`Ask::Status`].
     Status(Box<Status>),
     /// To [`FlowAsk::List`]: tables with their flows.
-    Flows(Vec<(String, Vec<Flow>)>),
+    Flows(Vec<(String, Vec<TableFlow>)>),
     /// To [`Ask::Floods`].
     Floods(Vec<FloodStatus>),
     /// It is done.

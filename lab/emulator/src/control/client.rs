@@ -7,7 +7,7 @@ use crate::control::status::Status;
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
-use router::policy::Flow;
+use router::policy::TableFlow;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -69,7 +69,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no such router, table or flow, or the flow is wrong.
-    pub fn flow(&self, router: &str, ask: FlowAsk) -> Result<Vec<(String, Vec<Flow>)>> {
+    pub fn flow(&self, router: &str, ask: FlowAsk) -> Result<Vec<(String, Vec<TableFlow>)>> {
         match self.ask(&Question::Flow { router: router.to_owned(), ask })?.0 {
             Answer::Flows(flows) => Ok(flows),
             Answer::Done => Ok(Vec::new()),

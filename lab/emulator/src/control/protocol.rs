@@ -6,7 +6,7 @@
 use crate::carrier::flood::{FloodAsk, FloodStatus};
 use crate::control::ask::FlowAsk;
 use crate::control::status::Status;
-use router::policy::Flow;
+use router::policy::TableFlow;
 use serde::{Deserialize, Serialize};
 
 /// The longest line, in octets.
@@ -50,7 +50,7 @@ pub(crate) enum Answer {
     /// To [`Question::Status`].
     Status(Box<Status>),
     /// Tables with their flows.
-    Flows(Vec<(String, Vec<Flow>)>),
+    Flows(Vec<(String, Vec<TableFlow>)>),
     /// The files of the host's namespaces.
     Enter {
         /// Of the network namespace.

@@ -1,9 +1,9 @@
 //! What a running network counts, as `lab status` and the live view show it.
 
 use crate::carrier::kind::Kind;
-use network::Network;
+use network::NetworkMachine;
 use router::Time;
-use router::count::{Amount, Cause, Part};
+use router::count::{Amount, Cause, PartCounters};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -156,7 +156,7 @@ impl Status {
 }
 
 /// All nodes of a network that count something, in the order of their names.
-pub(crate) fn nodes(network: &Network, now: Time) -> Vec<NodeStatus> {
+pub(crate) fn nodes(network: &NetworkMachine, now: Time) -> Vec<NodeStatus> {
     let mut nodes: BTreeMap<String, Vec<PartStatus>> = BTreeMap::new();
     for part in network.report() {
         // `sar/wan/queueing`, or `naples.lan/line` for a line: no name has a point or a stroke.
@@ -167,7 +167,7 @@ pub(crate) fn nodes(network: &Network, now: Time) -> Vec<NodeStatus> {
     nodes.into_iter().map(|(name, parts)| NodeStatus { name, parts }).collect()
 }
 
-fn part_of(part: &Part<'_>, name: &str, now: Time) -> PartStatus {
+fn part_of(part: &PartCounters<'_>, name: &str, now: Time) -> PartStatus {
     let counters = part.counters;
     let rows = counters.used().map(|(dscp, row)| {
         let dropped = Cause::ALL.iter().zip(&row.dropped).filter(|(_, amount)| amount.packets > 0);

@@ -317,7 +317,7 @@ fn ping_crosses_the_nato_network() {
     let up = Up::of_file(As::Own, &file, &[], directory(&[]));
     up.is_up();
     let topology = network::Topology::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    let plan = network::Plan::new(&topology).unwrap();
+    let plan = network::NetworkPlan::new(&topology).unwrap();
     let hosts: Vec<_> = plan.hosts().map(|(_, host)| host).collect();
     for from in &hosts {
         for to in hosts.iter().filter(|to| to.name != from.name) {

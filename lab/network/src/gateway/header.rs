@@ -1,18 +1,18 @@
-//! The outer packet: an IP header, ESP's SPI and sequence number (RFC 4303 2), the inner packet, and
-//! zeros for the rest of what a cipher adds.
+//! The outer packet: an IP header, ESP's SPI and sequence number (RFC 4303 2), the inner packet,
+//! and zeros for the other octets that a cipher adds.
 //!
-//! The header is written by hand, in the memory of the inner packet: each packet of a tunnel passes
-//! here.
+//! The header is written by hand in the memory of the inner packet, because every packet of a
+//! tunnel passes here.
 
 use crate::plan::tunnel::{V4_HEADER, V6_HEADER};
 use router::packet::checksum;
 use std::net::IpAddr;
 
-/// Encapsulating security payload.
+/// Protocol number of the encapsulating security payload.
 pub(super) const ESP: u8 = 50;
-/// SPI and sequence number.
+/// Octets of SPI and sequence number.
 const ESP_HEADER: usize = 8;
-/// RFC 1700's default.
+/// Time to live of outer packets: the default of RFC 1700.
 const TTL: u8 = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,8 @@ pub(super) struct Esp {
     pub(super) sequence: u32,
 }
 
-/// The packet around this one, made in its memory. IPv4 says Don't Fragment: the far gateway puts
-/// nothing together.
+/// The outer packet around this inner one, in the same memory. Its IPv4 header sets Don't Fragment,
+/// because the far gateway does not reassemble.
 pub(super) fn wrap(
     mut octets: Vec<u8>,
     (source, destination): (IpAddr, IpAddr),
@@ -73,7 +73,7 @@ fn outer_length(octets: &[u8]) -> usize {
     if octets.first().is_some_and(|first| first >> 4 == 6) { V6_HEADER } else { V4_HEADER }
 }
 
-/// The security parameters index of an outer packet without options.
+/// The security parameters index of an outer packet without IP options.
 pub(super) fn spi(octets: &[u8]) -> Option<u32> {
     if octets.first().is_some_and(|first| first >> 4 == 4 && *first != 0x45) {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn spi(octets: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(field.try_into().ok()?))
 }
 
-/// What is inside an outer packet, in its memory; empty where nothing is.
+/// The inner packet of an outer one, in the same memory; empty if there is none.
 pub(super) fn unwrap(mut octets: Vec<u8>, overhead: usize) -> Vec<u8> {
     let start = outer_length(&octets) + ESP_HEADER;
     let end = octets.len().saturating_sub(overhead.saturating_sub(ESP_HEADER));
@@ -96,8 +96,8 @@ pub(super) fn unwrap(mut octets: Vec<u8>, overhead: usize) -> Vec<u8> {
     octets
 }
 
-/// The ECN field of a packet that leaves a tunnel, by its own and the outer one's (RFC 6040 4.2,
-/// Figure 4); `None` where it is to be dropped.
+/// The ECN field of a packet that leaves a tunnel, by the inner and outer ones (RFC 6040 4.2,
+/// Figure 4); `None` if the packet is to be dropped.
 pub(super) fn inward(inner: u8, outer: u8) -> Option<u8> {
     const NOT_ECT: u8 = 0;
     const ECT_1: u8 = 1;
@@ -128,7 +128,7 @@ pub(super) fn with_ecn(mut octets: Vec<u8>, ecn: u8) -> Vec<u8> {
     octets
 }
 
-/// Computes the checksum of an IPv4 header anew.
+/// Computes the checksum of an IPv4 header.
 fn write_checksum(header: &mut [u8]) {
     if let Some(field) = header.get_mut(10..12) {
         field.fill(0);

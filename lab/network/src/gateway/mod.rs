@@ -1,93 +1,93 @@
-//! An IP crypto gateway: packets from the red port go out of the black one inside a packet to the
-//! far gateway, and come out of its red port as they went in.
+//! An IP crypto gateway. It encapsulates packets from the red port and sends them by the black port
+//! to the far gateway. That gateway sends the inner packets by its red port.
 //!
-//! Of the inner packet the ECN field changes where there was congestion outside (RFC 6040 4.2), and
-//! the time to live falls by one at each of the two gateways, which forward it (RFC 4301 5.1.2.1,
-//! RFC 2003 3.1). So packets that go round, by whatever routes, come to an end.
+//! Two fields of the inner packet change: the ECN field, if there was congestion in the tunnel (RFC
+//! 6040 4.2), and the time to live, which each of the two gateways decrements because it forwards
+//! the packet (RFC 4301 5.1.2.1, RFC 2003 3.1). So packets in a routing loop end.
 
 mod header;
 
-use crate::plan::{NextHop, Plan, Tunnel};
+use crate::plan::{NetworkPlan, RouteNextHop, Tunnel};
 use crate::topology::{self, Ecn, Outward};
 use dscp::Dscp;
-use router::count::Part;
-use router::icmp::{self, Trouble};
+use router::count::PartCounters;
+use router::icmp::{self, ForwardingError};
 use router::meter::Bucket;
 use router::packet::{Packet, fragment};
-use router::policy::Prefix;
-use router::{Cause, Counters, Rate, Time};
+use router::policy::IpPrefix;
+use router::{Cause, PacketCounters, Rate, Time};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// The place of the port that has plain packets.
+/// The position of the red port, which has plain packets.
 pub const RED: usize = 0;
-/// The place of the port that has tunnels.
+/// The position of the black port, which has tunnels.
 pub const BLACK: usize = 1;
 
-/// ICMP answers are limited to this rate, in bits a second ...
+/// Rate limit of ICMP answers, in bits a second.
 const ANSWERS_RATE: u64 = 80_000;
-/// ... after this burst in octets.
+/// Burst of ICMP answers, in octets.
 const ANSWERS_BURST: u64 = 16_000;
 
-/// What becomes of a packet.
+/// An output of a gateway.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It goes out of this port.
+pub enum GatewayOutput {
+    /// Send a packet.
     Send {
         /// [`RED`] or [`BLACK`].
         port: usize,
         /// The packet.
         octets: Vec<u8>,
     },
-    /// It was for the gateway itself.
+    /// The gateway consumed a packet that was addressed to it.
     Taken {
         /// The packet.
         octets: Vec<u8>,
     },
-    /// It goes no further; it is counted.
+    /// A packet was dropped and counted.
     Drop {
         /// The packet.
         octets: Vec<u8>,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
 }
 
-/// A tunnel out, with what its packets are numbered by.
+/// An outgoing tunnel, with the sequence number of its last packet.
 #[derive(Debug)]
 struct Out {
     tunnel: Tunnel,
     sequence: u32,
 }
 
-/// A tunnel in, with the octets that the far gateway adds.
+/// An incoming tunnel, with the octets that the far gateway adds.
 #[derive(Debug)]
 struct In {
     tunnel: Tunnel,
     overhead: usize,
 }
 
-/// A gateway. After each `handle`, `poll` until there is nothing.
+/// A gateway. After each `handle`, call `poll` until it returns `None`.
 #[derive(Debug)]
 pub struct Gateway {
     outward: Outward,
     ecn: Ecn,
     overhead: usize,
-    /// By the longest prefix first; the number is that of a tunnel in `out`.
-    routes: Vec<(Prefix, Option<usize>)>,
+    /// The longest prefix first; the number is the position of a tunnel in `out`.
+    routes: Vec<(IpPrefix, Option<usize>)>,
     out: Vec<Out>,
     into: Vec<In>,
-    /// Its own addresses of the red side, from which it answers.
+    /// Its own red addresses, the sources of its ICMP answers.
     own: Vec<IpAddr>,
     answers: Bucket,
-    actions: VecDeque<Action>,
-    red: Counters,
-    black: Counters,
+    actions: VecDeque<GatewayOutput>,
+    red: PacketCounters,
+    black: PacketCounters,
 }
 
 impl Gateway {
-    /// The gateway at this place of the plan; `None` where there is none.
-    pub fn new(topology: &topology::Topology, plan: &Plan, place: usize) -> Option<Gateway> {
+    /// The gateway at this position of the plan; `None` if the node is not a gateway.
+    pub fn new(topology: &topology::Topology, plan: &NetworkPlan, place: usize) -> Option<Gateway> {
         let node = plan.nodes.get(place)?;
         let written = topology.gateways.get(&node.name)?;
         let mut out = Vec::new();
@@ -102,9 +102,11 @@ impl Gateway {
             let far = topology.gateways.get(&plan.nodes.get(tunnel.from)?.name)?;
             Some(In { tunnel: tunnel.clone(), overhead: far.overhead.into() })
         });
-        let routes = node.routes.iter().map(|route| match route.way {
-            NextHop::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
-            NextHop::Port(_) => (route.to, None),
+        let routes = node.routes.iter().map(|route| match route.next_hop {
+            RouteNextHop::Tunnel(number) => {
+                (route.to, places.iter().position(|place| *place == number))
+            }
+            RouteNextHop::Port(_) => (route.to, None),
         });
         let own = node.ports.get(RED)?.addresses.iter().map(|address| address.ip()).collect();
         Some(Gateway {
@@ -117,12 +119,12 @@ impl Gateway {
             into: into.collect(),
             out,
             actions: VecDeque::new(),
-            red: Counters::default(),
-            black: Counters::default(),
+            red: PacketCounters::default(),
+            black: PacketCounters::default(),
         })
     }
 
-    /// A packet has come in at this port.
+    /// Takes a packet that arrived at this port, [`RED`] or [`BLACK`].
     pub fn handle(&mut self, now: Time, port: usize, octets: Vec<u8>) {
         let counters = if port == RED { &mut self.red } else { &mut self.black };
         let dscp = crate::line::dscp_of(&octets);
@@ -132,20 +134,21 @@ impl Gateway {
             Ok(packet) => self.decapsulate(now, packet),
             Err((octets, _)) => {
                 counters.dropped(dscp, octets.len(), Cause::Malformed);
-                self.actions.push_back(Action::Drop { octets, cause: Cause::Malformed });
+                self.actions.push_back(GatewayOutput::Drop { octets, cause: Cause::Malformed });
             }
         }
     }
 
-    /// What becomes of what came in; `None` once nothing is left.
-    pub fn poll(&mut self) -> Option<Action> {
+    /// The next output; `None` if there is none.
+    pub fn poll(&mut self) -> Option<GatewayOutput> {
         self.actions.pop_front()
     }
 
-    /// Its counters: of the red port what was to be hidden, of the black one what was to be shown.
-    pub fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+    /// Appends its counters: of packets to encapsulate at the red port, of packets to decapsulate
+    /// at the black one.
+    pub fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
         for (port, counters) in [("red", &self.red), ("black", &self.black)] {
-            into.push(Part { path: format!("{path}/{port}"), kind: "gateway", counters });
+            into.push(PartCounters { path: format!("{path}/{port}"), kind: "gateway", counters });
         }
     }
 
@@ -156,10 +159,10 @@ impl Gateway {
             return self.arrive(now, packet);
         }
         if !packet.decrement_ttl() {
-            return self.give_up(now, packet, Trouble::Expired, Cause::Expired);
+            return self.give_up(now, packet, ForwardingError::Expired, Cause::Expired);
         }
         let Some(number) = self.tunnel_to(to) else {
-            return self.give_up(now, packet, Trouble::NoRoute, Cause::NoRoute);
+            return self.give_up(now, packet, ForwardingError::NoRoute, Cause::NoRoute);
         };
         match self.divided(number, packet) {
             Ok(pieces) => {
@@ -169,19 +172,19 @@ impl Gateway {
                 }
             }
             Err((packet, mtu)) => {
-                self.give_up(now, packet, Trouble::TooLong { mtu }, Cause::TooLong);
+                self.give_up(now, packet, ForwardingError::TooLong { mtu }, Cause::TooLong);
             }
         }
     }
 
-    /// The tunnel out that this address is reached by; `None` where it lies on the red side, or
-    /// nowhere.
+    /// The outgoing tunnel for this address; `None` for an address on the red side, and without a
+    /// route.
     fn tunnel_to(&self, to: IpAddr) -> Option<usize> {
         self.routes.iter().find(|(prefix, _)| prefix.contains(to))?.1
     }
 
-    /// The pieces of a packet that a tunnel takes, one where it takes it whole; else the packet, and
-    /// how many octets the tunnel takes.
+    /// The fragments of a packet for a tunnel, or the whole packet if it fits. The error is the
+    /// packet, and the MTU of the tunnel in octets.
     fn divided(&self, number: usize, packet: Packet) -> Result<Vec<Packet>, (Packet, usize)> {
         let mtu = self.out.get(number).map_or(0, |out| out.tunnel.inner_mtu);
         if packet.length() <= mtu {
@@ -190,34 +193,34 @@ impl Gateway {
         fragment::divide(packet, mtu).map_err(|packet| (packet, mtu))
     }
 
-    /// Tells the sender what became of a packet (RFC 4301 8.2.1: how long one may be), and drops it.
-    fn give_up(&mut self, now: Time, packet: Packet, trouble: Trouble, cause: Cause) {
+    /// Drops a packet, and sends an ICMP error to its sender (RFC 4301 8.2.1: Packet Too Big).
+    fn give_up(&mut self, now: Time, packet: Packet, trouble: ForwardingError, cause: Cause) {
         let answer = self.error(now, &packet, trouble);
         self.drop(RED, packet, cause);
         self.answer(now, answer);
     }
 
-    fn error(&mut self, now: Time, packet: &Packet, trouble: Trouble) -> Option<Vec<u8>> {
+    fn error(&mut self, now: Time, packet: &Packet, trouble: ForwardingError) -> Option<Vec<u8>> {
         let source = packet.header().source;
         let from = self.own.iter().find(|own| own.is_ipv4() == source.is_ipv4())?;
         icmp::error(now, packet, trouble, *from, &mut self.answers)
     }
 
-    /// A packet for the gateway itself: an echo request is answered, all else is of no use to it.
+    /// Consumes a packet for the gateway itself; answers echo requests.
     fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
-        self.actions.push_back(Action::Taken { octets: packet.into_octets() });
+        self.actions.push_back(GatewayOutput::Taken { octets: packet.into_octets() });
         self.answer(now, answer);
     }
 
-    /// Sends a packet of its own, if there is one, to the side where its destination lies. One that
-    /// no tunnel takes is forgotten: nobody is told of an answer's fate.
+    /// Sends a packet that the gateway originates, if there is one, to the side of its destination.
+    /// An answer that no tunnel takes is not sent, and nobody is notified of it.
     fn answer(&mut self, now: Time, octets: Option<Vec<u8>>) {
         let packet = octets.and_then(|octets| Packet::read(octets, RED, now).ok());
         let Some(packet) = packet else { return };
         let Some(number) = self.tunnel_to(packet.header().destination) else {
             let octets = packet.into_octets();
-            return self.actions.push_back(Action::Send { port: RED, octets });
+            return self.actions.push_back(GatewayOutput::Send { port: RED, octets });
         };
         for piece in self.divided(number, packet).unwrap_or_default() {
             self.wrap(number, piece);
@@ -238,7 +241,7 @@ impl Gateway {
         let esp = header::Esp { spi: out.tunnel.spi, sequence: out.sequence };
         let ends = (out.tunnel.source, out.tunnel.destination);
         let octets = header::wrap(packet.into_octets(), ends, dscp.tos() | ecn, esp, self.overhead);
-        self.actions.push_back(Action::Send { port: BLACK, octets });
+        self.actions.push_back(GatewayOutput::Send { port: BLACK, octets });
     }
 
     fn decapsulate(&mut self, now: Time, packet: Packet) {
@@ -261,7 +264,7 @@ impl Gateway {
             Err((octets, _)) => return self.refuse((outer, length), octets, Cause::Malformed),
         };
         let Some(ecn) = header::inward(inner.header().ecn, header.ecn) else {
-            // Its transport knows no ECN: a drop is how it hears of congestion.
+            // The inner transport is not ECN-capable: a drop signals the congestion to it.
             return self.refuse((outer, length), inner.into_octets(), Cause::Forced);
         };
         if self.own.contains(&inner.header().destination) {
@@ -269,7 +272,7 @@ impl Gateway {
             return self.arrive(now, inner);
         }
         if !inner.decrement_ttl() {
-            let answer = self.error(now, &inner, Trouble::Expired);
+            let answer = self.error(now, &inner, ForwardingError::Expired);
             self.refuse((outer, length), inner.into_octets(), Cause::Expired);
             return self.answer(now, answer);
         }
@@ -277,19 +280,19 @@ impl Gateway {
         let had = inner.header().ecn;
         let octets = inner.into_octets();
         let octets = if ecn == had { octets } else { header::with_ecn(octets, ecn) };
-        self.actions.push_back(Action::Send { port: RED, octets });
+        self.actions.push_back(GatewayOutput::Send { port: RED, octets });
     }
 
-    /// Drops what came out of a tunnel, counted by the outer packet.
+    /// Drops an inner packet, counted by the outer packet.
     fn refuse(&mut self, (outer, length): (Dscp, usize), octets: Vec<u8>, cause: Cause) {
         self.black.dropped(outer, length, cause);
-        self.actions.push_back(Action::Drop { octets, cause });
+        self.actions.push_back(GatewayOutput::Drop { octets, cause });
     }
 
     fn drop(&mut self, port: usize, packet: Packet, cause: Cause) {
         let counters = if port == RED { &mut self.red } else { &mut self.black };
         counters.dropped(packet.dscp(), packet.length(), cause);
-        self.actions.push_back(Action::Drop { octets: packet.into_octets(), cause });
+        self.actions.push_back(GatewayOutput::Drop { octets: packet.into_octets(), cause });
     }
 }
 

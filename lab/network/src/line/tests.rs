@@ -4,18 +4,18 @@ use router::policy::Span;
 use router::time::SECOND;
 use router::{Rate, Rng};
 
-const HOST: End = End { queue: 1_000_000, paced: false, tapped: false };
+const HOST: LineEnd = LineEnd { queue: 1_000_000, paced: false, tapped: false };
 
-fn link(rate: &str, overhead: u16, delay_us: u64) -> Link {
-    Link {
+fn link(rate: &str, overhead: u16, delay_us: u64) -> TopologyLink {
+    TopologyLink {
         rate: Some(rate.parse().unwrap()),
         overhead,
         delay: Span(Duration::from_micros(delay_us)),
-        ..Link::between("a.eth0", "b.eth0")
+        ..TopologyLink::between("a.eth0", "b.eth0")
     }
 }
 
-/// A packet of this length that bears a number.
+/// A packet of this length with a number in it.
 fn packet(number: u32, length: usize) -> Vec<u8> {
     let mut octets = vec![0x45, 0xb8, 0, 0];
     octets.extend(number.to_be_bytes());
@@ -27,8 +27,9 @@ fn number(octets: &[u8]) -> u32 {
     u32::from_be_bytes(octets[4..8].try_into().unwrap())
 }
 
-/// Ticks at each deadline until nothing is under way: arrivals as end, number, length and time.
-fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
+/// Ticks at each deadline until nothing is in flight. Returns arrivals as end, number, length and
+/// time.
+fn run(line: &mut LinkLine) -> Vec<(usize, u32, usize, Time)> {
     let mut arrived = Vec::new();
     loop {
         while let Some(event) = line.poll() {
@@ -45,7 +46,7 @@ fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
 fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
     for text in ["512kbit", "2Mbit", "10Mbit", "100Mbit"] {
         let rate: Rate = text.parse().unwrap();
-        let mut line = Line::new(&link(text, 14, 300), [HOST; 2], 1);
+        let mut line = LinkLine::new(&link(text, 14, 300), [HOST; 2], 1);
         let mut sizes = Rng::new(7);
         let (mut now, mut waiting, mut passed, mut last) = (Time::ZERO, 0usize, 0u64, Time::ZERO);
         while now.0 < 10 * SECOND + SECOND / 10 {
@@ -53,7 +54,7 @@ fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
                 line.offer(now, 0, packet(0, 40 + sizes.below(1_461) as usize));
                 waiting += 1;
             }
-            // At most 300 packets of the shortest kind pass in a look.
+            // At most 300 of the shortest packets pass between two ticks.
             now = Time(now.0 + 1 + sizes.below(rate.nanos_for(300 * 54)));
             line.tick(now);
             while let Some(event) = line.poll() {
@@ -73,11 +74,11 @@ fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
 
 #[test]
 fn delay_and_overhead_are_exact() {
-    let mut line = Line::new(&link("2Mbit", 38, 25_000), [HOST; 2], 1);
+    let mut line = LinkLine::new(&link("2Mbit", 38, 25_000), [HOST; 2], 1);
     line.offer(Time(1_000), 1, packet(9, 1_500));
     let wanted = 1_000 + 1_538 * 8 * 500 + 25_000_000;
     assert_eq!(run(&mut line), [(0, 9, 1_500, Time(wanted))]);
-    // The line was idle: the next one begins at once.
+    // The line was idle: the next transmission begins at once.
     line.offer(Time(wanted + 1), 1, packet(10, 100));
     assert_eq!(run(&mut line)[0].3, Time(wanted + 1 + 138 * 8 * 500 + 25_000_000));
     let counters = line.counters(1).unwrap();
@@ -87,7 +88,7 @@ fn delay_and_overhead_are_exact() {
 
 #[test]
 fn what_does_not_fit_is_dropped_and_counted() {
-    let mut line = Line::new(&link("1Mbit", 0, 0), [End { queue: 2, ..HOST }; 2], 1);
+    let mut line = LinkLine::new(&link("1Mbit", 0, 0), [LineEnd { queue: 2, ..HOST }; 2], 1);
     for number in 0..5 {
         line.offer(Time::ZERO, 0, packet(number, 1_000));
     }
@@ -107,9 +108,10 @@ fn what_does_not_fit_is_dropped_and_counted() {
 }
 
 #[test]
-fn what_is_on_the_way_is_bounded() {
-    let far = Link { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
-    let mut line = Line::new(&far, [HOST; 2], 1);
+fn packets_in_flight_are_bounded() {
+    let far =
+        TopologyLink { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
+    let mut line = LinkLine::new(&far, [HOST; 2], 1);
     let each = 1_500 + FLIGHT_EACH;
     for number in 0..(MAX_FLIGHT / each) as u32 {
         line.offer(Time::ZERO, 0, packet(number, 1_500));
@@ -120,9 +122,9 @@ fn what_is_on_the_way_is_bounded() {
 }
 
 #[test]
-fn a_paced_end_hears_when_its_packet_has_gone() {
-    let paced = End { queue: 1, paced: true, tapped: true };
-    let mut line = Line::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
+fn a_paced_end_is_notified_when_its_packet_has_been_sent() {
+    let paced = LineEnd { queue: 1, paced: true, tapped: true };
+    let mut line = LinkLine::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
     line.offer(Time(100), 0, packet(1, 1_000));
     line.tick(Time(u64::from(u32::MAX)));
     let events: Vec<LineEvent> = std::iter::from_fn(|| line.poll()).collect();
@@ -138,10 +140,10 @@ fn a_paced_end_hears_when_its_packet_has_gone() {
 }
 
 #[test]
-fn losses_are_as_many_as_said_and_follow_from_the_seed() {
-    let lossy = Link { rate: None, loss: 0.1, ..link("1Mbit", 0, 0) };
+fn losses_have_the_configured_rate_and_depend_on_the_seed() {
+    let lossy = TopologyLink { rate: None, loss: 0.1, ..link("1Mbit", 0, 0) };
     let arrived = |seed| {
-        let mut line = Line::new(&lossy, [HOST; 2], seed);
+        let mut line = LinkLine::new(&lossy, [HOST; 2], seed);
         for number in 0..100_000 {
             line.offer(Time(u64::from(number)), 0, packet(number, 40));
         }
@@ -153,7 +155,7 @@ fn losses_are_as_many_as_said_and_follow_from_the_seed() {
     // Three standard deviations are 285.
     assert!((89_715..=90_285).contains(&one.len()), "{}", one.len());
     for (loss, count) in [(0.0, 1_000), (1.0, 0)] {
-        let mut line = Line::new(&Link { loss, ..lossy.clone() }, [HOST; 2], 3);
+        let mut line = LinkLine::new(&TopologyLink { loss, ..lossy.clone() }, [HOST; 2], 3);
         (0..1_000).for_each(|number| line.offer(Time::ZERO, 0, packet(number, 40)));
         assert_eq!(run(&mut line).len(), count);
     }
@@ -163,8 +165,8 @@ fn losses_are_as_many_as_said_and_follow_from_the_seed() {
 fn jitter_changes_the_order_only_if_it_may() {
     for reorder in [false, true] {
         let jitter = Span(Duration::from_millis(5));
-        let link = Link { jitter, reorder, ..link("10Mbit", 0, 1_000) };
-        let mut line = Line::new(&link, [HOST; 2], 4);
+        let link = TopologyLink { jitter, reorder, ..link("10Mbit", 0, 1_000) };
+        let mut line = LinkLine::new(&link, [HOST; 2], 4);
         let mut offered = Vec::new();
         for number in 0..1_000 {
             let now = Time(u64::from(number) * 1_000_000);
@@ -177,7 +179,7 @@ fn jitter_changes_the_order_only_if_it_may() {
         assert_eq!(arrived.is_sorted_by_key(|one| one.1), !reorder);
         let delays = arrived.iter().map(|one| one.3.0 - offered[one.1 as usize]);
         let (least, most) = (delays.clone().min().unwrap(), delays.max().unwrap());
-        // Where order is kept, a packet may wait for the one before it.
+        // If the order is kept, a packet may wait for the previous one.
         let low = if reorder { 1_100_000 } else { 2_000_000 };
         assert!((1_000_000..low).contains(&least), "{least}");
         assert!((5_900_000..=6_000_000).contains(&most), "{most}");
@@ -186,7 +188,8 @@ fn jitter_changes_the_order_only_if_it_may() {
 
 #[test]
 fn half_duplex_takes_turns_where_both_wait() {
-    let mut line = Line::new(&Link { duplex: Duplex::Half, ..link("1Mbit", 0, 0) }, [HOST; 2], 1);
+    let mut line =
+        LinkLine::new(&TopologyLink { duplex: Duplex::Half, ..link("1Mbit", 0, 0) }, [HOST; 2], 1);
     for number in 0..100 {
         line.offer(Time::ZERO, 0, packet(number, 1_500));
         line.offer(Time::ZERO, 1, packet(number, 40));
@@ -210,8 +213,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Every packet comes out once; transmissions on one medium never overlap, and over every window
-    /// no more passes than the rate; order is kept.
+    /// Every packet comes out once. Transmissions on one medium never overlap, the rate holds over
+    /// every window, and the order is kept.
     #[test]
     fn a_line_keeps_its_promises(
         steps in steps(),
@@ -223,12 +226,12 @@ proptest! {
     ) {
         let rate = Rate::from_bits(bits).unwrap();
         let duplex = if half { Duplex::Half } else { Duplex::Full };
-        let link = Link { rate: Some(rate), duplex, loss, ..link("1Mbit", overhead, 1_000) };
-        let mut line = Line::new(&link, [End { queue, ..HOST }; 2], 5);
+        let link = TopologyLink { rate: Some(rate), duplex, loss, ..link("1Mbit", overhead, 1_000) };
+        let mut line = LinkLine::new(&link, [LineEnd { queue, ..HOST }; 2], 5);
         let (mut now, mut offered) = (Time::ZERO, 0u32);
         let mut dropped = 0;
         let mut arrived = Vec::new();
-        let mut hear = |line: &mut Line| {
+        let mut drain = |line: &mut LinkLine| {
             while let Some(event) = line.poll() {
                 match event {
                     LineEvent::Arrived { end, octets, at } => {
@@ -251,12 +254,12 @@ proptest! {
                     line.tick(now);
                 }
             }
-            let (came, gone) = hear(&mut line);
+            let (came, gone) = drain(&mut line);
             prop_assert_eq!(came + gone + line.inside(), offered as usize);
             prop_assert!(line.deadline().is_none_or(|due| due > now));
         }
         line.tick(Time(now.0 + 3_600 * SECOND));
-        hear(&mut line);
+        drain(&mut line);
         prop_assert_eq!(arrived.len() + dropped, offered as usize);
         prop_assert_eq!(line.deadline(), None);
         for end in 0..2 {

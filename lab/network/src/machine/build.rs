@@ -1,82 +1,82 @@
-//! A network from its topology.
+//! Builds a network from its topology.
 
-use super::{Network, Node};
-use crate::agenda::Agenda;
+use super::{NetworkMachine, NodeState};
+use crate::agenda::Deadlines;
 use crate::gateway::Gateway;
-use crate::line::{End, Line};
-use crate::plan::{Kind, NextHop, Plan, PortId};
+use crate::line::{LineEnd, LinkLine};
+use crate::plan::{NetworkPlan, NodeKind, PortId, RouteNextHop};
 use crate::topology::Topology;
-use router::policy::{Name, Policy, Wrong};
-use router::{InterfaceSetup, Rng, Route, Router, Setup, Time};
+use router::policy::{KeyFault, Name, RouterPolicy};
+use router::{InterfaceRoute, InterfaceSetup, Rng, Router, RouterSetup, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-impl Network {
-    /// Builds it whole, or says what is wrong. The same seed and the same inputs give the same
-    /// outputs: it decides loss, jitter and what routers drop by chance.
+impl NetworkMachine {
+    /// Builds a network, or returns the fault of its topology or policies. The same seed and the
+    /// same inputs give the same outputs: the seed determines loss, jitter and random drops of
+    /// routers.
     ///
     /// # Errors
-    /// What [`Plan::new`] refuses; a router's policy that is not among those given, or that refers
-    /// to what is not there.
+    /// Those of [`NetworkPlan::new`]; an unknown policy of a router; a fault in a policy.
     pub fn new(
         topology: &Topology,
-        policies: &BTreeMap<Name, Policy>,
+        policies: &BTreeMap<Name, RouterPolicy>,
         seed: u64,
-    ) -> Result<Network, Wrong> {
-        let plan = Plan::new(topology)?;
+    ) -> Result<NetworkMachine, KeyFault> {
+        let plan = NetworkPlan::new(topology)?;
         let mut seeds = Rng::new(seed);
         let mut nodes = Vec::new();
         for (place, node) in plan.nodes.iter().enumerate() {
             nodes.push(match node.kind {
-                Kind::Host => Node::Host,
-                Kind::Router => {
+                NodeKind::Host => NodeState::Host,
+                NodeKind::Router => {
                     let setup = setup(topology, &plan, place, policies, seeds.next_u64())?;
-                    Node::Router(Box::new(router(topology, &setup)?))
+                    NodeState::Router(Box::new(router(topology, &setup)?))
                 }
-                Kind::Gateway => {
+                NodeKind::Gateway => {
                     let gateway = Gateway::new(topology, &plan, place).ok_or_else(|| {
-                        Wrong::at(format!("gateways.{}", node.name), "it is not in the topology")
+                        KeyFault::at(format!("gateways.{}", node.name), "it is not in the topology")
                     })?;
-                    Node::Gateway(Box::new(gateway))
+                    NodeState::Gateway(Box::new(gateway))
                 }
             });
         }
-        let lines: Vec<Line> = plan
+        let lines: Vec<LinkLine> = plan
             .links
             .iter()
             .map(|wire| {
                 let ends = wire.ends.map(|id| end(&plan, id, wire.link.rate.is_some()));
-                Line::new(&wire.link, ends, seeds.next_u64())
+                LinkLine::new(&wire.link, ends, seeds.next_u64())
             })
             .collect();
-        let agenda = Agenda::new(lines.len() + nodes.len());
+        let agenda = Deadlines::new(lines.len() + nodes.len());
         let taps = plan.nodes.iter().map(|node| vec![false; node.ports.len()]).collect();
         let (touched, outputs) = (Vec::new(), VecDeque::new());
-        Ok(Network { plan, nodes, lines, agenda, taps, touched, outputs, now: Time::ZERO })
+        Ok(NetworkMachine { plan, nodes, lines, agenda, taps, touched, outputs, now: Time::ZERO })
     }
 }
 
-fn end(plan: &Plan, id: PortId, timed: bool) -> End {
+fn end(plan: &NetworkPlan, id: PortId, timed: bool) -> LineEnd {
     let node = plan.nodes.get(id.node);
-    let paced = timed && node.is_some_and(|node| node.kind == Kind::Router);
+    let paced = timed && node.is_some_and(|node| node.kind == NodeKind::Router);
     let queue = node.and_then(|node| node.ports.get(id.port)).map_or(1, |port| port.queue);
-    End { queue, paced, tapped: false }
+    LineEnd { queue, paced, tapped: false }
 }
 
 fn setup(
     topology: &Topology,
-    plan: &Plan,
+    plan: &NetworkPlan,
     place: usize,
-    policies: &BTreeMap<Name, Policy>,
+    policies: &BTreeMap<Name, RouterPolicy>,
     seed: u64,
-) -> Result<Setup, Wrong> {
-    let Some(node) = plan.nodes.get(place) else { return Ok(Setup::default()) };
+) -> Result<RouterSetup, KeyFault> {
+    let Some(node) = plan.nodes.get(place) else { return Ok(RouterSetup::default()) };
     let named = topology.routers.get(&node.name).and_then(|router| router.policy.as_ref());
     let policy = match named {
-        None => Policy::default(),
+        None => RouterPolicy::default(),
         Some(name) => policies.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = policies.keys().map(String::as_str).collect();
             let what = format!("there is no policy {name:?}; there are: {}", known.join(", "));
-            Wrong::at(format!("routers.{}.policy", node.name), what)
+            KeyFault::at(format!("routers.{}.policy", node.name), what)
         })?,
     };
     let interfaces = node.ports.iter().map(|port| InterfaceSetup {
@@ -85,11 +85,11 @@ fn setup(
         mtu: port.mtu,
         paced: plan.links.get(port.link).is_some_and(|wire| wire.link.rate.is_some()),
     });
-    let routes = node.routes.iter().filter_map(|route| match route.way {
-        NextHop::Port(interface) => Some(Route { to: route.to, interface }),
-        NextHop::Tunnel(_) => None,
+    let routes = node.routes.iter().filter_map(|route| match route.next_hop {
+        RouteNextHop::Port(interface) => Some(InterfaceRoute { to: route.to, interface }),
+        RouteNextHop::Tunnel(_) => None,
     });
-    Ok(Setup {
+    Ok(RouterSetup {
         name: node.name.clone(),
         interfaces: interfaces.collect(),
         routes: routes.collect(),
@@ -98,8 +98,8 @@ fn setup(
     })
 }
 
-/// Builds a router; what is wrong with its policy is told with the policy's name.
-fn router(topology: &Topology, setup: &Setup) -> Result<Router, Wrong> {
+/// Builds a router. A fault of its policy is reported with the name of the policy.
+fn router(topology: &Topology, setup: &RouterSetup) -> Result<Router, KeyFault> {
     Router::new(setup).map_err(|wrong| {
         let policy = topology.routers.get(&setup.name).and_then(|router| router.policy.clone());
         let path = match policy {
@@ -108,6 +108,6 @@ fn router(topology: &Topology, setup: &Setup) -> Result<Router, Wrong> {
             }
             None => format!("routers.{}: {}", setup.name, wrong.path),
         };
-        Wrong::at(path, wrong.what)
+        KeyFault::at(path, wrong.what)
     })
 }

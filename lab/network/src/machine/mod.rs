@@ -1,46 +1,46 @@
-//! The network: lines, routers and gateways, each with its deadline, as one machine.
+//! The network as one machine: lines, routers and gateways, each with its deadline.
 
 mod build;
 
-use crate::agenda::Agenda;
-use crate::api::{Direction, HostId, Input, Output};
+use crate::agenda::Deadlines;
+use crate::api::{HostId, Input, Output, TapDirection};
 use crate::gateway::{self, Gateway};
-use crate::line::{Line, LineEvent};
-use crate::plan::{Kind, Plan, PortId};
-use router::count::Part;
-use router::{Router, Tables, Time};
+use crate::line::{LineEvent, LinkLine};
+use crate::plan::{NetworkPlan, NodeKind, PortId};
+use router::count::PartCounters;
+use router::{FlowTables, Router, Time};
 use std::collections::VecDeque;
 
-/// What is at a place of the plan.
+/// The state of a node of the plan.
 #[derive(Debug)]
-enum Node {
+enum NodeState {
     Host,
     Router(Box<Router>),
     Gateway(Box<Gateway>),
 }
 
-/// A network. After each `handle`, `poll` until there is nothing.
+/// A network. After each `handle`, call `poll` until it returns `None`.
 ///
-/// Everything happens at its own time, however late `handle` is called: a line's next transmission
-/// begins where the one before ended, not when somebody looked.
+/// Every event has its own time, however late `handle` is called: the next transmission of a line
+/// begins at the end of the previous one, not at the time of the call.
 #[derive(Debug)]
-pub struct Network {
-    plan: Plan,
-    nodes: Vec<Node>,
-    lines: Vec<Line>,
-    /// The lines, then the nodes.
-    agenda: Agenda,
+pub struct NetworkMachine {
+    plan: NetworkPlan,
+    nodes: Vec<NodeState>,
+    lines: Vec<LinkLine>,
+    /// Deadlines of the lines, then of the nodes.
+    agenda: Deadlines,
     /// Ports whose arrivals are copied, by node and port.
     taps: Vec<Vec<bool>>,
-    /// Lines that may have something to say.
+    /// Lines that may have outputs.
     touched: Vec<usize>,
     outputs: VecDeque<Output>,
     now: Time,
 }
 
-impl Network {
-    /// Takes an input, after all that was due before it. A time before that of the last input counts
-    /// as that.
+impl NetworkMachine {
+    /// Takes an input, after everything that was due before it. If `now` is before the last input,
+    /// the time of that input applies.
     pub fn handle(&mut self, now: Time, input: Input) {
         let now = now.max(self.now);
         self.advance(now);
@@ -48,7 +48,7 @@ impl Network {
         match input {
             Input::Packet { host, port, octets } => {
                 let id = PortId { node: host.0, port };
-                if self.plan.nodes.get(host.0).is_some_and(|node| node.kind == Kind::Host) {
+                if self.plan.nodes.get(host.0).is_some_and(|node| node.kind == NodeKind::Host) {
                     self.send(now, id, octets);
                 } else {
                     self.outputs.push_back(Output::Recycle(octets));
@@ -61,81 +61,83 @@ impl Network {
         }
     }
 
-    /// What is to be done; `None` once nothing is left.
+    /// The next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When it wants a tick; `None` while nothing is under way.
+    /// The time at which the network needs an [`Input::Tick`]; `None` while it is idle.
     pub fn deadline(&self) -> Option<Time> {
         self.agenda.first().map(|(_, due)| due)
     }
 
-    /// What it was built from.
-    pub fn plan(&self) -> &Plan {
+    /// The plan that it was built from.
+    pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }
 
-    /// The host of this name.
+    /// The host with this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         let place = self.plan.node(name)?;
-        matches!(self.nodes.get(place), Some(Node::Host)).then_some(HostId(place))
+        matches!(self.nodes.get(place), Some(NodeState::Host)).then_some(HostId(place))
     }
 
-    /// The router of this name.
+    /// The router with this name.
     pub fn router(&self, name: &str) -> Option<&Router> {
         match self.nodes.get(self.plan.node(name)?)? {
-            Node::Router(router) => Some(router),
+            NodeState::Router(router) => Some(router),
             _ => None,
         }
     }
 
-    /// Changes the tables of flows of the router of this name; `poll` says what goes on because of
-    /// it. `None` where there is no such router.
+    /// Changes the tables of flows of the router with this name; `poll` returns the outputs that
+    /// the change causes. `None` if there is no such router.
     pub fn change<T>(
         &mut self,
         now: Time,
         router: &str,
-        change: impl FnOnce(&mut Tables) -> T,
+        change: impl FnOnce(&mut FlowTables) -> T,
     ) -> Option<T> {
         self.advance(now);
         let node = self.plan.node(router)?;
-        let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return None };
+        let Some(NodeState::Router(router)) = self.nodes.get_mut(node) else { return None };
         let changed = router.change(now, change);
         self.drain_router(now, node);
         self.settle();
         Some(changed)
     }
 
-    /// The counters of every part: lines by the port that sends (`naples.lan/line`), routers'
-    /// (`sar/wan/...`) and gateways' parts by their node's name.
-    pub fn report(&self) -> Vec<Part<'_>> {
+    /// The counters of every part: of lines by the port that sends (`naples.lan/line`), of routers
+    /// (`sar/wan/...`) and gateways by node.
+    pub fn report(&self) -> Vec<PartCounters<'_>> {
         let mut parts = Vec::new();
         for (wire, line) in self.plan.links.iter().zip(&self.lines) {
             for (end, id) in wire.ends.iter().enumerate() {
                 let Some(counters) = line.counters(end) else { continue };
                 let path = format!("{}/line", self.plan.port_name(*id));
-                parts.push(Part { path, kind: "line", counters });
+                parts.push(PartCounters { path, kind: "line", counters });
             }
         }
         for (planned, node) in self.plan.nodes.iter().zip(&self.nodes) {
             match node {
-                Node::Host => {}
-                Node::Gateway(gateway) => gateway.report(&planned.name, &mut parts),
-                Node::Router(router) => parts.extend(router.report().into_iter().map(|part| {
-                    let path = format!("{}/{}", planned.name, part.path);
-                    Part { path, ..part }
-                })),
+                NodeState::Host => {}
+                NodeState::Gateway(gateway) => gateway.report(&planned.name, &mut parts),
+                NodeState::Router(router) => {
+                    parts.extend(router.report().into_iter().map(|part| {
+                        let path = format!("{}/{}", planned.name, part.path);
+                        PartCounters { path, ..part }
+                    }))
+                }
             }
         }
         parts
     }
 
-    /// Packets inside: waiting at ports, held by routers, or on the way.
+    /// Packets inside: waiting at ports, held by routers, or in flight.
     pub fn inside(&self) -> usize {
-        let lines: usize = self.lines.iter().map(Line::inside).sum();
+        let lines: usize = self.lines.iter().map(LinkLine::inside).sum();
         let routers = self.nodes.iter().map(|node| match node {
-            Node::Router(router) => router.inside(),
+            NodeState::Router(router) => router.inside(),
             _ => 0,
         });
         lines + routers.sum::<usize>()
@@ -151,7 +153,7 @@ impl Network {
         }
     }
 
-    /// Everything due until now, each at its own time.
+    /// Handles everything that is due until `now`, each at its own time.
     fn advance(&mut self, now: Time) {
         while let Some((part, due)) = self.agenda.first().filter(|(_, due)| *due <= now) {
             let due = due.max(self.now);
@@ -161,12 +163,12 @@ impl Network {
                 self.touched.push(part);
             } else {
                 let node = part - self.lines.len();
-                if let Some(Node::Router(router)) = self.nodes.get_mut(node) {
+                if let Some(NodeState::Router(router)) = self.nodes.get_mut(node) {
                     router.handle(due, router::router::Input::Tick);
                 }
                 self.drain_router(due, node);
-                // What is due is done: whoever is due still is asked again a nanosecond later, not
-                // for ever at the same moment.
+                // The part has handled what was due. If it is due again at the same time, it is
+                // called a nanosecond later, so that time advances.
                 let next =
                     self.agenda.first().filter(|(again, next)| *again == part && *next <= due);
                 if next.is_some() {
@@ -177,7 +179,7 @@ impl Network {
         }
     }
 
-    /// Hands a packet to the line at a port.
+    /// Offers a packet to the line at a port.
     fn send(&mut self, now: Time, id: PortId, octets: Vec<u8>) {
         let port = self.plan.nodes.get(id.node).and_then(|node| node.ports.get(id.port));
         let line = port.and_then(|port| Some((port, self.lines.get_mut(port.link)?)));
@@ -188,13 +190,13 @@ impl Network {
         self.touched.push(port.link);
     }
 
-    /// Hears what lines have to say, until none has anything.
+    /// Handles the outputs of lines, until there are none.
     fn settle(&mut self) {
         while let Some(place) = self.touched.pop() {
-            while let Some(event) = self.lines.get_mut(place).and_then(Line::poll) {
+            while let Some(event) = self.lines.get_mut(place).and_then(LinkLine::poll) {
                 self.event(place, event);
             }
-            let due = self.lines.get(place).and_then(Line::deadline);
+            let due = self.lines.get(place).and_then(LinkLine::deadline);
             self.agenda.set(place, due);
         }
     }
@@ -204,14 +206,19 @@ impl Network {
             LineEvent::Dropped { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
             LineEvent::Free { end, at } => {
                 let Some(id) = self.end(line, end) else { return };
-                if let Some(Node::Router(router)) = self.nodes.get_mut(id.node) {
+                if let Some(NodeState::Router(router)) = self.nodes.get_mut(id.node) {
                     router.handle(at, router::router::Input::Free { interface: id.port });
                     self.drain_router(at, id.node);
                 }
             }
             LineEvent::Began { end, octets, at } => {
                 let Some(port) = self.end(line, end) else { return };
-                self.outputs.push_back(Output::Tap { port, direction: Direction::Out, at, octets });
+                self.outputs.push_back(Output::Tap {
+                    port,
+                    direction: TapDirection::Out,
+                    at,
+                    octets,
+                });
             }
             LineEvent::Arrived { end, octets, at } => {
                 let Some(id) = self.end(line, end) else { return };
@@ -226,20 +233,20 @@ impl Network {
 
     fn arrived(&mut self, at: Time, id: PortId, octets: Vec<u8>) {
         if self.taps.get(id.node).and_then(|ports| ports.get(id.port)).is_some_and(|on| *on) {
-            let (direction, octets) = (Direction::In, octets.clone());
+            let (direction, octets) = (TapDirection::In, octets.clone());
             self.outputs.push_back(Output::Tap { port: id, direction, at, octets });
         }
         match self.nodes.get_mut(id.node) {
             None => self.outputs.push_back(Output::Recycle(octets)),
-            Some(Node::Host) => {
+            Some(NodeState::Host) => {
                 let host = HostId(id.node);
                 self.outputs.push_back(Output::Deliver { host, port: id.port, octets, at });
             }
-            Some(Node::Router(router)) => {
+            Some(NodeState::Router(router)) => {
                 router.handle(at, router::router::Input::Packet { interface: id.port, octets });
                 self.drain_router(at, id.node);
             }
-            Some(Node::Gateway(gateway)) => {
+            Some(NodeState::Gateway(gateway)) => {
                 gateway.handle(at, id.port, octets);
                 self.drain_gateway(at, id.node);
             }
@@ -247,34 +254,39 @@ impl Network {
     }
 
     fn drain_router(&mut self, at: Time, node: usize) {
-        use router::router::Output as Said;
+        use router::router::Output as RouterOutput;
         loop {
-            let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return };
-            let Some(printed) = router.poll() else {
+            let Some(NodeState::Router(router)) = self.nodes.get_mut(node) else { return };
+            let Some(output) = router.poll() else {
                 let due = router.deadline();
                 return self.agenda.set(self.lines.len() + node, due);
             };
-            match printed {
-                Said::Send { interface, packet } => {
+            match output {
+                RouterOutput::Send { interface, packet } => {
                     self.send(at, PortId { node, port: interface }, packet.into_octets());
                 }
-                Said::Dropped { packet, .. } | Said::Arrived { packet } => {
+                RouterOutput::Dropped { packet, .. } | RouterOutput::Arrived { packet } => {
                     self.outputs.push_back(Output::Recycle(packet.into_octets()));
                 }
-                Said::Refused { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
+                RouterOutput::Refused { octets, .. } => {
+                    self.outputs.push_back(Output::Recycle(octets))
+                }
             }
         }
     }
 
     fn drain_gateway(&mut self, at: Time, node: usize) {
         loop {
-            let Some(Node::Gateway(gateway)) = self.nodes.get_mut(node) else { return };
+            let Some(NodeState::Gateway(gateway)) = self.nodes.get_mut(node) else { return };
             match gateway.poll() {
                 None => return,
-                Some(gateway::Action::Send { port, octets }) => {
+                Some(gateway::GatewayOutput::Send { port, octets }) => {
                     self.send(at, PortId { node, port }, octets);
                 }
-                Some(gateway::Action::Drop { octets, .. } | gateway::Action::Taken { octets }) => {
+                Some(
+                    gateway::GatewayOutput::Drop { octets, .. }
+                    | gateway::GatewayOutput::Taken { octets },
+                ) => {
                     self.outputs.push_back(Output::Recycle(octets));
                 }
             }

@@ -1,74 +1,81 @@
-//! What must be so of a topology before routes are looked for.
+//! Checks of a topology before its routes are computed.
 
 use super::{
-    Kind, MAX_ADDRESSES, MAX_LINKS, MAX_NODES, MAX_PORTS, MAX_ROUTES, Node, Plan, Port, PortId,
-    Wire,
+    MAX_ADDRESSES, MAX_LINKS, MAX_NODES, MAX_PORTS, MAX_ROUTES, NetworkPlan, NodeKind, PlanLink,
+    PlanNode, Port, PortId,
 };
-use crate::topology::{Address, Duplex, HostPort, Link, Topology};
-use router::policy::Wrong;
+use crate::topology::{Address, Duplex, HostPort, Topology, TopologyLink};
+use router::policy::KeyFault;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// No link ends here yet.
+/// Link of a port that has no link yet.
 const LOOSE: usize = usize::MAX;
 const MAX_QUEUE: usize = 100_000;
 const MAX_OVERHEAD: u16 = 256;
-/// The longest name of a node.
+/// The longest name of a node, in octets.
 const MAX_NODE_NAME: usize = 32;
-/// The longest name of an interface that Linux takes.
+/// The longest name of an interface that Linux accepts, in octets.
 const MAX_PORT_NAME: usize = 15;
 const MAX_SYSCTLS: usize = 64;
 
-/// All nodes with their ports, which no link ends at yet.
-pub(super) fn nodes(topology: &Topology) -> Result<Plan, Wrong> {
+/// All nodes with their ports, still without links.
+pub(super) fn nodes(topology: &Topology) -> Result<NetworkPlan, KeyFault> {
     let count = topology.hosts.len() + topology.routers.len() + topology.gateways.len();
     if count > MAX_NODES {
         let what = format!("{count} hosts, routers and gateways, at most {MAX_NODES}");
-        return Err(Wrong::at("topology", what));
+        return Err(KeyFault::at("topology", what));
     }
     if topology.hosts.is_empty() {
-        return Err(Wrong::at("hosts", "there is none; packets come from hosts and go to them"));
+        return Err(KeyFault::at("hosts", "there is none; packets come from hosts and go to them"));
     }
-    let mut plan =
-        Plan { nodes: Vec::new(), links: Vec::new(), tunnels: Vec::new(), names: BTreeMap::new() };
+    let mut plan = NetworkPlan {
+        nodes: Vec::new(),
+        links: Vec::new(),
+        tunnels: Vec::new(),
+        names: BTreeMap::new(),
+    };
     for (name, host) in &topology.hosts {
         host_settings(name, host)?;
         let ports = host.ports.iter().map(|(name, port)| (name.as_str(), port.clone()));
-        add(&mut plan, Kind::Host, name, ports, host.routes.len())?;
+        add(&mut plan, NodeKind::Host, name, ports, host.routes.len())?;
     }
     for (name, router) in &topology.routers {
         let ports = router.ports.iter().map(|(name, port)| {
             (name.as_str(), HostPort { addresses: port.addresses.clone(), queue: 1 })
         });
-        add(&mut plan, Kind::Router, name, ports, router.routes.len())?;
+        add(&mut plan, NodeKind::Router, name, ports, router.routes.len())?;
     }
     for (name, gateway) in &topology.gateways {
         let ports = [("red", gateway.red.clone()), ("black", gateway.black.clone())];
-        add(&mut plan, Kind::Gateway, name, ports.into_iter(), gateway.routes.len())?;
+        add(&mut plan, NodeKind::Gateway, name, ports.into_iter(), gateway.routes.len())?;
     }
     Ok(plan)
 }
 
 fn add<'a>(
-    plan: &mut Plan,
-    kind: Kind,
+    plan: &mut NetworkPlan,
+    kind: NodeKind,
     name: &str,
     ports: impl Iterator<Item = (&'a str, HostPort)>,
     routes: usize,
-) -> Result<(), Wrong> {
+) -> Result<(), KeyFault> {
     let path = format!("{}.{name}", kind.key());
     named(&path, name, MAX_NODE_NAME)?;
-    let mut node = Node { name: name.to_owned(), kind, ports: Vec::new(), routes: Vec::new() };
+    let mut node = PlanNode { name: name.to_owned(), kind, ports: Vec::new(), routes: Vec::new() };
     for (name, port) in ports {
         let path = match kind {
-            Kind::Gateway => format!("{path}.{name}"),
+            NodeKind::Gateway => format!("{path}.{name}"),
             _ => format!("{path}.ports.{name}"),
         };
         named(&path, name, MAX_PORT_NAME)?;
         within(&format!("{path}.queue"), port.queue, 1, MAX_QUEUE)?;
         within(&format!("{path}.addresses"), port.addresses.len(), 0, MAX_ADDRESSES)?;
-        if kind == Kind::Host && port.addresses.is_empty() {
-            return Err(Wrong::at(format!("{path}.addresses"), "a host's port needs an address"));
+        if kind == NodeKind::Host && port.addresses.is_empty() {
+            return Err(KeyFault::at(
+                format!("{path}.addresses"),
+                "a host's port needs an address",
+            ));
         }
         let (addresses, queue, name) = (port.addresses, port.queue, name.to_owned());
         node.ports.push(Port { name, addresses, queue, link: LOOSE, end: 0, mtu: 0 });
@@ -77,29 +84,29 @@ fn add<'a>(
     within(&format!("{path}.routes"), routes, 0, MAX_ROUTES)?;
     if let Some(other) = plan.names.insert(name.to_owned(), plan.nodes.len()) {
         let other = plan.nodes.get(other).map_or("hosts", |node| node.kind.key());
-        return Err(Wrong::at(path, format!("there is one of this name in {other}, too")));
+        return Err(KeyFault::at(path, format!("there is one of this name in {other}, too")));
     }
     plan.nodes.push(node);
     Ok(())
 }
 
-fn named(path: &str, name: &str, longest: usize) -> Result<(), Wrong> {
+fn named(path: &str, name: &str, longest: usize) -> Result<(), KeyFault> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > longest || !name.chars().all(good) {
         let what = format!("a name has 1 to {longest} letters, digits, - and _");
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
     Ok(())
 }
 
-fn within(path: &str, value: usize, least: usize, most: usize) -> Result<(), Wrong> {
+fn within(path: &str, value: usize, least: usize, most: usize) -> Result<(), KeyFault> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Wrong::at(path, format!("{value} is not within {least} to {most}")))
+    Err(KeyFault::at(path, format!("{value} is not within {least} to {most}")))
 }
 
-fn host_settings(name: &str, host: &crate::topology::Host) -> Result<(), Wrong> {
+fn host_settings(name: &str, host: &crate::topology::TopologyHost) -> Result<(), KeyFault> {
     if let Some(control) = &host.congestion_control {
         named(&format!("hosts.{name}.congestion_control"), control, MAX_PORT_NAME)?;
     }
@@ -109,21 +116,21 @@ fn host_settings(name: &str, host: &crate::topology::Host) -> Result<(), Wrong> 
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if !key.starts_with("net.") || !key.chars().all(good) || key.contains("..") {
             let what = "settings of a namespace have names such as net.ipv4.tcp_sack";
-            return Err(Wrong::at(format!("{path}.{key:?}"), what));
+            return Err(KeyFault::at(format!("{path}.{key:?}"), what));
         }
         if setting.0.len() > 256 || setting.0.chars().any(char::is_control) {
             let what = "a value is one line of up to 256 octets";
-            return Err(Wrong::at(format!("{path}.{key:?}"), what));
+            return Err(KeyFault::at(format!("{path}.{key:?}"), what));
         }
     }
     Ok(())
 }
 
 /// Joins ports by links.
-pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
+pub(super) fn links(topology: &Topology, plan: &mut NetworkPlan) -> Result<(), KeyFault> {
     if topology.links.len() > MAX_LINKS {
         let what = format!("{} links, at most {MAX_LINKS}", topology.links.len());
-        return Err(Wrong::at("links", what));
+        return Err(KeyFault::at("links", what));
     }
     for (place, link) in topology.links.iter().enumerate() {
         let path = format!("links[{place}]");
@@ -132,40 +139,43 @@ pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
         for (end, (text, id)) in link.ends.iter().zip(&mut ends).enumerate() {
             *id = join(plan, &format!("{path}.ends[{end}]"), text, (place, end, link.mtu))?;
         }
-        plan.links.push(Wire { link: link.clone(), ends });
+        plan.links.push(PlanLink { link: link.clone(), ends });
     }
     for node in &plan.nodes {
         if let Some(port) = node.ports.iter().find(|port| port.link == LOOSE) {
             let path = format!("{}.{}.{}", node.kind.key(), node.name, port.name);
-            return Err(Wrong::at(path, "no link ends at this port; add one or remove the port"));
+            return Err(KeyFault::at(
+                path,
+                "no link ends at this port; add one or remove the port",
+            ));
         }
     }
     Ok(())
 }
 
-fn numbers(path: &str, link: &Link) -> Result<(), Wrong> {
+fn numbers(path: &str, link: &TopologyLink) -> Result<(), KeyFault> {
     within(&format!("{path}.mtu"), link.mtu, 68, router::packet::MAX_LENGTH)?;
     within(&format!("{path}.overhead"), link.overhead.into(), 0, MAX_OVERHEAD.into())?;
     if !(0.0..=1.0).contains(&link.loss) {
         let what = format!("invalid probability {}: 0 to 1, so 1 % is 0.01", link.loss);
-        return Err(Wrong::at(format!("{path}.loss"), what));
+        return Err(KeyFault::at(format!("{path}.loss"), what));
     }
     if link.duplex == Duplex::Half && link.rate.is_none() {
         let what = "a half-duplex link needs a rate for its ends to share";
-        return Err(Wrong::at(format!("{path}.rate"), what));
+        return Err(KeyFault::at(format!("{path}.rate"), what));
     }
     Ok(())
 }
 
 fn join(
-    plan: &mut Plan,
+    plan: &mut NetworkPlan,
     path: &str,
     text: &str,
     (link, end, mtu): (usize, usize, usize),
-) -> Result<PortId, Wrong> {
+) -> Result<PortId, KeyFault> {
     let quoted: String = text.chars().take(60).collect();
     let Some((node, port)) = text.split_once('.') else {
-        return Err(Wrong::at(path, format!("{quoted:?} is no port, as in \"naples.lan\"")));
+        return Err(KeyFault::at(path, format!("{quoted:?} is not a port, as in \"naples.lan\"")));
     };
     let Some(id) = plan.port(text) else {
         let ports = plan.node(node).and_then(|node| plan.nodes.get(node)).map(|node| {
@@ -178,16 +188,16 @@ fn join(
             }
             None => format!("there is no host, router or gateway {:?}", short(node)),
         };
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     };
     let found = plan.nodes.get_mut(id.node).and_then(|node| node.ports.get_mut(id.port));
     let Some(port) = found else {
-        return Err(Wrong::at(path, format!("{quoted:?} is no port")));
+        return Err(KeyFault::at(path, format!("{quoted:?} is not a port")));
     };
     if port.link != LOOSE {
         let other = port.link;
         let what = format!("links[{other}] ends at {quoted:?} already; a port has one link");
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
     (port.link, port.end, port.mtu) = (link, end, mtu);
     Ok(id)
@@ -197,8 +207,9 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// No address or prefix twice; the ends of a link agree.
-pub(super) fn addresses(plan: &Plan) -> Result<(), Wrong> {
+/// Checks that no address or prefix occurs twice, and that the addresses at the ends of a link
+/// agree.
+pub(super) fn addresses(plan: &NetworkPlan) -> Result<(), KeyFault> {
     let mut seen: BTreeMap<IpAddr, String> = BTreeMap::new();
     for node in &plan.nodes {
         for port in &node.ports {
@@ -206,7 +217,7 @@ pub(super) fn addresses(plan: &Plan) -> Result<(), Wrong> {
             for address in &port.addresses {
                 if let Some(other) = seen.insert(address.ip(), path.clone()) {
                     let what = format!("{} is an address in {other}, too", address.ip());
-                    return Err(Wrong::at(path, what));
+                    return Err(KeyFault::at(path, what));
                 }
             }
         }
@@ -223,37 +234,38 @@ pub(super) fn addresses(plan: &Plan) -> Result<(), Wrong> {
                     "{} is the prefix of links[{owner}], too; each link needs its own",
                     address.prefix()
                 );
-                return Err(Wrong::at(format!("links[{place}]"), what));
+                return Err(KeyFault::at(format!("links[{place}]"), what));
             }
         }
         let six = one.1.addresses.iter().chain(&other.1.addresses).any(|a| a.ip().is_ipv6());
         if six && wire.link.mtu < 1_280 {
             let what = format!("{}: a link with IPv6 takes 1,280 (RFC 8200 5)", wire.link.mtu);
-            return Err(Wrong::at(format!("links[{place}].mtu"), what));
+            return Err(KeyFault::at(format!("links[{place}].mtu"), what));
         }
     }
     Ok(())
 }
 
-fn addresses_path(node: &Node, port: &Port) -> String {
+fn addresses_path(node: &PlanNode, port: &Port) -> String {
     match node.kind {
-        Kind::Gateway => format!("gateways.{}.{}.addresses", node.name, port.name),
+        NodeKind::Gateway => format!("gateways.{}.{}.addresses", node.name, port.name),
         kind => format!("{}.{}.ports.{}.addresses", kind.key(), node.name, port.name),
     }
 }
 
-fn port(plan: &Plan, id: PortId) -> Option<(&Node, &Port)> {
+fn port(plan: &NetworkPlan, id: PortId) -> Option<(&PlanNode, &Port)> {
     let node = plan.nodes.get(id.node)?;
     Some((node, node.ports.get(id.port)?))
 }
 
-/// Every address at this end has its prefix at the other, if that has any of its family.
+/// Checks that every address at this end has its prefix at the other end, if that has addresses of
+/// its family.
 fn meet(
     place: usize,
-    wire: &Wire,
-    one: (&Node, &Port),
-    other: (&Node, &Port),
-) -> Result<(), Wrong> {
+    wire: &PlanLink,
+    one: (&PlanNode, &Port),
+    other: (&PlanNode, &Port),
+) -> Result<(), KeyFault> {
     for address in &one.1.addresses {
         let mut family = other
             .1
@@ -266,14 +278,14 @@ fn meet(
             let far = far.map_or("the other end", String::as_str);
             let what =
                 format!("{address} shares its prefix with no address of {far} (links[{place}])");
-            return Err(Wrong::at(addresses_path(one.0, one.1), what));
+            return Err(KeyFault::at(addresses_path(one.0, one.1), what));
         }
     }
     Ok(())
 }
 
-/// Every node is reached from the first host, taking gateways as if they were open.
-pub(super) fn connected(plan: &Plan) -> Result<(), Wrong> {
+/// Checks that every node is reachable from the first host, as if gateways passed all packets.
+pub(super) fn connected(plan: &NetworkPlan) -> Result<(), KeyFault> {
     let mut reached = vec![false; plan.nodes.len()];
     let mut next = vec![0];
     while let Some(node) = next.pop() {
@@ -288,7 +300,7 @@ pub(super) fn connected(plan: &Plan) -> Result<(), Wrong> {
     let lost = plan.nodes.iter().zip(&reached).find(|(_, reached)| !**reached);
     if let (Some((node, _)), Some(first)) = (lost, plan.nodes.first()) {
         let path = format!("{}.{}", node.kind.key(), node.name);
-        return Err(Wrong::at(path, format!("no way leads here from hosts.{}", first.name)));
+        return Err(KeyFault::at(path, format!("no way leads here from hosts.{}", first.name)));
     }
     Ok(())
 }

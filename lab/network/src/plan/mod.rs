@@ -1,4 +1,4 @@
-//! A topology checked and worked out: numbers instead of names, and the routes of every node.
+//! A topology checked and computed: indexes instead of names, and the routes of every node.
 
 mod check;
 mod route;
@@ -6,140 +6,140 @@ pub(crate) mod tunnel;
 
 pub use tunnel::Tunnel;
 
-use crate::topology::{Address, Link, Topology};
-use router::policy::{Name, Prefix, Wrong};
+use crate::topology::{Address, Topology, TopologyLink};
+use router::policy::{IpPrefix, KeyFault, Name};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Most nodes: hosts, routers and gateways together.
+/// Nodes at most: hosts, routers and gateways together.
 pub const MAX_NODES: usize = 256;
-/// Most links.
+/// Links at most.
 pub const MAX_LINKS: usize = 1_024;
-/// Most ports of a node.
+/// Ports of a node at most.
 pub const MAX_PORTS: usize = 64;
-/// Most addresses of a port.
+/// Addresses of a port at most.
 pub const MAX_ADDRESSES: usize = 8;
-/// Most routes of a node that are not computed.
+/// Static routes of a node at most.
 pub const MAX_ROUTES: usize = 256;
 
-/// The place of a port of the network: of its node among the nodes, and its own among the node's.
+/// A port of the network: the position of its node, and its position among the node's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortId {
-    /// The node's place in [`Plan::nodes`].
+    /// The position of the node in [`NetworkPlan::nodes`].
     pub node: usize,
-    /// The port's place in [`Node::ports`].
+    /// The position of the port in its node's `ports`.
     pub port: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Packets come from it and go to it.
+pub enum NodeKind {
+    /// Sends and receives packets.
     Host,
-    /// Forwards by a policy.
+    /// Forwards packets by a policy.
     Router,
-    /// Hides packets in tunnels. Its port 0 is the red one, 1 the black one.
+    /// Sends packets through tunnels. Port 0 is the red one, port 1 the black one.
     Gateway,
 }
 
-impl Kind {
+impl NodeKind {
     /// The key of its table in a topology.
     pub fn key(self) -> &'static str {
         match self {
-            Kind::Host => "hosts",
-            Kind::Router => "routers",
-            Kind::Gateway => "gateways",
+            NodeKind::Host => "hosts",
+            NodeKind::Router => "routers",
+            NodeKind::Gateway => "gateways",
         }
     }
 }
 
-/// A host, a router or a gateway.
+/// A host, a router or a gateway, with its routes.
 #[derive(Clone, Debug)]
-pub struct Node {
-    /// Its name, unlike that of any other node.
+pub struct PlanNode {
+    /// Its name, unique among all nodes.
     pub name: Name,
-    /// What it is.
-    pub kind: Kind,
-    /// Its ports, in the order of their names.
+    /// Its kind.
+    pub kind: NodeKind,
+    /// Its ports, ordered by name.
     pub ports: Vec<Port>,
-    /// Its routes, the longest prefix first. A gateway's are those of what comes in at its red port.
-    pub routes: Vec<Route>,
+    /// Its routes, the longest prefix first. Those of a gateway are for packets from its red port.
+    pub routes: Vec<NodeRoute>,
 }
 
-impl Node {
-    /// The way to this address by the longest prefix that has it.
-    pub fn route(&self, to: IpAddr) -> Option<NextHop> {
-        self.routes.iter().find(|route| route.to.contains(to)).map(|route| route.way)
+impl PlanNode {
+    /// The next hop for this address, by the longest matching prefix.
+    pub fn route(&self, to: IpAddr) -> Option<RouteNextHop> {
+        self.routes.iter().find(|route| route.to.contains(to)).map(|route| route.next_hop)
     }
 }
 
 /// A port of a node.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Its name, unlike that of the node's other ports.
+    /// Its name, unique among the node's ports.
     pub name: Name,
     /// Its addresses.
     pub addresses: Vec<Address>,
-    /// Packets that may wait for the line, at hosts and gateways.
+    /// Packets that can wait for the line, at hosts and gateways.
     pub queue: usize,
-    /// The place of its link in [`Plan::links`].
+    /// The position of its link in [`NetworkPlan::links`].
     pub link: usize,
-    /// Which end of the link it is, 0 or 1.
+    /// The end of the link that it is, 0 or 1.
     pub end: usize,
-    /// The longest packet of its link, in octets.
+    /// The MTU of its link: the longest packet in octets.
     pub mtu: usize,
 }
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
-    /// The destinations.
-    pub to: Prefix,
-    /// Where they go.
-    pub way: NextHop,
+pub struct NodeRoute {
+    /// The destination prefix.
+    pub to: IpPrefix,
+    /// The next hop.
+    pub next_hop: RouteNextHop,
 }
 
-/// Where packets go next.
+/// The next hop of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NextHop {
-    /// Out of this port of the node.
+pub enum RouteNextHop {
+    /// A port of the node, by position.
     Port(usize),
-    /// Through the gateway's tunnel of this number in [`Plan::tunnels`].
+    /// A tunnel of the gateway, by its position in [`NetworkPlan::tunnels`].
     Tunnel(usize),
 }
 
-/// A link and the ports at its ends.
+/// A link with the ports at its ends.
 #[derive(Clone, Debug)]
-pub struct Wire {
-    /// As it was written.
-    pub link: Link,
-    /// The ports.
+pub struct PlanLink {
+    /// The link as written in the topology.
+    pub link: TopologyLink,
+    /// The ports at end 0 and end 1.
     pub ends: [PortId; 2],
 }
 
-/// A topology that holds together.
+/// A topology checked and computed.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// Hosts, then routers, then gateways, each in the order of their names.
-    pub nodes: Vec<Node>,
-    /// The links, in their order.
-    pub links: Vec<Wire>,
+pub struct NetworkPlan {
+    /// Hosts, then routers, then gateways, each ordered by name.
+    pub nodes: Vec<PlanNode>,
+    /// The links, in the order of the topology.
+    pub links: Vec<PlanLink>,
     /// The tunnels between gateways, one for each direction.
     pub tunnels: Vec<Tunnel>,
     names: BTreeMap<Name, usize>,
 }
 
-impl Plan {
-    /// Checks a topology and works it out. Routes are computed by the fewest hops, and where several
-    /// ways have as few, by the first port in the order of names; what lies behind gateways is
-    /// reached through their tunnels alone.
+impl NetworkPlan {
+    /// Checks a topology and computes its routes. Routes have the fewest hops; of several, the one
+    /// by the first port ordered by name applies. Addresses behind gateways are reached only
+    /// through their tunnels.
     ///
     /// # Errors
-    /// With the path of the key: a name or a number out of range, a port that no link or more than
-    /// one ends at, a link's end that is no port, an address or a prefix that is there twice,
-    /// addresses at the ends of a link that share no prefix, a node that no way leads to, gateways
-    /// whose tunnels do not fit each other, a tunnel that has no way or leads through itself.
-    pub fn new(topology: &Topology) -> Result<Plan, Wrong> {
+    /// With the path of the key: a name or a number out of range; a port with no link or with
+    /// several; an end of a link that is not a port; an address or a prefix that occurs twice;
+    /// addresses at the ends of a link without a common prefix; an unreachable node; gateways whose
+    /// tunnels do not match; a tunnel without a route, or one that leads through itself.
+    pub fn new(topology: &Topology) -> Result<NetworkPlan, KeyFault> {
         let mut plan = check::nodes(topology)?;
         check::links(topology, &mut plan)?;
         check::addresses(&plan)?;
@@ -150,12 +150,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The place of the node of this name.
+    /// The position of the node with this name.
     pub fn node(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied()
     }
 
-    /// The place of this port: `"sar.wan"`.
+    /// The port with this text form, such as `"sar.wan"`.
     pub fn port(&self, text: &str) -> Option<PortId> {
         let (node, port) = text.split_once('.')?;
         let node = self.node(node)?;
@@ -164,7 +164,7 @@ impl Plan {
         Some(PortId { node, port })
     }
 
-    /// The name of a port as links write it: `sar.wan`.
+    /// The text form of a port, such as `sar.wan`.
     pub fn port_name(&self, id: PortId) -> String {
         let node = self.nodes.get(id.node);
         let port = node.and_then(|node| node.ports.get(id.port));
@@ -174,15 +174,15 @@ impl Plan {
         }
     }
 
-    /// The port at the other end of this one's link.
+    /// The port at the other end of this port's link.
     pub fn far_end(&self, id: PortId) -> Option<PortId> {
         let port = self.nodes.get(id.node)?.ports.get(id.port)?;
         self.links.get(port.link)?.ends.get(1 - port.end.min(1)).copied()
     }
 
-    /// The hosts with their places, in the order of their names.
-    pub fn hosts(&self) -> impl Iterator<Item = (usize, &Node)> {
-        self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Host)
+    /// The hosts with their positions, ordered by name.
+    pub fn hosts(&self) -> impl Iterator<Item = (usize, &PlanNode)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host)
     }
 }
 

@@ -41,8 +41,8 @@ mtu = 1300
 ends = ["gb.red", "b.eth0"]
 "#;
 
-fn network_of(text: &str) -> Result<Plan, Wrong> {
-    Plan::new(&Topology::read(text).unwrap())
+fn network_of(text: &str) -> Result<NetworkPlan, KeyFault> {
+    NetworkPlan::new(&Topology::read(text).unwrap())
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -53,8 +53,8 @@ fn ip(text: &str) -> IpAddr {
 fn hosts_and_routers_know_their_ways() {
     let plan = network_of(TWO).unwrap();
     let [a, r] = ["a", "r"].map(|name| &plan.nodes[plan.node(name).unwrap()]);
-    assert_eq!(r.route(ip("10.0.2.77")), Some(NextHop::Port(1)));
-    assert_eq!(r.route(ip("fd00:1::77")), Some(NextHop::Port(0)));
+    assert_eq!(r.route(ip("10.0.2.77")), Some(RouteNextHop::Port(1)));
+    assert_eq!(r.route(ip("fd00:1::77")), Some(RouteNextHop::Port(0)));
     assert_eq!(r.route(ip("10.0.3.1")), None);
     assert_eq!(a.routes.len(), 2, "one default for each family");
     assert_eq!(plan.port_name(plan.far_end(plan.port("a.eth0").unwrap()).unwrap()), "r.left");
@@ -65,8 +65,8 @@ fn hosts_and_routers_know_their_ways() {
     );
     let detour = network_of(&static_route).unwrap();
     let r = &detour.nodes[detour.node("r").unwrap()];
-    assert_eq!(r.route(ip("10.0.2.77")), Some(NextHop::Port(0)), "the longer prefix");
-    assert_eq!(r.route(ip("10.0.2.7")), Some(NextHop::Port(1)));
+    assert_eq!(r.route(ip("10.0.2.77")), Some(RouteNextHop::Port(0)), "the longer prefix");
+    assert_eq!(r.route(ip("10.0.2.7")), Some(RouteNextHop::Port(1)));
 }
 
 #[test]
@@ -74,7 +74,9 @@ fn sites_behind_gateways_are_reached_through_tunnels() {
     let plan = network_of(CRYPTO).unwrap();
     let ga = &plan.nodes[plan.node("ga").unwrap()];
     let w = &plan.nodes[plan.node("w").unwrap()];
-    let Some(NextHop::Tunnel(number)) = ga.route(ip("10.0.2.2")) else { panic!("{:?}", ga.routes) };
+    let Some(RouteNextHop::Tunnel(number)) = ga.route(ip("10.0.2.2")) else {
+        panic!("{:?}", ga.routes)
+    };
     let tunnel = &plan.tunnels[number];
     assert_eq!((tunnel.source, tunnel.destination), (ip("192.168.1.2"), ip("192.168.2.2")));
     assert_eq!((tunnel.outer_mtu, tunnel.inner_mtu), (1_300, 1_300 - 20 - 38));
@@ -83,11 +85,11 @@ fn sites_behind_gateways_are_reached_through_tunnels() {
 }
 
 #[test]
-fn what_does_not_hold_together_is_told_by_its_key() {
+fn a_fault_is_reported_with_its_key() {
     let two = [
         ("\"b.eth0\"]", "\"b.eth1\"]", "links[1].ends[1]", "no port \"eth1\", but eth0"),
         ("\"b.eth0\"]", "\"c.eth0\"]", "links[1].ends[1]", "no host, router or gateway \"c\""),
-        ("\"b.eth0\"]", "\"b\"]", "links[1].ends[1]", "is no port"),
+        ("\"b.eth0\"]", "\"b\"]", "links[1].ends[1]", "is not a port"),
         ("\"b.eth0\"]", "\"a.eth0\"]", "links[1].ends[1]", "links[0] ends at \"a.eth0\""),
         ("[hosts.b.", "[hosts.r.", "routers.r", "in hosts, too"),
         ("10.0.2.2/24", "10.0.1.2/24", "hosts.b.ports.eth0.addresses", "hosts.a.ports.eth0"),

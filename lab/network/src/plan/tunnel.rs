@@ -1,40 +1,43 @@
-//! Tunnels between gateways: who has one with whom, and how long a packet they take.
+//! Tunnels between gateways: which pairs have one, and their MTUs.
 
-use super::{Kind, NextHop, Plan, PortId};
+use super::{NetworkPlan, NodeKind, PortId, RouteNextHop};
 use crate::topology::{Outer, Topology};
-use router::policy::{Name, Wrong};
+use router::policy::{KeyFault, Name};
 use std::net::IpAddr;
 
-/// Octets of an outer header.
+/// Octets of an outer IPv4 header.
 pub(crate) const V4_HEADER: usize = 20;
-/// Octets of an outer header.
+/// Octets of an outer IPv6 header.
 pub(crate) const V6_HEADER: usize = 40;
-/// Tunnels that may lie inside each other.
+/// Nested tunnels, at most.
 const MAX_DEPTH: usize = 8;
 const RED: usize = 0;
 const BLACK: usize = 1;
 
-/// A tunnel from one gateway to another; the way back is another one.
+/// A tunnel from one gateway to another. The opposite direction is another tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnel {
-    /// The place of the gateway that encapsulates.
+    /// The position of the gateway that encapsulates.
     pub from: usize,
-    /// The place of the gateway that decapsulates.
+    /// The position of the gateway that decapsulates.
     pub to: usize,
     /// Source address of the outer header.
     pub source: IpAddr,
     /// Destination address of the outer header, of the same family.
     pub destination: IpAddr,
-    /// The security parameters index: 256 and the number of the tunnel.
+    /// The security parameters index: 256 plus the number of the tunnel.
     pub spi: u32,
-    /// The longest outer packet that the whole way takes, in octets.
+    /// The path MTU for outer packets, in octets.
     pub outer_mtu: usize,
     /// The longest inner packet, in octets.
     pub inner_mtu: usize,
 }
 
-/// Pairs of gateways that have a tunnel, each in both directions, in the order of their places.
-pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usize)>, Wrong> {
+/// Pairs of gateways that have a tunnel, each in both directions, ordered by position.
+pub(super) fn pairs(
+    topology: &Topology,
+    plan: &NetworkPlan,
+) -> Result<Vec<(usize, usize)>, KeyFault> {
     let mut pairs = Vec::new();
     for (name, gateway) in &topology.gateways {
         let Some(from) = plan.node(name) else { continue };
@@ -42,11 +45,11 @@ pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usiz
             let path = format!("gateways.{name}.peers[{number}]");
             let quoted: Name = peer.chars().take(40).collect();
             let Some(far) = topology.gateways.get(peer).filter(|_| peer != name) else {
-                return Err(Wrong::at(path, format!("there is no other gateway {quoted:?}")));
+                return Err(KeyFault::at(path, format!("there is no other gateway {quoted:?}")));
             };
             if far.peers.as_ref().is_some_and(|peers| !peers.contains(name)) {
                 let what = format!("gateways.{peer}.peers does not name {name:?}");
-                return Err(Wrong::at(path, what));
+                return Err(KeyFault::at(path, what));
             }
         }
         for (peer, far) in topology.gateways.iter().filter(|(peer, _)| *peer != name) {
@@ -64,12 +67,12 @@ pub(super) fn pairs(topology: &Topology, plan: &Plan) -> Result<Vec<(usize, usiz
     Ok(pairs)
 }
 
-/// Works the tunnels out, now that routes are known.
+/// Computes the tunnels from the routes.
 pub(super) fn finish(
     topology: &Topology,
-    plan: &mut Plan,
+    plan: &mut NetworkPlan,
     pairs: &[(usize, usize)],
-) -> Result<(), Wrong> {
+) -> Result<(), KeyFault> {
     let mut tunnels = Vec::new();
     for (number, (from, to)) in pairs.iter().enumerate() {
         let Some(name) = plan.nodes.get(*from).map(|node| node.name.clone()) else { continue };
@@ -77,7 +80,7 @@ pub(super) fn finish(
         let path = format!("gateways.{name}");
         if !(8..=256).contains(&gateway.overhead) {
             let what = format!("{} is not within 8 to 256", gateway.overhead);
-            return Err(Wrong::at(format!("{path}.overhead"), what));
+            return Err(KeyFault::at(format!("{path}.overhead"), what));
         }
         let ends = [end(plan, *from, gateway.outer)?, end(plan, *to, gateway.outer)?];
         let [source, destination] = ends;
@@ -99,7 +102,7 @@ pub(super) fn finish(
 }
 
 /// The address of a gateway's black port that ends tunnels of this family.
-fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
+fn end(plan: &NetworkPlan, gateway: usize, outer: Outer) -> Result<IpAddr, KeyFault> {
     let node = plan.nodes.get(gateway);
     let addresses = node.and_then(|node| node.ports.get(BLACK)).map(|port| &port.addresses);
     let mut addresses = addresses.into_iter().flatten().map(|address| address.ip());
@@ -107,20 +110,20 @@ fn end(plan: &Plan, gateway: usize, outer: Outer) -> Result<IpAddr, Wrong> {
         let name = node.map_or("", |node| node.name.as_str());
         let version = if outer == Outer::V4 { 4 } else { 6 };
         let path = format!("gateways.{name}.black.addresses");
-        Wrong::at(
+        KeyFault::at(
             path,
             format!("a tunnel with an outer header of IPv{version} needs one of IPv{version}"),
         )
     })
 }
 
-/// The longest packet that fits in the tunnel.
+/// The longest inner packet of the tunnel.
 fn inner(
     topology: &Topology,
-    plan: &Plan,
+    plan: &NetworkPlan,
     tunnel: &Tunnel,
     outer_mtu: usize,
-) -> Result<usize, Wrong> {
+) -> Result<usize, KeyFault> {
     let node = plan.nodes.get(tunnel.from);
     let name = node.map_or("", |node| node.name.as_str());
     let overhead = topology.gateways.get(name).map_or(0, |gateway| usize::from(gateway.overhead));
@@ -135,50 +138,50 @@ fn inner(
              inside; at least {least} are needed",
             plan.nodes.get(tunnel.to).map_or("", |node| node.name.as_str()),
         );
-        return Err(Wrong::at(format!("gateways.{name}"), what));
+        return Err(KeyFault::at(format!("gateways.{name}"), what));
     }
     Ok(mtu)
 }
 
-/// Follows the routes from end to end: the longest packet that all links on the way take.
+/// Follows the routes from end to end. Returns the lowest MTU of the links.
 fn measure(
     topology: &Topology,
-    plan: &Plan,
+    plan: &NetworkPlan,
     tunnel: &Tunnel,
     depth: usize,
-) -> Result<usize, Wrong> {
+) -> Result<usize, KeyFault> {
     let name = |node: usize| plan.nodes.get(node).map_or("", |node| node.name.as_str());
     let path = format!("gateways.{}", name(tunnel.from));
     let far = name(tunnel.to);
     if depth >= MAX_DEPTH {
         let what = format!("its tunnel to {far} lies within itself, or in more than {MAX_DEPTH}");
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
-    let no_way = || {
+    let unreachable = || {
         let what = format!("no way leads to the gateway {far} at {}", tunnel.destination);
-        Wrong::at(path.clone(), what)
+        KeyFault::at(path.clone(), what)
     };
     let mut mtu = usize::MAX;
     let mut out = PortId { node: tunnel.from, port: BLACK };
     for _ in 0..=2 * plan.nodes.len() {
         let port = plan.nodes.get(out.node).and_then(|node| node.ports.get(out.port));
-        mtu = mtu.min(port.ok_or_else(no_way)?.mtu);
-        let at = plan.far_end(out).ok_or_else(no_way)?;
+        mtu = mtu.min(port.ok_or_else(unreachable)?.mtu);
+        let at = plan.far_end(out).ok_or_else(unreachable)?;
         if (at == PortId { node: tunnel.to, port: BLACK }) {
             return Ok(mtu);
         }
-        let node = plan.nodes.get(at.node).ok_or_else(no_way)?;
-        let way = node.route(tunnel.destination).ok_or_else(no_way)?;
-        out = match (node.kind, way) {
-            (Kind::Router, NextHop::Port(port)) => PortId { node: at.node, port },
-            (Kind::Gateway, NextHop::Tunnel(number)) if at.port == RED => {
-                let around = plan.tunnels.get(number).ok_or_else(no_way)?;
+        let node = plan.nodes.get(at.node).ok_or_else(unreachable)?;
+        let next = node.route(tunnel.destination).ok_or_else(unreachable)?;
+        out = match (node.kind, next) {
+            (NodeKind::Router, RouteNextHop::Port(port)) => PortId { node: at.node, port },
+            (NodeKind::Gateway, RouteNextHop::Tunnel(number)) if at.port == RED => {
+                let around = plan.tunnels.get(number).ok_or_else(unreachable)?;
                 let outer = measure(topology, plan, around, depth + 1)?;
                 mtu = mtu.min(inner(topology, plan, around, outer)?);
                 PortId { node: around.to, port: RED }
             }
-            _ => return Err(no_way()),
+            _ => return Err(unreachable()),
         };
     }
-    Err(no_way())
+    Err(unreachable())
 }

@@ -1,28 +1,28 @@
-//! An address with the length of its prefix, as an interface has it.
+//! An interface address with its prefix length.
 
-use router::policy::Prefix;
+use router::policy::IpPrefix;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address of a port with its prefix length: `10.10.64.1/24`, `fd00:64::1/64`. Unlike a
-/// [`Prefix`] it keeps the bits behind the prefix.
+/// [`IpPrefix`], it keeps the bits beyond the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     ip: IpAddr,
-    prefix: Prefix,
+    prefix: IpPrefix,
 }
 
 impl Address {
-    /// This address in a prefix of this length, 0 to 32 or 128; `None` beyond that, and for
-    /// addresses that no interface can have (unspecified, loopback, multicast, broadcast).
+    /// This address with this prefix length, 0 to 32 or 128. `None` above that, and for addresses
+    /// that no interface can have (unspecified, loopback, multicast, broadcast).
     pub fn new(ip: IpAddr, length: u8) -> Option<Address> {
         let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
         if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || broadcast {
             return None;
         }
-        Some(Address { ip, prefix: Prefix::new(ip, length)? })
+        Some(Address { ip, prefix: IpPrefix::new(ip, length)? })
     }
 
     /// The address.
@@ -30,13 +30,13 @@ impl Address {
         self.ip
     }
 
-    /// The length of its prefix in bits.
+    /// The prefix length in bits.
     pub fn length(self) -> u8 {
         self.prefix.length()
     }
 
-    /// The prefix it lies in.
-    pub fn prefix(self) -> Prefix {
+    /// The prefix of the address.
+    pub fn prefix(self) -> IpPrefix {
         self.prefix
     }
 }
@@ -47,7 +47,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Address, String> {
         let wrong = || {
             let text: String = text.chars().take(60).collect();
-            format!("{text:?} is no address of an interface, as in 10.1.0.1/24 or fd00::1/64")
+            format!("{text:?} is not an address of an interface, as in 10.1.0.1/24 or fd00::1/64")
         };
         let (ip, length) = text.split_once('/').ok_or_else(wrong)?;
         let ip = ip.parse().map_err(|_| wrong())?;

@@ -1,5 +1,5 @@
-//! A topology as it is written: hosts, routers, gateways and the links between their ports. Data
-//! only; [`crate::Plan`] checks it and computes what follows from it.
+//! A topology as written: hosts, routers, gateways and the links between their ports. Data only;
+//! [`crate::NetworkPlan`] checks it and computes the rest.
 
 mod address;
 mod text;
@@ -8,54 +8,54 @@ pub use address::Address;
 
 use dscp::Dscp;
 use router::Rate;
-use router::policy::{Name, Prefix, Span};
+use router::policy::{IpPrefix, Name, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A whole network.
+/// A laboratory network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Topology {
-    /// What it is for, for people.
+    /// A description for people.
     pub about: String,
-    /// Where packets come from and go to.
-    pub hosts: BTreeMap<Name, Host>,
-    /// What forwards them, each by its policy.
-    pub routers: BTreeMap<Name, Router>,
-    /// IP crypto: what hides packets in tunnels.
-    pub gateways: BTreeMap<Name, Gateway>,
+    /// Hosts, which send and receive packets.
+    pub hosts: BTreeMap<Name, TopologyHost>,
+    /// Routers, each with its policy.
+    pub routers: BTreeMap<Name, TopologyRouter>,
+    /// IP crypto gateways, which send packets through tunnels.
+    pub gateways: BTreeMap<Name, TopologyGateway>,
     /// The links, each between two ports.
-    pub links: Vec<Link>,
+    pub links: Vec<TopologyLink>,
 }
 
-/// A host. What it runs is the edge's affair; the network sees its ports.
+/// A host. The edge runs its programs; the network has only its ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Host {
-    /// Its ports by name; the names are those of the interfaces in its namespace.
+pub struct TopologyHost {
+    /// Its ports by name. The names are those of the interfaces in its namespace.
     pub ports: BTreeMap<Name, HostPort>,
-    /// Routes beside those computed, which they go before.
+    /// Static routes; they precede the computed ones.
     pub routes: Vec<StaticRoute>,
-    /// TCP congestion control of its connections; the machine's default where absent.
+    /// TCP congestion control of its connections; if absent, the machine's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
-    /// Settings of its namespace by their names, all below `net.`: `"net.ipv4.tcp_sack" = 0`.
+    /// Settings (sysctls) of its namespace by name, all below `net.`: `"net.ipv4.tcp_sack" = 0`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctls: BTreeMap<String, Setting>,
 }
 
-/// The value of a setting: text, written as text or as an integer.
+/// The value of a setting as text. TOML may have text or an integer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Setting(pub String);
 
-/// A port of a host or of a gateway, which sends as fast as it likes.
+/// A port of a host or of a gateway, which is not paced by the line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostPort {
-    /// Its addresses, v4 and v6.
+    /// Its addresses, IPv4 and IPv6.
     pub addresses: Vec<Address>,
-    /// Packets that may wait for the line, 1 to 100,000; what comes beyond is dropped.
+    /// Packets that can wait for the line, 1 to 100,000. Further packets are dropped.
     pub queue: usize,
 }
 
@@ -68,52 +68,52 @@ impl Default for HostPort {
 /// A router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Router {
-    /// The name of its policy; absent, it forwards with a FIFO of 100 packets at each interface.
+pub struct TopologyRouter {
+    /// The name of its policy; if absent, it forwards with a FIFO of 100 packets at each interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Name>,
-    /// Its ports by name; the names are those of the interfaces in its policy.
+    /// Its ports by name. The names are those of the interfaces in its policy.
     pub ports: BTreeMap<Name, RouterPort>,
-    /// Routes beside those computed, which they go before.
+    /// Static routes; they precede the computed ones.
     pub routes: Vec<StaticRoute>,
 }
 
-/// A port of a router; what waits for it waits in the queueing of the router's policy.
+/// A port of a router. Its packets wait in the queueing of the router's policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RouterPort {
-    /// Its addresses, v4 and v6; it may have none.
+    /// Its addresses, IPv4 and IPv6; there may be none.
     pub addresses: Vec<Address>,
 }
 
-/// IP crypto: what comes in at the red port goes out of the black one inside a packet to the far
-/// gateway, which takes it out again. Nothing is really encrypted; lengths, headers and marks are
-/// as if it were.
+/// An IP crypto gateway. It encapsulates packets from the red port and sends them by the black port
+/// to the far gateway, which decapsulates them. The payload is not encrypted; lengths, headers and
+/// marks are as if it were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Gateway {
-    /// The plain side. ICMP answers come from its addresses.
+pub struct TopologyGateway {
+    /// The side of plain packets. ICMP answers have its addresses as source.
     #[serde(default)]
     pub red: HostPort,
-    /// The side of the tunnels; its first address of a family is their end.
+    /// The side of the tunnels. Its first address of a family is their end.
     pub black: HostPort,
-    /// Gateways it has a tunnel with, each of which must name it too; all others where absent.
+    /// Gateways that it has tunnels with; each must name it too. If absent, all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<Vec<Name>>,
-    /// What the outer header is.
+    /// The version of the outer header.
     #[serde(default)]
     pub outer: Outer,
-    /// Octets between the outer header and the end of the packet beside the inner packet, 8 to 256:
-    /// ESP's header, initialisation vector, trailer and check value.
+    /// Octets that encapsulation adds to the inner packet, without the outer header, 8 to 256: ESP
+    /// header, initialisation vector, trailer and check value.
     #[serde(default = "esp_overhead")]
     pub overhead: u16,
-    /// The code point of the outer header.
+    /// The DSCP of the outer header.
     #[serde(default)]
     pub dscp: Outward,
-    /// What is done with the ECN field.
+    /// The handling of the ECN field.
     #[serde(default)]
     pub ecn: Ecn,
-    /// Destinations that go to a peer other than the computed one; `via` is the peer.
+    /// Destinations that go to another peer than the computed one; `via` is the peer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<StaticRoute>,
 }
@@ -135,56 +135,56 @@ pub enum Outer {
     V6,
 }
 
-/// Where the code point of an outer header comes from (RFC 2983 3).
+/// The source of the DSCP of an outer header (RFC 2983 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outward {
-    /// From the inner header, so that black routers can tell precedences apart.
+    /// The inner header, so that black routers distinguish precedences.
     #[default]
     Copy,
-    /// It is always this one: black routers see one behaviour aggregate.
+    /// A fixed DSCP, so that black routers see one behaviour aggregate.
     Fixed(Dscp),
 }
 
-/// What a tunnel does with the ECN field (RFC 6040).
+/// The handling of the ECN field by a tunnel (RFC 6040).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecn {
-    /// Copied outward, and congestion met on the way is copied inward (4.1 normal mode, 4.2).
+    /// Copied outward; congestion on the path is copied inward (4.1 normal mode, 4.2).
     #[default]
     Normal,
-    /// The outer header says that the transport knows no ECN (4.1 compatibility mode): black
-    /// routers drop instead of marking, and nothing of the inner field is seen outside.
+    /// The outer header is Not-ECT (4.1 compatibility mode): black routers drop instead of marking,
+    /// and the inner field is not visible outside.
     Compatibility,
 }
 
-/// A route that is not computed.
+/// A static route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticRoute {
-    /// The destinations.
-    pub to: Prefix,
-    /// The port they go out of; of a gateway, the peer they go to.
+    /// The destination prefix.
+    pub to: IpPrefix,
+    /// The output port; for a gateway, the peer.
     pub via: Name,
 }
 
-/// A link between two ports. All of it holds in both directions.
+/// A link between two ports. Its properties hold in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct TopologyLink {
     /// The two ports: `["naples.lan", "sar.lan"]`.
     pub ends: [String; 2],
-    /// Bits a second; absent, serialisation takes no time.
+    /// The rate in bits a second; if absent, serialisation takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Octets that each packet takes on the line beside its own, up to 256: 14 for an Ethernet
-    /// header, 38 with preamble, check sequence and gap.
+    /// Octets that the line adds to each packet, up to 256: 14 for an Ethernet header, 38 with
+    /// preamble, check sequence and gap.
     #[serde(default)]
     pub overhead: u16,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Span,
-    /// A further delay by chance, uniform from nothing to this.
+    /// Additional random delay, uniformly distributed from 0 to this.
     #[serde(default)]
     pub jitter: Span,
     /// Whether jitter may change the order of packets.
@@ -193,10 +193,10 @@ pub struct Link {
     /// The probability that a packet is lost, 0 to 1.
     #[serde(default)]
     pub loss: f64,
-    /// The longest packet, in octets with its IP header.
+    /// The MTU: the longest packet in octets, IP header included.
     #[serde(default = "ethernet_mtu")]
     pub mtu: usize,
-    /// Whether both directions can be in use at once.
+    /// Whether both directions can be in use at the same time.
     #[serde(default)]
     pub duplex: Duplex,
 }
@@ -205,10 +205,10 @@ fn ethernet_mtu() -> usize {
     1_500
 }
 
-impl Link {
-    /// A link between two ports with defaults: no rate, no delay, 1,500 octets, full duplex.
-    pub fn between(one: &str, other: &str) -> Link {
-        Link {
+impl TopologyLink {
+    /// A link between two ports with the defaults: no rate, no delay, 1,500 octets, full duplex.
+    pub fn between(one: &str, other: &str) -> TopologyLink {
+        TopologyLink {
             ends: [one.to_owned(), other.to_owned()],
             rate: None,
             overhead: 0,
@@ -226,9 +226,10 @@ impl Link {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplex {
-    /// Each has the whole rate.
+    /// Full duplex: each direction has the whole rate.
     #[default]
     Full,
-    /// They share it, packet for packet by turns where both have something to send.
+    /// Half duplex: the directions share the rate, and take turns packet by packet while both have
+    /// packets.
     Half,
 }

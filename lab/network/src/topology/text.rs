@@ -1,24 +1,24 @@
-//! A topology's text form, TOML.
+//! The text form of a topology: TOML.
 
 use super::{Setting, Topology};
-use router::policy::Wrong;
+use router::policy::KeyFault;
 use serde::{Deserialize, Deserializer};
 
-/// The longest text read, in octets.
+/// The longest text, in octets.
 const MAX_TEXT: usize = 1 << 20;
-/// Of a line that is quoted in an error, in characters.
+/// Characters of a line that an error quotes, at most.
 const QUOTED: usize = 80;
 
 impl Topology {
-    /// Reads a text. What it says is not checked here but when a [`crate::Plan`] is made of it.
+    /// Reads a text. [`crate::NetworkPlan::new`] checks the values.
     ///
     /// # Errors
-    /// Where it is no TOML, has an unknown key or a value of the wrong kind: with line, column and
-    /// that line; where it is longer than 1 MiB.
-    pub fn read(text: &str) -> Result<Topology, Wrong> {
+    /// Text that is not TOML, an unknown key or a value of the wrong type, with line, column and
+    /// that line; a text longer than 1 MiB.
+    pub fn read(text: &str) -> Result<Topology, KeyFault> {
         if text.len() > MAX_TEXT {
             let what = format!("{} octets of text, at most {MAX_TEXT} are read", text.len());
-            return Err(Wrong::at("topology", what));
+            return Err(KeyFault::at("topology", what));
         }
         toml::from_str(text).map_err(|error| {
             let message = error.message().trim();
@@ -26,15 +26,15 @@ impl Topology {
                 Some(span) => {
                     let (line, column, quoted) = place(text, span.start);
                     let path = format!("line {line}, column {column}");
-                    Wrong::at(path, format!("{message}\n  {line} | {quoted}"))
+                    KeyFault::at(path, format!("{message}\n  {line} | {quoted}"))
                 }
-                None => Wrong::at("topology", message),
+                None => KeyFault::at("topology", message),
             }
         })
     }
 }
 
-/// Line and column of an octet, both from 1, and the line's text.
+/// Line and column of an octet, both from 1, and the text of the line.
 fn place(text: &str, at: usize) -> (usize, usize, String) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -105,7 +105,7 @@ duplex = "half"
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn a_mistake_is_reported_with_its_line() {
         let cases = [
             ("delay = \"25ms\"", "delai = \"25ms\"", "line 15, column 1", "unknown field `delai`"),
             ("\"512kbit\"", "\"512\"", "line 14, column 8", "write 512kbit, 2Mbit"),

@@ -1,19 +1,21 @@
-//! Rules found by what they fix (tuple space search, Srinivasan, Suri and Varghese 1999).
+//! An index of match rules by the header fields that they test (tuple space search, Srinivasan,
+//! Suri and Varghese 1999).
 //!
-//! Rules that fix the same fields, with prefixes of the same lengths, stand in one group: of a packet
-//! the group's fields are one key, looked up at once. So a search takes a step for each group, not
-//! for each rule, and none for groups whose rules all stand behind what is found already. Ranges of
-//! ports become prefixes of ports, lists of code points single ones, up to [`MAX_KEYS`] keys for a
-//! rule; what is beyond that its owner has to look at.
+//! Rules that test the same fields, with prefixes of the same lengths, form one group. The fields
+//! of a packet that a group tests are one key, so one lookup searches the whole group. A search
+//! takes one step for each group, and skips a group whose rules all follow the match that it has
+//! already found. A range of ports becomes several prefixes of ports, a list of code points becomes
+//! single code points. A rule has at most [`MAX_KEYS`] keys; its owner checks the conditions that
+//! the keys leave open.
 
-use super::Rule;
-use super::key_map::{Item, Key, KeyMap};
+use super::MatchRule;
+use super::key_map::{KeyMap, KeyedRule, MatchKey};
 use crate::packet::Packet;
-use crate::policy::{Ports, Prefix};
+use crate::policy::{IpPrefix, PortRange};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Keys that one rule may take.
+/// Keys of one rule, at most.
 const MAX_KEYS: usize = 64;
 
 const DSCP_SHIFT: u32 = 0;
@@ -23,14 +25,14 @@ const DSCP: u64 = 0xff << DSCP_SHIFT;
 const PROTOCOL: u64 = 0xff << PROTOCOL_SHIFT;
 const INTERFACE: u64 = u64::MAX << INTERFACE_SHIFT;
 
-/// Which fields the rules of a group fix.
+/// The fields that the rules of a group test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Shape {
+struct KeyShape {
     /// IP version 4 or 6; 0 for both.
     version: u8,
-    /// Whether there must be ports, whatever they are.
+    /// The packet must have ports, with any values.
     with_ports: bool,
-    /// Masks of the fields of a [`Key`].
+    /// Masks of the fields of a [`MatchKey`].
     source: u128,
     destination: u128,
     ports: u32,
@@ -39,31 +41,31 @@ struct Shape {
 
 #[derive(Clone, Debug)]
 struct Group {
-    shape: Shape,
+    shape: KeyShape,
     keys: KeyMap,
-    /// The positions of its rules, with how many keys each has.
+    /// The positions of its rules, each with the number of its keys.
     positions: BTreeMap<u64, usize>,
-    /// The lowest of them.
+    /// The lowest position.
     first: u64,
 }
 
-/// Rules by what they fix.
+/// Match rules by the fields that they test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
-    by_shape: BTreeMap<Shape, usize>,
+    by_shape: BTreeMap<KeyShape, usize>,
 }
 
-/// What a packet looks like.
-struct Look {
+/// The fields of a packet that rules can test.
+struct PacketKey {
     version: u8,
     with_ports: bool,
-    key: Key,
+    key: MatchKey,
 }
 
 impl Index {
-    /// Adds a rule at a position that has none yet; `value` is what a search gives for it.
-    pub(super) fn insert(&mut self, rule: &Rule, position: u64, value: usize) {
+    /// Adds a rule at a free position. A search returns `value` for it.
+    pub(super) fn insert(&mut self, rule: &MatchRule, position: u64, value: usize) {
         let (keys, more) = keys_of(rule);
         for (shape, key) in keys {
             let place = *self.by_shape.entry(shape).or_insert_with(|| {
@@ -76,15 +78,15 @@ impl Index {
                 self.groups.len() - 1
             });
             if let Some(group) = self.groups.get_mut(place) {
-                group.keys.insert(key, Item { position, value, more });
+                group.keys.insert(key, KeyedRule { position, value, more });
                 *group.positions.entry(position).or_default() += 1;
                 group.first = group.first.min(position);
             }
         }
     }
 
-    /// Takes away a rule that was added at this position.
-    pub(super) fn remove(&mut self, rule: &Rule, position: u64) {
+    /// Removes the rule that was added at this position.
+    pub(super) fn remove(&mut self, rule: &MatchRule, position: u64) {
         for (shape, key) in keys_of(rule).0 {
             let Some(place) = self.by_shape.get(&shape).copied() else {
                 continue;
@@ -115,11 +117,11 @@ impl Index {
         }
     }
 
-    /// The value of the first rule that the packet matches; `look` says whether it matches one that
-    /// asks for more than a key.
+    /// The value of the first rule that the packet matches. `look` decides for a rule whose keys do
+    /// not cover all its conditions.
     #[inline]
     pub(super) fn find(&self, packet: &Packet, look: impl Fn(usize) -> bool) -> Option<usize> {
-        let seen = Look::at(packet);
+        let seen = PacketKey::at(packet);
         let (mut best, mut found) = (u64::MAX, None);
         for group in &self.groups {
             let Some(key) = group.shape.key(&seen).filter(|_| group.first < best) else {
@@ -134,9 +136,9 @@ impl Index {
     }
 }
 
-impl Look {
+impl PacketKey {
     #[inline]
-    fn at(packet: &Packet) -> Look {
+    fn at(packet: &Packet) -> PacketKey {
         let header = packet.header();
         let ports = header
             .ports
@@ -144,10 +146,10 @@ impl Look {
         let rest = u64::from(header.dscp.number()) << DSCP_SHIFT
             | u64::from(header.protocol) << PROTOCOL_SHIFT
             | (packet.interface as u64) << INTERFACE_SHIFT;
-        Look {
+        PacketKey {
             version: if header.source.is_ipv4() { 4 } else { 6 },
             with_ports: ports.is_some(),
-            key: Key {
+            key: MatchKey {
                 source: number(header.source),
                 destination: number(header.destination),
                 ports: ports.unwrap_or(0),
@@ -157,13 +159,14 @@ impl Look {
     }
 }
 
-impl Shape {
-    /// What the rules of this shape see of a packet; `None` where none can match it.
+impl KeyShape {
+    /// The key of the packet for the rules of this shape; `None` if no rule of the shape can match
+    /// it.
     #[inline]
-    fn key(&self, seen: &Look) -> Option<Key> {
+    fn key(&self, seen: &PacketKey) -> Option<MatchKey> {
         let fits = (self.version == 0 || self.version == seen.version)
             && (!self.with_ports || seen.with_ports);
-        fits.then_some(Key {
+        fits.then_some(MatchKey {
             source: seen.key.source & self.source,
             destination: seen.key.destination & self.destination,
             ports: seen.key.ports & self.ports,
@@ -171,8 +174,8 @@ impl Shape {
         })
     }
 
-    /// Lets it fix one more prefix; `None` where that is of another version.
-    fn narrow(&mut self, prefix: Prefix) -> Option<(u128, u128)> {
+    /// Adds a prefix to the shape; `None` if its IP version differs.
+    fn narrow(&mut self, prefix: IpPrefix) -> Option<(u128, u128)> {
         let (version, width) = if prefix.address().is_ipv4() { (4, 32) } else { (6, 128) };
         if self.version != 0 && self.version != version {
             return None;
@@ -193,10 +196,11 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// The keys of a rule, and whether it asks for more than these. None for a rule that matches nothing.
-fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
+/// The keys of a rule, and whether they leave conditions open. No keys for a rule that matches
+/// nothing.
+fn keys_of(rule: &MatchRule) -> (Vec<(KeyShape, MatchKey)>, bool) {
     let what = &rule.what;
-    let (mut shape, mut key) = (Shape::default(), Key::default());
+    let (mut shape, mut key) = (KeyShape::default(), MatchKey::default());
     if let Some(prefix) = what.source {
         let Some((mask, bits)) = shape.narrow(prefix) else {
             return (Vec::new(), false);
@@ -223,7 +227,7 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     let ranges = [(what.source_port, 16), (what.destination_port, 0)];
     let mut ranges: Vec<_> =
         ranges.into_iter().filter_map(|(range, shift)| Some((range?, shift))).collect();
-    // The narrower first: where both are too many keys, it tells more rules apart.
+    // The narrower range distinguishes more rules, so it takes its keys first.
     ranges.sort_by_key(|(range, _)| range.last.saturating_sub(range.first));
     for (range, shift) in ranges {
         let prefixes = port_prefixes(range);
@@ -244,11 +248,11 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     (keys, more)
 }
 
-/// Makes of each key one for each of the alternatives, unless that would be too many.
+/// Replaces each key by one for each alternative. `false`, and no change, above [`MAX_KEYS`].
 fn multiply<A: Copy>(
-    keys: &mut Vec<(Shape, Key)>,
+    keys: &mut Vec<(KeyShape, MatchKey)>,
     alternatives: &[A],
-    fix: impl Fn(&mut Shape, &mut Key, A),
+    fix: impl Fn(&mut KeyShape, &mut MatchKey, A),
 ) -> bool {
     if keys.len() * alternatives.len() > MAX_KEYS {
         return false;
@@ -263,12 +267,12 @@ fn multiply<A: Copy>(
     true
 }
 
-/// A range of ports as prefixes: masks and the bits under them. At most 30.
-fn port_prefixes(range: Ports) -> Vec<(u16, u16)> {
+/// A range of ports as prefixes: masks and values, at most 30.
+fn port_prefixes(range: PortRange) -> Vec<(u16, u16)> {
     let (mut first, last) = (u32::from(range.first), u32::from(range.last));
     let mut prefixes = Vec::new();
     while first <= last {
-        // The largest block that begins here and does not reach beyond the end.
+        // The largest block that begins here and does not exceed the range.
         let mut size = if first == 0 { 1 << 16 } else { 1 << first.trailing_zeros() };
         while first + size - 1 > last {
             size /= 2;

@@ -1,57 +1,57 @@
-//! A hash table from what a packet looks like to the rules that ask for just that. Always the same
-//! hash: the same rules give the same table. Keys come from policies, so nobody from outside can
-//! choose them to collide; packets are only looked up.
+//! A hash table from the tested fields of a packet to the rules that require these values. The hash
+//! has no random seed, so the same rules give the same table. Keys come from policies and packets
+//! are only looked up, so traffic cannot cause collisions on purpose.
 
 use smallvec::SmallVec;
 
-/// Fields of a packet, with those that do not count set to zero.
+/// Fields of a packet; those that are not tested are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct MatchKey {
     pub(super) source: u128,
     pub(super) destination: u128,
-    /// Source port above destination port.
+    /// Source port in the upper half, destination port in the lower half.
     pub(super) ports: u32,
-    /// Code point, protocol, interface: see [`super::index`].
+    /// Code point, protocol and interface, as in [`super::index`].
     pub(super) rest: u64,
 }
 
-/// A rule that asks for a key.
+/// A rule with this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
-    /// Its place in the order: the lowest wins.
+pub(super) struct KeyedRule {
+    /// Its position in the order of the rules: the lowest applies.
     pub(super) position: u64,
-    /// What the owner of the index knows it by.
+    /// The value that a search returns.
     pub(super) value: usize,
-    /// Whether it asks for more than the key, so that its owner has to look.
+    /// The key does not cover all conditions of the rule: the owner of the index checks the rest.
     pub(super) more: bool,
 }
 
-/// No node.
+/// The end of a chain.
 const NONE: u32 = u32::MAX;
 const FIRST_SIZE: usize = 4;
-/// Chains for each key, at least. A search asks a map for each shape of rules and mostly finds
-/// nothing: an empty chain says so without a look at a node, which is far away in memory.
+/// At least this number of chains for each key. A search asks one map for each shape of rules, and
+/// most maps have no match: an empty chain shows this without access to a node in distant memory.
 const CHAINS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMap {
-    /// The first node of each chain; a power of two of them.
+    /// The first node of each chain. The number of chains is a power of two.
     heads: Vec<u32>,
-    nodes: Vec<Node>,
-    /// Nodes that are free.
+    nodes: Vec<KeyNode>,
+    /// Unused nodes.
     free: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
-    key: Key,
-    /// In their order.
-    items: SmallVec<[Item; 1]>,
+struct KeyNode {
+    key: MatchKey,
+    /// Ordered by position.
+    items: SmallVec<[KeyedRule; 1]>,
     next: u32,
 }
 
-impl Key {
-    /// Multiply and rotate, as rustc's own tables do.
+impl MatchKey {
+    /// Multiply and rotate, as in rustc's hash tables.
     #[inline]
     fn hash(&self) -> u64 {
         const ODD: u64 = 0x517c_c1b7_2722_0a95;
@@ -73,13 +73,13 @@ impl KeyMap {
     }
 
     #[inline]
-    fn chain(&self, key: &Key) -> usize {
-        // The upper bits of a product are the well mixed ones.
+    fn chain(&self, key: &MatchKey) -> usize {
+        // The upper bits of a product are the best mixed.
         (key.hash() >> 32) as usize & self.heads.len().wrapping_sub(1)
     }
 
     #[inline]
-    fn find(&self, key: &Key) -> Option<u32> {
+    fn find(&self, key: &MatchKey) -> Option<u32> {
         let mut at = *self.heads.get(self.chain(key))?;
         while let Some(node) = self.nodes.get(at as usize) {
             if node.key == *key {
@@ -90,14 +90,14 @@ impl KeyMap {
         None
     }
 
-    /// The rules that ask for this key, in their order.
+    /// The rules with this key, ordered by position.
     #[inline]
-    pub(super) fn get(&self, key: &Key) -> &[Item] {
+    pub(super) fn get(&self, key: &MatchKey) -> &[KeyedRule] {
         let node = self.find(key).and_then(|at| self.nodes.get(at as usize));
         node.map_or(&[], |node| &node.items)
     }
 
-    pub(super) fn insert(&mut self, key: Key, item: Item) {
+    pub(super) fn insert(&mut self, key: MatchKey, item: KeyedRule) {
         if let Some(node) = self.find(&key).and_then(|at| self.nodes.get_mut(at as usize)) {
             let at = node.items.partition_point(|other| other.position < item.position);
             node.items.insert(at, item);
@@ -106,7 +106,7 @@ impl KeyMap {
         if (self.nodes.len() - self.free.len() + 1) * CHAINS > self.heads.len() {
             self.grow();
         }
-        let node = Node { key, items: SmallVec::from_buf([item]), next: NONE };
+        let node = KeyNode { key, items: SmallVec::from_buf([item]), next: NONE };
         let at = match self.free.pop() {
             Some(at) => {
                 if let Some(place) = self.nodes.get_mut(at as usize) {
@@ -122,8 +122,8 @@ impl KeyMap {
         self.link(at);
     }
 
-    /// Takes out the rule at this position; nothing where there is none.
-    pub(super) fn remove(&mut self, key: &Key, position: u64) {
+    /// Removes the rule at this position, if there is one.
+    pub(super) fn remove(&mut self, key: &MatchKey, position: u64) {
         let Some(at) = self.find(key) else {
             return;
         };
@@ -152,8 +152,8 @@ impl KeyMap {
         }
     }
 
-    /// Lets what leads to this node lead to the next one instead.
-    fn unlink(&mut self, key: &Key, at: u32, next: u32) {
+    /// Makes the predecessor of this node point to `next`.
+    fn unlink(&mut self, key: &MatchKey, at: u32, next: u32) {
         let chain = self.chain(key);
         let Some(head) = self.heads.get_mut(chain) else {
             return;
@@ -191,22 +191,22 @@ mod tests {
     use std::collections::btree_map::Entry;
 
     proptest! {
-        /// It holds what an ordered map holds, through growth, chains and freed nodes.
+        /// The map equals an ordered map, through growth, chains and freed nodes.
         #[test]
         fn it_is_a_map(events in prop::collection::vec((0..40u32, 0..4u64, any::<bool>()), 0..400)) {
             let mut map = KeyMap::default();
             let mut model: BTreeMap<(u32, u64), usize> = BTreeMap::new();
             for (n, (ports, position, add)) in events.into_iter().enumerate() {
-                let key = Key { ports, ..Key::default() };
+                let key = MatchKey { ports, ..MatchKey::default() };
                 if !add {
                     map.remove(&key, position);
                     model.remove(&(ports, position));
                 } else if let Entry::Vacant(place) = model.entry((ports, position)) {
-                    map.insert(key, Item { position, value: n, more: false });
+                    map.insert(key, KeyedRule { position, value: n, more: false });
                     place.insert(n);
                 }
                 for ports in 0..40 {
-                    let is = map.get(&Key { ports, ..Key::default() });
+                    let is = map.get(&MatchKey { ports, ..MatchKey::default() });
                     let is: Vec<_> = is.iter().map(|item| (item.position, item.value)).collect();
                     let should = model.range((ports, 0)..=(ports, 9));
                     let should: Vec<_> = should.map(|((_, p), value)| (*p, *value)).collect();

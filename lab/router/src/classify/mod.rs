@@ -1,83 +1,86 @@
-//! Classifiers: which class a packet belongs to. The first that matches wins.
+//! Classifiers (RFC 2475 2.3.1): they assign a packet to a class. The first class that matches
+//! applies.
 
 mod index;
 mod key_map;
 mod table;
 
-pub use table::{Found, MAX_SHAPED, NoSuchFlow, Tables};
+pub use table::{FlowTables, FoundFlow, MAX_SHAPED, NoSuchFlow};
 
 use crate::packet::Packet;
-use crate::policy::{Match, Name, Policy, Wrong};
+use crate::policy::{KeyFault, Match, Name, RouterPolicy};
 use index::Index;
 
-/// Rules up to which looking at one after the other is faster.
+/// Up to this number of rules, a linear search is faster than the index.
 const FEW: usize = 4;
 
-/// Finds the first of several classes that a packet belongs to.
+/// Finds the first of several classes that a packet matches.
 #[derive(Clone, Debug)]
 pub struct Classifier {
-    /// By place of the class: what it matches.
-    rules: Vec<(usize, Rule)>,
+    /// The match rules, each with the position of its class.
+    rules: Vec<(usize, MatchRule)>,
     finder: Finder,
-    /// The place of the class for all others.
+    /// The position of the class for all other packets.
     others: Option<usize>,
 }
 
 /// How the first matching rule is found.
 #[derive(Clone, Debug)]
 enum Finder {
-    /// By the code point alone (behaviour aggregates): the place of the class for each.
+    /// By the code point alone (behaviour aggregate classifier): the position of the class for each
+    /// DSCP.
     Aggregate(Box<[Option<usize>; 64]>),
-    /// One rule after the other.
+    /// Linear search.
     Few,
-    /// By the fields they fix.
+    /// By the fields that the rules test.
     Index(Index),
 }
 
-/// A [`Match`] with its names looked up.
+/// A [`Match`] whose interface and table are resolved to positions.
 #[derive(Clone, Debug)]
-pub(crate) struct Rule {
+pub(crate) struct MatchRule {
     what: Match,
     interface: Option<usize>,
     table: Option<usize>,
 }
 
 impl Classifier {
-    /// For these classes, in this order; `None` is the class of what belongs to no other, wherever it
-    /// stands. `interfaces` are the router's, by their places.
+    /// A classifier for these classes, in this order. `None` is the class of the packets that match
+    /// no other class; its position does not matter. `interfaces` are the router's interfaces, by
+    /// position.
     ///
     /// # Errors
-    /// A class, table or interface that is not there, two classes for all others, or what no packet
-    /// can match.
+    /// An unknown class, table or interface; two classes for all other packets; a rule that no
+    /// packet can match.
     pub fn new(
-        policy: &Policy,
+        policy: &RouterPolicy,
         interfaces: &[Name],
         classes: &[Option<&str>],
         path: &str,
-    ) -> Result<Classifier, Wrong> {
+    ) -> Result<Classifier, KeyFault> {
         let (mut rules, mut others) = (Vec::new(), None);
         for (place, class) in classes.iter().enumerate() {
             let Some(name) = class else {
                 if others.replace(place).is_some() {
-                    return Err(Wrong::at(path, "two classes for what belongs to no other"));
+                    return Err(KeyFault::at(path, "two classes for what belongs to no other"));
                 }
                 continue;
             };
             let Some(class) = policy.classes.get(*name) else {
                 let what = format!("no class {name:?}: write one under [classes]");
-                return Err(Wrong::at(path, what));
+                return Err(KeyFault::at(path, what));
             };
             for (number, what) in class.matches.iter().enumerate() {
                 let path = format!("classes.{name}.match[{number}]");
-                rules.push((place, Rule::new(policy, interfaces, what, &path)?));
+                rules.push((place, MatchRule::new(policy, interfaces, what, &path)?));
             }
         }
         Ok(Classifier { finder: Finder::new(&rules), rules, others })
     }
 
-    /// The place of the first class the packet belongs to.
+    /// The position of the first class that the packet matches.
     #[inline]
-    pub fn find(&self, packet: &Packet, tables: &Tables) -> Option<usize> {
+    pub fn find(&self, packet: &Packet, tables: &FlowTables) -> Option<usize> {
         let found = match &self.finder {
             Finder::Aggregate(places) => {
                 places.get(usize::from(packet.dscp().number())).copied().flatten()
@@ -97,7 +100,7 @@ impl Classifier {
 }
 
 impl Finder {
-    fn new(rules: &[(usize, Rule)]) -> Finder {
+    fn new(rules: &[(usize, MatchRule)]) -> Finder {
         if rules.iter().all(|(_, rule)| rule.looks_at_dscp_alone()) {
             let mut places = Box::new([None; 64]);
             for (point, found) in places.iter_mut().enumerate() {
@@ -117,24 +120,26 @@ impl Finder {
     }
 }
 
-impl Rule {
+impl MatchRule {
     pub(crate) fn new(
-        policy: &Policy,
+        policy: &RouterPolicy,
         interfaces: &[Name],
         what: &Match,
         path: &str,
-    ) -> Result<Rule, Wrong> {
+    ) -> Result<MatchRule, KeyFault> {
         what.check(path)?;
         let interface = what.interface.as_ref().map(|name| {
             let place = interfaces.iter().position(|interface| interface == name);
-            place.ok_or_else(|| Wrong::at(format!("{path}.interface"), format!("no {name:?} here")))
+            place.ok_or_else(|| {
+                KeyFault::at(format!("{path}.interface"), format!("no {name:?} here"))
+            })
         });
         let table = what.table.as_ref().map(|name| {
             let place = policy.tables.keys().position(|table| table == name);
-            place.ok_or_else(|| Wrong::at(format!("{path}.table"), format!("no table {name:?}")))
+            place.ok_or_else(|| KeyFault::at(format!("{path}.table"), format!("no table {name:?}")))
         });
         let (interface, table) = (interface.transpose()?, table.transpose()?);
-        Ok(Rule { what: what.clone(), interface, table })
+        Ok(MatchRule { what: what.clone(), interface, table })
     }
 
     fn looks_at_dscp_alone(&self) -> bool {
@@ -146,10 +151,10 @@ impl Rule {
         dscp.is_empty() || dscp.iter().any(|of| usize::from(of.number()) == point)
     }
 
-    /// Whether it matches, field by field: the definition that every finder keeps to.
-    pub(crate) fn matches(&self, packet: &Packet, tables: &Tables) -> bool {
+    /// Whether the packet matches, field by field. All finders must agree with this definition.
+    pub(crate) fn matches(&self, packet: &Packet, tables: &FlowTables) -> bool {
         let (header, what) = (packet.header(), &self.what);
-        let ports = |wanted: Option<crate::policy::Ports>, of: fn((u16, u16)) -> u16| {
+        let ports = |wanted: Option<crate::policy::PortRange>, of: fn((u16, u16)) -> u16| {
             wanted.is_none_or(|wanted| header.ports.is_some_and(|ports| wanted.contains(of(ports))))
         };
         (what.dscp.is_empty() || what.dscp.contains(&header.dscp))

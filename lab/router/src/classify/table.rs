@@ -1,40 +1,40 @@
-//! Tables of flows that change while the router runs (the Bern study's `dstable`).
+//! Tables of flows that can change while the router runs (the Bern study's `dstable`).
 
-use super::Rule;
+use super::MatchRule;
 use super::index::Index;
 use crate::packet::Packet;
-use crate::policy::{Flow, Name, Policy, Step, Wrong};
+use crate::policy::{ChainStep, KeyFault, Name, RouterPolicy, TableFlow};
 use std::collections::BTreeMap;
 
-/// Flows with a rate that a table may have where a `shape-flows` step shapes it.
+/// Flows with a rate in a table that a `shape-flows` step shapes, at most.
 pub const MAX_SHAPED: usize = 256;
 
-/// How far apart flows are placed, so that there is room for others between them.
+/// Distance of the positions of adjacent flows. It leaves room for flows between them.
 const STEP: u64 = 1 << 32;
 
-/// All tables of a router, in the order of their names.
+/// All tables of a router, ordered by name.
 #[derive(Clone, Debug, Default)]
-pub struct Tables {
-    tables: Vec<Table>,
+pub struct FlowTables {
+    tables: Vec<IndexedTable>,
     interfaces: Vec<Name>,
     version: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Table {
+struct IndexedTable {
     name: Name,
-    /// Whether some step shapes its flows.
+    /// A step shapes the flows of this table.
     shaped: bool,
-    /// Flows with a rate.
+    /// Number of flows with a rate.
     rated: usize,
     slots: Vec<Option<Entry>>,
-    /// Slots that are free.
+    /// Unused slots.
     free: Vec<usize>,
-    /// The slots by position, which is their order.
+    /// The slots ordered by position, which is the order of the flows.
     order: BTreeMap<u64, usize>,
     names: BTreeMap<Name, usize>,
     index: Index,
-    /// The number of the next flow.
+    /// The number of the next flow that is added.
     next: u64,
     version: u64,
 }
@@ -44,24 +44,24 @@ struct Entry {
     number: u64,
     position: u64,
     revision: u64,
-    flow: Flow,
-    rule: Rule,
+    flow: TableFlow,
+    rule: MatchRule,
 }
 
 /// A flow of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
-    /// What is agreed for it.
-    pub flow: &'a Flow,
-    /// Its number: none is given twice in a table.
+pub struct FoundFlow<'a> {
+    /// Its match, and the rate, burst and mark agreed for it.
+    pub flow: &'a TableFlow,
+    /// Its number, unique for the life of the table.
     pub number: u64,
-    /// Another one after each time it was replaced.
+    /// Changes with each replacement of the flow.
     pub revision: u64,
-    /// Where it stands: small, and given anew when the flow is taken away.
+    /// Its slot: a small index, used again after the flow is removed.
     pub slot: usize,
 }
 
-/// There is no such table, or no such flow in it.
+/// Unknown table, or unknown flow of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no {what} {name:?}")]
 pub struct NoSuchFlow {
@@ -69,17 +69,17 @@ pub struct NoSuchFlow {
     name: Name,
 }
 
-impl Tables {
-    /// The tables of a policy as they are at the start.
+impl FlowTables {
+    /// The tables of a policy in their initial state.
     ///
     /// # Errors
-    /// What [`Tables::add`] refuses.
-    pub fn new(policy: &Policy, interfaces: &[Name]) -> Result<Tables, Wrong> {
-        let mut built = Tables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
+    /// Those of [`FlowTables::add`].
+    pub fn new(policy: &RouterPolicy, interfaces: &[Name]) -> Result<FlowTables, KeyFault> {
+        let mut built =
+            FlowTables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
         for (name, table) in &policy.tables {
-            let shapes =
-                |step: &Step| matches!(step, Step::ShapeFlows { table, .. } if table == name);
-            built.tables.push(Table {
+            let shapes = |step: &ChainStep| matches!(step, ChainStep::ShapeFlows { table, .. } if table == name);
+            built.tables.push(IndexedTable {
                 name: name.clone(),
                 shaped: policy.chains.values().flatten().any(shapes),
                 rated: 0,
@@ -98,71 +98,76 @@ impl Tables {
         Ok(built)
     }
 
-    /// The names of all tables, in the order of their places.
+    /// The names of all tables, ordered by position.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| table.name.as_str())
     }
 
-    /// The place of a table, for [`Tables::find`].
+    /// The position of a table, for [`FlowTables::find`].
     pub fn place(&self, table: &str) -> Option<usize> {
         self.tables.iter().position(|known| known.name == table)
     }
 
-    /// The first flow of this table that the packet belongs to.
-    pub fn find(&self, table: usize, packet: &Packet) -> Option<&Flow> {
+    /// The first flow of this table that the packet matches.
+    pub fn find(&self, table: usize, packet: &Packet) -> Option<&TableFlow> {
         self.look_up(table, packet).map(|found| found.flow)
     }
 
-    /// The same, with where it stands.
+    /// As [`FlowTables::find`], with number, revision and slot of the flow.
     #[inline]
-    pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
+    pub fn look_up(&self, table: usize, packet: &Packet) -> Option<FoundFlow<'_>> {
         let table = self.tables.get(table)?;
         let looks = |slot| table.entry(slot).is_some_and(|is| is.rule.matches(packet, self));
         table.at(table.index.find(packet, looks)?)
     }
 
-    /// The flow of this name.
-    pub fn named(&self, table: usize, name: &str) -> Option<Found<'_>> {
+    /// The flow with this name.
+    pub fn named(&self, table: usize, name: &str) -> Option<FoundFlow<'_>> {
         let table = self.tables.get(table)?;
         table.at(*table.names.get(name)?)
     }
 
     /// The flow in this slot.
-    pub fn at(&self, table: usize, slot: usize) -> Option<Found<'_>> {
+    pub fn at(&self, table: usize, slot: usize) -> Option<FoundFlow<'_>> {
         self.tables.get(table)?.at(slot)
     }
 
-    /// The flows of a table, in their order; empty where there is no such table.
-    pub fn flows(&self, table: usize) -> impl Iterator<Item = &Flow> {
+    /// The flows of a table, in their order; empty if there is no such table.
+    pub fn flows(&self, table: usize) -> impl Iterator<Item = &TableFlow> {
         let table = self.tables.get(table).into_iter();
         table.flat_map(|table| {
             table.order.values().filter_map(|slot| table.at(*slot).map(|found| found.flow))
         })
     }
 
-    /// Adds a flow behind all others of its table.
+    /// Adds a flow after all others of its table.
     ///
     /// # Errors
-    /// No such table; a flow of this name is there already; it names an interface that is not there,
-    /// or a table; nothing can match it; a burst of nothing; or it is one flow with a rate more than
-    /// a shaper takes.
-    pub fn add(&mut self, table: &str, flow: Flow) -> Result<(), Wrong> {
+    /// An unknown table; a flow with this name exists; an unknown interface; a match that refers to
+    /// a table or that no packet can match; a burst of 0 octets; more flows with a rate than a
+    /// shaper accepts ([`MAX_SHAPED`]).
+    pub fn add(&mut self, table: &str, flow: TableFlow) -> Result<(), KeyFault> {
         self.put(table, flow, None)
     }
 
-    /// Adds a flow right before another one of its table.
+    /// Adds a flow immediately before the flow `other` of its table.
     ///
     /// # Errors
-    /// As with [`Tables::add`]; or the other is not there.
-    pub fn add_before(&mut self, table: &str, flow: Flow, other: &str) -> Result<(), Wrong> {
+    /// Those of [`FlowTables::add`], and an unknown `other`.
+    pub fn add_before(
+        &mut self,
+        table: &str,
+        flow: TableFlow,
+        other: &str,
+    ) -> Result<(), KeyFault> {
         self.put(table, flow, Some(other))
     }
 
-    fn put(&mut self, table: &str, flow: Flow, before: Option<&str>) -> Result<(), Wrong> {
+    fn put(&mut self, table: &str, flow: TableFlow, before: Option<&str>) -> Result<(), KeyFault> {
         let (path, rule) = self.check(table, &flow)?;
         let known = self.known(table, &path)?;
         if known.names.contains_key(&flow.name) {
-            return Err(Wrong::at(path, "a flow of this name is there already"));
+            return Err(KeyFault::at(path, "a flow of this name is there already"));
         }
         if flow.rate.is_some() {
             known.has_room_for_a_rate(&path)?;
@@ -171,7 +176,9 @@ impl Tables {
             None => None,
             Some(name) => match known.names.get(name) {
                 Some(slot) => Some(*slot),
-                None => return Err(Wrong::at(path, format!("no flow {name:?} to stand before"))),
+                None => {
+                    return Err(KeyFault::at(path, format!("no flow {name:?} to stand before")));
+                }
             },
         };
         known.add(flow, rule, before);
@@ -179,50 +186,52 @@ impl Tables {
         Ok(())
     }
 
-    /// Puts a flow in the place of the one of its name: who keeps state for it goes on with that, at
-    /// the new rate and burst. Gives back the old one.
+    /// Replaces the flow of the same name and returns the old one. State kept for the flow remains
+    /// valid; rate and burst are the new ones.
     ///
     /// # Errors
-    /// As with [`Tables::add`], but that there must be one of this name.
-    pub fn replace(&mut self, table: &str, flow: Flow) -> Result<Flow, Wrong> {
+    /// Those of [`FlowTables::add`], except that a flow with this name must exist.
+    pub fn replace(&mut self, table: &str, flow: TableFlow) -> Result<TableFlow, KeyFault> {
         let (path, rule) = self.check(table, &flow)?;
         let known = self.known(table, &path)?;
         let had = known.names.get(&flow.name).and_then(|slot| known.at(*slot));
         let Some(had) = had.map(|found| found.flow.rate.is_some()) else {
-            return Err(Wrong::at(path, "no flow of this name to replace: add it"));
+            return Err(KeyFault::at(path, "no flow of this name to replace: add it"));
         };
         if flow.rate.is_some() && !had {
             known.has_room_for_a_rate(&path)?;
         }
         let old = known.replace(flow, rule);
-        let old = old.ok_or_else(|| Wrong::at(path, "no flow of this name to replace: add it"))?;
+        let old =
+            old.ok_or_else(|| KeyFault::at(path, "no flow of this name to replace: add it"))?;
         self.version += 1;
         Ok(old)
     }
 
-    /// A flow's path and rule, if it may stand in a table.
-    fn check(&self, table: &str, flow: &Flow) -> Result<(String, Rule), Wrong> {
+    /// The path of a flow in messages, and its rule, if a table accepts it.
+    fn check(&self, table: &str, flow: &TableFlow) -> Result<(String, MatchRule), KeyFault> {
         let path = format!("tables.{table}.{}", flow.name);
         if flow.matches.table.is_some() {
-            return Err(Wrong::at(path, "a flow cannot refer to a table"));
+            return Err(KeyFault::at(path, "a flow cannot refer to a table"));
         }
         if flow.burst.is_some_and(|burst| burst.0 == 0) {
-            return Err(Wrong::at(path, "a burst of 0 octets lets nothing pass"));
+            return Err(KeyFault::at(path, "a burst of 0 octets lets nothing pass"));
         }
-        let rule = Rule::new(&Policy::default(), &self.interfaces, &flow.matches, &path)?;
+        let rule =
+            MatchRule::new(&RouterPolicy::default(), &self.interfaces, &flow.matches, &path)?;
         Ok((path, rule))
     }
 
-    fn known(&mut self, table: &str, path: &str) -> Result<&mut Table, Wrong> {
+    fn known(&mut self, table: &str, path: &str) -> Result<&mut IndexedTable, KeyFault> {
         let known = self.tables.iter_mut().find(|known| known.name == table);
-        known.ok_or_else(|| Wrong::at(path, format!("no table {table:?}")))
+        known.ok_or_else(|| KeyFault::at(path, format!("no table {table:?}")))
     }
 
-    /// Takes a flow away.
+    /// Removes a flow.
     ///
     /// # Errors
-    /// There is none of this name, or no such table.
-    pub fn remove(&mut self, table: &str, flow: &str) -> Result<Flow, NoSuchFlow> {
+    /// Unknown table, or unknown flow.
+    pub fn remove(&mut self, table: &str, flow: &str) -> Result<TableFlow, NoSuchFlow> {
         let no = |what, name: &str| NoSuchFlow { what, name: name.to_owned() };
         let known = self.tables.iter_mut().find(|known| known.name == table);
         let known = known.ok_or_else(|| no("table", table))?;
@@ -231,29 +240,30 @@ impl Tables {
         Ok(removed)
     }
 
-    /// Grows with each change, so that who keeps state by flow knows when to look again.
+    /// Increases with each change of any table. A step that keeps state for flows compares it to
+    /// notice changes.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The same for one table alone.
+    /// The version of one table.
     pub fn version_of(&self, table: usize) -> u64 {
         self.tables.get(table).map_or(0, |table| table.version)
     }
 }
 
-impl Table {
+impl IndexedTable {
     fn entry(&self, slot: usize) -> Option<&Entry> {
         self.slots.get(slot)?.as_ref()
     }
 
-    fn at(&self, slot: usize) -> Option<Found<'_>> {
+    fn at(&self, slot: usize) -> Option<FoundFlow<'_>> {
         let entry = self.entry(slot)?;
         let Entry { number, revision, .. } = *entry;
-        Some(Found { flow: &entry.flow, number, revision, slot })
+        Some(FoundFlow { flow: &entry.flow, number, revision, slot })
     }
 
-    fn has_room_for_a_rate(&self, path: &str) -> Result<(), Wrong> {
+    fn has_room_for_a_rate(&self, path: &str) -> Result<(), KeyFault> {
         if !self.shaped || self.rated < MAX_SHAPED {
             return Ok(());
         }
@@ -261,10 +271,10 @@ impl Table {
             "{MAX_SHAPED} flows of this table have a rate, which is what a shaper takes: take one \
              away first, or leave the rate out"
         );
-        Err(Wrong::at(path, what))
+        Err(KeyFault::at(path, what))
     }
 
-    /// A free position behind all flows, or right before the one in this slot.
+    /// A free position after all flows, or immediately before the flow in this slot.
     fn position(&mut self, before: Option<usize>) -> u64 {
         if let Some(free) = self.free_position(before) {
             return free;
@@ -284,7 +294,7 @@ impl Table {
         (middle > previous).then_some(middle)
     }
 
-    /// Places all flows anew, with room between them.
+    /// Assigns new positions to all flows, [`STEP`] apart.
     fn spread(&mut self) {
         let slots: Vec<_> = self.order.values().copied().collect();
         self.order.clear();
@@ -298,7 +308,7 @@ impl Table {
         }
     }
 
-    fn add(&mut self, flow: Flow, rule: Rule, before: Option<usize>) {
+    fn add(&mut self, flow: TableFlow, rule: MatchRule, before: Option<usize>) {
         let position = self.position(before);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -316,7 +326,7 @@ impl Table {
         }
     }
 
-    fn replace(&mut self, flow: Flow, rule: Rule) -> Option<Flow> {
+    fn replace(&mut self, flow: TableFlow, rule: MatchRule) -> Option<TableFlow> {
         let slot = *self.names.get(&flow.name)?;
         let entry = self.slots.get_mut(slot)?.as_mut()?;
         self.index.remove(&entry.rule, entry.position);
@@ -329,7 +339,7 @@ impl Table {
         Some(std::mem::replace(&mut entry.flow, flow))
     }
 
-    fn remove(&mut self, name: &str) -> Option<Flow> {
+    fn remove(&mut self, name: &str) -> Option<TableFlow> {
         let slot = self.names.remove(name)?;
         let entry = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);

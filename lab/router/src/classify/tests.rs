@@ -1,13 +1,13 @@
 use super::*;
-use crate::packet::{Fields, compose, udp};
-use crate::policy::{Class, Flow, Policy, Ports, Prefix, Protocol};
+use crate::packet::{HeaderFields, compose, udp};
+use crate::policy::{IpPrefix, IpProtocol, PacketClass, PortRange, RouterPolicy, TableFlow};
 use crate::time::Time;
 use dscp::Dscp;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Few enough addresses and ports that rules and packets often meet.
+/// Few addresses and ports, so that rules and packets often match.
 fn address() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         3 => (0..6u32).prop_map(|n| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | n << 7 | n))),
@@ -15,11 +15,11 @@ fn address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-fn prefix() -> impl Strategy<Value = Prefix> {
+fn prefix() -> impl Strategy<Value = IpPrefix> {
     let lengths = prop::sample::select(vec![0u8, 8, 23, 24, 31, 32, 64, 127, 128]);
     (address(), lengths).prop_map(|(address, length)| {
         let most = if address.is_ipv4() { 32 } else { 128 };
-        Prefix::new(address, length.min(most)).unwrap()
+        IpPrefix::new(address, length.min(most)).unwrap()
     })
 }
 
@@ -27,8 +27,8 @@ fn port() -> impl Strategy<Value = u16> {
     prop::sample::select(vec![0u16, 1, 1023, 1024, 5_000, 5_001, 5_004, 32_768, 65_534, 65_535])
 }
 
-fn ports() -> impl Strategy<Value = Ports> {
-    (port(), port()).prop_map(|(a, b)| Ports { first: a.min(b), last: a.max(b) })
+fn ports() -> impl Strategy<Value = PortRange> {
+    (port(), port()).prop_map(|(a, b)| PortRange { first: a.min(b), last: a.max(b) })
 }
 
 fn dscp() -> impl Strategy<Value = Dscp> {
@@ -50,7 +50,7 @@ fn what() -> impl Strategy<Value = Match> {
         prop::option::weighted(0.2, prop::sample::select(interfaces().to_vec())),
         prop::option::of(prefix()),
         prop::option::of(prefix()),
-        prop::option::weighted(0.3, prop::sample::select(vec![Protocol(6), Protocol(17)])),
+        prop::option::weighted(0.3, prop::sample::select(vec![IpProtocol(6), IpProtocol(17)])),
         prop::option::weighted(0.3, ports()),
         prop::option::weighted(0.3, ports()),
     )
@@ -77,7 +77,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => source,
                 _ => destination,
             };
-            let fields = Fields { source, destination, protocol: 6, dscp, ecn: 0, ttl: 9 };
+            let fields = HeaderFields { source, destination, protocol: 6, dscp, ecn: 0, ttl: 9 };
             let octets = match ports {
                 Some(ports) => udp(&fields, ports, 0).unwrap(),
                 None => compose(&fields, &[]).unwrap(),
@@ -86,11 +86,11 @@ fn packet() -> impl Strategy<Value = Packet> {
         })
 }
 
-/// The definition: one rule after the other, field by field.
+/// The definition: a linear search, field by field.
 fn first(whats: impl IntoIterator<Item = Match>, packet: &Packet) -> Option<usize> {
     let (header, interfaces) = (packet.header(), interfaces());
     whats.into_iter().position(|what| {
-        let within = |wanted: Option<Ports>, port: Option<u16>| match (wanted, port) {
+        let within = |wanted: Option<PortRange>, port: Option<u16>| match (wanted, port) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(wanted), Some(port)) => wanted.first <= port && port <= wanted.last,
@@ -105,11 +105,11 @@ fn first(whats: impl IntoIterator<Item = Match>, packet: &Packet) -> Option<usiz
     })
 }
 
-fn flow(name: usize, matches: Match) -> Flow {
-    Flow { name: name.to_string(), matches, mark: None, rate: None, burst: None }
+fn flow(name: usize, matches: Match) -> TableFlow {
+    TableFlow { name: name.to_string(), matches, mark: None, rate: None, burst: None }
 }
 
-fn table_policy() -> Policy {
+fn table_policy() -> RouterPolicy {
     toml::from_str("[tables.t]\n[tables.u]\n").unwrap()
 }
 
@@ -120,17 +120,17 @@ proptest! {
         others in any::<bool>(),
         packets in prop::collection::vec(packet(), 1..20),
     ) {
-        let mut policy = Policy::default();
+        let mut policy = RouterPolicy::default();
         let names: Vec<_> = (0..classes.len()).map(|n| format!("c{n}")).collect();
         for (name, matches) in names.iter().zip(&classes) {
-            policy.classes.insert(name.clone(), Class { matches: matches.clone() });
+            policy.classes.insert(name.clone(), PacketClass { matches: matches.clone() });
         }
         let mut order: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
         if others {
             order.insert(0, None);
         }
         let classifier = Classifier::new(&policy, &interfaces(), &order, "x").unwrap();
-        let tables = Tables::default();
+        let tables = FlowTables::default();
         for packet in packets {
             let all = classes.iter().enumerate().flat_map(|(n, of)| of.iter().map(move |is| (n, is)));
             let all: Vec<_> = all.collect();
@@ -145,18 +145,18 @@ proptest! {
     fn aggregates_find_the_first_class(
         classes in prop::collection::vec(prop::collection::vec(0..64u8, 0..9), 1..9),
     ) {
-        let mut policy = Policy::default();
+        let mut policy = RouterPolicy::default();
         let names: Vec<_> = (0..classes.len()).map(|n| format!("c{n}")).collect();
         for (name, points) in names.iter().zip(&classes) {
             let dscp = points.iter().map(|point| Dscp::new(*point).unwrap()).collect();
             let matches = vec![Match { dscp, ..Match::default() }];
-            policy.classes.insert(name.clone(), Class { matches });
+            policy.classes.insert(name.clone(), PacketClass { matches });
         }
         let order: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
         let classifier = Classifier::new(&policy, &[], &order, "x").unwrap();
         prop_assert!(matches!(classifier.finder, Finder::Aggregate(_)));
         for point in 0..64 {
-            let fields = Fields {
+            let fields = HeaderFields {
                 source: Ipv4Addr::LOCALHOST.into(),
                 destination: Ipv4Addr::LOCALHOST.into(),
                 protocol: 1,
@@ -167,17 +167,18 @@ proptest! {
             let octets = compose(&fields, &[]).unwrap();
             let packet = Packet::read(octets, 0, Time::ZERO).unwrap();
             let should = classes.iter().position(|of| of.is_empty() || of.contains(&point));
-            prop_assert_eq!(classifier.find(&packet, &Tables::default()), should);
+            prop_assert_eq!(classifier.find(&packet, &FlowTables::default()), should);
         }
     }
 
-    /// Flows come and go in any order; the table finds what a list of those that are there finds.
+    /// Flows are added and removed in any order. The table finds what a list of its current flows
+    /// finds.
     #[test]
     fn tables_find_the_first_flow_whatever_changed(
         events in prop::collection::vec((any::<prop::sample::Index>(), what()), 1..60),
         packets in prop::collection::vec(packet(), 1..12),
     ) {
-        let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+        let mut tables = FlowTables::new(&table_policy(), &interfaces()).unwrap();
         let mut list: VecDeque<(usize, Match)> = VecDeque::new();
         for (n, (index, matches)) in events.into_iter().enumerate() {
             if !list.is_empty() && index.index(3) == 0 {
@@ -219,12 +220,12 @@ fn a_class_may_be_a_table() {
     let mut policy = table_policy();
     let by_table = |table: &str| Match { table: Some(table.to_owned()), ..Match::default() };
     for (name, table) in [("first", "t"), ("second", "u")] {
-        policy.classes.insert(name.to_owned(), Class { matches: vec![by_table(table)] });
+        policy.classes.insert(name.to_owned(), PacketClass { matches: vec![by_table(table)] });
     }
     let order = [Some("first"), Some("second"), None];
     let classifier = Classifier::new(&policy, &interfaces(), &order, "x").unwrap();
-    let mut tables = Tables::new(&policy, &interfaces()).unwrap();
-    let fields = Fields {
+    let mut tables = FlowTables::new(&policy, &interfaces()).unwrap();
+    let fields = HeaderFields {
         source: Ipv4Addr::LOCALHOST.into(),
         destination: Ipv4Addr::LOCALHOST.into(),
         protocol: 17,
@@ -244,9 +245,9 @@ fn a_class_may_be_a_table() {
 
 #[test]
 fn senseless_flows_are_refused() {
-    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    let mut tables = FlowTables::new(&table_policy(), &interfaces()).unwrap();
     tables.add("t", flow(1, Match::default())).unwrap();
-    let refused = |tables: &mut Tables, table: &str, flow: Flow| {
+    let refused = |tables: &mut FlowTables, table: &str, flow: TableFlow| {
         tables.add(table, flow).unwrap_err().to_string()
     };
     let wrong = refused(&mut tables, "t", flow(1, Match::default()));
@@ -264,19 +265,19 @@ fn senseless_flows_are_refused() {
     assert_eq!(tables.version(), 1);
 }
 
-/// Would take minutes if a change looked at every flow.
+/// Takes minutes if each change visits every flow.
 #[test]
 fn ten_thousand_flows_come_and_go() {
-    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    let mut tables = FlowTables::new(&table_policy(), &interfaces()).unwrap();
     let of = |n: u32| Match {
-        source: Some(Prefix::new(Ipv4Addr::from(0x0a00_0000 + n).into(), 32).unwrap()),
-        destination_port: Some(Ports { first: 5_000, last: 5_004 }),
+        source: Some(IpPrefix::new(Ipv4Addr::from(0x0a00_0000 + n).into(), 32).unwrap()),
+        destination_port: Some(PortRange { first: 5_000, last: 5_004 }),
         ..Match::default()
     };
     for n in 0..10_000u32 {
         tables.add("t", flow(n as usize, of(n))).unwrap();
     }
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::from(0x0a00_0000 + 9_999).into(),
         destination: Ipv4Addr::LOCALHOST.into(),
         protocol: 17,
@@ -292,10 +293,10 @@ fn ten_thousand_flows_come_and_go() {
     assert!(tables.find(0, &packet).is_none());
 }
 
-/// Between two flows there is room for any number of others.
+/// Any number of flows fits between two flows.
 #[test]
 fn flows_added_before_the_last_one_stay_in_order() {
-    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    let mut tables = FlowTables::new(&table_policy(), &interfaces()).unwrap();
     tables.add("t", flow(1_000, Match::default())).unwrap();
     for n in 0..200 {
         tables.add_before("t", flow(n, Match::default()), "1000").unwrap();
@@ -308,22 +309,23 @@ fn flows_added_before_the_last_one_stay_in_order() {
     assert!(wrong.what.starts_with("no flow of this name to replace"), "{wrong}");
 }
 
-/// Rules with a wide range of source ports and narrow ones of destination ports are told apart by the
-/// narrow ones: a search looks at few of ten thousand.
+/// Rules with a wide range of source ports and narrow ranges of destination ports are indexed by
+/// the narrow ranges: a search checks few of ten thousand rules.
 #[test]
 fn a_wide_range_of_ports_does_not_make_rules_alike() {
     let mut index = Index::default();
     let whats = |n: u16| Match {
-        source_port: Some(Ports { first: 1, last: 65_534 }),
-        destination_port: Some(Ports { first: n * 6 + 1, last: n * 6 + 5 }),
+        source_port: Some(PortRange { first: 1, last: 65_534 }),
+        destination_port: Some(PortRange { first: n * 6 + 1, last: n * 6 + 5 }),
         ..Match::default()
     };
-    let rules: Vec<_> =
-        (0..10_000).map(|n| Rule::new(&Policy::default(), &[], &whats(n), "x").unwrap()).collect();
+    let rules: Vec<_> = (0..10_000)
+        .map(|n| MatchRule::new(&RouterPolicy::default(), &[], &whats(n), "x").unwrap())
+        .collect();
     for (number, rule) in rules.iter().enumerate() {
         index.insert(rule, number as u64, number);
     }
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv4Addr::LOCALHOST.into(),
         destination: Ipv4Addr::LOCALHOST.into(),
         protocol: 17,
@@ -335,7 +337,7 @@ fn a_wide_range_of_ports_does_not_make_rules_alike() {
     let looked = std::cell::Cell::new(0);
     let found = index.find(&packet, |number| {
         looked.set(looked.get() + 1);
-        rules[number].matches(&packet, &Tables::default())
+        rules[number].matches(&packet, &FlowTables::default())
     });
     assert_eq!(found, Some(9_999));
     assert!(looked.get() <= 4, "looked at {} rules", looked.get());

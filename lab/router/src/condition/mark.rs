@@ -1,94 +1,98 @@
-//! Markers, and the dropper that drops all it sees.
+//! Markers, and the dropper of a class (RFC 2475 2.3.3).
 
 use super::{Selector, mark};
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Cause, Counters, Part};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Cause, PacketCounters, PartCounters};
 use crate::packet::Packet;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Gives the packets of a class a code point.
+/// Sets the DSCP of the packets of a class.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct ClassMarker {
     class: Selector,
     dscp: Dscp,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
-impl Mark {
-    pub(super) fn new(class: Selector, dscp: Dscp) -> Mark {
-        Mark { class, dscp, counters: Counters::default() }
+impl ClassMarker {
+    pub(super) fn new(class: Selector, dscp: Dscp) -> ClassMarker {
+        ClassMarker { class, dscp, counters: PacketCounters::default() }
     }
 }
 
-impl Conditioner for Mark {
-    fn take(&mut self, _now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+impl Conditioner for ClassMarker {
+    fn take(&mut self, _now: Time, mut packet: Packet, tables: &FlowTables) -> PacketVerdict {
         if self.class.takes(&packet, tables) {
             self.counters.came(packet.dscp(), packet.length());
             mark(&mut self.counters, &mut packet, self.dscp);
             self.counters.went(packet.dscp(), packet.length());
         }
-        Verdict::Pass(packet)
+        PacketVerdict::Pass(packet)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "mark", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "mark", counters: &self.counters });
     }
 }
 
 /// Drops the packets of a class.
 #[derive(Debug)]
-pub(super) struct Drop {
+pub(super) struct ClassDropper {
     class: Selector,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
-impl Drop {
-    pub(super) fn new(class: Selector) -> Drop {
-        Drop { class, counters: Counters::default() }
+impl ClassDropper {
+    pub(super) fn new(class: Selector) -> ClassDropper {
+        ClassDropper { class, counters: PacketCounters::default() }
     }
 }
 
-impl Conditioner for Drop {
-    fn take(&mut self, _now: Time, packet: Packet, tables: &Tables) -> Verdict {
+impl Conditioner for ClassDropper {
+    fn take(&mut self, _now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict {
         if !self.class.takes(&packet, tables) {
-            return Verdict::Pass(packet);
+            return PacketVerdict::Pass(packet);
         }
         self.counters.came(packet.dscp(), packet.length());
         self.counters.dropped(packet.dscp(), packet.length(), Cause::Refused);
-        Verdict::Drop(packet, Cause::Refused)
+        PacketVerdict::Drop(packet, Cause::Refused)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "drop", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "drop", counters: &self.counters });
     }
 }
 
-/// Gives the packets of each flow of a table the code point agreed for it.
+/// Sets the DSCP of the packets of each flow of a table to the one agreed for the flow.
 #[derive(Debug)]
 pub(super) struct MarkFlows {
     table: usize,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl MarkFlows {
     pub(super) fn new(table: usize) -> MarkFlows {
-        MarkFlows { table, counters: Counters::default() }
+        MarkFlows { table, counters: PacketCounters::default() }
     }
 }
 
 impl Conditioner for MarkFlows {
-    fn take(&mut self, _now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+    fn take(&mut self, _now: Time, mut packet: Packet, tables: &FlowTables) -> PacketVerdict {
         if let Some(dscp) = tables.find(self.table, &packet).and_then(|flow| flow.mark) {
             self.counters.came(packet.dscp(), packet.length());
             mark(&mut self.counters, &mut packet, dscp);
             self.counters.went(packet.dscp(), packet.length());
         }
-        Verdict::Pass(packet)
+        PacketVerdict::Pass(packet)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "mark-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "mark-flows",
+            counters: &self.counters,
+        });
     }
 }

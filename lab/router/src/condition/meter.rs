@@ -1,36 +1,40 @@
-//! Meters with what is done to each colour: pass, drop (a policer) or mark.
+//! Meters with an action for each colour: pass, drop (a policer) or mark.
 
 use super::per_flow::PerFlow;
 use super::{Selector, mark, profile};
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Cause, Counters, Part};
-use crate::meter::{Bucket, Meter, assured, came_with, drop_precedence};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::meter::{Bucket, ColourMeter, assured, came_with, drop_precedence};
 use crate::packet::{Colour, Packet};
-use crate::policy::Action;
+use crate::policy::MeterAction;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Meters the packets of a class together.
+/// Meters the packets of a class as one aggregate.
 #[derive(Debug)]
-pub(super) struct Metered {
+pub(super) struct ClassMeter {
     class: Selector,
-    meter: Meter,
-    /// For green, yellow and red.
-    actions: [Action; 3],
-    counters: Counters,
+    meter: ColourMeter,
+    /// For green, yellow and red packets.
+    actions: [MeterAction; 3],
+    counters: PacketCounters,
 }
 
-impl Metered {
-    pub(super) fn new(class: Selector, meter: Meter, actions: [Action; 3]) -> Metered {
-        Metered { class, meter, actions, counters: Counters::default() }
+impl ClassMeter {
+    pub(super) fn new(
+        class: Selector,
+        meter: ColourMeter,
+        actions: [MeterAction; 3],
+    ) -> ClassMeter {
+        ClassMeter { class, meter, actions, counters: PacketCounters::default() }
     }
 }
 
-impl Conditioner for Metered {
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict {
+impl Conditioner for ClassMeter {
+    fn take(&mut self, now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict {
         if !self.class.takes(&packet, tables) {
-            return Verdict::Pass(packet);
+            return PacketVerdict::Pass(packet);
         }
         let colour = self.meter.colour(now, packet.length() as u64, came_with(&packet));
         let [green, yellow, red] = self.actions;
@@ -42,38 +46,39 @@ impl Conditioner for Metered {
         act(&mut self.counters, packet, colour, action)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "meter", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "meter", counters: &self.counters });
     }
 }
 
-/// Meters each flow of a table by itself.
+/// Meters each flow of a table separately.
 #[derive(Debug)]
 pub(super) struct MeterFlows {
     table: usize,
-    /// With the revision of the flow that each was filled for.
+    /// Each bucket with the revision of the flow for which it was created or changed.
     buckets: PerFlow<(u64, Bucket)>,
-    /// For green and red.
-    actions: [Action; 2],
-    counters: Counters,
+    /// For green and red packets.
+    actions: [MeterAction; 2],
+    counters: PacketCounters,
 }
 
 impl MeterFlows {
-    pub(super) fn new(table: usize, actions: [Action; 2]) -> MeterFlows {
-        let (buckets, counters) = (PerFlow::default(), Counters::default());
+    pub(super) fn new(table: usize, actions: [MeterAction; 2]) -> MeterFlows {
+        let (buckets, counters) = (PerFlow::default(), PacketCounters::default());
         MeterFlows { table, buckets, actions, counters }
     }
 }
 
 impl Conditioner for MeterFlows {
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict {
+    fn take(&mut self, now: Time, packet: Packet, tables: &FlowTables) -> PacketVerdict {
         let found = tables.look_up(self.table, &packet);
         let Some((found, (rate, burst))) = found.and_then(|is| Some((is, profile(is.flow)?)))
         else {
-            return Verdict::Pass(packet);
+            return PacketVerdict::Pass(packet);
         };
         let revision = found.revision;
-        let bucket = self.buckets.of(&found, || (revision, Bucket::new(rate, burst)));
+        let bucket =
+            self.buckets.get_or_insert_with(&found, || (revision, Bucket::new(rate, burst)));
         let within = bucket.is_some_and(|(last, bucket)| {
             if *last != revision {
                 *last = revision;
@@ -86,26 +91,35 @@ impl Conditioner for MeterFlows {
         act(&mut self.counters, packet, colour, action)
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "meter-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "meter-flows",
+            counters: &self.counters,
+        });
     }
 }
 
-/// Does to a packet of this colour what its colour asks for, and counts it.
+/// Applies the action for this colour to the packet, and counts it.
 ///
-/// A packet that goes on as it is keeps the worse of the colours it came with and was found to have:
-/// a policer that looks at none promotes nothing. One that is marked has the colour of its new drop
-/// precedence, or that of this meter where its code point has none.
-fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Action) -> Verdict {
+/// A packet that passes unmarked keeps the worse of its previous colour and this colour, so a
+/// colour-blind policer never promotes a packet. A marked packet takes the colour of its new drop
+/// precedence; if its new code point has none, it takes the colour of this meter.
+fn act(
+    counters: &mut PacketCounters,
+    mut packet: Packet,
+    colour: Colour,
+    action: MeterAction,
+) -> PacketVerdict {
     counters.came(packet.dscp(), packet.length());
     let dscp = match action {
-        Action::Pass => None,
-        Action::Drop => {
+        MeterAction::Pass => None,
+        MeterAction::Drop => {
             counters.dropped(packet.dscp(), packet.length(), Cause::Policed);
-            return Verdict::Drop(packet, Cause::Policed);
+            return PacketVerdict::Drop(packet, Cause::Policed);
         }
-        Action::Mark(dscp) => Some(dscp),
-        Action::DropPrecedence => {
+        MeterAction::Mark(dscp) => Some(dscp),
+        MeterAction::DropPrecedence => {
             assured(&packet).and_then(|(class, _)| Dscp::assured(class, drop_precedence(colour)))
         }
     };
@@ -117,5 +131,5 @@ fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Acti
         }
     }
     counters.went(packet.dscp(), packet.length());
-    Verdict::Pass(packet)
+    PacketVerdict::Pass(packet)
 }

@@ -1,5 +1,5 @@
-//! The steps of a chain (RFC 2475 2.3.1): markers, meters with what is done to each colour,
-//! demotion, and shapers.
+//! The steps of a chain (RFC 2475 2.3.1): markers, meters with an action for each colour, demotion,
+//! shapers.
 
 mod demote;
 mod first_match;
@@ -10,105 +10,117 @@ mod queue;
 mod shape;
 mod shape_flows;
 
-use crate::classify::{Classifier, Tables};
+use crate::classify::{Classifier, FlowTables};
 use crate::conditioner::Conditioner;
-use crate::count::Counters;
+use crate::count::PacketCounters;
 use crate::packet::Packet;
-use crate::policy::{Action, Flow, Meter, Name, Policy, Step, Wrong};
+use crate::policy::{
+    ChainStep, KeyFault, MeterAction, MeterProfile, Name, RouterPolicy, TableFlow,
+};
 use crate::time::{Rate, SECOND};
 use dscp::Dscp;
 
-/// How deep `first-match` steps may stand inside one another.
+/// Nested `first-match` steps, at most.
 const MAX_DEPTH: usize = 8;
 
-/// Builds the steps of a chain, in their order. `path` names the chain, as in `chains.edge`.
+/// Builds the steps of a chain, in their order. `path` names the chain in messages: `chains.edge`.
 ///
 /// # Errors
-/// A class or table that is not there, or a number out of its range, with its path.
+/// An unknown class or table, or a number out of its range; with the path of the key.
 pub fn build(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interfaces: &[Name],
-    steps: &[Step],
+    steps: &[ChainStep],
     path: &str,
-) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
-    self::steps(Place { policy, interfaces, depth: 0 }, steps, path)
+) -> Result<Vec<Box<dyn Conditioner>>, KeyFault> {
+    self::steps(StepContext { policy, interfaces, depth: 0 }, steps, path)
 }
 
-/// Where a step stands.
+/// The context of a step while it is built.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    policy: &'a Policy,
+struct StepContext<'a> {
+    policy: &'a RouterPolicy,
     interfaces: &'a [Name],
-    /// In how many `first-match` steps.
+    /// Number of `first-match` steps around this one.
     depth: usize,
 }
 
-impl Place<'_> {
+impl StepContext<'_> {
     fn inside(self) -> Self {
-        Place { depth: self.depth + 1, ..self }
+        StepContext { depth: self.depth + 1, ..self }
     }
 }
 
-fn steps(at: Place<'_>, steps: &[Step], path: &str) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
+fn steps(
+    at: StepContext<'_>,
+    steps: &[ChainStep],
+    path: &str,
+) -> Result<Vec<Box<dyn Conditioner>>, KeyFault> {
     if at.depth > MAX_DEPTH {
         let what = format!("more than {MAX_DEPTH} first-match steps inside one another");
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
     let steps = steps.iter().enumerate();
     steps.map(|(n, step)| one(at, step, &format!("{path}[{n}]"))).collect()
 }
 
-fn one(at: Place<'_>, step: &Step, path: &str) -> Result<Box<dyn Conditioner>, Wrong> {
-    let Place { policy, interfaces, depth } = at;
-    if depth > 0 && matches!(step, Step::Shape { .. } | Step::ShapeFlows { .. }) {
+fn one(
+    at: StepContext<'_>,
+    step: &ChainStep,
+    path: &str,
+) -> Result<Box<dyn Conditioner>, KeyFault> {
+    let StepContext { policy, interfaces, depth } = at;
+    if depth > 0 && matches!(step, ChainStep::Shape { .. } | ChainStep::ShapeFlows { .. }) {
         let what =
             "no shaper can stand in a first-match step: let it follow as a step of the chain";
-        return Err(Wrong::at(path, what));
+        return Err(KeyFault::at(path, what));
     }
     let class = |class: &Option<Name>| Selector::new(policy, interfaces, class.as_deref(), path);
     let table = |name: &Name| {
         let place = policy.tables.keys().position(|known| known == name);
         let what = || format!("no table {name:?}: write one under [tables]");
-        place.ok_or_else(|| Wrong::at(format!("{path}.table"), what()))
+        place.ok_or_else(|| KeyFault::at(format!("{path}.table"), what()))
     };
     Ok(match step {
-        Step::Mark { class: of, dscp } => Box::new(mark::Mark::new(class(of)?, *dscp)),
-        Step::Drop { class: of } => Box::new(mark::Drop::new(class(of)?)),
-        Step::Meter { class: of, meter, green, yellow, red } => {
-            if matches!(meter, Meter::TokenBucket { .. }) && *yellow != Action::Pass {
+        ChainStep::Mark { class: of, dscp } => Box::new(mark::ClassMarker::new(class(of)?, *dscp)),
+        ChainStep::Drop { class: of } => Box::new(mark::ClassDropper::new(class(of)?)),
+        ChainStep::Meter { class: of, meter, green, yellow, red } => {
+            if matches!(meter, MeterProfile::TokenBucket { .. }) && *yellow != MeterAction::Pass {
                 let what = "a token bucket finds nothing yellow, only green and red: leave it out, or \
                             take a meter of kind single-rate or two-rate";
-                return Err(Wrong::at(format!("{path}.yellow"), what));
+                return Err(KeyFault::at(format!("{path}.yellow"), what));
             }
-            let meter = crate::meter::Meter::new(meter, &format!("{path}.meter"))?;
-            Box::new(meter::Metered::new(class(of)?, meter, [*green, *yellow, *red]))
+            let meter = crate::meter::ColourMeter::new(meter, &format!("{path}.meter"))?;
+            Box::new(meter::ClassMeter::new(class(of)?, meter, [*green, *yellow, *red]))
         }
-        Step::Demote(demotion) => Box::new(demote::Demote::new(demotion, path)?),
-        Step::MarkFlows { table: of } => Box::new(mark::MarkFlows::new(table(of)?)),
-        Step::MeterFlows { table: of, green, red } => {
+        ChainStep::Demote(demotion) => Box::new(demote::Demote::new(demotion, path)?),
+        ChainStep::MarkFlows { table: of } => Box::new(mark::MarkFlows::new(table(of)?)),
+        ChainStep::MeterFlows { table: of, green, red } => {
             Box::new(meter::MeterFlows::new(table(of)?, [*green, *red]))
         }
-        Step::ShapeFlows { table: of, delay, limit } => {
+        ChainStep::ShapeFlows { table: of, delay, limit } => {
             Box::new(shape_flows::ShapeFlows::new(policy, table(of)?, *delay, *limit, path)?)
         }
-        Step::Shape { class: of, rate, burst, limit } => {
-            Box::new(shape::Shape::new(class(of)?, *rate, *burst, *limit, path)?)
+        ChainStep::Shape { class: of, rate, burst, limit } => {
+            Box::new(shape::ClassShaper::new(class(of)?, *rate, *burst, *limit, path)?)
         }
-        Step::FirstMatch { classes } => Box::new(first_match::FirstMatch::new(classes, at, path)?),
+        ChainStep::FirstMatch { classes } => {
+            Box::new(first_match::FirstMatch::new(classes, at, path)?)
+        }
     })
 }
 
-/// Which packets a step touches: those of a class, or all.
+/// The packets that a step applies to: those of a class, or all.
 #[derive(Debug)]
 struct Selector(Option<Classifier>);
 
 impl Selector {
     fn new(
-        policy: &Policy,
+        policy: &RouterPolicy,
         interfaces: &[Name],
         class: Option<&str>,
         path: &str,
-    ) -> Result<Selector, Wrong> {
+    ) -> Result<Selector, KeyFault> {
         let Some(class) = class else {
             return Ok(Selector(None));
         };
@@ -116,22 +128,22 @@ impl Selector {
         Classifier::new(policy, interfaces, &[Some(class)], &path).map(|is| Selector(Some(is)))
     }
 
-    fn takes(&self, packet: &Packet, tables: &Tables) -> bool {
+    fn takes(&self, packet: &Packet, tables: &FlowTables) -> bool {
         self.0.as_ref().is_none_or(|class| class.find(packet, tables).is_some())
     }
 }
 
-/// Gives a packet a code point, and counts it if it had another. What a meter found before counts no
-/// more: from here on the code point says what the packet is.
-fn mark(counters: &mut Counters, packet: &mut Packet, dscp: Dscp) {
+/// Sets the DSCP of a packet, and counts a change. It removes the colour of earlier meters: from
+/// here on, the code point gives the drop precedence.
+fn mark(counters: &mut PacketCounters, packet: &mut Packet, dscp: Dscp) {
     packet.colour = None;
     if packet.set_dscp(dscp) {
         counters.marked(dscp);
     }
 }
 
-/// Rate and burst in octets of a flow that has a rate.
-fn profile(flow: &Flow) -> Option<(Rate, u64)> {
+/// Rate, and burst in octets, of a flow that has a rate.
+fn profile(flow: &TableFlow) -> Option<(Rate, u64)> {
     let rate = flow.rate?;
     let tenth = || rate.octets_in(SECOND / 10).max(1_500);
     Some((rate, flow.burst.map_or_else(tenth, |burst| burst.0)))

@@ -1,9 +1,9 @@
-//! State by flow of a table that changes.
+//! State for each flow of a table that can change.
 
-use crate::classify::Found;
+use crate::classify::FoundFlow;
 
-/// A value for each flow that had a packet. Where a flow is taken away, its value lasts until another
-/// stands in its slot: there are never more values than flows there were at once.
+/// A value for each flow that had a packet. The value of a removed flow remains until another flow
+/// uses its slot, so there are never more values than there were flows at one time.
 #[derive(Debug)]
 pub(super) struct PerFlow<S> {
     slots: Vec<Option<(u64, S)>>,
@@ -16,9 +16,13 @@ impl<S> Default for PerFlow<S> {
 }
 
 impl<S> PerFlow<S> {
-    /// The value of this flow; a new one where it has none yet. Never `None`.
+    /// The value of this flow, created by `new` at its first packet. Never `None`.
     #[inline]
-    pub(super) fn of(&mut self, found: &Found<'_>, new: impl FnOnce() -> S) -> Option<&mut S> {
+    pub(super) fn get_or_insert_with(
+        &mut self,
+        found: &FoundFlow<'_>,
+        new: impl FnOnce() -> S,
+    ) -> Option<&mut S> {
         if self.slots.len() <= found.slot {
             self.slots.resize_with(found.slot + 1, || None);
         }

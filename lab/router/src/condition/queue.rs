@@ -1,65 +1,68 @@
-//! What waits for one bucket: the queue of one flow of a shaper.
+//! The queue of a shaper: the packets that wait for the tokens of one bucket.
 
 use crate::meter::Bucket;
 use crate::packet::Packet;
-use crate::policy::{Span, Wrong};
+use crate::policy::{KeyFault, Span};
 use crate::time::{SECOND, Time};
 use std::collections::VecDeque;
 
-/// Packets that may wait in one step.
+/// Packets that can wait in one step.
 const MAX_PACKETS: usize = 100_000;
-/// Their octets.
+/// Octets that can wait in one step.
 const MAX_OCTETS: usize = 64_000_000;
-/// Who fetches late makes good what was due so long ago and is held up no longer for it, beside the
-/// burst: what timers of a busy machine are late. What is later is lost, as the line would have lost
-/// it.
+/// Lateness of a release, in nanoseconds, that the bucket makes good beyond its burst. It covers
+/// late timers of a busy machine. Tokens for more lateness are lost, as on a line that was idle.
 const MAX_LATE: u64 = SECOND / 200;
 
-/// What became of a packet that was offered.
+/// The disposition of a packet that a queue was offered.
 #[derive(Debug)]
 pub(super) enum Offer {
-    /// Its tokens are there: it goes on.
+    /// The tokens are there: the packet passes.
     Goes(Packet),
-    /// It waits; whether it is the first that does.
+    /// The packet waits. `first`: no other packet waits before it.
     Waits { first: bool },
-    /// There is no room, or it would wait too long.
+    /// The queue is full, or the packet would wait too long.
     Full(Packet),
 }
 
-/// How much may wait.
+/// The limits of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    /// Packets.
+pub(super) struct ShaperRoom {
+    /// Packets that can wait.
     pub(super) limit: usize,
-    /// Nanoseconds that a packet may wait.
+    /// The longest wait, in nanoseconds.
     pub(super) delay: Option<u64>,
 }
 
-impl Room {
-    /// The same, checked.
-    pub(super) fn new(limit: usize, delay: Option<Span>, path: &str) -> Result<Room, Wrong> {
+impl ShaperRoom {
+    /// Limits within the allowed ranges.
+    pub(super) fn new(
+        limit: usize,
+        delay: Option<Span>,
+        path: &str,
+    ) -> Result<ShaperRoom, KeyFault> {
         if limit == 0 {
             let what =
                 "0 packets may wait: for a policer, write kind = \"meter\" or \"meter-flows\"";
-            return Err(Wrong::at(format!("{path}.limit"), what));
+            return Err(KeyFault::at(format!("{path}.limit"), what));
         }
         if limit > MAX_PACKETS {
             let what = format!("{limit} packets; at most {MAX_PACKETS} may wait");
-            return Err(Wrong::at(format!("{path}.limit"), what));
+            return Err(KeyFault::at(format!("{path}.limit"), what));
         }
         let delay = delay.map(|span| Time::from(span.0).0);
-        Ok(Room { limit, delay })
+        Ok(ShaperRoom { limit, delay })
     }
 }
 
-/// What waits in a whole step.
+/// The packets that wait in a whole step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldPackets {
     pub(super) packets: usize,
     pub(super) octets: usize,
 }
 
-impl Held {
+impl HeldPackets {
     pub(super) fn add(&mut self, length: usize) {
         self.packets += 1;
         self.octets += length;
@@ -70,14 +73,14 @@ impl Held {
         self.octets = self.octets.saturating_sub(length);
     }
 
-    /// Whether a packet of this length has no room any more.
+    /// Whether a packet of this length exceeds the limits of a step.
     pub(super) fn is_full_for(&self, length: usize) -> bool {
         self.packets >= MAX_PACKETS || self.octets.saturating_add(length) > MAX_OCTETS
     }
 }
 
-/// What waited and goes on at once, in order, because where it waited is no longer its place. What
-/// comes until all of it is fetched waits behind it.
+/// Packets that leave a queue at once, in order, because a changed table no longer assigns them to
+/// it. Later packets wait behind them until all are fetched.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     packets: VecDeque<Packet>,
@@ -103,33 +106,33 @@ impl Leaving {
     }
 }
 
-/// A bucket and what waits for its tokens, in order.
+/// A bucket and the packets that wait for its tokens, in order.
 ///
-/// A packet that waited takes its tokens as of the moment it was due, not of the moment it was
-/// fetched: who is a little late with fetching does not lower the rate.
+/// A packet that waited takes its tokens as of the time it was due, not of the time it was fetched.
+/// So a late fetch does not lower the rate.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct ShaperQueue {
     pub(super) bucket: Bucket,
     waiting: VecDeque<Packet>,
     octets: u64,
-    /// When the first may go.
+    /// Time at which the first packet is due.
     due: Time,
 }
 
-impl Queue {
-    pub(super) fn new(bucket: Bucket) -> Queue {
-        Queue { bucket, waiting: VecDeque::new(), octets: 0, due: Time::ZERO }
+impl ShaperQueue {
+    pub(super) fn new(bucket: Bucket) -> ShaperQueue {
+        ShaperQueue { bucket, waiting: VecDeque::new(), octets: 0, due: Time::ZERO }
     }
 
-    /// Offers it a packet. At most `room.limit` wait, and none for more than `room.delay`, and none
-    /// where what the step holds is full. With `behind` it waits even if its tokens are there: until
-    /// it is fetched.
+    /// Offers a packet to the queue. It is refused if `room.limit` packets wait, if it would wait
+    /// longer than `room.delay`, or if the limits of the step (`held`) are reached. With `behind`
+    /// it waits until it is fetched, even if its tokens are there.
     pub(super) fn offer(
         &mut self,
         now: Time,
         mut packet: Packet,
-        room: Room,
-        held: Held,
+        room: ShaperRoom,
+        held: HeldPackets,
         behind: bool,
     ) -> Offer {
         let length = packet.length() as u64;
@@ -139,7 +142,7 @@ impl Queue {
         }
         let due = self.bucket.due(self.octets, length);
         if first && due <= now && !behind {
-            self.bucket.pay(length);
+            self.bucket.decrement(length);
             return Offer::Goes(packet);
         }
         let too_long = room.delay.is_some_and(|delay| due.since(now) > delay);
@@ -156,35 +159,35 @@ impl Queue {
         Offer::Waits { first }
     }
 
-    /// When the first may go; `None` where none waits.
+    /// Time at which the first packet is due; `None` if the queue is empty.
     pub(super) fn due(&self) -> Option<Time> {
         (!self.waiting.is_empty()).then_some(self.due)
     }
 
-    /// Takes the first out; it is due.
+    /// Removes the first packet, which is due.
     pub(super) fn pop(&mut self, now: Time) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         let length = packet.length() as u64;
         self.octets = self.octets.saturating_sub(length);
         self.bucket.refill(self.due.max(Time(now.0.saturating_sub(MAX_LATE))));
-        self.bucket.pay(length);
+        self.bucket.decrement(length);
         self.reckon();
         Some(packet)
     }
 
-    /// Works out anew when the first is due, after its bucket changed.
+    /// Computes anew when the first packet is due, after a change of the bucket.
     pub(super) fn reckon(&mut self) {
         if let Some(next) = self.waiting.front() {
             self.due = self.bucket.due(0, next.length() as u64);
         }
     }
 
-    /// What waits, in order.
+    /// The packets that wait, in order.
     pub(super) fn waiting(&self) -> &VecDeque<Packet> {
         &self.waiting
     }
 
-    /// Takes out all that waits, in order; its tokens stay.
+    /// Removes all packets, in order; the tokens remain.
     pub(super) fn take_waiting(&mut self) -> VecDeque<Packet> {
         self.octets = 0;
         std::mem::take(&mut self.waiting)

@@ -1,72 +1,72 @@
-//! Shapes all packets of a class together.
+//! Shapes the packets of a class as one aggregate.
 
 use super::Selector;
-use super::queue::{Held, Leaving, Offer, Queue, Room};
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Cause, Counters, Part};
+use super::queue::{HeldPackets, Leaving, Offer, ShaperQueue, ShaperRoom};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Cause, PacketCounters, PartCounters};
 use crate::meter::Bucket;
 use crate::packet::Packet;
-use crate::policy::{Octets, Wrong};
+use crate::policy::{KeyFault, OctetSize};
 use crate::time::{Rate, Time};
 use dscp::Dscp;
 
-/// One bucket, one queue.
+/// One bucket and one queue.
 ///
-/// The class may be one over a table that changes. Where a packet that waits belongs to it no more,
-/// all that waits goes on at once: what follows it would overtake it.
+/// The class may refer to a table that changes. If a waiting packet no longer matches the class,
+/// all waiting packets leave at once. Otherwise later packets of its flow would overtake it.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct ClassShaper {
     class: Selector,
-    queue: Queue,
-    room: Room,
+    queue: ShaperQueue,
+    room: ShaperRoom,
     leaving: Leaving,
-    /// The tables', when they were last looked at.
+    /// The version of the tables at the last check.
     version: u64,
-    held: Held,
-    counters: Counters,
+    held: HeldPackets,
+    counters: PacketCounters,
 }
 
-impl Shape {
+impl ClassShaper {
     pub(super) fn new(
         class: Selector,
         rate: Rate,
-        burst: Octets,
+        burst: OctetSize,
         limit: usize,
         path: &str,
-    ) -> Result<Shape, Wrong> {
-        let room = Room::new(limit, None, path)?;
-        let queue = Queue::new(Bucket::new(rate, burst.0));
-        Ok(Shape {
+    ) -> Result<ClassShaper, KeyFault> {
+        let room = ShaperRoom::new(limit, None, path)?;
+        let queue = ShaperQueue::new(Bucket::new(rate, burst.0));
+        Ok(ClassShaper {
             class,
             queue,
             room,
             leaving: Leaving::default(),
             version: 0,
-            held: Held::default(),
-            counters: Counters::default(),
+            held: HeldPackets::default(),
+            counters: PacketCounters::default(),
         })
     }
 
-    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> Verdict {
+    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> PacketVerdict {
         self.held.add(length);
         self.counters.holds(now, dscp, length);
         self.settle(now);
-        Verdict::Hold
+        PacketVerdict::Hold
     }
 
     fn settle(&mut self, now: Time) {
         self.counters.depth.set(now, self.held.packets, self.held.octets);
     }
 
-    fn full(&mut self, packet: Packet) -> Verdict {
+    fn full(&mut self, packet: Packet) -> PacketVerdict {
         self.counters.dropped(packet.dscp(), packet.length(), Cause::ShaperFull);
-        Verdict::Drop(packet, Cause::ShaperFull)
+        PacketVerdict::Drop(packet, Cause::ShaperFull)
     }
 }
 
-impl Conditioner for Shape {
-    fn follow(&mut self, now: Time, tables: &Tables) {
+impl Conditioner for ClassShaper {
+    fn follow(&mut self, now: Time, tables: &FlowTables) {
         if tables.version() == self.version {
             return;
         }
@@ -76,13 +76,13 @@ impl Conditioner for Shape {
         }
     }
 
-    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+    fn take(&mut self, now: Time, mut packet: Packet, tables: &FlowTables) -> PacketVerdict {
         self.follow(now, tables);
         let (dscp, length) = (packet.dscp(), packet.length());
         let behind = !self.leaving.is_empty();
         if !self.class.takes(&packet, tables) {
             if !behind {
-                return Verdict::Pass(packet);
+                return PacketVerdict::Pass(packet);
             }
             self.counters.came(dscp, length);
             if self.held.is_full_for(length) {
@@ -96,7 +96,7 @@ impl Conditioner for Shape {
         match self.queue.offer(now, packet, self.room, self.held, behind) {
             Offer::Goes(packet) => {
                 self.counters.went_after(dscp, length, 0);
-                Verdict::Pass(packet)
+                PacketVerdict::Pass(packet)
             }
             Offer::Waits { .. } => self.hold(now, dscp, length),
             Offer::Full(packet) => self.full(packet),
@@ -127,7 +127,7 @@ impl Conditioner for Shape {
         self.held.packets
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "shape", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: "shape", counters: &self.counters });
     }
 }

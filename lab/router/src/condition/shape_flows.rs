@@ -1,63 +1,63 @@
-//! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge.
+//! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge router.
 
 use super::profile;
-use super::queue::{Held, Leaving, Offer, Queue, Room};
-use crate::classify::{Found, MAX_SHAPED, Tables};
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Cause, Counters, Part};
+use super::queue::{HeldPackets, Leaving, Offer, ShaperQueue, ShaperRoom};
+use crate::classify::{FlowTables, FoundFlow, MAX_SHAPED};
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Cause, PacketCounters, PartCounters};
 use crate::meter::Bucket;
 use crate::packet::Packet;
-use crate::policy::{Name, Policy, Span, Wrong};
+use crate::policy::{KeyFault, Name, RouterPolicy, Span};
 use crate::time::{Rate, Time};
 use dscp::Dscp;
 use std::collections::BTreeSet;
 
-/// Packets that may wait in a flow, where the policy does not say.
+/// Packets that can wait in a flow, if the policy gives no limit.
 const LIMIT: usize = 100;
 
 /// A bucket and a queue for each flow that had a packet.
 ///
-/// Flows come, change and go while packets wait. What waits for a flow that is no longer there, or
-/// has no rate any more, goes on at once, in order; where the table has a flow of the same name
-/// again, with a rate, what waits goes on at that rate. Where a packet that waits belongs to another
-/// flow now, what waits with it goes on at once: what follows it would overtake it there.
+/// Flows are added, changed and removed while packets wait. If a flow is removed or has no rate any
+/// more, its waiting packets leave at once, in order. If the table has a flow of the same name with
+/// a rate again, they leave at that rate. If a waiting packet now matches another flow, all packets
+/// that wait with it leave at once. Otherwise later packets of that flow would overtake it.
 #[derive(Debug)]
 pub(super) struct ShapeFlows {
     table: usize,
-    room: Room,
-    /// By the flow's slot in the table.
-    flows: Vec<Option<Box<Shaped>>>,
-    /// When the first packet of each flow where one waits is due, and the flow's slot.
+    room: ShaperRoom,
+    /// By slot of the flow in the table.
+    flows: Vec<Option<Box<ShapedFlow>>>,
+    /// For each flow with waiting packets: the time at which its first packet is due, and its slot.
     due: BTreeSet<(Time, usize)>,
     leaving: Leaving,
-    /// The table's, when it was last looked at.
+    /// The version of the table at the last check.
     version: u64,
-    held: Held,
-    counters: Counters,
+    held: HeldPackets,
+    counters: PacketCounters,
 }
 
 #[derive(Debug)]
-struct Shaped {
+struct ShapedFlow {
     number: u64,
     revision: u64,
     name: Name,
-    queue: Queue,
+    queue: ShaperQueue,
 }
 
 impl ShapeFlows {
     pub(super) fn new(
-        policy: &Policy,
+        policy: &RouterPolicy,
         table: usize,
         delay: Option<Span>,
         limit: Option<usize>,
         path: &str,
-    ) -> Result<ShapeFlows, Wrong> {
-        let room = Room::new(limit.unwrap_or(LIMIT), delay, path)?;
+    ) -> Result<ShapeFlows, KeyFault> {
+        let room = ShaperRoom::new(limit.unwrap_or(LIMIT), delay, path)?;
         let of_table = policy.tables.values().nth(table).into_iter().flat_map(|table| &table.flows);
         let rated = of_table.filter(|flow| flow.rate.is_some()).count();
         if rated > MAX_SHAPED {
             let what = format!("{rated} flows have a rate; a shaper takes {MAX_SHAPED}");
-            return Err(Wrong::at(format!("{path}.table"), what));
+            return Err(KeyFault::at(format!("{path}.table"), what));
         }
         Ok(ShapeFlows {
             table,
@@ -66,13 +66,13 @@ impl ShapeFlows {
             due: BTreeSet::new(),
             leaving: Leaving::default(),
             version: 0,
-            held: Held::default(),
-            counters: Counters::default(),
+            held: HeldPackets::default(),
+            counters: PacketCounters::default(),
         })
     }
 
-    /// Takes over the changes of the table.
-    fn take_over(&mut self, now: Time, tables: &Tables) {
+    /// Applies the changes of the table.
+    fn take_over(&mut self, now: Time, tables: &FlowTables) {
         self.version = tables.version_of(self.table);
         let mut gone = Vec::new();
         for (slot, place) in self.flows.iter_mut().enumerate() {
@@ -80,7 +80,7 @@ impl ShapeFlows {
             let there = there.map(|found| (found.number, found.revision));
             gone.extend(place.take_if(|flow| Some((flow.number, flow.revision)) != there));
         }
-        // In a certain order, so that those leaving do so in one.
+        // Sorted, so that the order of the leaving packets is fixed.
         gone.sort_by_key(|flow| flow.number);
         for mut flow in gone {
             let again = tables.named(self.table, &flow.name);
@@ -107,23 +107,23 @@ impl ShapeFlows {
         }
     }
 
-    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> Verdict {
+    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> PacketVerdict {
         self.held.add(length);
         self.counters.holds(now, dscp, length);
         self.settle(now);
-        Verdict::Hold
+        PacketVerdict::Hold
     }
 
     fn settle(&mut self, now: Time) {
         self.counters.depth.set(now, self.held.packets, self.held.octets);
     }
 
-    fn full(&mut self, packet: Packet) -> Verdict {
+    fn full(&mut self, packet: Packet) -> PacketVerdict {
         self.counters.dropped(packet.dscp(), packet.length(), Cause::ShaperFull);
-        Verdict::Drop(packet, Cause::ShaperFull)
+        PacketVerdict::Drop(packet, Cause::ShaperFull)
     }
 
-    /// The packet whose turn it is, of those that are due.
+    /// The first packet that is due.
     fn pop(&mut self, now: Time) -> Option<Packet> {
         let (due, slot) = *self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.remove(&(due, slot));
@@ -139,7 +139,7 @@ impl ShapeFlows {
         &mut self,
         now: Time,
         packet: Packet,
-        found: &Found<'_>,
+        found: &FoundFlow<'_>,
         (rate, burst): (Rate, u64),
         behind: bool,
     ) -> Offer {
@@ -147,11 +147,11 @@ impl ShapeFlows {
             return Offer::Full(packet);
         };
         let flow = place.get_or_insert_with(|| {
-            Box::new(Shaped {
+            Box::new(ShapedFlow {
                 number: found.number,
                 revision: found.revision,
                 name: found.flow.name.clone(),
-                queue: Queue::new(Bucket::new(rate, burst)),
+                queue: ShaperQueue::new(Bucket::new(rate, burst)),
             })
         });
         let offer = flow.queue.offer(now, packet, self.room, self.held, behind);
@@ -163,13 +163,13 @@ impl ShapeFlows {
 }
 
 impl Conditioner for ShapeFlows {
-    fn follow(&mut self, now: Time, tables: &Tables) {
+    fn follow(&mut self, now: Time, tables: &FlowTables) {
         if tables.version_of(self.table) != self.version {
             self.take_over(now, tables);
         }
     }
 
-    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+    fn take(&mut self, now: Time, mut packet: Packet, tables: &FlowTables) -> PacketVerdict {
         self.follow(now, tables);
         let (dscp, length) = (packet.dscp(), packet.length());
         let found = tables.look_up(self.table, &packet);
@@ -177,7 +177,7 @@ impl Conditioner for ShapeFlows {
         let shaped = found.and_then(|found| Some((found, profile(found.flow)?)));
         let Some((found, profile)) = shaped else {
             if !behind {
-                return Verdict::Pass(packet);
+                return PacketVerdict::Pass(packet);
             }
             self.counters.came(dscp, length);
             if self.held.is_full_for(length) {
@@ -191,7 +191,7 @@ impl Conditioner for ShapeFlows {
         match self.offer(now, packet, &found, profile, behind) {
             Offer::Goes(packet) => {
                 self.counters.went_after(dscp, length, 0);
-                Verdict::Pass(packet)
+                PacketVerdict::Pass(packet)
             }
             Offer::Waits { .. } => self.hold(now, dscp, length),
             Offer::Full(packet) => self.full(packet),
@@ -219,13 +219,20 @@ impl Conditioner for ShapeFlows {
         self.held.packets
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "shape-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "shape-flows",
+            counters: &self.counters,
+        });
     }
 }
 
-/// The place of a slot, made where there is none yet; never `None`.
-fn place_of(flows: &mut Vec<Option<Box<Shaped>>>, slot: usize) -> Option<&mut Option<Box<Shaped>>> {
+/// The entry for a slot, created if there is none; never `None`.
+fn place_of(
+    flows: &mut Vec<Option<Box<ShapedFlow>>>,
+    slot: usize,
+) -> Option<&mut Option<Box<ShapedFlow>>> {
     if flows.len() <= slot {
         flows.resize_with(slot + 1, || None);
     }

@@ -1,60 +1,65 @@
-//! Meters: which colour a packet has, by what came before it (RFC 2475 2.3.1). All start full.
+//! Meters (RFC 2475 2.3.3.1): they colour a packet by the traffic before it. All buckets start
+//! full.
 
 mod bucket;
 
 pub use bucket::Bucket;
 
 use crate::packet::{Colour, Packet};
-use crate::policy::{self, Wrong};
+use crate::policy::{self, KeyFault};
 use crate::time::Time;
 
 /// A meter of one of three kinds.
 #[derive(Clone, Debug)]
-pub enum Meter {
-    /// One bucket: green or red.
+pub enum ColourMeter {
+    /// A token bucket: green or red.
     TokenBucket(Bucket),
-    /// Single rate, three colours (RFC 2697).
+    /// The single rate three color marker (RFC 2697).
     SingleRate {
         /// Fills at the committed information rate up to the committed burst size.
         committed: Bucket,
-        /// Takes what the other has no room for, up to the excess burst size.
+        /// Fills with the tokens that exceed the other bucket, up to the excess burst size.
         excess: Bucket,
-        /// Whether a packet's own colour counts.
+        /// Colour-aware mode: the packet's previous colour counts.
         colour_aware: bool,
     },
-    /// Two rates, three colours (RFC 2698).
+    /// The two rate three color marker (RFC 2698).
     TwoRate {
         /// Fills at the committed information rate up to the committed burst size.
         committed: Bucket,
         /// Fills at the peak information rate up to the peak burst size.
         peak: Bucket,
-        /// Whether a packet's own colour counts.
+        /// Colour-aware mode: the packet's previous colour counts.
         colour_aware: bool,
     },
 }
 
-impl Meter {
-    /// As a policy says.
+impl ColourMeter {
+    /// The meter that a policy describes. `path` names it in messages.
     ///
     /// # Errors
-    /// Buckets that never let anything pass, or a peak rate below the committed one.
-    pub fn new(policy: &policy::Meter, path: &str) -> Result<Meter, Wrong> {
-        let wrong = |key: &str, what: String| Err(Wrong::at(format!("{path}.{key}"), what));
+    /// Buckets that no packet can pass, or a peak rate below the committed rate.
+    pub fn new(policy: &policy::MeterProfile, path: &str) -> Result<ColourMeter, KeyFault> {
+        let wrong = |key: &str, what: String| Err(KeyFault::at(format!("{path}.{key}"), what));
         match *policy {
-            policy::Meter::TokenBucket { rate, burst } => {
+            policy::MeterProfile::TokenBucket { rate, burst } => {
                 if burst.0 == 0 {
                     return wrong("burst", "0 octets let nothing pass: at least a packet".into());
                 }
-                Ok(Meter::TokenBucket(Bucket::new(rate, burst.0)))
+                Ok(ColourMeter::TokenBucket(Bucket::new(rate, burst.0)))
             }
-            policy::Meter::SingleRate { cir, cbs, ebs, colour_aware } => {
+            policy::MeterProfile::SingleRate { cir, cbs, ebs, colour_aware } => {
                 if cbs.0 == 0 && ebs.0 == 0 {
                     return wrong("cbs", "cbs or ebs must be above 0 octets (RFC 2697 2)".into());
                 }
                 let committed = Bucket::new(cir, cbs.0);
-                Ok(Meter::SingleRate { committed, excess: Bucket::new(cir, ebs.0), colour_aware })
+                Ok(ColourMeter::SingleRate {
+                    committed,
+                    excess: Bucket::new(cir, ebs.0),
+                    colour_aware,
+                })
             }
-            policy::Meter::TwoRate { cir, cbs, pir, pbs, colour_aware } => {
+            policy::MeterProfile::TwoRate { cir, cbs, pir, pbs, colour_aware } => {
                 if pir < cir {
                     return wrong("pir", format!("{pir} is below cir, {cir} (RFC 2698 2)"));
                 }
@@ -64,55 +69,55 @@ impl Meter {
                     }
                 }
                 let committed = Bucket::new(cir, cbs.0);
-                Ok(Meter::TwoRate { committed, peak: Bucket::new(pir, pbs.0), colour_aware })
+                Ok(ColourMeter::TwoRate { committed, peak: Bucket::new(pir, pbs.0), colour_aware })
             }
         }
     }
 
-    /// The colour of a packet of so many octets that came with this one, as of now; what it takes is
-    /// taken.
+    /// The colour of a packet of `octets` octets that has the previous colour `came`. Removes the
+    /// tokens of the packet.
     #[inline]
     pub fn colour(&mut self, now: Time, octets: u64, came: Colour) -> Colour {
         match self {
-            Meter::TokenBucket(bucket) => match bucket.take(now, octets) {
+            ColourMeter::TokenBucket(bucket) => match bucket.take(now, octets) {
                 true => Colour::Green,
                 false => Colour::Red,
             },
             // RFC 2697 3.
-            Meter::SingleRate { committed, excess, colour_aware } => {
+            ColourMeter::SingleRate { committed, excess, colour_aware } => {
                 let came = if *colour_aware { came } else { Colour::Green };
                 committed.refill_over(now, excess);
                 if came == Colour::Green && committed.has(octets) {
-                    committed.pay(octets);
+                    committed.decrement(octets);
                     Colour::Green
                 } else if came != Colour::Red && excess.has(octets) {
-                    excess.pay(octets);
+                    excess.decrement(octets);
                     Colour::Yellow
                 } else {
                     Colour::Red
                 }
             }
             // RFC 2698 3.
-            Meter::TwoRate { committed, peak, colour_aware } => {
+            ColourMeter::TwoRate { committed, peak, colour_aware } => {
                 let came = if *colour_aware { came } else { Colour::Green };
                 committed.refill(now);
                 peak.refill(now);
                 if came == Colour::Red || !peak.has(octets) {
                     return Colour::Red;
                 }
-                peak.pay(octets);
+                peak.decrement(octets);
                 if came == Colour::Yellow || !committed.has(octets) {
                     return Colour::Yellow;
                 }
-                committed.pay(octets);
+                committed.decrement(octets);
                 Colour::Green
             }
         }
     }
 }
 
-/// The colour a packet comes with: an earlier meter's, else that of its AF drop precedence (RFC 2597
-/// 2); green where it has neither.
+/// The colour of a packet before metering: that of an earlier meter, else that of its AF drop
+/// precedence (RFC 2597 2), else green.
 pub fn came_with(packet: &Packet) -> Colour {
     packet.colour.unwrap_or_else(|| match assured(packet) {
         Some((_, 2)) => Colour::Yellow,
@@ -129,7 +134,7 @@ pub fn assured(packet: &Packet) -> Option<(u8, u8)> {
     is.then_some((class, drop))
 }
 
-/// The drop precedence of a colour: 1, 2 and 3 for green, yellow and red.
+/// The drop precedence for a colour: 1, 2 and 3 for green, yellow and red.
 pub fn drop_precedence(colour: Colour) -> u8 {
     match colour {
         Colour::Green => 1,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::Octets;
+use crate::policy::OctetSize;
 use crate::time::{Rate, SECOND};
 use proptest::prelude::*;
 
@@ -9,16 +9,16 @@ fn rate(bits: u64) -> Rate {
     Rate::from_bits(bits).unwrap()
 }
 
-/// RFC 2697 3 and RFC 2698 3 word by word: counters of whole octets that are incremented by one so
-/// many times a second. Time is in ticks of the (common) increment.
+/// A literal model of RFC 2697 3 and RFC 2698 3: counters of whole octets, incremented by one at
+/// the rate. Time is in ticks of the common increment.
 #[derive(Debug)]
 struct Literal {
     tc: u64,
-    /// Te or Tp.
+    /// Te (RFC 2697) or Tp (RFC 2698).
     t2: u64,
     cbs: u64,
     bs2: u64,
-    /// Of the two-rate marker: increments of Tp for one of Tc. `None` for the single-rate one.
+    /// Of the two-rate marker: increments of Tp for each of Tc. `None` for the single-rate marker.
     peak: Option<u64>,
     aware: bool,
 }
@@ -28,7 +28,7 @@ impl Literal {
         Literal { tc: cbs, t2: bs2, cbs, bs2, peak, aware }
     }
 
-    /// One increment at the committed rate, and as many at the peak rate as belong to it.
+    /// One increment at the committed rate, and the corresponding ones at the peak rate.
     fn tick(&mut self) {
         match self.peak {
             None => {
@@ -91,14 +91,14 @@ impl Literal {
     }
 }
 
-/// Packets: ticks since the one before, octets, the colour it comes with.
+/// Packets: ticks since the previous one, octets, previous colour.
 fn packets() -> impl Strategy<Value = Vec<(u64, u64, Colour)>> {
     prop::collection::vec((0..60u64, 1..50u64, prop::sample::select(&COLOURS)), 1..200)
 }
 
 proptest! {
-    /// Where a token comes every whole number of nanoseconds and packets come with the tokens, the
-    /// RFCs' counters are exact, and the meters' colours are theirs.
+    /// If a token takes a whole number of nanoseconds and packets arrive with the tokens, the
+    /// counters of the RFCs are exact, and the meters give the same colours.
     #[test]
     fn meters_follow_the_rfcs(
         packets in packets(),
@@ -109,18 +109,18 @@ proptest! {
     ) {
         let cir = rate(8 * SECOND / tick);
         let policy = match peak {
-            None => policy::Meter::SingleRate {
-                cir, cbs: Octets(cbs), ebs: Octets(bs2), colour_aware: aware,
+            None => policy::MeterProfile::SingleRate {
+                cir, cbs: OctetSize(cbs), ebs: OctetSize(bs2), colour_aware: aware,
             },
-            Some(times) => policy::Meter::TwoRate {
+            Some(times) => policy::MeterProfile::TwoRate {
                 cir,
-                cbs: Octets(cbs),
+                cbs: OctetSize(cbs),
                 pir: rate(cir.bits() * times),
-                pbs: Octets(bs2),
+                pbs: OctetSize(bs2),
                 colour_aware: aware,
             },
         };
-        let mut meter = Meter::new(&policy, "meter").unwrap();
+        let mut meter = ColourMeter::new(&policy, "meter").unwrap();
         let mut literal = Literal::new(cbs, bs2, peak, aware);
         let mut now = Time::ZERO;
         for (ticks, octets, came) in packets {
@@ -131,8 +131,8 @@ proptest! {
         }
     }
 
-    /// At any times, octets that got a colour or a better one within a window are at most the bursts
-    /// and what the rate gives in it.
+    /// At any times, the octets with at most a given colour within a window do not exceed the
+    /// bursts and the tokens of that window.
     #[test]
     fn rates_hold_over_every_window(
         packets in prop::collection::vec((0..3_000_000u64, 1..1_500u64), 1..60),
@@ -140,21 +140,21 @@ proptest! {
         (cbs, bs2) in (1_500..4_000u64, 1_500..9_000u64),
         kind in 0..3,
     ) {
-        let (cir, cbs, bs2) = (rate(bits), Octets(cbs), Octets(bs2));
+        let (cir, cbs, bs2) = (rate(bits), OctetSize(cbs), OctetSize(bs2));
         let pir = rate(bits * 3 / 2);
         let (policy, yellow_rate, yellow_burst) = match kind {
-            0 => (policy::Meter::TokenBucket { rate: cir, burst: cbs }, cir, cbs.0),
+            0 => (policy::MeterProfile::TokenBucket { rate: cir, burst: cbs }, cir, cbs.0),
             1 => {
-                let meter = policy::Meter::SingleRate { cir, cbs, ebs: bs2, colour_aware: false };
+                let meter = policy::MeterProfile::SingleRate { cir, cbs, ebs: bs2, colour_aware: false };
                 (meter, cir, cbs.0 + bs2.0)
             }
             _ => {
                 let meter =
-                    policy::Meter::TwoRate { cir, cbs, pir, pbs: bs2, colour_aware: false };
+                    policy::MeterProfile::TwoRate { cir, cbs, pir, pbs: bs2, colour_aware: false };
                 (meter, pir, bs2.0)
             }
         };
-        let mut meter = Meter::new(&policy, "meter").unwrap();
+        let mut meter = ColourMeter::new(&policy, "meter").unwrap();
         let mut now = 0;
         let coloured: Vec<(u64, u64, Colour)> = packets
             .into_iter()
@@ -178,7 +178,7 @@ proptest! {
         }
     }
 
-    /// A packet that comes when it is due finds its tokens, and a nanosecond earlier does not.
+    /// A packet conforms when it is due, and not a nanosecond earlier.
     #[test]
     fn due_is_the_first_nanosecond(
         bits in 1..2_000_000_000u64,
@@ -187,21 +187,21 @@ proptest! {
         octets in 1..10_000u64,
     ) {
         let mut bucket = Bucket::new(rate(bits), size);
-        bucket.pay(taken);
+        bucket.decrement(taken);
         let octets = octets.min(size);
         let due = bucket.due(0, octets);
         prop_assert!(bucket.clone().take(due, octets));
         prop_assert!(due == Time::ZERO || !bucket.clone().take(Time(due.0 - 1), octets));
-        // With others ahead: as if these had been taken out before.
+        // With octets ahead: as if their tokens had been removed before.
         let ahead = bucket.due(777, octets);
-        bucket.pay(777);
+        bucket.decrement(777);
         prop_assert_eq!(ahead, bucket.due(0, octets));
     }
 }
 
 #[test]
 fn a_bucket_never_drifts_and_never_loses() {
-    // 3 bit/s for a day, looked at every 7 ns or so: exactly 32,400 octets.
+    // 3 bit/s for a day, filled every 7 ns or so: exactly 32,400 octets.
     let mut bucket = Bucket::empty(rate(3), 1_000_000);
     for step in 0..10_000u64 {
         bucket.refill(Time(step * 7));
@@ -227,12 +227,15 @@ fn extremes_do_not_overflow() {
 
 #[test]
 fn senseless_meters_are_refused() {
-    let (cir, none, some) = (rate(1_000), Octets(0), Octets(1_500));
+    let (cir, none, some) = (rate(1_000), OctetSize(0), OctetSize(1_500));
     let refused = [
-        (policy::Meter::TokenBucket { rate: cir, burst: none }, "meter.burst"),
-        (policy::Meter::SingleRate { cir, cbs: none, ebs: none, colour_aware: true }, "meter.cbs"),
+        (policy::MeterProfile::TokenBucket { rate: cir, burst: none }, "meter.burst"),
         (
-            policy::Meter::TwoRate {
+            policy::MeterProfile::SingleRate { cir, cbs: none, ebs: none, colour_aware: true },
+            "meter.cbs",
+        ),
+        (
+            policy::MeterProfile::TwoRate {
                 cir,
                 cbs: some,
                 pir: rate(999),
@@ -242,11 +245,17 @@ fn senseless_meters_are_refused() {
             "meter.pir",
         ),
         (
-            policy::Meter::TwoRate { cir, cbs: some, pir: cir, pbs: none, colour_aware: true },
+            policy::MeterProfile::TwoRate {
+                cir,
+                cbs: some,
+                pir: cir,
+                pbs: none,
+                colour_aware: true,
+            },
             "meter.pbs",
         ),
     ];
     for (policy, path) in refused {
-        assert_eq!(Meter::new(&policy, "meter").unwrap_err().path, path);
+        assert_eq!(ColourMeter::new(&policy, "meter").unwrap_err().path, path);
     }
 }

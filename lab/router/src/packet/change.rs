@@ -1,13 +1,13 @@
-//! What a router changes in a packet. The checksum of IPv4 follows by the difference alone.
+//! Changes of the header by a router. The IPv4 checksum is updated incrementally (RFC 1624).
 
 use super::Packet;
 use dscp::Dscp;
 
-/// Congestion experienced, of the two bits of ECN (RFC 3168 5).
+/// Congestion experienced, a value of the two bits of ECN (RFC 3168 5).
 const CE: u8 = 3;
 
 impl Packet {
-    /// Gives it this code point; the two bits of ECN stay. Whether it had another.
+    /// Sets the DSCP; the ECN field remains. Returns whether the DSCP changed.
     pub fn set_dscp(&mut self, dscp: Dscp) -> bool {
         let changed = self.header.dscp != dscp;
         if changed {
@@ -17,8 +17,8 @@ impl Packet {
         changed
     }
 
-    /// Takes one from the time to live or hop limit (RFC 1812 5.3.1, RFC 8200 3). `false`, and
-    /// nothing changed, where none would be left: the packet must not be forwarded.
+    /// Decrements the time to live or hop limit (RFC 1812 5.3.1, RFC 8200 3). Returns `false`,
+    /// without a change, if it would become 0: the packet must not be forwarded.
     #[must_use]
     pub fn decrement_ttl(&mut self) -> bool {
         if self.header.ttl <= 1 {
@@ -39,8 +39,8 @@ impl Packet {
         true
     }
 
-    /// Says that there was congestion, if its transport understands that (RFC 3168 5): whether it
-    /// bears the mark now. Where not, a packet has to be dropped instead.
+    /// Sets CE if the transport is ECN-capable (RFC 3168 5). Returns whether the packet is CE now;
+    /// if not, it has to be dropped instead.
     #[must_use]
     pub fn set_congestion(&mut self) -> bool {
         match self.header.ecn {
@@ -54,7 +54,7 @@ impl Packet {
         }
     }
 
-    /// Writes the DS field and ECN of the header that was read into the octets.
+    /// Writes the DS field from the header that was read into the octets.
     fn write_traffic_class(&mut self) {
         let tos = self.header.dscp.tos() | self.header.ecn;
         match self.octets.as_mut_slice() {
@@ -73,7 +73,7 @@ impl Packet {
     }
 }
 
-/// A checksum after one of its words changed (RFC 1624 3, equation 3).
+/// The checksum after one of its words changed (RFC 1624 3, equation 3).
 fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     let once = (sum & 0xffff) + (sum >> 16);

@@ -1,4 +1,4 @@
-//! Putting packets together: for the answers a router gives, for tests and for load.
+//! Composes packets: the answers of a router, the packets of tests and of loads.
 
 use super::MAX_LENGTH;
 use super::read::{V4_HEADER, V6_HEADER};
@@ -8,26 +8,26 @@ use std::net::IpAddr;
 /// Octets of a UDP header.
 const UDP_HEADER: usize = 8;
 
-/// What a header says, beside its lengths and checksum.
+/// The fields of a header, without lengths and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct HeaderFields {
     /// Source address.
     pub source: IpAddr,
     /// Destination address, of the same version.
     pub destination: IpAddr,
-    /// What is in it: the number of a transport protocol, or of an IPv6 extension header.
+    /// The protocol number of the payload: a transport protocol, or an IPv6 extension header.
     pub protocol: u8,
-    /// The code point.
+    /// The DSCP (RFC 2474 3).
     pub dscp: Dscp,
-    /// The two bits beside it; others are left away.
+    /// The ECN field (RFC 3168 5): the low two bits; others are ignored.
     pub ecn: u8,
-    /// Time to live, or hop limit.
+    /// Time to live, or hop limit of IPv6.
     pub ttl: u8,
 }
 
-/// A packet with this header, without options, and this behind it; an IPv4 packet may be fragmented.
-/// `None` where the versions of the addresses differ, or it would be too long.
-pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
+/// A packet with this header, without options, and this payload. Routers may fragment an IPv4
+/// packet. `None` if the addresses have different versions, or if the packet would be too long.
+pub fn compose(fields: &HeaderFields, payload: &[u8]) -> Option<Vec<u8>> {
     let tos = fields.dscp.tos() | fields.ecn & 3;
     let mut octets = Vec::with_capacity(V6_HEADER + payload.len().min(MAX_LENGTH));
     match (fields.source, fields.destination) {
@@ -51,16 +51,16 @@ pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
     Some(octets)
 }
 
-/// A UDP packet of so many octets in all, with zeros in it; at least its headers. `fields.protocol`
-/// is not looked at.
-pub fn udp(fields: &Fields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
+/// A UDP packet of `length` octets with zeros as payload; at least its headers. It ignores
+/// `fields.protocol`.
+pub fn udp(fields: &HeaderFields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
     let header = if fields.source.is_ipv4() { V4_HEADER } else { V6_HEADER };
     datagram(fields, ports, &vec![0; length.saturating_sub(header + UDP_HEADER)])
 }
 
-/// A UDP packet with this payload. `fields.protocol` is not looked at. IPv4 has no UDP checksum (RFC
-/// 768), IPv6 has one (RFC 8200 8.1).
-pub fn datagram(fields: &Fields, ports: (u16, u16), payload: &[u8]) -> Option<Vec<u8>> {
+/// A UDP packet with this payload. It ignores `fields.protocol`. An IPv4 packet has no UDP checksum
+/// (RFC 768), an IPv6 packet has one (RFC 8200 8.1).
+pub fn datagram(fields: &HeaderFields, ports: (u16, u16), payload: &[u8]) -> Option<Vec<u8>> {
     let [s0, s1] = ports.0.to_be_bytes();
     let [d0, d1] = ports.1.to_be_bytes();
     let [l0, l1] = u16::try_from(UDP_HEADER + payload.len()).ok()?.to_be_bytes();
@@ -75,7 +75,7 @@ pub fn datagram(fields: &Fields, ports: (u16, u16), payload: &[u8]) -> Option<Ve
         let sum = checksum(&pseudo);
         segment.splice(6..8, if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
     }
-    compose(&Fields { protocol: 17, ..*fields }, &segment)
+    compose(&HeaderFields { protocol: 17, ..*fields }, &segment)
 }
 
 /// The Internet checksum (RFC 1071) of octets whose checksum field is zero.
@@ -83,7 +83,7 @@ pub fn checksum(octets: &[u8]) -> u16 {
     !sum_of(octets)
 }
 
-/// The sum in ones' complement of 16-bit words; an odd octet counts as the high half of one.
+/// The ones' complement sum of 16-bit words; a last odd octet is the high half of a word.
 pub(super) fn sum_of(octets: &[u8]) -> u16 {
     let (words, odd) = octets.as_chunks::<2>();
     let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();

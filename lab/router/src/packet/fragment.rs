@@ -1,26 +1,26 @@
-//! Dividing an IPv4 packet that is longer than the way out takes (RFC 791 3.2, RFC 1812 4.2.2.7).
+//! Fragmentation of an IPv4 packet that is longer than the MTU (RFC 791 3.2, RFC 1812 4.2.2.7).
 
 use super::read::V4_HEADER;
 use super::{Packet, checksum};
 use std::net::IpAddr;
 
-/// Of the flags and offset: not to be divided.
+/// Don't Fragment, in the word of flags and offset.
 const DONT_FRAGMENT: u16 = 0x4000;
-/// More fragments follow.
+/// More Fragments.
 const MORE: u16 = 0x2000;
-/// The offset, in units of eight octets.
+/// The fragment offset, in units of eight octets.
 const OFFSET: u16 = 0x1fff;
 
-/// The pieces of a packet, none longer than `mtu` octets, in their order.
+/// The fragments of a packet in their order, none longer than `mtu` octets.
 ///
 /// # Errors
-/// The packet as it was, where it must not be divided: IPv6 (RFC 8200 5), or Don't Fragment; or where
-/// the header leaves no room for eight octets.
+/// The unchanged packet, if it must not be fragmented (IPv6, RFC 8200 5; Don't Fragment), or if
+/// `mtu` leaves no room for eight octets after the header.
 pub fn divide(packet: Packet, mtu: usize) -> Result<Vec<Packet>, Packet> {
     let Some(flags) = flags_of(&packet) else { return Err(packet) };
     let (header, data) = packet.octets.split_at(packet.header.transport.min(packet.length()));
     let later = later_header(header);
-    // The later header is never longer than the first.
+    // The header of later fragments is never longer than the first.
     let room = mtu.saturating_sub(header.len()) / 8 * 8;
     let later_room = mtu.saturating_sub(later.len()) / 8 * 8;
     if flags & DONT_FRAGMENT != 0 || room == 0 {
@@ -47,7 +47,7 @@ pub fn divide(packet: Packet, mtu: usize) -> Result<Vec<Packet>, Packet> {
     Ok(pieces)
 }
 
-/// The flags and the offset; `None` of what is not IPv4.
+/// The word of flags and offset; `None` for IPv6.
 fn flags_of(packet: &Packet) -> Option<u16> {
     match packet.header.source {
         IpAddr::V4(_) => Some(u16::from_be_bytes([*packet.octets.get(6)?, *packet.octets.get(7)?])),
@@ -55,7 +55,7 @@ fn flags_of(packet: &Packet) -> Option<u16> {
     }
 }
 
-/// The header of all fragments but the first: with those options only that say so (RFC 791 3.1).
+/// The header of all fragments but the first: only options with the copied flag (RFC 791 3.1).
 fn later_header(header: &[u8]) -> Vec<u8> {
     let (fixed, mut options) = header.split_at(V4_HEADER.min(header.len()));
     let mut later = fixed.to_vec();
@@ -75,7 +75,7 @@ fn later_header(header: &[u8]) -> Vec<u8> {
     later
 }
 
-/// A fragment with its lengths, flags and checksum.
+/// A fragment with its length, flags and checksum.
 fn written(header: &[u8], data: &[u8], flags: u16) -> Option<Vec<u8>> {
     let words = u8::try_from(header.len() / 4).ok()?;
     let [l0, l1] = u16::try_from(header.len() + data.len()).ok()?.to_be_bytes();
@@ -103,13 +103,13 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, udp};
+    use crate::packet::{HeaderFields, udp};
     use crate::time::Time;
     use dscp::Dscp;
     use proptest::prelude::*;
 
     fn packet(length: usize, flags: u16, options: &[u8]) -> Packet {
-        let fields = Fields {
+        let fields = HeaderFields {
             source: [10, 0, 0, 1].into(),
             destination: [10, 0, 0, 2].into(),
             protocol: 17,
@@ -144,14 +144,14 @@ mod tests {
             let (mut at, mut data) = (offset, Vec::new());
             for (number, piece) in pieces.iter().enumerate() {
                 prop_assert!(piece.length() <= mtu);
-                // Read again, it is what was said: lengths, checksum and all.
+                // The fragment can be read again: lengths and checksum are correct.
                 let again = Packet::read(piece.octets().to_vec(), 3, Time(7)).unwrap();
                 prop_assert_eq!(again.header(), piece.header());
                 prop_assert_eq!((piece.dscp(), piece.interface), (Dscp::EF, 3));
                 let is_last = number + 1 == pieces.len();
-                let said = flags_of(piece).unwrap();
-                prop_assert_eq!(said & OFFSET, at);
-                prop_assert_eq!(said & MORE != 0, more || !is_last);
+                let flags = flags_of(piece).unwrap();
+                prop_assert_eq!(flags & OFFSET, at);
+                prop_assert_eq!(flags & MORE != 0, more || !is_last);
                 let part = &piece.octets()[piece.header().transport..];
                 prop_assert!(is_last || part.len() % 8 == 0);
                 at += (part.len() / 8) as u16;
@@ -171,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn only_options_that_say_so_stand_in_later_pieces() {
-        // A route that is not copied, and a security option that is.
+    fn only_copied_options_are_in_later_fragments() {
+        // A route without the copied flag, and a security option with it.
         let whole = packet(100, 0, &[7, 3, 4, 0x88, 4, 0, 1, 0]);
         let pieces = divide(whole, 68).unwrap();
         assert_eq!(pieces[0].header().transport, 28);

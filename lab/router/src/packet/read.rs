@@ -1,9 +1,9 @@
-//! Reading the header: IPv4 (RFC 791 3.1) and IPv6 with its extension headers (RFC 8200 3, 4).
+//! Reads the header: IPv4 (RFC 791 3.1), and IPv6 with its extension headers (RFC 8200 3, 4).
 //!
-//! The reader is written by hand: a router reads every packet once, and this path has no allocation
-//! and no second pass. Elsewhere in the lab `etherparse` builds and reads packets.
+//! This parser is written by hand: a router reads every packet, and this path has no allocation and
+//! no second pass. Elsewhere in the lab, `etherparse` builds and reads packets.
 
-use super::{Header, MAX_EXTENSIONS, Malformed, Packet, compose::sum_of};
+use super::{MAX_EXTENSIONS, Malformed, Packet, PacketHeader, compose::sum_of};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,19 +12,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) const V4_HEADER: usize = 20;
 /// Octets of an IPv6 header.
 pub(super) const V6_HEADER: usize = 40;
-/// The extension header with hop-by-hop options (RFC 8200 4.3).
+/// The Hop-by-Hop Options header (RFC 8200 4.3).
 const HOP_BY_HOP: u8 = 0;
 
-/// What was read, and the length the header gives.
-type Read = Result<(Header, usize), Malformed>;
+/// The header fields, and the length of the packet that the header states.
+type Read = Result<(PacketHeader, usize), Malformed>;
 
 impl Packet {
-    /// Reads the octets of a packet, which begin with its IP header. What is behind the length that
-    /// the header gives is cut off: links pad short frames.
+    /// Reads a packet from octets that begin with its IP header. Octets beyond the length in the
+    /// header are cut off, because links pad short frames.
     ///
     /// # Errors
-    /// The octets, untouched, and why they are no packet that can be forwarded. What is behind the IP
-    /// header is not judged: where it makes no sense there are just no ports.
+    /// The unchanged octets, and why they are not a packet that can be forwarded. Errors after the
+    /// IP header cause no refusal: the packet then has no ports.
     pub fn read(
         mut octets: Vec<u8>,
         interface: usize,
@@ -70,23 +70,23 @@ fn v4(octets: &[u8]) -> Read {
     let Some(header) = octets.get(..transport) else {
         return Err(Malformed::Short(octets.len()));
     };
-    let said = usize::from(u16::from_be_bytes([l0, l1]));
-    if said < transport || said > octets.len() {
-        return Err(Malformed::Length { said, there: octets.len() });
+    let stated = usize::from(u16::from_be_bytes([l0, l1]));
+    if stated < transport || stated > octets.len() {
+        return Err(Malformed::Length { stated, there: octets.len() });
     }
-    // With its checksum in it, a sound header sums to all ones (RFC 1071 1).
+    // The sum over a correct header, its checksum included, is all ones (RFC 1071 1).
     if sum_of(header) != 0xffff {
         return Err(Malformed::Checksum);
     }
     let place = u16::from_be_bytes([f0, f1]);
     let (more, offset) = (place & 0x2000 != 0, usize::from(place & 0x1fff) * 8);
     let later_fragment = offset != 0;
-    let end = offset + said - transport;
+    let end = offset + stated - transport;
     if end > usize::from(u16::MAX) {
         return Err(Malformed::Fragment(end));
     }
-    let behind = octets.get(transport..said).unwrap_or_default();
-    let header = Header {
+    let behind = octets.get(transport..stated).unwrap_or_default();
+    let header = PacketHeader {
         source: IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3)),
         destination: IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3)),
         protocol,
@@ -98,7 +98,7 @@ fn v4(octets: &[u8]) -> Read {
         ecn: tos & 3,
         ttl,
     };
-    Ok((header, said))
+    Ok((header, stated))
 }
 
 fn v6(octets: &[u8]) -> Read {
@@ -106,9 +106,9 @@ fn v6(octets: &[u8]) -> Read {
         return Err(Malformed::Short(octets.len()));
     };
     let [c0, c1, _, _, l0, l1, next, ttl, addresses @ ..] = *fixed;
-    let said = V6_HEADER + usize::from(u16::from_be_bytes([l0, l1]));
-    let Some(behind) = behind.get(..said - V6_HEADER) else {
-        return Err(Malformed::Length { said, there: octets.len() });
+    let stated = V6_HEADER + usize::from(u16::from_be_bytes([l0, l1]));
+    let Some(behind) = behind.get(..stated - V6_HEADER) else {
+        return Err(Malformed::Length { stated, there: octets.len() });
     };
     if behind.is_empty() && next == HOP_BY_HOP {
         return Err(Malformed::Jumbogram);
@@ -118,32 +118,32 @@ fn v6(octets: &[u8]) -> Read {
     };
     let tos = (c0 & 0xf) << 4 | c1 >> 4;
     let chain = walk(next, behind);
-    let header = Header {
+    let header = PacketHeader {
         source: address(addresses.first_chunk()),
         destination: address(addresses.last_chunk()),
         protocol: chain.protocol,
         ports: chain.ports,
         fragment: chain.fragment,
         later_fragment: chain.later_fragment,
-        transport: said - chain.rest,
+        transport: stated - chain.rest,
         dscp: Dscp::from_tos(tos),
         ecn: tos & 3,
         ttl,
     };
-    Ok((header, said))
+    Ok((header, stated))
 }
 
-/// Where a walk along the extension headers ended.
+/// The end of the extension headers.
 struct Chain {
     protocol: u8,
     ports: Option<(u16, u16)>,
     fragment: bool,
     later_fragment: bool,
-    /// Octets from there to the packet's end.
+    /// Octets from there to the end of the packet.
     rest: usize,
 }
 
-/// Walks the extension headers (RFC 8200 4.1; the registry's list is in RFC 7045 4).
+/// Follows the extension headers (RFC 8200 4.1; RFC 7045 4 lists them).
 fn walk(first: u8, behind: &[u8]) -> Chain {
     let (mut protocol, mut rest) = (first, behind);
     let mut fragment = false;
@@ -156,12 +156,12 @@ fn walk(first: u8, behind: &[u8]) -> Chain {
     };
     for _ in 0..=MAX_EXTENSIONS {
         let octets = match (protocol, rest) {
-            // Hop-by-hop options, routing, destination options, mobility, HIP, shim6: in units of 8
-            // octets beyond the first.
+            // Hop-by-hop options, routing, destination options, mobility, HIP, shim6: the length is
+            // in units of 8 octets, without the first 8.
             (0 | 43 | 60 | 135 | 139 | 140, [_, length, ..]) => 8 + usize::from(*length) * 8,
-            // Authentication header: in units of 4 octets, less 2 (RFC 4302 2.2).
+            // Authentication header: the length is in units of 4 octets, minus 2 (RFC 4302 2.2).
             (51, [_, length, ..]) => 8 + usize::from(*length) * 4,
-            // Fragment header: what comes behind it in a later fragment is no header.
+            // Fragment header of a later fragment: the octets after it are data, not a header.
             (44, [_, _, o0, o1, ..]) if u16::from_be_bytes([*o0, *o1]) & 0xfff8 != 0 => {
                 return match rest.get(8..) {
                     Some(behind) => {
@@ -170,7 +170,7 @@ fn walk(first: u8, behind: &[u8]) -> Chain {
                     None => stop(protocol, rest, true, true),
                 };
             }
-            // The first of several; one alone is none (RFC 6946).
+            // The first of several fragments. A single fragment is a whole packet (RFC 6946).
             (44, [_, _, _, flags, ..]) => {
                 fragment |= flags & 1 != 0;
                 8
@@ -191,7 +191,7 @@ fn walk(first: u8, behind: &[u8]) -> Chain {
     stop(protocol, rest, fragment, false)
 }
 
-/// The ports of the transport protocols that begin with them.
+/// The ports of the transport protocols whose headers begin with ports.
 fn ports(protocol: u8, transport: &[u8]) -> Option<(u16, u16)> {
     match (protocol, transport) {
         (6 | 17 | 33 | 132 | 136, [s0, s1, d0, d1, ..]) => {

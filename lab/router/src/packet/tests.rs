@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// 20 octets of UDP from 10.0.0.1:5000 to 10.0.0.2:6000 with `behind` as options.
+/// 20 octets of UDP from 10.0.0.1:5000 to 10.0.0.2:6000, with these IPv4 options.
 fn v4(options: &[u8], flags: u16, payload: &[u8]) -> Vec<u8> {
     let words = 5 + options.len() / 4;
     let length = (words * 4 + payload.len()) as u16;
@@ -40,13 +40,13 @@ fn why(octets: &[u8]) -> Malformed {
     why
 }
 
-/// Its header's checksum, computed anew over the whole header.
+/// The checksum over the whole header, computed anew, is correct.
 fn sound(packet: &Packet) -> bool {
     let header = usize::from(packet.octets[0] & 0xf) * 4;
     let mut octets = packet.octets[..header].to_vec();
-    let said = u16::from_be_bytes([octets[10], octets[11]]);
+    let written = u16::from_be_bytes([octets[10], octets[11]]);
     octets[10..12].fill(0);
-    checksum(&octets) == said
+    checksum(&octets) == written
 }
 
 /// RFC 1071 3 sums these octets to ddf2.
@@ -92,7 +92,7 @@ fn damaged_ipv4_is_refused() {
     assert_eq!(why(&[]), Malformed::Short(0));
     assert_eq!(why(&[0x50]), Malformed::Version(5));
     assert_eq!(why(&v4(&[], 0, &UDP)[..19]), Malformed::Short(19));
-    assert_eq!(why(&v4(&[], 0, &UDP)[..27]), Malformed::Length { said: 28, there: 27 });
+    assert_eq!(why(&v4(&[], 0, &UDP)[..27]), Malformed::Length { stated: 28, there: 27 });
     let mut octets = v4(&[], 0, &UDP);
     octets[0] = 0x44;
     assert_eq!(why(&octets), Malformed::HeaderLength(4));
@@ -100,7 +100,7 @@ fn damaged_ipv4_is_refused() {
     assert_eq!(why(&octets), Malformed::Short(28));
     octets[0] = 0x46;
     octets[3] = 20;
-    assert_eq!(why(&octets), Malformed::Length { said: 20, there: 28 });
+    assert_eq!(why(&octets), Malformed::Length { stated: 20, there: 28 });
     let mut octets = v4(&[], 0, &UDP);
     octets[8] = 63;
     assert_eq!(why(&octets), Malformed::Checksum);
@@ -139,11 +139,11 @@ fn ipv6_stops_where_there_is_nothing_to_walk() {
     let header = packet.header();
     assert_eq!((header.protocol, header.ports, header.later_fragment), (17, None, true));
     assert_eq!(header.transport, 48);
-    // An extension header cut off by the packet's end.
+    // An extension header that the end of the packet truncates.
     let packet = read(v6(60, &[17, 4, 0, 0, 0, 0, 0, 0])).unwrap();
     assert_eq!((packet.header().protocol, packet.header().ports), (60, None));
     assert_eq!(packet.header().transport, 40);
-    // One more than is walked.
+    // One extension header more than is read.
     let options = [60, 0, 1, 4, 0, 0, 0, 0];
     for (count, ports) in [(MAX_EXTENSIONS, Some((5000, 6000))), (MAX_EXTENSIONS + 1, None)] {
         let mut chain = options.repeat(count - 1);
@@ -161,7 +161,7 @@ fn ipv6_stops_where_there_is_nothing_to_walk() {
 #[test]
 fn damaged_ipv6_is_refused_and_padding_is_cut() {
     assert_eq!(why(&v6(17, &UDP)[..39]), Malformed::Short(39));
-    assert_eq!(why(&v6(17, &UDP)[..47]), Malformed::Length { said: 48, there: 47 });
+    assert_eq!(why(&v6(17, &UDP)[..47]), Malformed::Length { stated: 48, there: 47 });
     let mut octets = v6(17, &UDP);
     octets.push(0);
     assert_eq!(read(octets).unwrap().length(), 48);
@@ -186,7 +186,7 @@ fn a_packet_does_not_outlive_its_time() {
 #[test]
 fn congestion_is_marked_only_where_it_is_understood() {
     for (ecn, marked, after) in [(0, false, 0), (1, true, 3), (2, true, 3), (3, true, 3)] {
-        let fields = Fields {
+        let fields = HeaderFields {
             source: Ipv4Addr::LOCALHOST.into(),
             destination: Ipv4Addr::LOCALHOST.into(),
             protocol: 6,
@@ -201,10 +201,10 @@ fn congestion_is_marked_only_where_it_is_understood() {
     }
 }
 
-/// Udp checksums of IPv6 verify: the sum with the pseudo header is all ones.
+/// The UDP checksum of IPv6 packets is correct: the sum with the pseudo header is all ones.
 #[test]
 fn composed_udp_is_sound() {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: Ipv6Addr::LOCALHOST.into(),
         destination: "fd00::7".parse().unwrap(),
         protocol: 0,
@@ -219,7 +219,7 @@ fn composed_udp_is_sound() {
     pseudo.extend([0, 0, 0, 88, 0, 0, 0, 17]);
     pseudo.extend(&octets[40..]);
     assert_eq!(checksum(&pseudo), 0);
-    assert!(compose(&Fields { source: Ipv4Addr::LOCALHOST.into(), ..fields }, &[]).is_none());
+    assert!(compose(&HeaderFields { source: Ipv4Addr::LOCALHOST.into(), ..fields }, &[]).is_none());
     assert!(compose(&fields, &[0; 65_536]).is_none());
 }
 
@@ -238,8 +238,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 }
 
 proptest! {
-    /// The checksum that follows the changes is the one computed anew, whatever the header was; and
-    /// nothing else changes than what was asked for.
+    /// The incrementally updated checksum equals one computed anew, for any header. Nothing else
+    /// changes than what was requested.
     #[test]
     fn checksums_follow_changes(
         fixed in any::<[u8; 18]>(),
@@ -254,7 +254,7 @@ proptest! {
         octets.extend(&fixed[7..15]);
         octets.extend(options.concat());
         let sum = checksum(&octets);
-        // A zero may be written as all ones, too; it verifies.
+        // A checksum of zero may also be written as all ones; both are correct.
         let sum = if sum == 0 && ones { 0xffff } else { sum };
         octets[10..12].copy_from_slice(&sum.to_be_bytes());
         let before = octets.clone();
@@ -300,7 +300,8 @@ proptest! {
         prop_assert_eq!(&packet.octets[4..], &octets[4..]);
     }
 
-    /// Octets that are no packet are refused, and come back; what is taken says its own length.
+    /// Octets that are not a packet are refused and returned. An accepted packet has the length in
+    /// its header.
     #[test]
     fn any_octets_are_read_or_refused(
         version in prop::sample::select(vec![4u8, 6, 0]),

@@ -1,31 +1,30 @@
-//! A policy looked at as a whole, used or not: what nothing is attached to must be right, too.
+//! Checks a whole policy, also the parts that no interface uses.
 
-use super::{Match, Meter, Name, Octets, Policy, Step, Wrong};
-use crate::classify::{Classifier, Tables};
+use super::{ChainStep, KeyFault, Match, MeterProfile, Name, OctetSize, RouterPolicy};
+use crate::classify::{Classifier, FlowTables};
 use crate::{condition, queueing};
 use std::collections::BTreeSet;
 
-/// The longest packet of most lines.
+/// The longest packet of most lines in octets, used in warnings.
 const PACKET: u64 = 1_500;
-/// Protocols whose packets bear ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
+/// Protocols whose packets have ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
-impl Policy {
-    /// Builds everything in it, whether some interface uses it or not. `interfaces` are the router's,
-    /// by their places.
+impl RouterPolicy {
+    /// Builds every part of the policy, also those that no interface uses. `interfaces` are the
+    /// router's interfaces, by position.
     ///
     /// # Errors
-    /// The first thing that is wrong: a name that is not there, a number out of range, a class that
-    /// nothing can belong to.
-    pub fn check(&self, interfaces: &[Name]) -> Result<(), Wrong> {
+    /// The first fault: an unknown name, a number out of range, a class that no packet can match.
+    pub fn check(&self, interfaces: &[Name]) -> Result<(), KeyFault> {
         for (name, class) in &self.classes {
             if class.matches.is_empty() {
                 let what = "empty: nothing belongs to this class; one empty match, {}, takes all";
-                return Err(Wrong::at(format!("classes.{name}.match"), what));
+                return Err(KeyFault::at(format!("classes.{name}.match"), what));
             }
             Classifier::new(self, interfaces, &[Some(name)], &format!("classes.{name}"))?;
         }
-        Tables::new(self, interfaces)?;
+        FlowTables::new(self, interfaces)?;
         for (name, steps) in &self.chains {
             condition::build(self, interfaces, steps, &format!("chains.{name}"))?;
         }
@@ -36,28 +35,31 @@ impl Policy {
             for (key, chains) in [("input", &attached.input), ("output", &attached.output)] {
                 if let Some(chain) = chains.iter().find(|name| !self.chains.contains_key(*name)) {
                     let what = format!("no chain {chain:?}: write one under [chains]");
-                    return Err(Wrong::at(format!("interfaces.{name}.{key}"), what));
+                    return Err(KeyFault::at(format!("interfaces.{name}.{key}"), what));
                 }
             }
             let mut named = attached.queueing.iter();
             if let Some(of) = named.find(|name| !self.queueings.contains_key(*name)) {
                 let what = format!("no queueing {of:?}: write one under [queueings]");
-                return Err(Wrong::at(format!("interfaces.{name}.queueing"), what));
+                return Err(KeyFault::at(format!("interfaces.{name}.queueing"), what));
             }
         }
         Ok(())
     }
 
-    /// What is right, but hardly what was meant: chains and queueings that no interface uses, and
-    /// meters whose bursts let no packet of 1,500 octets pass, whatever their rate.
-    pub fn warnings(&self) -> Vec<Wrong> {
+    /// Parts that are valid but probably a mistake: chains and queueings that no interface uses,
+    /// and meters whose bursts are too small for any packet of 1,500 octets.
+    pub fn warnings(&self) -> Vec<KeyFault> {
         let mut warnings = Vec::new();
         let used = self.interfaces.values();
         let chains: BTreeSet<_> = used.flat_map(|is| is.input.iter().chain(&is.output)).collect();
         let used = self.interfaces.values();
         let queueings: BTreeSet<_> = used.filter_map(|is| is.queueing.as_ref()).collect();
         let unused = |kind: &str, name: &Name| {
-            Wrong::at(format!("{kind}.{name}"), "no interface uses it: name it under [interfaces]")
+            KeyFault::at(
+                format!("{kind}.{name}"),
+                "no interface uses it: name it under [interfaces]",
+            )
         };
         let all = self.chains.keys().filter(|name| !chains.contains(name));
         warnings.extend(all.map(|name| unused("chains", name)));
@@ -70,33 +72,35 @@ impl Policy {
     }
 }
 
-/// Meters of these steps that drop, or find red, every packet of 1,500 octets.
-fn small_bursts(policy: &Policy, steps: &[Step], path: &str, into: &mut Vec<Wrong>) {
-    let mut look = |path: String, burst: Octets| {
+/// Meters in these steps for which every packet of 1,500 octets is red or dropped.
+fn small_bursts(policy: &RouterPolicy, steps: &[ChainStep], path: &str, into: &mut Vec<KeyFault>) {
+    let mut look = |path: String, burst: OctetSize| {
         if burst.0 < PACKET {
             let what = format!(
                 "{} octets: no packet of {PACKET} octets is ever within it, whatever the rate; take \
                  at least {PACKET}",
                 burst.0
             );
-            into.push(Wrong::at(path, what));
+            into.push(KeyFault::at(path, what));
         }
     };
     for (number, step) in steps.iter().enumerate() {
         let path = format!("{path}[{number}]");
         match step {
-            Step::Meter { meter, .. } => match *meter {
-                Meter::TokenBucket { burst, .. } => look(format!("{path}.meter.burst"), burst),
-                Meter::SingleRate { cbs, ebs, .. } => {
-                    look(format!("{path}.meter.cbs"), Octets(cbs.0.max(ebs.0)));
+            ChainStep::Meter { meter, .. } => match *meter {
+                MeterProfile::TokenBucket { burst, .. } => {
+                    look(format!("{path}.meter.burst"), burst)
                 }
-                Meter::TwoRate { cbs, pbs, .. } => {
+                MeterProfile::SingleRate { cbs, ebs, .. } => {
+                    look(format!("{path}.meter.cbs"), OctetSize(cbs.0.max(ebs.0)));
+                }
+                MeterProfile::TwoRate { cbs, pbs, .. } => {
                     look(format!("{path}.meter.cbs"), cbs);
                     look(format!("{path}.meter.pbs"), pbs);
                 }
             },
-            Step::Demote(demotion) => look(format!("{path}.burst"), demotion.burst),
-            Step::MeterFlows { table, .. } => {
+            ChainStep::Demote(demotion) => look(format!("{path}.burst"), demotion.burst),
+            ChainStep::MeterFlows { table, .. } => {
                 let flows = policy.tables.get(table).into_iter().flat_map(|table| &table.flows);
                 for (number, flow) in flows.enumerate() {
                     if let Some(burst) = flow.burst.filter(|_| flow.rate.is_some()) {
@@ -104,16 +108,16 @@ fn small_bursts(policy: &Policy, steps: &[Step], path: &str, into: &mut Vec<Wron
                     }
                 }
             }
-            Step::FirstMatch { .. }
-            | Step::Mark { .. }
-            | Step::Drop { .. }
-            | Step::MarkFlows { .. }
-            | Step::ShapeFlows { .. }
-            | Step::Shape { .. } => {}
+            ChainStep::FirstMatch { .. }
+            | ChainStep::Mark { .. }
+            | ChainStep::Drop { .. }
+            | ChainStep::MarkFlows { .. }
+            | ChainStep::ShapeFlows { .. }
+            | ChainStep::Shape { .. } => {}
         }
     }
     for (number, step) in steps.iter().enumerate() {
-        let Step::FirstMatch { classes } = step else { continue };
+        let ChainStep::FirstMatch { classes } = step else { continue };
         for (case, of) in classes.iter().enumerate() {
             let path = format!("{path}[{number}].classes[{case}].steps");
             small_bursts(policy, &of.steps, &path, into);
@@ -122,27 +126,30 @@ fn small_bursts(policy: &Policy, steps: &[Step], path: &str, into: &mut Vec<Wron
 }
 
 impl Match {
-    /// Whether some packet can match it.
+    /// Whether a packet can match it.
     ///
     /// # Errors
-    /// None can.
-    pub(crate) fn check(&self, path: &str) -> Result<(), Wrong> {
+    /// No packet can.
+    pub(crate) fn check(&self, path: &str) -> Result<(), KeyFault> {
         if let (Some(source), Some(destination)) = (self.source, self.destination)
             && source.address().is_ipv4() != destination.address().is_ipv4()
         {
             let what = format!("nothing goes from {source} to {destination}: one is IPv6");
-            return Err(Wrong::at(format!("{path}.destination"), what));
+            return Err(KeyFault::at(format!("{path}.destination"), what));
         }
         let ranges =
             [("source_port", self.source_port), ("destination_port", self.destination_port)];
         for (key, range) in ranges {
             let Some(range) = range else { continue };
             if range.first > range.last {
-                return Err(Wrong::at(format!("{path}.{key}"), format!("{range}: no port at all")));
+                return Err(KeyFault::at(
+                    format!("{path}.{key}"),
+                    format!("{range}: no port at all"),
+                ));
             }
             if let Some(protocol) = self.protocol.filter(|is| !WITH_PORTS.contains(&is.0)) {
                 let what = format!("packets of {protocol} have no ports: nothing matches this");
-                return Err(Wrong::at(format!("{path}.{key}"), what));
+                return Err(KeyFault::at(format!("{path}.{key}"), what));
             }
         }
         Ok(())
@@ -152,13 +159,13 @@ impl Match {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{InterfaceSetup, Router, Setup};
+    use crate::{InterfaceSetup, Router, RouterSetup};
 
-    fn read(text: &str) -> Policy {
+    fn read(text: &str) -> RouterPolicy {
         toml::from_str(text).unwrap()
     }
 
-    /// What nothing uses is refused, and by a router, too.
+    /// A part that no interface uses is refused, also by a router.
     #[test]
     fn what_no_interface_uses_is_checked() {
         let lan = InterfaceSetup {
@@ -193,14 +200,15 @@ mod tests {
         ] {
             let policy = read(text);
             assert_eq!(policy.check(&["lan".to_owned()]).unwrap_err().path, path, "{text}");
-            let setup = Setup { policy, interfaces: vec![lan.clone()], ..Setup::default() };
+            let setup =
+                RouterSetup { policy, interfaces: vec![lan.clone()], ..RouterSetup::default() };
             assert_eq!(Router::new(&setup).unwrap_err().path, path, "{text}");
         }
         let right = "[classes.a]\nmatch = [{ protocol = 'sctp', source_port = 7 }, {}]";
         assert_eq!(read(right).check(&[]), Ok(()));
     }
 
-    /// The policies that are shipped are right, and mean what they say.
+    /// The shipped policies have no faults and no warnings.
     #[test]
     fn shipped_policies_are_right() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/lab/policies");
@@ -217,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hardly_meant_is_said() {
+    fn probable_mistakes_are_warned_of() {
         let policy = read(
             r#"
             [tables.t]

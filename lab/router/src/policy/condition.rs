@@ -1,174 +1,180 @@
-//! Chains of conditioners: what is done to a packet before it is routed, or before it is queued.
+//! Chains of traffic conditioners (RFC 2475 2.3.3): applied to a packet before it is routed, or
+//! before it is queued.
 
-use super::{Name, Octets, Span};
+use super::{Name, OctetSize, Span};
 use crate::time::Rate;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
 
-/// A step of a chain. It touches only packets of its class; without a class, all.
+/// A step of a chain. It applies to the packets of its class; without a class, to all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Step {
-    /// Gives packets a code point.
+pub enum ChainStep {
+    /// A marker: sets the DSCP of packets.
     Mark {
-        /// Which ones.
+        /// The class of the packets; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Name>,
-        /// The code point.
+        /// The DSCP to set.
         dscp: Dscp,
     },
-    /// Drops packets.
+    /// A dropper: drops all packets of the class.
     Drop {
-        /// Which ones.
+        /// The class of the packets; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Name>,
     },
-    /// Meters packets together, and does to each what its colour asks for.
+    /// Meters the packets of a class as one aggregate, and applies the action for the colour of
+    /// each.
     Meter {
-        /// Which ones.
+        /// The class of the packets; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Name>,
-        /// How.
-        meter: Meter,
-        /// What is done to green ones.
+        /// The meter.
+        meter: MeterProfile,
+        /// The action for green packets.
         #[serde(default)]
-        green: Action,
-        /// To yellow ones; a token bucket finds none.
+        green: MeterAction,
+        /// The action for yellow packets. A token bucket gives no yellow.
         #[serde(default)]
-        yellow: Action,
-        /// To red ones.
+        yellow: MeterAction,
+        /// The action for red packets.
         #[serde(default)]
-        red: Action,
+        red: MeterAction,
     },
-    /// Demotes packets of one AF class by what is left of the shares of its drop precedences, and
-    /// drops what no share takes (DEGEB, Table 4-1).
+    /// Demotes packets of one AF class that exceed the share of their drop precedence, and drops
+    /// those that exceed all shares (DEGEB, Table 4-1).
     Demote(Demotion),
-    /// Gives packets the code point of the first flow of the table that matches; others stay.
+    /// Sets the DSCP of a packet to the mark of the first flow of the table that matches. Other
+    /// packets pass unchanged.
     MarkFlows {
-        /// The table.
+        /// The name of the table.
         table: Name,
     },
-    /// Meters each flow of a table by its own rate and burst; flows without a rate pass.
+    /// Meters each flow of a table by its own rate and burst. Flows without a rate pass.
     MeterFlows {
-        /// The table.
+        /// The name of the table.
         table: Name,
-        /// What is done to packets within the rate.
+        /// The action for packets that conform to the rate.
         #[serde(default)]
-        green: Action,
-        /// To others.
+        green: MeterAction,
+        /// The action for packets that exceed it.
         #[serde(default)]
-        red: Action,
+        red: MeterAction,
     },
-    /// Shapes each flow of a table to its own rate and burst, in order; flows without a rate and
-    /// what is in no flow pass. At most 256 flows have a rate.
+    /// Shapes each flow of a table to its own rate and burst, in order. Flows without a rate and
+    /// packets of no flow pass. At most 256 flows have a rate.
     ShapeFlows {
-        /// The table.
+        /// The name of the table.
         table: Name,
-        /// What would wait longer than this is dropped.
+        /// The longest wait: a packet that would wait longer is dropped. No limit if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delay: Option<Span>,
-        /// Packets that may wait in a flow; 100 where absent.
+        /// Packets of one flow that can wait, 1 to 100,000; 100 if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
     },
-    /// Shapes all packets of the class together.
+    /// Shapes the packets of a class as one aggregate.
     Shape {
-        /// Which ones.
+        /// The class of the packets; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Name>,
-        /// To this rate.
+        /// The rate to shape to.
         rate: Rate,
-        /// After this burst in octets.
-        burst: Octets,
-        /// Packets that may wait.
+        /// The burst in octets.
+        burst: OctetSize,
+        /// Packets that can wait, 1 to 100,000.
         limit: usize,
     },
-    /// Leads a packet through the steps of the first of several classes it belongs to: one
-    /// classification, by what it was when it came, so that none sees what another has marked (a
-    /// policy map). What belongs to no class goes on. Shapers stand outside.
+    /// Applies the steps of the first class that matches the packet (a policy map). The packet is
+    /// classified once, as it arrived, so no case sees the marks of another. A packet of no class
+    /// passes. Shapers are not allowed inside.
     FirstMatch {
-        /// The classes, looked at in this order.
-        classes: Vec<Case>,
+        /// The classes, tested in this order.
+        classes: Vec<ClassSteps>,
     },
 }
 
-/// A class and what is done to its packets.
+/// A class and the steps for its packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
-    /// Which packets; absent for those of no other class, wherever it stands.
+pub struct ClassSteps {
+    /// The class; if absent, all packets that match no other class, at any position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Name>,
-    /// What is done to them, in this order; nothing where it is empty.
+    /// The steps, in this order; if empty, the packets pass unchanged.
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChainStep>,
 }
 
-/// What is done to a packet of a colour.
+/// The action for packets of one colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// It goes on as it is.
+pub enum MeterAction {
+    /// The packet passes unchanged.
     #[default]
     Pass,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// It is given this code point.
+    /// The packet is marked with this DSCP.
     Mark(Dscp),
-    /// Its AF drop precedence is that of its colour: AFx1 green, AFx2 yellow, AFx3 red (RFC 2597
-    /// 2); what is not AF stays as it is.
+    /// The packet gets the AF drop precedence of its colour: AFx1 for green, AFx2 for yellow, AFx3
+    /// for red (RFC 2597 2). A packet without an AF code point passes unchanged.
     DropPrecedence,
 }
 
-/// A meter. Octets are those of the IP packet; rates count no link headers.
+/// A meter (RFC 2475 2.3.3.1). Rates and bursts count octets of IP packets, without link headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Meter {
-    /// One bucket: green while it has enough, red otherwise.
+pub enum MeterProfile {
+    /// A token bucket: green while it has enough tokens, else red.
     TokenBucket {
-        /// Its rate.
+        /// The rate of the tokens.
         rate: Rate,
-        /// Its size in octets.
-        burst: Octets,
+        /// The size of the bucket in octets.
+        burst: OctetSize,
     },
-    /// Single rate, three colours (RFC 2697).
+    /// The single rate three color marker (RFC 2697).
     SingleRate {
         /// Committed information rate.
         cir: Rate,
         /// Committed burst size in octets.
-        cbs: Octets,
+        cbs: OctetSize,
         /// Excess burst size in octets.
-        ebs: Octets,
-        /// Looks at the colour a packet comes with (its AF drop precedence, or an earlier meter's).
+        ebs: OctetSize,
+        /// Colour-aware mode: uses the packet's previous colour (of an earlier meter, else its AF
+        /// drop precedence).
         #[serde(default)]
         colour_aware: bool,
     },
-    /// Two rates, three colours (RFC 2698).
+    /// The two rate three color marker (RFC 2698).
     TwoRate {
         /// Committed information rate.
         cir: Rate,
         /// Committed burst size in octets.
-        cbs: Octets,
-        /// Peak information rate, not below the committed.
+        cbs: OctetSize,
+        /// Peak information rate, not below `cir`.
         pir: Rate,
         /// Peak burst size in octets.
-        pbs: Octets,
-        /// Looks at the colour a packet comes with (its AF drop precedence, or an earlier meter's).
+        pbs: OctetSize,
+        /// Colour-aware mode: uses the packet's previous colour (of an earlier meter, else its AF
+        /// drop precedence).
         #[serde(default)]
         colour_aware: bool,
     },
 }
 
-/// The shares of the three drop precedences of one AF class. A packet of AFx1 takes from the first
-/// share; where that is used up it becomes AFx2 and takes from the second, and so on; what the last
-/// does not take either is dropped. So AFx1 may use all three, AFx2 the last two.
+/// The shares of the three drop precedences of one AF class. An AFx1 packet takes tokens of the
+/// first share. If that has too few, it becomes AFx2 and takes tokens of the second share, and so
+/// on. If the last share also has too few, the packet is dropped. So AFx1 can use all three shares,
+/// AFx2 the last two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demotion {
     /// The AF class, 1 to 4.
     pub af_class: u8,
-    /// The share of each drop precedence by itself: not the sums that Table 4-1 prints.
+    /// The rate of each share by itself, not the sums that Table 4-1 prints.
     pub rates: [Rate; 3],
     /// The burst of each share in octets.
-    pub burst: Octets,
+    pub burst: OctetSize,
 }

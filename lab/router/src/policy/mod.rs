@@ -1,9 +1,9 @@
-//! What a router is told: classes, tables of flows, chains of conditioners and queueings, and which
-//! interface uses which. Data only; the same whether it comes from TOML, from an imported IOS
-//! configuration or from a test.
+//! The policy of a router: classes, tables of flows, chains of conditioners, queueings, and which
+//! interface uses which. It is data only, and the same from TOML, from an imported IOS
+//! configuration and from a test.
 //!
-//! Names are those of the file. What refers to a name that is not there, or has numbers out of
-//! range, is refused when a router is built from it, with the path of the key.
+//! Names are those of the file. An unknown name or a number out of range is refused when a router
+//! is built, with the path of its key.
 
 mod check;
 mod class;
@@ -11,10 +11,10 @@ mod condition;
 mod quantity;
 mod queueing;
 
-pub use class::{Class, Flow, Match, Ports, Prefix, Protocol, Table};
-pub use condition::{Action, Case, Demotion, Meter, Step};
-pub use quantity::{Octets, Span};
-pub use queueing::{Branch, Curve, Dropper, Limit, Push, Queueing, Share, WredLine};
+pub use class::{FlowTable, IpPrefix, IpProtocol, Match, PacketClass, PortRange, TableFlow};
+pub use condition::{ChainStep, ClassSteps, Demotion, MeterAction, MeterProfile};
+pub use quantity::{OctetSize, Span};
+pub use queueing::{Branch, BranchShare, Curve, Dropper, Push, QueueLimit, Queueing, WredLine};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,46 +25,47 @@ pub type Name = String;
 /// The whole policy of a router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
-    /// What it is for, for people.
+pub struct RouterPolicy {
+    /// A description for people.
     pub about: String,
-    /// Tables of flows, which can be changed while the router runs.
-    pub tables: BTreeMap<Name, Table>,
+    /// Tables of flows. They can change while the router runs.
+    pub tables: BTreeMap<Name, FlowTable>,
     /// Behaviour aggregates and multi-field classes.
-    pub classes: BTreeMap<Name, Class>,
+    pub classes: BTreeMap<Name, PacketClass>,
     /// Chains of conditioners.
-    pub chains: BTreeMap<Name, Vec<Step>>,
-    /// What holds packets that wait for an interface.
+    pub chains: BTreeMap<Name, Vec<ChainStep>>,
+    /// Queueings, each for the packets that wait for an interface.
     pub queueings: BTreeMap<Name, Queueing>,
-    /// Which interface uses what; `"*"` for all that are not named.
+    /// The chains and the queueing of each interface. `"*"` applies to all interfaces that are not
+    /// named.
     pub interfaces: BTreeMap<Name, Attachment>,
 }
 
-/// What an interface uses.
+/// The chains and the queueing of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attachment {
-    /// Chains that a packet passes when it comes in here, in this order.
+    /// Chains for packets that arrive at this interface, in this order.
     pub input: Vec<Name>,
-    /// Chains that a packet passes before it is queued to go out here.
+    /// Chains for packets that leave by this interface, before queueing, in this order.
     pub output: Vec<Name>,
-    /// The queueing; where there is none, a FIFO of 100 packets.
+    /// The queueing; if absent, a FIFO of 100 packets.
     pub queueing: Option<Name>,
 }
 
-/// What is wrong with a policy, and where.
+/// A fault of a policy and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
-pub struct Wrong {
-    /// The keys down to it: `queueings.wan.branches[1].queueing.dropper`.
+pub struct KeyFault {
+    /// The path of the key, such as `queueings.wan.branches[1].queueing.dropper`.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The fault, and what to write instead.
     pub what: String,
 }
 
-impl Wrong {
-    /// This is wrong there.
-    pub fn at(path: impl Into<String>, what: impl Into<String>) -> Wrong {
-        Wrong { path: path.into(), what: what.into() }
+impl KeyFault {
+    /// A fault at this path.
+    pub fn at(path: impl Into<String>, what: impl Into<String>) -> KeyFault {
+        KeyFault { path: path.into(), what: what.into() }
     }
 }

@@ -1,4 +1,4 @@
-//! Durations and sizes as a policy writes them.
+//! Durations and sizes in the text form of a policy.
 
 use base::quantity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A time as text with a unit: `25ms`, `300us`, `1.5s`; up to an hour.
+/// A duration as text with a unit: `25ms`, `300us`, `1.5s`; at most an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// A size in octets: a number, or text with a unit: `1500B`, `64kB`, `10MB`, or in bits: `512kbit`;
-/// up to 10 GB.
+/// A size in octets: a number, or text with a unit (`1500B`, `64kB`, `10MB`, in bits `512kbit`); at
+/// most 10 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Octets(pub u64);
+pub struct OctetSize(pub u64);
 
 const MAX_SPAN: Duration = Duration::from_hours(1);
 const MAX_OCTETS: u64 = 10_000_000_000;
@@ -53,41 +53,41 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-impl FromStr for Octets {
+impl FromStr for OctetSize {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Octets, String> {
+    fn from_str(text: &str) -> Result<OctetSize, String> {
         match quantity::octets(text).map_err(|error| error.to_string())? {
-            octets if octets <= MAX_OCTETS => Ok(Octets(octets)),
+            octets if octets <= MAX_OCTETS => Ok(OctetSize(octets)),
             _ => Err(format!("{text:?} is more than 10 GB")),
         }
     }
 }
 
-impl Serialize for Octets {
+impl Serialize for OctetSize {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Octets {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Octets, D::Error> {
+impl<'de> Deserialize<'de> for OctetSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OctetSize, D::Error> {
         struct Visitor;
         impl serde::de::Visitor<'_> for Visitor {
-            type Value = Octets;
+            type Value = OctetSize;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("octets as a number, or text with a unit as in 64kB")
             }
-            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Octets, E> {
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<OctetSize, E> {
                 self.visit_u64(u64::try_from(value).map_err(E::custom)?)
             }
-            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Octets, E> {
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<OctetSize, E> {
                 if value > MAX_OCTETS {
                     return Err(E::custom(format!("{value} octets, more than 10 GB")));
                 }
-                Ok(Octets(value))
+                Ok(OctetSize(value))
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Octets, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<OctetSize, E> {
                 text.parse().map_err(E::custom)
             }
         }
@@ -111,8 +111,8 @@ mod tests {
             assert!(wrong.parse::<Span>().is_err(), "{wrong}");
         }
         for (text, octets) in [("512kbit", 64_000), ("64kB", 64_000), ("1500B", 1_500)] {
-            assert_eq!(text.parse::<Octets>().unwrap(), Octets(octets));
+            assert_eq!(text.parse::<OctetSize>().unwrap(), OctetSize(octets));
         }
-        assert!("11000MB".parse::<Octets>().is_err());
+        assert!("11000MB".parse::<OctetSize>().is_err());
     }
 }

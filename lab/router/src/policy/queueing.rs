@@ -1,6 +1,6 @@
-//! What holds packets that wait for an interface: a tree of schedulers and shapers over queues.
+//! The queueing of an interface: a tree of schedulers and shapers over queues.
 
-use super::{Name, Octets, Span};
+use super::{Name, OctetSize, Span};
 use crate::time::Rate;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -10,77 +10,80 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Queueing {
-    /// One queue, first in, first out.
+    /// A single queue, first in, first out.
     Fifo {
-        /// How much it holds.
+        /// Its limit.
         #[serde(default)]
-        limit: Limit,
-        /// What it drops before it is full.
+        limit: QueueLimit,
+        /// Its dropper, which drops packets before the queue is full.
         #[serde(default)]
         dropper: Dropper,
     },
-    /// The first branch that has a packet goes first, always.
+    /// Strict priority: the first branch with a packet always sends first.
     Priority {
-        /// Highest first.
+        /// The branches, highest priority first.
         branches: Vec<Branch>,
     },
-    /// Deficit round robin by the branches' weights.
+    /// Deficit round robin, weighted.
     RoundRobin {
-        /// Octets a branch of weight 1 may send in a round; 1,500 where absent.
+        /// Octets that a branch of weight 1 sends in a round; 1,500 if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        quantum: Option<Octets>,
-        /// Branches with [`Share::Weight`].
+        quantum: Option<OctetSize>,
+        /// The branches, with [`BranchShare::Weight`].
         branches: Vec<Branch>,
     },
-    /// Weighted fair queueing by the branches' weights: by virtual finish times.
+    /// Weighted fair queueing by virtual finish times.
     WeightedFair {
-        /// Branches with [`Share::Weight`].
+        /// The branches, with [`BranchShare::Weight`].
         branches: Vec<Branch>,
     },
-    /// Class-based weighted fair queueing: branches reserve bandwidth; what is not reserved, a
-    /// hundredth at least, is shared by the branches without a reservation; what a branch does not use
-    /// goes to those that have traffic, in proportion; priority branches go first and are policed.
+    /// Class-based weighted fair queueing (Cisco's CBWFQ and LLQ). Branches reserve bandwidth.
+    /// Branches without a reservation share the rest, at least 1 %. Branches with traffic share the
+    /// bandwidth that others do not use, in proportion. Priority branches send first and are
+    /// policed.
     ClassBased {
-        /// What is shared, no more than the shaper above lets pass. Where absent, what a shaper above leaves to it; without that, there can
-        /// only be percentages.
+        /// The rate that the branches share, at most that of the shaper above. If absent, the rate
+        /// that the shaper above leaves; without a shaper above, only percentages are allowed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<Rate>,
-        /// Any shares.
+        /// The branches, with any shares.
         branches: Vec<Branch>,
     },
-    /// Flow-based fair queueing: each flow (addresses, protocol, ports; of fragments, no ports) has a queue, of a weight by
-    /// its IP precedence: a flow of precedence p waits in proportion to 32384 / (p + 1).
+    /// Flow-based fair queueing. A flow is addresses, protocol and ports (fragments: without
+    /// ports), and has a queue whose weight depends on the IP precedence p of its packets: a packet
+    /// waits in proportion to 32384 / (p + 1).
     FairFlows {
-        /// Queues; flows that meet in one share it. 256 where absent; at one interface 65,536 at most.
+        /// Number of queues; flows with the same hash share one. 256 if absent; at most 65,536 for
+        /// one interface.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queues: Option<usize>,
-        /// Packets in all queues together; the packet with the latest virtual finish loses. 64 where
-        /// absent.
+        /// Packets in all queues together; above it, the packet with the latest virtual finish time
+        /// is dropped. 64 if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
-        /// Weights by precedence (the default), or all alike.
+        /// Weights by precedence (the default), or equal weights.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by_precedence: Option<bool>,
-        /// What is dropped before it is full, over all queues together.
+        /// The dropper of all queues together, which drops packets before the limit is reached.
         #[serde(default)]
         dropper: Dropper,
     },
-    /// Lets the child send at a rate.
+    /// A shaper: limits the rate of its child.
     Shaper {
-        /// The rate.
+        /// The rate in bits a second, with `overhead` counted.
         rate: Rate,
-        /// What may go at once after idleness, in octets. It is also what can be made good where the
-        /// line is offered late: at least the lateness times the rate. With an interval, 0 for its
-        /// grant, or at least that.
-        burst: Octets,
-        /// The interval at which what the rate makes in it is granted at once (Cisco's Tc; its Bc is
-        /// rate x interval); where absent, tokens come continuously.
+        /// Octets that can leave at once after idle time. They also make good late offers of the
+        /// line, so at least the lateness times the rate is useful. With an interval: 0, or at
+        /// least the octets of one interval.
+        burst: OctetSize,
+        /// The interval at whose begin the octets of the whole interval are granted at once
+        /// (Cisco's Tc; its Bc is rate x interval). If absent, tokens arrive continuously.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         interval: Option<Span>,
-        /// Octets counted for each packet beside its own: 14 for Ethernet headers.
+        /// Octets counted in addition to each packet, such as 14 for Ethernet headers.
         #[serde(default)]
         overhead: u16,
-        /// What it shapes.
+        /// The queueing that it shapes.
         child: Box<Queueing>,
     },
 }
@@ -89,126 +92,129 @@ pub enum Queueing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// Its packets; absent for those of no other branch, which one branch at most may be for. Where
-    /// there is none, a FIFO of 100 packets without a share stands last.
+    /// The class of its packets; if absent, all packets that match no other branch. At most one
+    /// branch has no class. If all have one, a FIFO of 100 packets without a share is added as the
+    /// last branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Name>,
-    /// Its share; schedulers say which kind they take.
+    /// Its share. Each scheduler states the kinds that it accepts.
     #[serde(default)]
-    pub share: Share,
-    /// What holds its packets.
+    pub share: BranchShare,
+    /// The queueing of its packets.
     #[serde(default)]
     pub queueing: Queueing,
 }
 
-/// A branch's share.
+/// The share of a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Share {
-    /// Nothing is said: weight 1, no reservation.
+pub enum BranchShare {
+    /// None stated: weight 1, no reservation.
     #[default]
     None,
-    /// In proportion to the others' weights; 0.000001 to 1,000,000. In class-based queueing: of
-    /// what is not reserved.
+    /// A weight, 0.000001 to 1,000,000: the branch sends in proportion to the weights. In
+    /// class-based queueing, it shares the bandwidth that is not reserved.
     Weight(f64),
-    /// So much is reserved.
+    /// Priority up to this rate. Packets that exceed it are dropped while any packet waits.
     Bandwidth(Rate),
-    /// So many percent of what is shared are reserved, 0 to 100; 0 is no reservation.
+    /// A reservation in percent of the shared rate, 0 to 100; 0 reserves nothing.
     Percent(f64),
-    /// First of all, up to this rate; what is beyond it is dropped while anything waits. The
-    /// burst is in octets, at least 1,500; where absent, a fifth of a second at the rate, at least
-    /// 1,500.
+    /// Priority up to this rate. Packets that exceed it are dropped while other packets wait.
     #[serde(rename_all = "kebab-case")]
     Priority {
-        /// The rate.
+        /// The rate of its policer.
         rate: Rate,
-        /// The burst.
+        /// The burst of its policer in octets, at least 1,500; if absent, a fifth of a second at
+        /// the rate, at least 1,500.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        burst: Option<Octets>,
+        burst: Option<OctetSize>,
     },
-    /// The same, up to a part of what is shared (Cisco's `priority percent`).
+    /// Priority up to a part of the shared rate (Cisco's `priority percent`).
     #[serde(rename_all = "kebab-case")]
     PriorityPercent {
-        /// Above 0, up to 100.
+        /// Percent of the shared rate, above 0, up to 100.
         percent: f64,
-        /// The burst.
+        /// The burst in octets, as for `priority`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        burst: Option<Octets>,
+        burst: Option<OctetSize>,
     },
 }
 
-/// How much a queue holds. What is absent does not limit; where all are, 100 packets. No queue holds
-/// more than 1,000,000 packets or 1 GB.
+/// The limit of a queue. An absent key sets no limit; if all are absent, the limit is 100 packets.
+/// No queue holds more than 1,000,000 packets or 1 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct QueueLimit {
     /// Packets, 1 to 1,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
-    /// Octets, 1 to 1 GB.
+    /// Octets, 1 octet to 1 GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub octets: Option<Octets>,
-    /// The time its octets would take at this rate: Bern's "maximum queue delay".
+    pub octets: Option<OctetSize>,
+    /// The octets that this rate sends in this time: Bern's "maximum queue delay".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<(Span, Rate)>,
 }
 
-/// What a queue drops before it is full.
+/// Which packets a queue drops before it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Dropper {
-    /// Nothing: only what does not fit.
+    /// Tail drop: none before the queue is full.
     Tail {},
-    /// What comes while as many packets as the threshold of its code point are waiting, or more.
+    /// Drops an arriving packet while the number of waiting packets is at or above the threshold of
+    /// its code point.
     Thresholds {
-        /// By code point, in packets.
+        /// Thresholds in packets, by code point.
         packets: BTreeMap<Dscp, usize>,
-        /// For all others; the queue's limit where absent.
+        /// The threshold of all other code points; the limit of the queue if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<usize>,
     },
-    /// Where the queue is full, the last packet of the lowest code point in it.
+    /// Push-out: in a full queue, drops the last packet of the lowest code point.
     PushOut(Push),
-    /// Random early detection (Floyd and Jacobson 1993).
+    /// Random early detection, RED (Floyd and Jacobson 1993).
     Red {
-        /// Its one line.
+        /// The drop function of all packets.
         line: WredLine,
-        /// The average moves by 2^-n of the difference at each packet, n from 1 to 16; 9 where
-        /// absent.
+        /// The weight exponent n of the average queue: each packet moves it by 2^-n of the
+        /// difference. 1 to 16; 9 if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weight_exponent: Option<u8>,
-        /// Marks packets of ECN-capable transports instead of dropping them early (RFC 3168 7).
+        /// Marks packets of ECN-capable transports instead of dropping them at random (RFC 3168 7).
         #[serde(default)]
         ecn: bool,
     },
-    /// Weighted random early detection: a line by code point, one average for all.
+    /// Weighted random early detection, WRED: a drop function for each code point, one average
+    /// queue for all.
     Wred {
-        /// By code point.
+        /// Drop functions by code point.
         lines: BTreeMap<Dscp, WredLine>,
-        /// For all others; where absent, they are dropped only if the queue is full.
+        /// The drop function of all other code points; if absent, they are dropped only when the
+        /// queue is full.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         others: Option<WredLine>,
-        /// As with RED.
+        /// The weight exponent, as for RED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weight_exponent: Option<u8>,
-        /// As with RED.
+        /// ECN marking, as for RED.
         #[serde(default)]
         ecn: bool,
     },
-    /// RED with three functions by colour (Bern's TRIO; with two alike, RIO). The average a colour
-    /// meets counts the packets of its own colour and of the better ones. The queue needs a limit in
-    /// packets.
+    /// RED with a drop function for each colour (Bern's TRIO; with two equal functions, RIO). The
+    /// average queue of a colour counts packets of this colour and of better ones. The queue needs
+    /// a limit in packets.
     Trio {
-        /// For green, and for what has no colour.
+        /// For green packets, and packets without a colour.
         green: Curve,
-        /// For yellow.
+        /// For yellow packets.
         yellow: Curve,
-        /// For red.
+        /// For red packets.
         red: Curve,
-        /// As with RED.
+        /// The weight exponent, as for RED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weight_exponent: Option<u8>,
-        /// As with RED.
+        /// ECN marking, as for RED.
         #[serde(default)]
         ecn: bool,
     },
@@ -220,39 +226,40 @@ impl Default for Dropper {
     }
 }
 
-/// Which packet gives way.
+/// The order of push-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Push {
-    /// Code points, lowest first; those not named are above these, in their numbers' order, but LE is
-    /// below all (RFC 8622 4).
+    /// Code points, lowest first. Those that are not named are above them, ordered by number; but
+    /// LE is below all (RFC 8622 4).
     #[serde(default)]
     pub lowest_first: Vec<Dscp>,
 }
 
-/// A line of Cisco's `random-detect dscp`: no drop below an average of `min` packets, then rising to
-/// 1 in `denominator` at `max`, and every packet from there on.
+/// A drop function of Cisco's `random-detect dscp`. No packet is dropped below an average queue of
+/// `min` packets. From there the probability rises to 1/`denominator` at `max`. At `max` and above,
+/// every packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WredLine {
-    /// Packets.
+    /// Lower threshold in packets.
     pub min: u32,
-    /// Packets, not below `min`.
+    /// Upper threshold in packets, not below `min`.
     pub max: u32,
-    /// 1 to 65,536.
+    /// Mark probability denominator, 1 to 65,536.
     pub denominator: u32,
 }
 
-/// A drop function of TRIO, in percent of the queue's limit: none below `from`, rising to `most` just
-/// below `all`, and every packet from there on.
+/// A drop function of TRIO. No packet is dropped below `from`. From there the probability rises to
+/// `most` just below `all`. At `all` and above, every packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// Percent of the limit, 0 to 100.
+    /// Lower threshold in percent of the queue's limit, 0 to 100.
     pub from: f64,
-    /// Percent of the limit, not below `from`, up to 100.
+    /// Upper threshold in percent of the queue's limit, `from` to 100.
     pub all: f64,
-    /// The share of packets dropped just below `all`: above 0, up to 1, which it is where absent.
+    /// The probability just below `all`: above 0, up to 1; 1 if absent.
     #[serde(default = "certain", skip_serializing_if = "is_certain")]
     pub most: f64,
 }
@@ -267,6 +274,6 @@ fn is_certain(most: &f64) -> bool {
 
 impl Default for Queueing {
     fn default() -> Queueing {
-        Queueing::Fifo { limit: Limit::default(), dropper: Dropper::default() }
+        Queueing::Fifo { limit: QueueLimit::default(), dropper: Dropper::default() }
     }
 }

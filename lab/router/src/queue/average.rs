@@ -1,35 +1,35 @@
-//! The average queue that random early detection goes by (Floyd and Jacobson 1993, section 4).
+//! The average queue of random early detection (Floyd and Jacobson 1993, section 4).
 //!
-//! At each packet that comes, whether it is kept or not, with q packets waiting before it:
+//! At each arriving packet, kept or not, with q packets waiting before it:
 //!
 //! ```text
-//! q > 0:  average += (q - average) / 2^n                n: the weight exponent, 9 where not given
+//! q > 0:  average += (q - average) / 2^n                n: weight exponent, default 9
 //! q = 0:  average *= (1 - 1/2^n)^m                      m: idle time / transmission time
 //! ```
 //!
-//! so that after an idle time the average is what it would be if m packets had come to an empty
-//! queue. The transmission time is measured, since a queue does not know what rate its scheduler and
-//! line leave it: the time in which packets waited, over the packets that left in it. Both are summed
-//! apart and halved together every [`MEMORY`] packets: under a shaper that grants by intervals, many
-//! packets leave at one instant and the next ones much later, and a mean of the times between two
-//! departures would know the last of them only. Before any packet waited there is none, and an idle
-//! time counts as one packet's.
+//! After an idle time, the average is as if m packets had arrived at an empty queue. A queue does
+//! not know the rate that its scheduler and line leave it, so it measures the transmission time:
+//! the time in which packets waited, divided by the packets that left in it. Both sums are halved
+//! together every [`MEMORY`] packets. They are kept apart because under a shaper with an interval
+//! many packets leave at one instant and the next ones much later: a mean of the times between
+//! departures would be dominated by the last one. Before any packet waited there is no measurement,
+//! and an idle time counts as one packet.
 //!
 //! The average is an integer in units of 2^-32 packets.
 
 use crate::time::Time;
 
-/// Weight exponent where a policy gives none: Cisco's default.
+/// Weight exponent if a policy gives none: Cisco's default.
 pub(crate) const DEFAULT_EXPONENT: u8 = 9;
 
-/// Packets after which what was measured of the transmission time counts half: many grants of a
-/// shaper, and seconds on a slow line.
+/// Packets after which the earlier measurements count half: many grants of a shaper, and seconds on
+/// a slow line.
 const MEMORY: u64 = 1_024;
 
 /// One packet in the units of an average.
 pub(crate) const ONE: u64 = 1 << 32;
 
-/// An exponentially weighted moving average of packets waiting.
+/// An exponentially weighted moving average of the waiting packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     exponent: u32,
@@ -37,12 +37,12 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    /// Of zero; `exponent` is n, 1 to 16.
+    /// An average of zero; `exponent` is n, 1 to 16.
     pub(crate) fn new(exponent: u8) -> Average {
         Average { exponent: u32::from(exponent).clamp(1, 16), value: 0 }
     }
 
-    /// A packet came while so many were waiting, above 0 or not known to be idle.
+    /// A packet arrived while `waiting` packets wait, above 0 or without a known idle time.
     pub(crate) fn meet(&mut self, waiting: usize) {
         let waiting = (waiting as u64).saturating_mul(ONE);
         if waiting >= self.value {
@@ -52,7 +52,7 @@ impl Average {
         }
     }
 
-    /// So many packets could have gone while nothing waited.
+    /// The queue was idle for the time of this number of packets.
     pub(crate) fn idle(&mut self, packets: u64) {
         const WHOLE: u128 = 1 << 62;
         let (mut power, mut square) = (WHOLE, WHOLE - (WHOLE >> self.exponent));
@@ -67,35 +67,35 @@ impl Average {
         self.value = u64::try_from(u128::from(self.value) * power / WHOLE).unwrap_or(0);
     }
 
-    /// In units of 2^-32 packets.
+    /// The average in units of 2^-32 packets.
     pub(crate) fn value(&self) -> u64 {
         self.value
     }
 
-    /// In packets.
+    /// The average in packets.
     pub(crate) fn packets(&self) -> f64 {
         self.value as f64 / ONE as f64
     }
 }
 
-/// Measures how long a packet takes to go, and how long the queue was empty.
+/// Measures the transmission time of a packet, and how long the queue was empty.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Idle {
-    /// The last departure, where packets were left behind it, or when a packet came to the empty
-    /// queue.
+pub(crate) struct IdleTime {
+    /// Time of the last departure that left packets behind, or of the arrival at the empty queue.
     busy_since: Option<Time>,
     /// Nanoseconds in which packets waited.
     busy: u64,
-    /// Packets that left in it.
+    /// Packets that left in this time.
     left: u64,
-    /// When the queue became empty, or was last seen so.
+    /// Time at which the queue became empty, or was last seen empty.
     empty_since: Option<Time>,
 }
 
-impl Idle {
-    /// A packet went, and so many are left.
+impl IdleTime {
+    /// A packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, left: usize) {
-        // What comes to an empty queue and leaves at once tells nothing of the time that one takes.
+        // A packet that arrives at an empty queue and leaves at once does not measure the
+        // transmission time.
         let at_once = |before| self.empty_since.is_some() && before == now;
         if let Some(before) = self.busy_since.filter(|before| !at_once(*before)) {
             self.busy = self.busy.saturating_add(now.since(before));
@@ -108,7 +108,8 @@ impl Idle {
         self.empty_since = (left == 0).then_some(now);
     }
 
-    /// A packet came to the empty queue: how many could have gone since the last one.
+    /// A packet arrived at the empty queue. Returns the number of packets that the idle time counts
+    /// for.
     pub(crate) fn ended(&mut self, now: Time) -> u64 {
         self.busy_since = Some(now);
         let Some(since) = self.empty_since.replace(now) else { return 0 };
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_transmission_time_is_measured() {
-        let mut idle = Idle::default();
+        let mut idle = IdleTime::default();
         assert_eq!(idle.ended(Time(10)), 0, "nothing went yet");
         for (at, left) in [(100, 2), (200, 1), (300, 0)] {
             idle.went(Time(at), left);
@@ -155,7 +156,7 @@ mod tests {
         idle.ended(Time(5_000));
         idle.went(Time(5_000), 1);
         idle.went(Time(5_100), 0);
-        assert_eq!(idle.ended(Time(6_100)), 10, "idle time is no transmission time");
+        assert_eq!(idle.ended(Time(6_100)), 10, "idle time is not transmission time");
         idle.ended(Time(7_000));
         idle.went(Time(7_000), 0);
         assert_eq!(idle.ended(Time(8_000)), 10, "an idle line takes no time");
@@ -163,9 +164,9 @@ mod tests {
 
     #[test]
     fn lumps_of_a_shaper_are_averaged() {
-        // 42 packets at the begin of each second, at once or as a fast line takes them.
+        // 42 packets at the begin of each second, at once or at the rate of a fast line.
         for apart in [0, 120_000] {
-            let mut idle = Idle::default();
+            let mut idle = IdleTime::default();
             idle.ended(Time(0));
             for lump in 1..=60_u64 {
                 for place in 0..42 {

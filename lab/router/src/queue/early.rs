@@ -1,107 +1,108 @@
-//! Which dropper a queue has, beside its limit.
+//! The dropper of a queue, in addition to its limit.
 
-use super::red::{Drawn, Red};
+use super::red::{DropDraw, Red};
 use super::thresholds::Thresholds;
 use super::trio::Trio;
-use crate::count::{Cause, Counters};
+use crate::count::{Cause, PacketCounters};
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// What a queue drops before it is full.
+/// Which packets a queue drops before it is full.
 #[derive(Debug)]
-pub(crate) enum Early {
-    /// Nothing.
+pub(crate) enum EarlyDropper {
+    /// None.
     Tail,
-    /// By the threshold of its code point.
+    /// By thresholds of code points.
     Thresholds(Thresholds),
     /// RED or WRED.
     Red(Red),
-    /// By colour.
+    /// TRIO: RED by colour.
     Trio(Trio),
 }
 
-/// What becomes of a packet, unless the queue is full.
+/// The disposition of an arriving packet, unless the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Disposition {
-    /// It is kept.
+pub(crate) enum EarlyVerdict {
+    /// The packet is queued.
     Keep,
-    /// It is kept, and its ECN field says that there is congestion (RFC 3168 7).
+    /// The packet is queued, and its ECN field is set to CE (RFC 3168 7).
     Mark,
-    /// It goes no further.
+    /// The packet is dropped, for this cause.
     Drop(Cause),
 }
 
-impl Disposition {
-    /// What a drop function says; with `ecn`, what understands marks is not dropped by chance.
-    pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
+impl EarlyVerdict {
+    /// The disposition for a result of a drop function. With `ecn`, packets of ECN-capable
+    /// transports are marked instead of dropped at random.
+    pub(crate) fn from_draw(drawn: DropDraw, packet: &Packet, ecn: bool) -> EarlyVerdict {
         match drawn {
-            Drawn::Keep => Disposition::Keep,
-            Drawn::Early if ecn && packet.header().ecn != 0 => Disposition::Mark,
-            Drawn::Early => Disposition::Drop(Cause::Early),
-            Drawn::Forced => Disposition::Drop(Cause::Forced),
+            DropDraw::Keep => EarlyVerdict::Keep,
+            DropDraw::Early if ecn && packet.header().ecn != 0 => EarlyVerdict::Mark,
+            DropDraw::Early => EarlyVerdict::Drop(Cause::Early),
+            DropDraw::Forced => EarlyVerdict::Drop(Cause::Forced),
         }
     }
 }
 
-impl Early {
-    /// A packet comes while so many wait.
+impl EarlyDropper {
+    /// The disposition of a packet that arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
         packet: &Packet,
         waiting: usize,
-        counters: &mut Counters,
-    ) -> Disposition {
+        counters: &mut PacketCounters,
+    ) -> EarlyVerdict {
         match self {
-            Early::Tail => Disposition::Keep,
-            Early::Thresholds(thresholds) => thresholds.judge(packet, waiting),
-            Early::Red(red) => red.judge(now, packet, waiting, counters),
-            Early::Trio(trio) => trio.judge(now, packet, waiting, counters),
+            EarlyDropper::Tail => EarlyVerdict::Keep,
+            EarlyDropper::Thresholds(thresholds) => thresholds.judge(packet, waiting),
+            EarlyDropper::Red(red) => red.judge(now, packet, waiting, counters),
+            EarlyDropper::Trio(trio) => trio.judge(now, packet, waiting, counters),
         }
     }
 
-    /// The packet is kept.
+    /// The packet was queued.
     pub(crate) fn kept(
         &mut self,
         packet: &mut Packet,
-        disposition: Disposition,
-        counters: &mut Counters,
+        disposition: EarlyVerdict,
+        counters: &mut PacketCounters,
     ) {
         let before = packet.header().ecn;
-        if disposition == Disposition::Mark
+        if disposition == EarlyVerdict::Mark
             && packet.set_congestion()
             && packet.header().ecn != before
         {
             counters.congestion_marked(packet.dscp());
         }
-        if let Early::Trio(trio) = self {
+        if let EarlyDropper::Trio(trio) = self {
             trio.kept(packet);
         }
     }
 
-    /// A packet that was kept went, and so many are left.
+    /// A queued packet left; `left` packets remain.
     pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
         match self {
-            Early::Tail | Early::Thresholds(_) => {}
-            Early::Red(red) => red.went(now, left),
-            Early::Trio(trio) => trio.went(now, packet, left),
+            EarlyDropper::Tail | EarlyDropper::Thresholds(_) => {}
+            EarlyDropper::Red(red) => red.went(now, left),
+            EarlyDropper::Trio(trio) => trio.went(now, packet, left),
         }
     }
 
-    /// A packet that was kept has been dropped.
+    /// A queued packet was dropped.
     pub(crate) fn lost(&mut self, packet: &Packet) {
-        if let Early::Trio(trio) = self {
+        if let EarlyDropper::Trio(trio) = self {
             trio.lost(packet);
         }
     }
 
-    /// What reports call a queue with this dropper.
+    /// The kind of a queue with this dropper, in reports.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Early::Tail => "fifo",
-            Early::Thresholds(_) => "thresholds",
-            Early::Red(red) => red.kind(),
-            Early::Trio(_) => "trio",
+            EarlyDropper::Tail => "fifo",
+            EarlyDropper::Thresholds(_) => "thresholds",
+            EarlyDropper::Red(red) => red.kind(),
+            EarlyDropper::Trio(_) => "trio",
         }
     }
 }

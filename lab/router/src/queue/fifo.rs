@@ -1,49 +1,49 @@
-//! One queue, first in, first out; what its dropper picks, or what does not fit, is dropped as it
-//! comes.
+//! A single queue, first in, first out. Packets that its dropper selects or that do not fit are
+//! dropped on arrival.
 
-use super::{Disposition, Early, Room};
-use crate::classify::Tables;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use super::{EarlyDropper, EarlyVerdict, QueueRoom};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// First in, first out.
+/// A FIFO queue with a dropper.
 #[derive(Debug)]
 pub(crate) struct Fifo {
     packets: VecDeque<Packet>,
     backlog: Backlog,
-    room: Room,
-    early: Early,
-    counters: Counters,
+    room: QueueRoom,
+    early: EarlyDropper,
+    counters: PacketCounters,
 }
 
 impl Fifo {
-    /// An empty one.
-    pub(crate) fn new(room: Room, early: Early) -> Fifo {
+    /// An empty queue.
+    pub(crate) fn new(room: QueueRoom, early: EarlyDropper) -> Fifo {
         Fifo {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
             room,
             early,
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 }
 
 impl Discipline for Fifo {
-    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &FlowTables, discarded: &mut Discarded) {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
         let judged = self.early.judge(now, &packet, self.backlog.packets, &mut self.counters);
         let disposition = match judged {
-            Disposition::Keep | Disposition::Mark if !self.room.fits(self.backlog, length) => {
-                Disposition::Drop(Cause::Tail)
+            EarlyVerdict::Keep | EarlyVerdict::Mark if !self.room.fits(self.backlog, length) => {
+                EarlyVerdict::Drop(Cause::Tail)
             }
             disposition => disposition,
         };
-        if let Disposition::Drop(cause) = disposition {
+        if let EarlyVerdict::Drop(cause) = disposition {
             self.counters.dropped(dscp, length, cause);
             discarded.push((packet, cause));
             return;
@@ -56,8 +56,8 @@ impl Discipline for Fifo {
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
     }
 
-    fn ready(&mut self, _: Time) -> Ready {
-        self.packets.front().map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+    fn ready(&mut self, _: Time) -> Readiness {
+        self.packets.front().map_or(Readiness::Empty, |packet| Readiness::Now(packet.length()))
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
@@ -74,8 +74,8 @@ impl Discipline for Fifo {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part {
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
             path: path.to_owned(),
             kind: self.early.kind(),
             counters: &self.counters,
@@ -91,25 +91,25 @@ mod tests {
     use std::time::Duration;
 
     fn fifo(packets: usize, octets: usize) -> Fifo {
-        Fifo::new(Room { packets, octets }, Early::Tail)
+        Fifo::new(QueueRoom { packets, octets }, EarlyDropper::Tail)
     }
 
     fn push(fifo: &mut Fifo, length: usize, number: u64) -> Discarded {
         let mut discarded = Vec::new();
         let now = Time::ZERO;
-        fifo.push(now, packet(Dscp::EF, length, 1, number), &Tables::default(), &mut discarded);
+        fifo.push(now, packet(Dscp::EF, length, 1, number), &FlowTables::default(), &mut discarded);
         discarded
     }
 
     #[test]
     fn what_does_not_fit_is_dropped_at_the_tail() {
         let mut fifo = fifo(3, 1_000);
-        assert_eq!(fifo.ready(Time::ZERO), Ready::Empty);
+        assert_eq!(fifo.ready(Time::ZERO), Readiness::Empty);
         assert!(push(&mut fifo, 400, 1).is_empty());
         assert!(push(&mut fifo, 600, 2).is_empty(), "just fits");
         let dropped = push(&mut fifo, 40, 3);
         assert_eq!((number(&dropped[0].0), dropped[0].1), (3, Cause::Tail));
-        assert_eq!(fifo.ready(Time::ZERO), Ready::Now(400));
+        assert_eq!(fifo.ready(Time::ZERO), Readiness::Now(400));
         assert_eq!(number(&fifo.pop(Time::ZERO).unwrap()), 1);
         assert!(push(&mut fifo, 40, 4).is_empty() && push(&mut fifo, 40, 5).is_empty());
         assert_eq!(push(&mut fifo, 40, 6).len(), 1, "three packets are the limit");

@@ -1,5 +1,5 @@
-//! Several queues in one memory, which grows to the most packets that ever waited in all of them
-//! together and no further. Each packet has a key; keys rise within a lane.
+//! Several queues (lanes) in one memory, which grows to the highest number of packets that waited
+//! in all of them together. Each packet has a key; keys rise within a lane.
 
 use super::tournament::Tournament;
 use crate::packet::Packet;
@@ -11,9 +11,9 @@ const NONE: usize = usize::MAX;
 struct Slot {
     key: u128,
     packet: Option<Packet>,
-    /// The slot of the packet before it in its lane.
+    /// The slot of the previous packet of its lane.
     before: usize,
-    /// Of the one behind it; in a free slot, of the next free one.
+    /// The slot of the next packet of its lane; in a free slot, the next free slot.
     behind: usize,
 }
 
@@ -23,8 +23,8 @@ struct Lane {
     back: usize,
 }
 
-/// Lanes of packets: taken out at the front of the lane whose front has the least key, and at the
-/// back of any.
+/// Lanes of packets. Packets are removed from the front of the lane whose front has the lowest key,
+/// or from the back of any lane.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     slots: Vec<Slot>,
@@ -34,7 +34,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// So many lanes, all empty.
+    /// Empty lanes.
     pub(crate) fn new(lanes: usize) -> Lanes {
         Lanes {
             slots: Vec::new(),
@@ -44,8 +44,8 @@ impl Lanes {
         }
     }
 
-    /// Puts a packet behind those of its lane; its key is not below theirs. `lane` is one of those
-    /// there are, or the packet is lost.
+    /// Appends a packet to its lane. Its key is not below that of the last packet. `lane` must
+    /// exist; else the packet is lost.
     pub(crate) fn push(&mut self, lane: usize, key: u128, packet: Packet) {
         let Some(Lane { front, back }) = self.lanes.get_mut(lane) else { return };
         let slot = Slot { key, packet: Some(packet), before: *back, behind: NONE };
@@ -70,7 +70,7 @@ impl Lanes {
         *back = at;
     }
 
-    /// The lane whose front has the least key.
+    /// The lane whose front has the lowest key.
     pub(crate) fn next(&self) -> Option<usize> {
         self.fronts.least()
     }
@@ -85,7 +85,7 @@ impl Lanes {
         Some(self.slots.get(self.lanes.get(lane)?.back)?.key)
     }
 
-    /// Takes the packet at the front of a lane, with its key.
+    /// Removes the packet at the front of a lane, and returns it with its key.
     pub(crate) fn take_front(&mut self, lane: usize) -> Option<(u128, Packet)> {
         let ends = self.lanes.get_mut(lane)?;
         let at = ends.front;
@@ -106,7 +106,7 @@ impl Lanes {
         Some(taken)
     }
 
-    /// Takes the packet at the back of a lane, with its key.
+    /// Removes the packet at the back of a lane, and returns it with its key.
     pub(crate) fn take_back(&mut self, lane: usize) -> Option<(u128, Packet)> {
         let ends = self.lanes.get_mut(lane)?;
         if ends.front == ends.back {

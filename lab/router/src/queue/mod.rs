@@ -1,17 +1,16 @@
-//! Queues: what holds packets in their order, and what it drops to stay within its limit.
+//! Queues: they keep packets in order and drop packets to stay within a limit.
 //!
 //! | File | Drops |
 //! |---|---|
-//! | `fifo` | what comes while it is full, and what `early` says |
+//! | `fifo` | arriving packets while it is full, and those that `early` selects |
 //! | `push_out` | while it is full, the last packet of the lowest code point |
-//! | `early` | which of the droppers below a queue has |
-//! | `thresholds` | what comes while the queue is above the threshold of its code point |
-//! | `red` | by chance, by the average queue: RED and WRED |
-//! | `trio` | the same with a function and an average by colour |
-//! | `average` | how the average is taken, for the two above |
+//! | `early` | selects one of the droppers below |
+//! | `thresholds` | arriving packets while the queue is at or above their threshold |
+//! | `red` | at random, by the average queue: RED and WRED |
+//! | `trio` | as `red`, with a drop function and an average queue for each colour |
+//! | `average` | computes the average queue for `red` and `trio` |
 //!
-//! `lanes` is the memory of those that are several queues in one, `tournament` what finds the next
-//! among them.
+//! `lanes` is the memory of disciplines with several queues; `tournament` finds the next of them.
 
 mod average;
 mod early;
@@ -24,7 +23,7 @@ mod tournament;
 mod trio;
 
 pub(crate) use average::DEFAULT_EXPONENT;
-pub(crate) use early::{Disposition, Early};
+pub(crate) use early::{EarlyDropper, EarlyVerdict};
 pub(crate) use fifo::Fifo;
 pub(crate) use lanes::Lanes;
 pub(crate) use push_out::PushOut;
@@ -36,21 +35,21 @@ pub(crate) use trio::Trio;
 use crate::discipline::Backlog;
 use crate::packet::Packet;
 
-/// The most packets a queue may be told to hold.
+/// Limit of the packets in a queue.
 pub const MAX_PACKETS: usize = 1_000_000;
-/// The most octets a queue holds, whatever its limit says; and all queues of an interface together.
+/// Limit of the octets in a queue, whatever its policy, and in all queues of an interface together.
 pub const MAX_OCTETS: u64 = 1_000_000_000;
 
-/// How much a queue holds: both hold.
+/// The limits of a queue; both apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct QueueRoom {
     /// Packets, 1 to [`MAX_PACKETS`].
     pub(crate) packets: usize,
     /// Octets, 1 to [`MAX_OCTETS`].
     pub(crate) octets: usize,
 }
 
-impl Room {
+impl QueueRoom {
     /// Whether another packet of this length fits.
     pub(crate) fn fits(&self, backlog: Backlog, length: usize) -> bool {
         backlog.packets < self.packets && backlog.octets.saturating_add(length) <= self.octets
@@ -58,13 +57,13 @@ impl Room {
 }
 
 impl Backlog {
-    /// One packet more.
+    /// Adds a packet.
     pub(crate) fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.octets += packet.length();
     }
 
-    /// One packet less.
+    /// Removes a packet.
     pub(crate) fn take(&mut self, packet: &Packet) {
         self.packets = self.packets.saturating_sub(1);
         self.octets = self.octets.saturating_sub(packet.length());

@@ -1,10 +1,11 @@
-//! Droppers against plain models: thresholds, the averages of WRED and TRIO, and the law of drops.
+//! Droppers compared with plain models: thresholds, the average queues of WRED and TRIO, and the
+//! distribution of drops.
 
 use super::average::ONE;
-use super::red::{Drawn, Lot};
-use super::{Early, Fifo, Red, Room, Thresholds, Trio};
-use crate::classify::Tables;
-use crate::count::{Cause, Part};
+use super::red::{DropDraw, DropFunction};
+use super::{EarlyDropper, Fifo, QueueRoom, Red, Thresholds, Trio};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PartCounters};
 use crate::discipline::Discipline;
 use crate::packet::Packet;
 use crate::policy::{Curve, WredLine};
@@ -15,12 +16,12 @@ use dscp::Dscp;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Green, yellow, red.
+/// For green, yellow and red packets.
 const COLOURS: [Dscp; 3] = [Dscp::AF11, Dscp::AF12, Dscp::AF13];
 const LIMIT: usize = 12;
 
-/// A packet comes after so many nanoseconds: its colour, whether it understands marks, and how many
-/// leave behind it.
+/// A packet arrives after a time in nanoseconds: its colour, whether its transport is ECN-capable,
+/// and how many packets leave after it.
 type Step = (u64, usize, bool, usize);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -28,26 +29,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((pause, 0_usize..3, any::<bool>(), 0_usize..3), 1..200)
 }
 
-fn room() -> Room {
-    Room { packets: LIMIT, octets: usize::MAX }
+fn room() -> QueueRoom {
+    QueueRoom { packets: LIMIT, octets: usize::MAX }
 }
 
 fn averages(fifo: &Fifo) -> Vec<f64> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut parts: Vec<PartCounters<'_>> = Vec::new();
     fifo.report("q", &mut parts);
     parts[0].counters.averages().to_vec()
 }
 
-/// The averages of Floyd and Jacobson as they are written, of what each colour meets.
+/// The average queues by the formulas of Floyd and Jacobson, one for each colour.
 struct Model {
     exponent: i32,
     averages: [f64; 3],
     waiting: VecDeque<usize>,
-    /// Since when a packet waits or the last one left others behind.
+    /// The time since which a packet waits, or at which the last departure left packets behind.
     since: u64,
-    /// Whether nothing left since it was empty.
+    /// Whether no packet left since the queue was empty.
     fresh: bool,
-    /// When it became empty or was last met so, if ever.
+    /// When the queue became empty, or was last seen empty by an arrival.
     empty: Option<u64>,
     busy: f64,
     left: f64,
@@ -100,8 +101,8 @@ impl Model {
     }
 }
 
-/// Runs a queue beside the model; `place` says which average a colour meets, and `line` between which
-/// averages it is dropped by chance.
+/// Runs a queue beside the model. `place` gives the average queue of a colour, `line` the range of
+/// averages in which it is dropped at random.
 fn follows(
     mut fifo: Fifo,
     exponent: u8,
@@ -117,7 +118,7 @@ fn follows(
         let came = with_ecn(COLOURS[*colour], 100, 1, made as u64, u8::from(*capable));
         model.came(now);
         let full = model.waiting.len() >= LIMIT;
-        fifo.push(Time(now), came, &Tables::default(), &mut discarded);
+        fifo.push(Time(now), came, &FlowTables::default(), &mut discarded);
         for (shown, average) in averages(&fifo).iter().zip(model.averages.iter().skip(place(0))) {
             prop_assert!((shown - average).abs() < 1e-5, "{shown} for {average}");
         }
@@ -173,7 +174,7 @@ proptest! {
         let trio = Trio::new([green, yellow, red], LIMIT, exponent, true, Rng::new(seed));
         let packets = |percent: f64| percent / 100.0 * LIMIT as f64;
         let line = |colour: usize| (packets(curves[colour].from), packets(curves[colour].all));
-        follows(Fifo::new(room(), Early::Trio(trio)), exponent, &steps, |colour| colour, line)?;
+        follows(Fifo::new(room(), EarlyDropper::Trio(trio)), exponent, &steps, |colour| colour, line)?;
     }
 
     #[test]
@@ -189,22 +190,22 @@ proptest! {
             let line = &lines[usize::from(colour > 0)];
             (f64::from(line.min), f64::from(line.max))
         };
-        follows(Fifo::new(room(), Early::Red(red)), exponent, &steps, |_| 2, line)?;
+        follows(Fifo::new(room(), EarlyDropper::Red(red)), exponent, &steps, |_| 2, line)?;
     }
 
     #[test]
-    fn thresholds_are_what_a_plain_list_says(
+    fn thresholds_equal_a_plain_list(
         packets in prop::collection::btree_map(prop::sample::select(COLOURS.to_vec()), 0_usize..9, 0..3),
         others in 0_usize..9,
         steps in steps(),
     ) {
-        let mut fifo = Fifo::new(room(), Early::Thresholds(Thresholds::new(&packets, others)));
+        let mut fifo = Fifo::new(room(), EarlyDropper::Thresholds(Thresholds::new(&packets, others)));
         let mut list = VecDeque::new();
         for (made, (_, colour, _, pops)) in steps.into_iter().enumerate() {
             let dscp = COLOURS[colour];
             let mut discarded = Vec::new();
             let came = with_ecn(dscp, 100, 1, made as u64, 0);
-            fifo.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+            fifo.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
             let kept = list.len() < packets.get(&dscp).copied().unwrap_or(others);
             let cause = discarded.first().map(|(_, cause)| *cause);
             prop_assert_eq!(cause, (!kept).then_some(Cause::Threshold));
@@ -219,9 +220,10 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// At one average, the share of the line is dropped, and no gap is longer than the law allows.
+    /// At a constant average, the fraction of the drop function is dropped, and no gap exceeds the
+    /// maximum.
     #[test]
-    fn drops_are_as_many_as_the_line_says_and_spread(
+    fn drops_have_the_configured_rate_and_are_spread(
         min in 0_u64..20,
         more in 1_u64..20,
         most in (1_u64..=8, 8_u64..60),
@@ -229,18 +231,18 @@ proptest! {
         seed: u64,
     ) {
         const DRAWS: u32 = 20_000;
-        let mut lot = Lot::new(min * ONE, (min + more) * ONE, most);
+        let mut function = DropFunction::new(min * ONE, (min + more) * ONE, most);
         let mut rng = Rng::new(seed);
         let average = ((min as f64 + height * more as f64) * ONE as f64) as u64;
         let p = height * most.0 as f64 / most.1 as f64;
         let (mut dropped, mut gap) = (0_u32, 0_u32);
         for _ in 0..DRAWS {
             gap += 1;
-            if lot.draw(average, &mut rng) == Drawn::Early {
+            if function.draw(average, &mut rng) == DropDraw::Early {
                 dropped += 1;
                 gap = 0;
             }
-            // Floyd and Jacobson, method 2, stretched to a mean of 1/p.
+            // Floyd and Jacobson, method 2, stretched to a mean gap of 1/p.
             prop_assert!(p >= 0.49 || f64::from(gap) <= 2.0 / p + 1.0, "{gap} at {p}");
         }
         let share = f64::from(dropped) / f64::from(DRAWS);

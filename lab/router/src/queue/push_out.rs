@@ -1,40 +1,40 @@
-//! Push-out: where the queue is full and a packet comes, the last packet of the lowest code point
-//! gives way, if that is lower than the one that came; the order of the others stays. Where lower ones
-//! would not make enough room in octets, none gives way.
+//! Push-out. If a packet arrives at a full queue, the last packet of the lowest code point is
+//! dropped, if that code point is lower than that of the arriving packet. The order of the others
+//! remains. If lower packets would not free enough octets, none of them is dropped.
 //!
-//! A lane for each code point, and the order of arrival as key: what comes or goes costs O(log 64),
-//! whatever waits.
+//! Each code point has a lane whose key is the order of arrival, so each arrival and departure
+//! costs O(log 64), whatever waits.
 
-use super::Room;
+use super::QueueRoom;
 use super::lanes::Lanes;
-use crate::classify::Tables;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::policy::Push;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// Code points there are, and so ranks.
+/// The number of code points, and so of ranks.
 const RANKS: usize = 64;
 
-/// First in, first out, with push-out.
+/// A FIFO queue with push-out.
 #[derive(Debug)]
 pub(crate) struct PushOut {
     lanes: Lanes,
-    /// By code point; the lowest is 0.
+    /// Ranks by code point; 0 is the lowest.
     ranks: [u8; RANKS],
-    /// By rank.
+    /// Waiting packets by rank.
     waiting: [Backlog; RANKS],
     backlog: Backlog,
-    room: Room,
+    room: QueueRoom,
     came: u128,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl PushOut {
-    /// An empty one.
-    pub(crate) fn new(room: Room, push: &Push) -> PushOut {
+    /// An empty queue.
+    pub(crate) fn new(room: QueueRoom, push: &Push) -> PushOut {
         PushOut {
             lanes: Lanes::new(RANKS),
             ranks: ranks(&push.lowest_first),
@@ -42,7 +42,7 @@ impl PushOut {
             backlog: Backlog::default(),
             room,
             came: 0,
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 
@@ -50,7 +50,7 @@ impl PushOut {
         self.ranks.get(usize::from(packet.dscp().number())).copied().unwrap_or(0).into()
     }
 
-    /// Whether a packet of this rank and length fits, if all lower ones gave way.
+    /// Whether a packet of this rank and length fits if all lower packets are dropped.
     fn could_fit(&self, rank: usize, length: usize) -> bool {
         let mut left = self.backlog;
         for lower in self.waiting.iter().take(rank) {
@@ -60,7 +60,7 @@ impl PushOut {
         self.room.fits(left, length)
     }
 
-    /// Takes the last packet of the lowest rank.
+    /// Removes the last packet of the lowest rank.
     fn push_out(&mut self) -> Option<Packet> {
         let lowest = self.waiting.iter().position(|waiting| waiting.packets > 0)?;
         let (_, packet) = self.lanes.take_back(lowest)?;
@@ -76,8 +76,8 @@ impl PushOut {
     }
 }
 
-/// Ranks by code point: lower effort first (RFC 8622 4: it gives way to all else) unless it is named;
-/// those named, in their order; the others above, in their numbers' order.
+/// Ranks by code point. LE is lowest (RFC 8622 4) unless it is named; then the named code points in
+/// their order; then the others in the order of their numbers.
 fn ranks(lowest_first: &[Dscp]) -> [u8; RANKS] {
     let lower_effort = (!lowest_first.contains(&Dscp::LE)).then_some(Dscp::LE);
     let named = lower_effort.into_iter().chain(lowest_first.iter().copied());
@@ -94,7 +94,7 @@ fn ranks(lowest_first: &[Dscp]) -> [u8; RANKS] {
 }
 
 impl Discipline for PushOut {
-    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &FlowTables, discarded: &mut Discarded) {
         let (dscp, length, rank) = (packet.dscp(), packet.length(), self.rank(&packet));
         self.counters.came(dscp, length);
         if !self.room.fits(self.backlog, length) {
@@ -121,9 +121,9 @@ impl Discipline for PushOut {
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
     }
 
-    fn ready(&mut self, _: Time) -> Ready {
+    fn ready(&mut self, _: Time) -> Readiness {
         let front = self.lanes.next().and_then(|rank| self.lanes.front(rank));
-        front.map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+        front.map_or(Readiness::Empty, |packet| Readiness::Now(packet.length()))
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
@@ -140,8 +140,12 @@ impl Discipline for PushOut {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "push-out", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "push-out",
+            counters: &self.counters,
+        });
     }
 }
 
@@ -151,11 +155,11 @@ mod tests {
     use crate::testing::{number, packet};
     use proptest::prelude::*;
 
-    /// As the rule says it, in a plain list.
+    /// A model of the rule, as a plain list.
     fn model_push(
         list: &mut Vec<(u64, u8, usize)>,
         came: (u64, u8, usize),
-        room: Room,
+        room: QueueRoom,
     ) -> Vec<u64> {
         let fits = |list: &[(u64, u8, usize)]| {
             list.len() < room.packets
@@ -180,7 +184,7 @@ mod tests {
             octets in 50_usize..4_000,
             ops in prop::collection::vec((0_u8..5, 40_usize..1_500, 0_usize..3), 1..120),
         ) {
-            let room = Room { packets, octets };
+            let room = QueueRoom { packets, octets };
             let lowest_first = vec![Dscp::CS3, Dscp::CS0];
             let mut queue = PushOut::new(room, &Push { lowest_first });
             let mut list = Vec::new();
@@ -191,7 +195,7 @@ mod tests {
                 let made = made as u64;
                 let mut discarded = Vec::new();
                 let came = packet(dscp, length, 1, made);
-                queue.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+                queue.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
                 let out: Vec<_> = discarded.iter().map(|(packet, _)| number(packet)).collect();
                 prop_assert_eq!(out, model_push(&mut list, (made, rank, length), room));
                 for _ in 0..pops {

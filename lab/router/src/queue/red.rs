@@ -1,17 +1,18 @@
-//! Random early detection (Floyd and Jacobson 1993), and with a line for each code point (Cisco's
-//! weighted RED, `random-detect dscp-based`).
+//! Random early detection (Floyd and Jacobson 1993), and weighted RED with a drop function for each
+//! code point (Cisco's `random-detect dscp-based`).
 //!
-//! A line says with which probability p a packet is dropped by the average queue: none below `min`,
-//! rising to 1/`denominator` at `max`, 1 from there on (*forced*). Below `max`, packets are dropped
-//! evenly rather than each by its own chance (Floyd and Jacobson, section 7, method 2): the packet
-//! after c that were kept since the last drop is dropped with p / (2 - (1 + c) p), which makes the
-//! packets from one drop to the next uniformly many between 1 and 2/p - 1. Their mean is then 1/p, the
-//! share of the line as Cisco states it; Floyd and Jacobson's own p / (1 - c p) drops up to twice as
-//! many. Where p is above 1/2, each packet has its own chance: there is nothing left to spread.
+//! A drop function gives the probability p of a drop by the average queue: 0 below `min`, rising to
+//! 1/`denominator` at `max`, and 1 at `max` and above (*forced*). Below `max`, drops are spread
+//! evenly (Floyd and Jacobson, section 7, method 2): after c packets kept since the last drop, the
+//! next one is dropped with probability p / (2 - (1 + c) p). So the distance between drops is
+//! uniformly distributed from 1 to 2/p - 1 packets. Its mean is 1/p, so the fraction of dropped
+//! packets is p, as Cisco states it; with Floyd and Jacobson's own p / (1 - c p), up to twice as
+//! many are dropped. Where p is above 1/2, each packet is dropped independently, as there is
+//! nothing to spread.
 
-use super::average::{Average, Idle, ONE};
-use super::early::Disposition;
-use crate::count::Counters;
+use super::average::{Average, IdleTime, ONE};
+use super::early::EarlyVerdict;
+use crate::count::PacketCounters;
 use crate::packet::Packet;
 use crate::policy::WredLine;
 use crate::time::Time;
@@ -19,44 +20,45 @@ use base::rng::Rng;
 use dscp::Dscp;
 use std::collections::BTreeMap;
 
-/// A drop function with the memory of what it did.
+/// A drop function, with the packets kept since its last drop.
 #[derive(Clone, Debug)]
-pub(crate) struct Lot {
-    /// Where dropping begins, and where it becomes certain, in the units of the average.
+pub(crate) struct DropFunction {
+    /// The average queue at which drops begin, and at which every packet is dropped, in the units
+    /// of [`super::average::Average`].
     min: u64,
     max: u64,
-    /// The probability just below `max` is the first over the second.
+    /// The probability just below `max`, as numerator and denominator.
     most: (u64, u64),
     /// Packets kept since the last drop.
     kept: u64,
 }
 
-/// What a lot fell on.
+/// The result of a drop function for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drawn {
+pub(crate) enum DropDraw {
     Keep,
     Early,
     Forced,
 }
 
-impl Lot {
-    /// `min` and `max` in the units of an average; the probability just below `max` is the first of
-    /// `most` over the second, neither above 65,536.
-    pub(crate) fn new(min: u64, max: u64, most: (u64, u64)) -> Lot {
-        Lot { min, max, most: (most.0, most.1.max(1)), kept: 0 }
+impl DropFunction {
+    /// `min` and `max` are in the units of an average queue; `most` is the probability just below
+    /// `max`, as numerator and denominator, both at most 65,536.
+    pub(crate) fn new(min: u64, max: u64, most: (u64, u64)) -> DropFunction {
+        DropFunction { min, max, most: (most.0, most.1.max(1)), kept: 0 }
     }
 
-    /// What happens to the next packet at this average.
-    pub(crate) fn draw(&mut self, average: u64, rng: &mut Rng) -> Drawn {
+    /// The result for the next packet at this average queue.
+    pub(crate) fn draw(&mut self, average: u64, rng: &mut Rng) -> DropDraw {
         if average >= self.max {
             self.kept = 0;
-            return Drawn::Forced;
+            return DropDraw::Forced;
         }
         if average <= self.min {
             self.kept = 0;
-            return Drawn::Keep;
+            return DropDraw::Keep;
         }
-        // p = above / whole, in steps of 2^-16 packets, so that all fits in 64 bits.
+        // p = above / whole, in units of 2^-16 packets, so that the products fit in 64 bits.
         let above = ((average - self.min) >> 16).saturating_mul(self.most.0);
         let whole = ((self.max - self.min) >> 16).saturating_mul(self.most.1);
         let left = match above.saturating_mul(2) > whole {
@@ -65,43 +67,43 @@ impl Lot {
         };
         if above > 0 && (left <= above || rng.below(left) < above) {
             self.kept = 0;
-            return Drawn::Early;
+            return DropDraw::Early;
         }
         self.kept += 1;
-        Drawn::Keep
+        DropDraw::Keep
     }
 }
 
-impl From<&WredLine> for Lot {
-    fn from(line: &WredLine) -> Lot {
+impl From<&WredLine> for DropFunction {
+    fn from(line: &WredLine) -> DropFunction {
         let (min, max) = (u64::from(line.min) * ONE, u64::from(line.max) * ONE);
-        Lot::new(min, max, (1, line.denominator.into()))
+        DropFunction::new(min, max, (1, line.denominator.into()))
     }
 }
 
-/// RED, or WRED: one average for all, a line by code point.
+/// RED or WRED: one average queue for all packets, a drop function for each code point.
 #[derive(Debug)]
 pub(crate) struct Red {
     kind: &'static str,
     average: Average,
-    idle: Idle,
-    lots: Vec<Lot>,
-    /// By code point: the place of its line; beyond them for none.
+    idle: IdleTime,
+    functions: Vec<DropFunction>,
+    /// The position of the drop function of each code point; out of range for none.
     place: [u8; 64],
     ecn: bool,
     rng: Rng,
 }
 
 impl Red {
-    /// RED: this line for all.
+    /// RED: one drop function for all code points.
     pub(crate) fn plain(line: &WredLine, exponent: u8, ecn: bool, rng: Rng) -> Red {
         let mut red = Red::wred(&BTreeMap::new(), Some(line), exponent, ecn, rng);
         red.kind = "red";
         red
     }
 
-    /// WRED: `others` is for code points without a line of their own; without it they are not
-    /// dropped here.
+    /// WRED. `others` applies to code points without a drop function of their own; if absent, these
+    /// are not dropped here.
     pub(crate) fn wred(
         lines: &BTreeMap<Dscp, WredLine>,
         others: Option<&WredLine>,
@@ -109,40 +111,44 @@ impl Red {
         ecn: bool,
         rng: Rng,
     ) -> Red {
-        // At most 64 lines, so that each has a place below 65, and no place leads to none.
+        // At most 64 functions, so each position is below 65, and `u8::MAX` means none.
         let mut place = [if others.is_some() { 0 } else { u8::MAX }; 64];
-        let mut lots: Vec<Lot> = others.into_iter().map(Lot::from).collect();
+        let mut functions: Vec<DropFunction> = others.into_iter().map(DropFunction::from).collect();
         for (dscp, line) in lines {
             if let Some(place) = place.get_mut(usize::from(dscp.number())) {
-                *place = u8::try_from(lots.len()).unwrap_or(u8::MAX);
+                *place = u8::try_from(functions.len()).unwrap_or(u8::MAX);
             }
-            lots.push(Lot::from(line));
+            functions.push(DropFunction::from(line));
         }
         let average = Average::new(exponent);
-        Red { kind: "wred", average, idle: Idle::default(), lots, place, ecn, rng }
+        Red { kind: "wred", average, idle: IdleTime::default(), functions, place, ecn, rng }
     }
 
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// A packet comes while so many wait.
+    /// A packet arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
         packet: &Packet,
         waiting: usize,
-        counters: &mut Counters,
-    ) -> Disposition {
+        counters: &mut PacketCounters,
+    ) -> EarlyVerdict {
         match waiting {
             0 => self.average.idle(self.idle.ended(now)),
             _ => self.average.meet(waiting),
         }
         counters.set_average(0, self.average.packets());
         let place = self.place.get(usize::from(packet.dscp().number())).copied();
-        let lot = place.and_then(|place| self.lots.get_mut(usize::from(place)));
-        let Some(lot) = lot else { return Disposition::Keep };
-        Disposition::of(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
+        let function = place.and_then(|place| self.functions.get_mut(usize::from(place)));
+        let Some(function) = function else { return EarlyVerdict::Keep };
+        EarlyVerdict::from_draw(
+            function.draw(self.average.value(), &mut self.rng),
+            packet,
+            self.ecn,
+        )
     }
 
     pub(crate) fn went(&mut self, now: Time, left: usize) {
@@ -158,11 +164,11 @@ mod tests {
 
     const LINE: WredLine = WredLine { min: 10, max: 20, denominator: 10 };
 
-    /// Of so many packets, how many are dropped early, at a constant average.
-    fn early(lot: &mut Lot, average: f64, packets: usize) -> usize {
+    /// How many of `packets` packets are dropped at random, at a constant average queue.
+    fn early(function: &mut DropFunction, average: f64, packets: usize) -> usize {
         let mut rng = Rng::new(4);
         let average = (average * ONE as f64) as u64;
-        (0..packets).filter(|_| lot.draw(average, &mut rng) == Drawn::Early).count()
+        (0..packets).filter(|_| function.draw(average, &mut rng) == DropDraw::Early).count()
     }
 
     #[test]
@@ -170,32 +176,32 @@ mod tests {
         for (average, share) in
             [(9.0, 0.0), (10.0, 0.0), (12.5, 0.025), (15.0, 0.05), (19.9, 0.099)]
         {
-            let dropped = early(&mut Lot::from(&LINE), average, 100_000) as f64 / 1e5;
+            let dropped = early(&mut DropFunction::from(&LINE), average, 100_000) as f64 / 1e5;
             assert!((dropped - share).abs() <= share * 0.05, "{average}: {dropped} for {share}");
         }
-        let mut steep = Lot::from(&WredLine { denominator: 1, ..LINE });
+        let mut steep = DropFunction::from(&WredLine { denominator: 1, ..LINE });
         let dropped = early(&mut steep, 18.0, 100_000) as f64 / 1e5;
         assert!((dropped - 0.8).abs() < 0.02, "{dropped}");
-        assert_eq!(steep.draw(20 * ONE, &mut Rng::new(1)), Drawn::Forced);
+        assert_eq!(steep.draw(20 * ONE, &mut Rng::new(1)), DropDraw::Forced);
     }
 
     #[test]
     fn drops_are_spread_evenly() {
-        // One in 20: between two drops lie fewer than 40 packets.
-        let mut lot = Lot::from(&LINE);
+        // One in 20: fewer than 40 packets are between two drops.
+        let mut function = DropFunction::from(&LINE);
         let mut rng = Rng::new(9);
         let mut kept = 0;
         let mut most = 0;
         for _ in 0..50_000 {
-            kept = if lot.draw(15 * ONE, &mut rng) == Drawn::Early { 0 } else { kept + 1 };
+            kept = if function.draw(15 * ONE, &mut rng) == DropDraw::Early { 0 } else { kept + 1 };
             most = most.max(kept);
         }
         assert!((30..40).contains(&most), "{most}");
     }
 
-    /// A queue of constantly `waiting` packets, as RED sees it: what becomes of 20,000 more.
-    fn dispositions(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<Disposition> {
-        let mut counters = Counters::default();
+    /// The dispositions of 20,000 packets at a queue of constantly `waiting` packets.
+    fn dispositions(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<EarlyVerdict> {
+        let mut counters = PacketCounters::default();
         let one =
             |_| red.judge(Time::ZERO, &with_ecn(dscp, 100, 1, 0, ecn), waiting, &mut counters);
         (0..20_000).map(one).skip(10_000).collect()
@@ -213,27 +219,27 @@ mod tests {
             dispositions.iter().filter(|one| **one == disposition).count() as f64
                 / dispositions.len() as f64
         };
-        assert_eq!(share(Dscp::CS0, Disposition::Drop(Cause::Forced)), 1.0);
-        assert!((share(Dscp::CS1, Disposition::Drop(Cause::Early)) - 0.05).abs() < 0.005);
-        assert_eq!(share(Dscp::CS6, Disposition::Keep), 1.0, "no line, no drop");
+        assert_eq!(share(Dscp::CS0, EarlyVerdict::Drop(Cause::Forced)), 1.0);
+        assert!((share(Dscp::CS1, EarlyVerdict::Drop(Cause::Early)) - 0.05).abs() < 0.005);
+        assert_eq!(share(Dscp::CS6, EarlyVerdict::Keep), 1.0, "no line, no drop");
     }
 
     #[test]
     fn capable_transports_are_marked_instead() {
         let mut red = Red::plain(&LINE, 9, true, Rng::new(3));
         let capable = dispositions(&mut red, Dscp::CS0, 15, 2);
-        assert!(!capable.iter().any(|disposition| matches!(disposition, Disposition::Drop(_))));
+        assert!(!capable.iter().any(|disposition| matches!(disposition, EarlyVerdict::Drop(_))));
         let marked =
-            capable.iter().filter(|disposition| **disposition == Disposition::Mark).count();
+            capable.iter().filter(|disposition| **disposition == EarlyVerdict::Mark).count();
         assert!((450..550).contains(&marked), "{marked}");
         let others = dispositions(&mut red, Dscp::CS0, 15, 0);
         assert!(
-            others.contains(&Disposition::Drop(Cause::Early))
-                && !others.contains(&Disposition::Mark)
+            others.contains(&EarlyVerdict::Drop(Cause::Early))
+                && !others.contains(&EarlyVerdict::Mark)
         );
         let forced = dispositions(&mut red, Dscp::CS0, 40, 2);
         assert!(
-            forced.iter().all(|disposition| *disposition == Disposition::Drop(Cause::Forced)),
+            forced.iter().all(|disposition| *disposition == EarlyVerdict::Drop(Cause::Forced)),
             "RFC 3168 7"
         );
     }
@@ -251,7 +257,7 @@ mod tests {
     #[test]
     fn idleness_lets_the_average_decay() {
         let mut red = Red::plain(&LINE, 9, false, Rng::new(3));
-        let mut counters = Counters::default();
+        let mut counters = PacketCounters::default();
         for _ in 0..10_000 {
             red.judge(Time::ZERO, &packet(Dscp::CS0, 100, 1, 0), 18, &mut counters);
         }

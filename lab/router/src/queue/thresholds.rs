@@ -1,6 +1,6 @@
-//! Drops what comes while the queue is at or above the threshold of its code point.
+//! Drops an arriving packet while the queue is at or above the threshold of its code point.
 
-use super::early::Disposition;
+use super::early::EarlyVerdict;
 use crate::count::Cause;
 use crate::packet::Packet;
 use dscp::Dscp;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Thresholds([usize; 64]);
 
 impl Thresholds {
-    /// In packets, by code point; `others` for all that are not named.
+    /// Thresholds in packets, by code point; `others` applies to all that are not named.
     pub(crate) fn new(packets: &BTreeMap<Dscp, usize>, others: usize) -> Thresholds {
         let mut thresholds = [others; 64];
         for (dscp, packets) in packets {
@@ -22,11 +22,11 @@ impl Thresholds {
         Thresholds(thresholds)
     }
 
-    /// A packet comes while so many wait.
-    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Disposition {
+    /// The disposition of a packet that arrives while `waiting` packets wait.
+    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> EarlyVerdict {
         match self.0.get(usize::from(packet.dscp().number())) {
-            Some(threshold) if waiting >= *threshold => Disposition::Drop(Cause::Threshold),
-            _ => Disposition::Keep,
+            Some(threshold) if waiting >= *threshold => EarlyVerdict::Drop(Cause::Threshold),
+            _ => EarlyVerdict::Keep,
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Finds the least of many keys that change one at a time: a tree of winners, O(log n) for a change,
-//! O(1) to ask, and no memory taken after it was made.
+//! Finds the lowest of many keys that change one at a time, with a tree of winners: O(log n) for a
+//! change, O(1) for a query, and no allocation after construction.
 
-/// The key of a place that takes no part.
+/// The key of a place without an entry.
 const NONE: u128 = u128::MAX;
 
-/// The least key, and its place; of equal keys the lower place.
+/// The lowest key and its place; of equal keys, the lower place.
 #[derive(Debug)]
 pub(crate) struct Tournament {
-    /// The root at 1; the children of n at 2n and 2n + 1; the places are the leaves.
+    /// The root is at 1, the children of n at 2n and 2n + 1; the leaves are the places.
     nodes: Vec<(u128, u32)>,
     leaves: usize,
 }
 
 impl Tournament {
-    /// For places below `places`, none of which has a key.
+    /// A tournament of `places` places without keys.
     pub(crate) fn new(places: usize) -> Tournament {
         let leaves = places.max(1).next_power_of_two();
         let mut nodes = vec![(NONE, 0); 2 * leaves];
@@ -23,7 +23,7 @@ impl Tournament {
         Tournament { nodes, leaves }
     }
 
-    /// Gives the place this key, or none.
+    /// Sets the key of a place, or removes it.
     pub(crate) fn set(&mut self, place: usize, key: Option<u128>) {
         let mut at = self.leaves + place;
         let Some(leaf) = self.nodes.get_mut(at) else { return };
@@ -40,7 +40,7 @@ impl Tournament {
         }
     }
 
-    /// The place with the least key.
+    /// The place with the lowest key.
     pub(crate) fn least(&self) -> Option<usize> {
         let (key, place) = self.nodes.get(1)?;
         (*key != NONE).then_some(*place as usize)

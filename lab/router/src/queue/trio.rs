@@ -1,31 +1,32 @@
-//! RED with three drop functions, one for each colour (the Bern study's TRIO; with two alike, RIO of
-//! Clark and Fang 1998). The order of what is kept is that in which it came.
+//! RED with three drop functions, one for each colour (the Bern study's TRIO; with two equal
+//! functions, RIO of Clark and Fang 1998). The queue is FIFO.
 //!
-//! Three averages move at each packet that comes, whatever its colour: green's counts the green
-//! packets waiting, yellow's green and yellow ones, red's all. A packet is judged by the average of
-//! its own colour, so what is worse never makes what is better be dropped. Its colour is that of the
+//! Each arriving packet of any colour updates three average queues: green's counts the waiting
+//! green packets, yellow's the green and yellow ones, red's all. A packet meets the average queue
+//! of its own colour, so worse packets never cause drops of better ones. Its colour is that of the
+//! last meter, else of its AF drop precedence, else green.
 //! last meter, else its AF drop precedence, else green.
 
-use super::average::{Average, Idle, ONE};
-use super::early::Disposition;
-use super::red::Lot;
-use crate::count::Counters;
+use super::average::{Average, IdleTime, ONE};
+use super::early::EarlyVerdict;
+use super::red::DropFunction;
+use crate::count::PacketCounters;
 use crate::meter::came_with;
 use crate::packet::{Colour, Packet};
 use crate::policy::Curve;
 use crate::time::Time;
 use base::rng::Rng;
 
-/// A drop function and what it goes by.
+/// A drop function and its average queue.
 #[derive(Debug)]
-struct Third {
+struct ColourState {
     average: Average,
-    lot: Lot,
-    /// Packets of this colour waiting.
+    function: DropFunction,
+    /// Waiting packets of this colour.
     waiting: usize,
 }
 
-/// The highest probability of a curve as a fraction.
+/// The highest probability of a curve, as numerator and denominator.
 fn most(curve: &Curve) -> (u64, u64) {
     const PARTS: u64 = 65_536;
     match (curve.most * PARTS as f64).round() as u64 {
@@ -34,18 +35,18 @@ fn most(curve: &Curve) -> (u64, u64) {
     }
 }
 
-/// Three drop functions.
+/// TRIO: three drop functions.
 #[derive(Debug)]
 pub(crate) struct Trio {
-    /// Green, yellow, red.
-    thirds: [Third; 3],
-    idle: Idle,
+    /// For green, yellow and red packets.
+    colours: [ColourState; 3],
+    idle: IdleTime,
     ecn: bool,
     rng: Rng,
 }
 
 impl Trio {
-    /// `limit` is what the percentages of the curves (green, yellow, red) are of, in packets.
+    /// The percentages of the curves (green, yellow, red) refer to `limit` packets.
     pub(crate) fn new(
         curves: [&Curve; 3],
         limit: usize,
@@ -54,16 +55,16 @@ impl Trio {
         rng: Rng,
     ) -> Trio {
         let at = |percent: f64| (percent / 100.0 * limit as f64 * ONE as f64) as u64;
-        let thirds = curves.map(|curve| Third {
+        let colours = curves.map(|curve| ColourState {
             average: Average::new(exponent),
-            lot: Lot::new(at(curve.from), at(curve.all), most(curve)),
+            function: DropFunction::new(at(curve.from), at(curve.all), most(curve)),
             waiting: 0,
         });
-        Trio { thirds, idle: Idle::default(), ecn, rng }
+        Trio { colours, idle: IdleTime::default(), ecn, rng }
     }
 
-    fn third(&mut self, packet: &Packet) -> &mut Third {
-        let [green, yellow, red] = &mut self.thirds;
+    fn state(&mut self, packet: &Packet) -> &mut ColourState {
+        let [green, yellow, red] = &mut self.colours;
         match came_with(packet) {
             Colour::Green => green,
             Colour::Yellow => yellow,
@@ -71,33 +72,33 @@ impl Trio {
         }
     }
 
-    /// A packet comes while so many wait.
+    /// A packet arrives while `waiting` packets wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
         packet: &Packet,
         waiting: usize,
-        counters: &mut Counters,
-    ) -> Disposition {
+        counters: &mut PacketCounters,
+    ) -> EarlyVerdict {
         let idle = (waiting == 0).then(|| self.idle.ended(now));
         let mut sum = 0;
-        for (place, third) in self.thirds.iter_mut().enumerate() {
-            sum += third.waiting;
+        for (place, state) in self.colours.iter_mut().enumerate() {
+            sum += state.waiting;
             match idle {
-                Some(packets) => third.average.idle(packets),
-                None => third.average.meet(sum),
+                Some(packets) => state.average.idle(packets),
+                None => state.average.meet(sum),
             }
-            counters.set_average(place, third.average.packets());
+            counters.set_average(place, state.average.packets());
         }
         let mut rng = self.rng.clone();
-        let third = self.third(packet);
-        let drawn = third.lot.draw(third.average.value(), &mut rng);
+        let state = self.state(packet);
+        let drawn = state.function.draw(state.average.value(), &mut rng);
         self.rng = rng;
-        Disposition::of(drawn, packet, self.ecn)
+        EarlyVerdict::from_draw(drawn, packet, self.ecn)
     }
 
     pub(crate) fn kept(&mut self, packet: &Packet) {
-        self.third(packet).waiting += 1;
+        self.state(packet).waiting += 1;
     }
 
     pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
@@ -106,8 +107,8 @@ impl Trio {
     }
 
     pub(crate) fn lost(&mut self, packet: &Packet) {
-        let third = self.third(packet);
-        third.waiting = third.waiting.saturating_sub(1);
+        let state = self.state(packet);
+        state.waiting = state.waiting.saturating_sub(1);
     }
 }
 
@@ -117,7 +118,8 @@ mod tests {
     use crate::testing::packet;
     use dscp::Dscp;
 
-    /// Bern's: red dropped from 0, all from 20 % of 200 packets; green from 80 to 100 %.
+    /// The Bern study's curves: red is dropped from 0 on, all of it from 20 % of 200 packets; green
+    /// from 80 to 100 %.
     fn bern() -> Trio {
         let curve = |from, all| Curve { from, all, most: 1.0 };
         let curves = [&curve(80.0, 100.0), &curve(20.0, 80.0), &curve(0.0, 20.0)];
@@ -128,22 +130,23 @@ mod tests {
         Packet { colour: Some(colour), ..packet(Dscp::CS0, 100, 1, 0) }
     }
 
-    /// Lets so many of a colour wait, and brings the averages to that.
+    /// Makes `packets` packets of a colour wait, and brings the average queues to it.
     fn fill(trio: &mut Trio, colour: Colour, packets: usize) {
         for _ in 0..packets {
             trio.kept(&packet_of(colour));
         }
-        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        let waiting = trio.colours.iter().map(|state| state.waiting).sum();
         for _ in 0..500 {
-            trio.judge(Time::ZERO, &packet_of(colour), waiting, &mut Counters::default());
+            trio.judge(Time::ZERO, &packet_of(colour), waiting, &mut PacketCounters::default());
         }
     }
 
     fn share_dropped(trio: &mut Trio, colour: Colour) -> f64 {
-        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        let waiting = trio.colours.iter().map(|state| state.waiting).sum();
         let packet = packet_of(colour);
         let mut one = |_| {
-            trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()) != Disposition::Keep
+            trio.judge(Time::ZERO, &packet, waiting, &mut PacketCounters::default())
+                != EarlyVerdict::Keep
         };
         (0..20_000).filter(|n| one(*n)).count() as f64 / 20_000.0
     }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_curve_may_end_below_certainty_and_mark() {
-        // RIO: in to 2 %, out to 50 %.
+        // RIO: in-profile packets to 2 %, out-of-profile packets to 50 %.
         let curves = [
             &Curve { from: 40.0, all: 70.0, most: 0.02 },
             &Curve { from: 10.0, all: 60.0, most: 0.5 },
@@ -189,11 +192,11 @@ mod tests {
             ..crate::testing::with_ecn(Dscp::CS0, 100, 1, 0, 1)
         };
         let mut dispositions =
-            (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut Counters::default()));
-        assert!(dispositions.any(|disposition| disposition == Disposition::Mark));
+            (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut PacketCounters::default()));
+        assert!(dispositions.any(|disposition| disposition == EarlyVerdict::Mark));
         assert!(
             dispositions
-                .all(|disposition| matches!(disposition, Disposition::Mark | Disposition::Keep))
+                .all(|disposition| matches!(disposition, EarlyVerdict::Mark | EarlyVerdict::Keep))
         );
     }
 
@@ -202,8 +205,8 @@ mod tests {
         let mut trio = bern();
         let red = Packet { colour: None, ..packet(Dscp::AF13, 100, 1, 0) };
         trio.kept(&red);
-        assert_eq!(trio.thirds[2].waiting, 1, "AF13 is red");
+        assert_eq!(trio.colours[2].waiting, 1, "AF13 is red");
         trio.went(Time(1), &red, 0);
-        assert!(trio.thirds.iter().all(|third| third.waiting == 0));
+        assert!(trio.colours.iter().all(|state| state.waiting == 0));
     }
 }

@@ -1,9 +1,10 @@
-//! What class-based queueing lets pass of a priority branch, against a token bucket in plain numbers.
+//! The packets of a priority branch that class-based queueing admits, compared with a token bucket
+//! in plain numbers.
 
 use super::build;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::count::Cause;
-use crate::policy::Policy;
+use crate::policy::RouterPolicy;
 use crate::testing::packet;
 use crate::time::{SECOND, Time};
 use dscp::Dscp;
@@ -12,12 +13,12 @@ use proptest::prelude::*;
 const RATE: i128 = 200_000;
 const BURST: i128 = 2_000;
 
-/// Bits times nanoseconds a second.
+/// In bits times nanoseconds of a second.
 fn cost(octets: usize) -> i128 {
     octets as i128 * 8 * i128::from(SECOND)
 }
 
-fn policy(limit: usize) -> Policy {
+fn policy(limit: usize) -> RouterPolicy {
     let text = format!(
         "[classes.ef]\nmatch = [{{ dscp = ['EF'] }}]\n[queueings.wan]\nkind = 'class-based'\n\
          rate = '1Mbit'\nbranches = [{{ class = 'ef', queueing = {{ kind = 'fifo', \
@@ -39,7 +40,7 @@ proptest! {
         let policy = policy(limit);
         let mut tree = build(&policy, &[], &policy.queueings["wan"], "q", 1).unwrap();
         let (mut now, mut tokens, mut filled, mut waiting) = (0, BURST * cost(1), 0, 0);
-        // What was let in while something waited: when, and how much.
+        // Time and cost of the packets that were admitted while something waited.
         let mut passed: Vec<(u64, i128)> = Vec::new();
         for (made, (pause, expedited, length, pops)) in steps.into_iter().enumerate() {
             now += pause;
@@ -47,7 +48,7 @@ proptest! {
             let dscp = if expedited { Dscp::EF } else { Dscp::CS0 };
             let before = tree.backlog().packets;
             let came = packet(dscp, length, 1, made as u64);
-            tree.push(Time(now), came, &Tables::default(), &mut discarded);
+            tree.push(Time(now), came, &FlowTables::default(), &mut discarded);
             if expedited {
                 tokens = (tokens + RATE * i128::from(now - filled)).min(BURST * cost(1));
                 filled = now;

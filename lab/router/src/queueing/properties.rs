@@ -1,12 +1,13 @@
-//! What every queueing keeps to, whatever the tree and the traffic.
+//! Properties of every queueing, for any tree and any traffic.
 
 use super::build;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::count::Amount;
-use crate::discipline::{Discipline, Ready};
+use crate::discipline::{Discipline, Readiness};
 use crate::packet::Packet;
 use crate::policy::{
-    Branch, Curve, Dropper, Limit, Octets, Policy, Push, Queueing, Share, Span, WredLine,
+    Branch, BranchShare, Curve, Dropper, OctetSize, Push, QueueLimit, Queueing, RouterPolicy, Span,
+    WredLine,
 };
 use crate::testing::{number, with_ecn};
 use crate::time::{Rate, SECOND, Time};
@@ -15,12 +16,12 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Code points of the traffic; class `cN` has the Nth, the last two are in none.
+/// The code points of the traffic. Class `cN` has the Nth; the last two are in no class.
 const DSCPS: [Dscp; 7] =
     [Dscp::EF, Dscp::CS6, Dscp::AF11, Dscp::AF13, Dscp::CS3, Dscp::CS0, Dscp::LE];
 const CLASSES: usize = 5;
 
-fn policy() -> Policy {
+fn policy() -> RouterPolicy {
     let mut text = String::new();
     for (n, dscp) in DSCPS.iter().take(CLASSES).enumerate() {
         text += &format!("[classes.c{n}]\nmatch = [{{ dscp = [\"{dscp}\"] }}]\n");
@@ -89,9 +90,9 @@ fn dropper() -> impl Strategy<Value = Dropper> {
 
 fn leaf() -> impl Strategy<Value = Queueing> {
     let limit = || {
-        let octets = prop::option::of((50_u64..9_000).prop_map(Octets));
+        let octets = prop::option::of((50_u64..9_000).prop_map(OctetSize));
         let delay = prop::option::of((1_u64..40, rate()));
-        (1_usize..12, octets, delay).prop_map(|(packets, octets, delay)| Limit {
+        (1_usize..12, octets, delay).prop_map(|(packets, octets, delay)| QueueLimit {
             packets: Some(packets),
             octets,
             delay: delay.map(|(ms, rate)| (Span(Duration::from_millis(ms)), rate)),
@@ -119,8 +120,8 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
     (rate(), 0_u64..6_000, interval, 0_u16..30, child).prop_map(
         |(rate, burst, interval, overhead, child)| Queueing::Shaper {
             rate,
-            // With an interval its grant alone, or more.
-            burst: Octets(match interval {
+            // With an interval: its grant, or more.
+            burst: OctetSize(match interval {
                 Some(_) if burst % 2 == 0 => 0,
                 Some(Span(interval)) => {
                     burst + rate.octets_in(u64::try_from(interval.as_nanos()).unwrap())
@@ -134,11 +135,11 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
     )
 }
 
-/// Branches of the classes from `first` on, each with a share that `share` makes of a number.
+/// Branches of the classes from `first` on, each with a share that `share` derives from a number.
 fn branches(
     parts: Vec<(Queueing, u32)>,
     others: bool,
-    share: fn(u32, usize) -> Share,
+    share: fn(u32, usize) -> BranchShare,
 ) -> Vec<Branch> {
     let last = parts.len() - 1;
     let branch = |(place, (queueing, number)): (usize, (Queueing, u32))| Branch {
@@ -149,17 +150,17 @@ fn branches(
     parts.into_iter().enumerate().map(branch).collect()
 }
 
-fn class_based_share(number: u32, place: usize) -> Share {
+fn class_based_share(number: u32, place: usize) -> BranchShare {
     match number % 5 {
-        0 => Share::None,
-        1 => Share::Weight(f64::from(number)),
-        2 => Share::Percent(f64::from(number % 25)),
-        3 => Share::Bandwidth(Rate::from_bits(u64::from(number) * 2_000).unwrap()),
+        0 => BranchShare::None,
+        1 => BranchShare::Weight(f64::from(number)),
+        2 => BranchShare::Percent(f64::from(number % 25)),
+        3 => BranchShare::Bandwidth(Rate::from_bits(u64::from(number) * 2_000).unwrap()),
         _ if place == 0 => {
             let rate = Rate::from_bits(u64::from(number) * 2_000).unwrap();
-            Share::Priority { rate, burst: Some(Octets(3_000)) }
+            BranchShare::Priority { rate, burst: Some(OctetSize(3_000)) }
         }
-        _ => Share::Percent(5.0),
+        _ => BranchShare::Percent(5.0),
     }
 }
 
@@ -168,13 +169,17 @@ fn tree() -> impl Strategy<Value = Queueing> {
         let parts = prop::collection::vec((child.clone(), 1_u32..100), 1..=4);
         let scheduler = (parts, any::<bool>(), 0_u8..4, 1_u64..3_000).prop_map(
             |(parts, others, kind, quantum)| match kind {
-                0 => Queueing::Priority { branches: branches(parts, others, |_, _| Share::None) },
+                0 => Queueing::Priority {
+                    branches: branches(parts, others, |_, _| BranchShare::None),
+                },
                 1 => Queueing::RoundRobin {
-                    quantum: Some(Octets(quantum)),
-                    branches: branches(parts, others, |n, _| Share::Weight(f64::from(n) / 9.0)),
+                    quantum: Some(OctetSize(quantum)),
+                    branches: branches(parts, others, |n, _| {
+                        BranchShare::Weight(f64::from(n) / 9.0)
+                    }),
                 },
                 2 => Queueing::WeightedFair {
-                    branches: branches(parts, others, |n, _| Share::Weight(f64::from(n))),
+                    branches: branches(parts, others, |n, _| BranchShare::Weight(f64::from(n))),
                 },
                 _ => Queueing::ClassBased {
                     rate: Rate::from_bits(1_000_000),
@@ -187,7 +192,7 @@ fn tree() -> impl Strategy<Value = Queueing> {
     prop_oneof![2 => inner.clone(), 1 => shaper(inner)]
 }
 
-/// A packet comes, and some are taken, after some nanoseconds.
+/// After some nanoseconds, a packet arrives and some are taken.
 type Step = (u64, usize, usize, u16, u8, usize);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -198,8 +203,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// The way down to the queue where packets of this code point wait: the places of the branches. All
-/// packets of a flow that wait in one queue keep their order, whatever their code points.
+/// The path to the queue of this code point: the positions of the branches. Packets of a flow that
+/// wait in one queue keep their order, whatever their code points.
 fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
     match queueing {
         Queueing::Fifo { .. } | Queueing::FairFlows { .. } => Vec::new(),
@@ -222,7 +227,7 @@ fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
     }
 }
 
-/// A discipline that is watched in all it does.
+/// A discipline whose every output is checked.
 struct Watched {
     tree: Box<dyn Discipline>,
     now: u64,
@@ -231,9 +236,9 @@ struct Watched {
     gone_octets: usize,
     gone: BTreeSet<u64>,
     queueing: Queueing,
-    /// By port and the queue that its code point leads to: the last that was sent.
+    /// The last packet sent, by port and queue of its code point.
     last: BTreeMap<(u16, Vec<usize>), u64>,
-    /// When each left, its number and length.
+    /// Time of departure, number and length of each packet.
     sent: Vec<(u64, u64, usize)>,
     lost: Vec<u64>,
 }
@@ -263,7 +268,7 @@ impl Watched {
         self.came += 1;
         self.came_octets += packet.length();
         let mut discarded = Vec::new();
-        self.tree.push(Time(self.now), packet, &Tables::default(), &mut discarded);
+        self.tree.push(Time(self.now), packet, &FlowTables::default(), &mut discarded);
         for (packet, _) in &discarded {
             self.is_gone(packet);
             self.lost.push(number(packet));
@@ -271,23 +276,23 @@ impl Watched {
         self.conserves();
     }
 
-    /// What came is there or has gone.
+    /// Every packet that arrived is inside or has left.
     fn conserves(&self) {
         let backlog = self.tree.backlog();
         assert_eq!(self.came as usize, self.gone.len() + backlog.packets);
         assert_eq!(self.came_octets, self.gone_octets + backlog.octets);
     }
 
-    /// Takes a packet if one is ready; else when one may be.
-    fn pop(&mut self) -> Ready {
+    /// Takes a packet if one is ready; else returns when one may be.
+    fn pop(&mut self) -> Readiness {
         let now = Time(self.now);
         let ready = self.tree.ready(now);
         assert_eq!(self.tree.ready(now), ready, "asked again");
-        assert_eq!(ready == Ready::Empty, self.tree.backlog().packets == 0);
+        assert_eq!(ready == Readiness::Empty, self.tree.backlog().packets == 0);
         let popped = self.tree.pop(now);
         match ready {
-            Ready::Now(length) => {
-                let packet = popped.expect("it said so");
+            Readiness::Now(length) => {
+                let packet = popped.expect("it is ready");
                 assert_eq!(packet.length(), length);
                 let (from, _) = packet.header().ports.unwrap();
                 let before = self
@@ -297,18 +302,18 @@ impl Watched {
                 self.is_gone(&packet);
                 self.sent.push((self.now, number(&packet), packet.length()));
             }
-            Ready::At(moment) => {
+            Readiness::At(moment) => {
                 assert!(popped.is_none());
                 assert!(moment > now, "it would never go on");
                 self.conserves_work();
             }
-            Ready::Empty => assert!(popped.is_none()),
+            Readiness::Empty => assert!(popped.is_none()),
         }
         self.conserves();
         ready
     }
 
-    /// Nothing waits where no shaper is above it.
+    /// Nothing waits unless a shaper is above it.
     fn conserves_work(&self) {
         let mut parts = Vec::new();
         self.tree.report("q", &mut parts);
@@ -333,16 +338,16 @@ impl Watched {
         }
     }
 
-    /// Takes all that is left, coming back just when told to.
+    /// Takes all packets, and returns exactly at each announced time.
     fn drain(&mut self) {
         for _ in 0..10_000 {
             match self.pop() {
-                Ready::Empty => return,
-                Ready::Now(_) => {}
-                Ready::At(moment) => {
+                Readiness::Empty => return,
+                Readiness::Now(_) => {}
+                Readiness::At(moment) => {
                     if moment.0 - 1 > self.now {
                         let early = self.tree.ready(Time(moment.0 - 1));
-                        assert!(!matches!(early, Ready::Now(_)), "said too late a time");
+                        assert!(!matches!(early, Readiness::Now(_)), "announced too late a time");
                     }
                     self.now = moment.0;
                 }
@@ -351,12 +356,12 @@ impl Watched {
         panic!("it never ends");
     }
 
-    /// Every part counted what it let in, out and drop.
+    /// Every part counted the packets that it let in, sent and dropped.
     fn counts_add_up(&self) {
         let mut parts = Vec::new();
         self.tree.report("q", &mut parts);
         for part in &parts {
-            // What waits, and waited, by code point adds up to what waits in all.
+            // The depths by code point add up to the depth of the part.
             let all = (0..64).filter_map(Dscp::new);
             let depths: Vec<_> = all.filter_map(|dscp| part.counters.depth_of(dscp)).collect();
             let inside = format!("{}/", part.path);
@@ -389,7 +394,7 @@ impl Watched {
     }
 }
 
-/// The smallest burst with which these departures keep to the rate, in octets.
+/// The smallest burst in octets with which these departures conform to the rate.
 fn burst_of(sent: &[(u64, u64, usize)], rate: Rate, overhead: u16) -> f64 {
     let (mut level, mut last, mut most) = (0.0_f64, 0, 0.0_f64);
     for (at, _, length) in sent {
@@ -439,14 +444,14 @@ proptest! {
             .collect();
         let weighted = |share| branches(lanes.clone(), true, share);
         let queueing = match kind {
-            0 => Queueing::WeightedFair { branches: weighted(|n, _| Share::Weight(f64::from(n))) },
+            0 => Queueing::WeightedFair { branches: weighted(|n, _| BranchShare::Weight(f64::from(n))) },
             1 => Queueing::RoundRobin {
-                quantum: Some(Octets(quantum)),
-                branches: weighted(|n, _| Share::Weight(f64::from(n))),
+                quantum: Some(OctetSize(quantum)),
+                branches: weighted(|n, _| BranchShare::Weight(f64::from(n))),
             },
             _ => Queueing::ClassBased {
                 rate: Rate::from_bits(1_000_000),
-                branches: weighted(|n, _| Share::Bandwidth(Rate::from_bits(u64::from(n) * 1_000).unwrap())),
+                branches: weighted(|n, _| BranchShare::Bandwidth(Rate::from_bits(u64::from(n) * 1_000).unwrap())),
             },
         };
         let mut watched = Watched::new(&queueing, 1);
@@ -458,7 +463,7 @@ proptest! {
         let sum: f64 = parts.iter().map(|(weight, _, _)| f64::from(*weight)).sum();
         let most = |lane: usize| parts[lane].1.max(parts[lane].2) as f64;
         let longest = (0..parts.len()).map(most).fold(0.0, f64::max);
-        // Lowest and highest that the difference of two lanes ever was, all waiting.
+        // The lowest and highest difference of two lanes, while all have packets waiting.
         let mut spans: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
         for round in 0..400_u64 {
             for (lane, (_, a, b)) in parts.iter().enumerate() {
@@ -470,7 +475,7 @@ proptest! {
                     waiting[lane] += 1;
                 }
             }
-            prop_assert!(matches!(watched.pop(), Ready::Now(_)));
+            prop_assert!(matches!(watched.pop(), Readiness::Now(_)));
             let (_, number, length) = *watched.sent.last().unwrap();
             let lane = lengths[&number];
             waiting[lane] -= 1;

@@ -1,8 +1,8 @@
-//! What a policy may say wrongly of queueing, and how it is told.
+//! Faults of the queueing in a policy, and their messages.
 
 use super::tests::tree;
 use super::*;
-use crate::policy::Octets;
+use crate::policy::OctetSize;
 
 fn refusal(queueing: &str) -> String {
     tree(queueing).err().unwrap_or_else(|| panic!("built: {queueing}")).to_string()
@@ -10,7 +10,7 @@ fn refusal(queueing: &str) -> String {
 
 #[test]
 fn what_is_out_of_range_is_refused_with_its_path() {
-    for (queueing, said) in [
+    for (queueing, message) in [
         ("kind = 'fifo'\nlimit = { packets = 0 }", "queueings.wan.limit.packets: 0 packets"),
         ("kind = 'fifo'\nlimit = { packets = 1000001 }", "1000001 packets: must be 1 to 1000000"),
         (
@@ -37,7 +37,7 @@ fn what_is_out_of_range_is_refused_with_its_path() {
         ("kind = 'priority'\nbranches = [{ class = 'no' }]", "wan.branches: no class \"no\""),
     ] {
         let refused = refusal(queueing);
-        assert!(refused.contains(said), "{queueing}: {refused}");
+        assert!(refused.contains(message), "{queueing}: {refused}");
     }
 }
 
@@ -46,14 +46,14 @@ fn a_tree_is_neither_too_deep_nor_too_large() {
     let fifo = Queueing::default();
     let deep = (1..MAX_DEPTH).fold(fifo.clone(), |child, _| Queueing::Shaper {
         rate: Rate::from_bits(1_000).unwrap(),
-        burst: Octets(0),
+        burst: OctetSize(0),
         interval: None,
         overhead: 0,
         child: Box::new(child),
     });
-    let branch = |queueing| Branch { class: None, share: Share::None, queueing };
+    let branch = |queueing| Branch { class: None, share: BranchShare::None, queueing };
     let deeper = Queueing::Priority { branches: vec![branch(deep.clone())] };
-    let build = |queueing| build(&Policy::default(), &[], queueing, "q", 1);
+    let build = |queueing| build(&RouterPolicy::default(), &[], queueing, "q", 1);
     assert!(build(&deep).is_ok());
     assert!(build(&deeper).unwrap_err().what.contains("more than 16"));
     let wide = Queueing::Priority { branches: vec![branch(fifo); MAX_PARTS] };
@@ -62,7 +62,7 @@ fn a_tree_is_neither_too_deep_nor_too_large() {
 
 #[test]
 fn keys_that_are_not_known_are_refused() {
-    for (queueing, said) in [
+    for (queueing, message) in [
         (
             "kind = 'class-based'\nrate = '1Mbit'\nbranches = [{ class = 'EF', \
              share = { priority = { rate = '1kbit', brust = 2000 } } }]",
@@ -73,11 +73,11 @@ fn keys_that_are_not_known_are_refused() {
         ("kind = 'fifo'\nlimits = { packets = 9 }", "limits"),
     ] {
         let text = format!("[queueings.wan]\n{queueing}");
-        let refused = toml::from_str::<Policy>(&text).unwrap_err().to_string();
-        assert!(refused.contains("unknown field") && refused.contains(said), "{refused}");
+        let refused = toml::from_str::<RouterPolicy>(&text).unwrap_err().to_string();
+        assert!(refused.contains("unknown field") && refused.contains(message), "{refused}");
     }
     let tail = "[queueings.wan]\nkind = 'fifo'\ndropper = { kind = 'tail' }";
-    assert!(toml::from_str::<Policy>(tail).is_ok());
+    assert!(toml::from_str::<RouterPolicy>(tail).is_ok());
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn what_cannot_be_is_refused() {
     let shaped = |child: &str| {
         format!("kind = 'shaper'\nrate = '1Mbit'\nburst = 0\n[queueings.wan.child]\n{child}")
     };
-    for (queueing, said) in [
+    for (queueing, message) in [
         (
             shaped("kind = 'class-based'\nrate = '2Mbit'\nbranches = []"),
             "queueings.wan.child.rate: 2Mbit: the shaper above lets 1Mbit pass",
@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused() {
         ),
     ] {
         let refused = refusal(&queueing);
-        assert!(refused.contains(said), "{queueing}: {refused}");
+        assert!(refused.contains(message), "{queueing}: {refused}");
     }
     assert!(tree(&shaped("kind = 'class-based'\nrate = '1Mbit'\nbranches = []")).is_ok());
 }
@@ -126,7 +126,7 @@ fn shares_that_do_not_go_together_are_refused() {
         format!("kind = 'class-based'\n{rate}\nbranches = [{branches}]")
     };
     let rate = "rate = '1Mbit'";
-    for (queueing, said) in [
+    for (queueing, message) in [
         (
             class_based(
                 "",
@@ -167,7 +167,7 @@ fn shares_that_do_not_go_together_are_refused() {
         ),
     ] {
         let refused = refusal(&queueing);
-        assert!(refused.contains(said), "{queueing}: {refused}");
+        assert!(refused.contains(message), "{queueing}: {refused}");
     }
     let exact = "{ class = 'EF', share = { percent = 33.3 } }, { class = 'CS1', share = { percent = \
                  66.7 } }";
@@ -177,7 +177,7 @@ fn shares_that_do_not_go_together_are_refused() {
 #[test]
 fn droppers_out_of_range_are_refused() {
     let fifo = |rest: &str| format!("kind = 'fifo'\n{rest}");
-    for (queueing, said) in [
+    for (queueing, message) in [
         (
             fifo("dropper = { kind = 'red', line = { min = 9, max = 8, denominator = 1 } }"),
             "queueings.wan.dropper.line.min: 9 packets: must be 0 to 8",
@@ -218,6 +218,6 @@ fn droppers_out_of_range_are_refused() {
         ("kind = 'fair-flows'\nlimit = 0".to_owned(), "wan.limit: 0 packets: must be 1 to"),
     ] {
         let refused = refusal(&queueing);
-        assert!(refused.contains(said), "{queueing}: {refused}");
+        assert!(refused.contains(message), "{queueing}: {refused}");
     }
 }

@@ -1,12 +1,12 @@
 use super::*;
-use crate::classify::Tables;
-use crate::discipline::Ready;
+use crate::classify::FlowTables;
+use crate::discipline::Readiness;
 use crate::testing::{number, packet};
 use crate::time::Time;
 use dscp::Dscp;
 
 /// A policy with a class for each of some code points, and this queueing.
-fn policy(queueing: &str) -> Policy {
+fn policy(queueing: &str) -> RouterPolicy {
     let mut text = String::new();
     for name in ["EF", "CS0", "CS1", "CS2", "CS3", "CS6", "AF11", "AF21", "AF31", "AF41"] {
         text += &format!("[classes.{name}]\nmatch = [{{ dscp = [\"{name}\"] }}]\n");
@@ -14,7 +14,7 @@ fn policy(queueing: &str) -> Policy {
     toml::from_str(&format!("{text}\n[queueings.wan]\n{queueing}")).unwrap()
 }
 
-pub(super) fn tree(queueing: &str) -> Result<Box<dyn Discipline>, Wrong> {
+pub(super) fn tree(queueing: &str) -> Result<Box<dyn Discipline>, KeyFault> {
     let policy = policy(queueing);
     build(&policy, &[], &policy.queueings["wan"], "queueings.wan", 1)
 }
@@ -29,11 +29,11 @@ fn strict_priority_sends_the_first_branch_first() {
     let now = Time::ZERO;
     for (number, dscp) in [Dscp::CS0, Dscp::CS6, Dscp::EF, Dscp::CS6, Dscp::EF].iter().enumerate() {
         let packet = packet(*dscp, 100, 1, number as u64);
-        tree.push(now, packet, &Tables::default(), &mut Vec::new());
+        tree.push(now, packet, &FlowTables::default(), &mut Vec::new());
     }
     let sent: Vec<_> = std::iter::from_fn(|| tree.pop(now)).map(|packet| number(&packet)).collect();
     assert_eq!(sent, [2, 4, 1, 3, 0], "the last branch is the implied one");
-    assert_eq!(tree.ready(now), Ready::Empty);
+    assert_eq!(tree.ready(now), Readiness::Empty);
     let mut parts = Vec::new();
     tree.report("wan/output", &mut parts);
     let paths: Vec<_> = parts.iter().map(|part| (part.path.as_str(), part.kind)).collect();
@@ -48,8 +48,8 @@ fn strict_priority_sends_the_first_branch_first() {
     );
 }
 
-/// Keeps so many packets of each code point waiting, and gives the octets of each in so many packets
-/// sent, in the order of `of`.
+/// Keeps packets of each code point waiting while `packets` packets are sent. Returns the octets
+/// sent of each code point, in the order of `of`.
 fn shares(tree: &mut dyn Discipline, of: &[(Dscp, usize)], packets: usize) -> Vec<usize> {
     let mut sent = vec![0; of.len()];
     let mut waiting = vec![0; of.len()];
@@ -60,7 +60,7 @@ fn shares(tree: &mut dyn Discipline, of: &[(Dscp, usize)], packets: usize) -> Ve
                 waiting[place] += 1;
                 let mut discarded = Vec::new();
                 let packet = packet(*dscp, *length, 1, made as u64);
-                tree.push(now, packet, &Tables::default(), &mut discarded);
+                tree.push(now, packet, &FlowTables::default(), &mut discarded);
                 assert!(discarded.is_empty());
             }
         }
@@ -72,11 +72,11 @@ fn shares(tree: &mut dyn Discipline, of: &[(Dscp, usize)], packets: usize) -> Ve
     sent
 }
 
-/// The Bern study's order as it is shipped: expedited forwarding, then network control, then the AF
+/// The shipped order of the Bern study: expedited forwarding, then network control, then the AF
 /// classes and best effort by weights.
 fn bern() -> Box<dyn Discipline> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/lab/policies/bern-ef-af.toml");
-    let policy: Policy = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let policy: RouterPolicy = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     build(&policy, &[], &policy.queueings["link"], "queueings.link", 1).unwrap()
 }
 
@@ -92,7 +92,7 @@ fn the_order_of_bern_is_priority_over_weighted_fair() {
         assert!((share - percent).abs() < 0.1, "{sent:?}");
     }
     for dscp in [Dscp::CS6, Dscp::EF] {
-        tree.push(Time::ZERO, packet(dscp, 100, 1, 1), &Tables::default(), &mut Vec::new());
+        tree.push(Time::ZERO, packet(dscp, 100, 1, 1), &FlowTables::default(), &mut Vec::new());
     }
     let next = [(); 3].map(|()| tree.pop(Time::ZERO).unwrap().dscp());
     assert_eq!(next[..2], [Dscp::EF, Dscp::CS6]);
@@ -102,14 +102,14 @@ fn the_order_of_bern_is_priority_over_weighted_fair() {
 fn bern_drops_red_before_yellow_before_green() {
     let mut tree = bern();
     let mut lost = [0; 3];
-    // Six packets come for three that go.
+    // Six packets arrive for each three that leave.
     for round in 0..3_000_u64 {
         let now = Time(round * 1_000_000);
         for (place, lost) in lost.iter_mut().enumerate() {
             let dscp = Dscp::assured(1, place as u8 + 1).unwrap();
             let mut discarded = Vec::new();
-            tree.push(now, packet(dscp, 500, 1, round), &Tables::default(), &mut discarded);
-            // Until the averages have grown, the tail drops whatever comes.
+            tree.push(now, packet(dscp, 500, 1, round), &FlowTables::default(), &mut discarded);
+            // Until the averages have grown, the full queue drops packets of any colour.
             *lost += if round < 1_000 { 0 } else { discarded.len() };
         }
         for _ in 0..=round % 2 {
@@ -141,7 +141,7 @@ branches = [
 ]
 ";
 
-/// The same without its shaper.
+/// The same without the shaper.
 fn three() -> String {
     THREE[THREE.find("kind = 'class").unwrap()..].to_owned()
 }
@@ -163,7 +163,7 @@ fn what_is_not_used_goes_to_the_others_by_their_reservations() {
     assert!(tree(THREE).is_ok());
 }
 
-/// EF is first, and may have 1 Mbit/s of 4.
+/// EF has priority, up to 1 Mbit/s of 4.
 const LOW_LATENCY: &str = "
 kind = 'class-based'
 rate = '4Mbit'
@@ -184,10 +184,10 @@ fn low_latency_is_first_and_policed_while_others_wait() {
             let now = Time(ms * 1_000_000);
             if others {
                 let other = packet(Dscp::CS1, 1_000, 2, ms);
-                tree.push(now, other, &Tables::default(), &mut Vec::new());
+                tree.push(now, other, &FlowTables::default(), &mut Vec::new());
             }
             let dropped = discarded.len();
-            tree.push(now, packet(Dscp::EF, 250, 1, ms), &Tables::default(), &mut discarded);
+            tree.push(now, packet(Dscp::EF, 250, 1, ms), &FlowTables::default(), &mut discarded);
             if discarded.len() == dropped {
                 accepted += 250;
                 assert_eq!(tree.pop(now).unwrap().dscp(), Dscp::EF, "before all others");
@@ -203,7 +203,8 @@ fn low_latency_is_first_and_policed_while_others_wait() {
 
 #[test]
 fn excess_priority_does_not_wait_ahead_of_the_others() {
-    // A shaper of 512 kbit/s, 128 kbit/s of priority, 1 Mbit/s of EF, and now and then a CS1.
+    // A shaper of 512 kbit/s, 128 kbit/s of priority, 1 Mbit/s of EF, and a CS1 packet now and
+    // then.
     let mut tree = tree(
         "kind = 'shaper'\nrate = '512kbit'\nburst = 0\n[queueings.wan.child]\nkind = 'class-based'\n\
          branches = [{ class = 'EF', share = { priority = { rate = '128kbit', burst = 3200 } } }]",
@@ -213,10 +214,15 @@ fn excess_priority_does_not_wait_ahead_of_the_others() {
     for tick in 0..8_000_u64 {
         let now = Time(tick * 1_000_000);
         if tick % 4 == 0 {
-            tree.push(now, packet(Dscp::EF, 500, 1, tick), &Tables::default(), &mut Vec::new());
+            tree.push(now, packet(Dscp::EF, 500, 1, tick), &FlowTables::default(), &mut Vec::new());
         }
         if tick % 4_000 == 2_000 {
-            tree.push(now, packet(Dscp::CS1, 500, 2, tick), &Tables::default(), &mut Vec::new());
+            tree.push(
+                now,
+                packet(Dscp::CS1, 500, 2, tick),
+                &FlowTables::default(),
+                &mut Vec::new(),
+            );
         }
         while let Some(packet) = tree.pop(now) {
             if packet.dscp() == Dscp::CS1 {
@@ -224,7 +230,8 @@ fn excess_priority_does_not_wait_ahead_of_the_others() {
             }
         }
     }
-    // The burst, what comes meanwhile at 128 kbit/s, and two packets: 3,200 + 1,000 octets at 384.
+    // The burst, the arrivals in the meantime at 128 kbit/s, and two packets: 3,200 + 1,000 octets
+    // at 384.
     assert!((1..=90).contains(&longest), "{longest} ms");
 }
 
@@ -239,7 +246,7 @@ fn what_the_child_drops_does_not_count_against_the_priority_rate() {
     let mut discarded = Vec::new();
     for number in 0..5 {
         let came = packet(Dscp::EF, 500, 1, number);
-        tree.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+        tree.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
     }
     assert!(
         discarded.iter().all(|(_, cause)| *cause == crate::count::Cause::Tail),
@@ -266,7 +273,7 @@ fn priority_may_be_a_part_of_what_is_shared() {
         for ms in 0..1_000 {
             let now = Time(ms * 1_000_000);
             for (dscp, length) in [(Dscp::CS0, 1_000), (Dscp::EF, 250)] {
-                tree.push(now, packet(dscp, length, 1, ms), &Tables::default(), &mut discarded);
+                tree.push(now, packet(dscp, length, 1, ms), &FlowTables::default(), &mut discarded);
             }
             tree.pop(now);
         }
@@ -284,8 +291,8 @@ fn a_reservation_next_to_nothing_still_sends() {
         "kind = 'class-based'\nrate = '1bit'\nbranches = [{ class = 'CS1', share = { percent = 5e-324 } }]",
     )
     .unwrap();
-    tree.push(Time::ZERO, packet(Dscp::CS1, 100, 1, 1), &Tables::default(), &mut Vec::new());
-    assert_eq!(tree.ready(Time::ZERO), Ready::Now(100));
+    tree.push(Time::ZERO, packet(Dscp::CS1, 100, 1, 1), &FlowTables::default(), &mut Vec::new());
+    assert_eq!(tree.ready(Time::ZERO), Readiness::Now(100));
 }
 
 #[test]
@@ -298,7 +305,7 @@ fn marks_count_where_the_packet_stays() {
     let mut discarded = Vec::new();
     for number in 0..500 {
         let came = crate::testing::with_ecn(Dscp::CS0, 100, 1, number, 2);
-        tree.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+        tree.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
         assert!(discarded.iter().all(|(packet, _)| packet.header().ecn == 2), "dropped unmarked");
         if number % 3 == 0 {
             tree.pop(Time::ZERO);
@@ -312,35 +319,35 @@ fn marks_count_where_the_packet_stays() {
     assert!((1..kept).contains(&marked), "{marked} of {kept}");
 }
 
-/// The NATO study's shaper grants 64,000 octets each second: idle time counts by what it lets pass.
+/// The NATO study's shaper grants 64,000 octets each second. Idle time counts by the shaper's rate.
 #[test]
 fn idle_time_under_a_shaper_by_intervals_counts_by_its_rate() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../config/lab/policies/nato-single-queue-wred.toml"
     );
-    let policy: Policy = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let policy: RouterPolicy = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut tree = build(&policy, &[], &policy.queueings["wan"], "q", 1).unwrap();
     let average = |tree: &dyn Discipline| {
         let mut parts = Vec::new();
         tree.report("q", &mut parts);
         parts[1].counters.averages()[0]
     };
-    // Twice what the shaper lets pass: packets of 1,500 octets, 23.4 ms each at 512 kbit/s.
+    // Twice the rate of the shaper: packets of 1,500 octets, 23.4 ms each at 512 kbit/s.
     let mut now = Time::ZERO;
     for number in 0..4_000 {
         now = Time(number * 11_718_750);
         let came = packet(Dscp::CS6, 1_500, 1, number);
-        tree.push(now, came, &Tables::default(), &mut Vec::new());
+        tree.push(now, came, &FlowTables::default(), &mut Vec::new());
         while tree.pop(now).is_some() {}
     }
-    while let Ready::At(moment) = tree.ready(now) {
+    while let Readiness::At(moment) = tree.ready(now) {
         now = moment;
         while tree.pop(now).is_some() {}
     }
     let before = average(&*tree);
     now = Time(now.0 + 12_000_000_000);
-    tree.push(now, packet(Dscp::CS6, 100, 1, 1), &Tables::default(), &mut Vec::new());
+    tree.push(now, packet(Dscp::CS6, 100, 1, 1), &FlowTables::default(), &mut Vec::new());
     // 12 s are 512 packets: (1 - 1/512)^512.
     let left = average(&*tree) / before;
     assert!((0.34..0.40).contains(&left), "{left} of {before}");
@@ -350,7 +357,7 @@ fn idle_time_under_a_shaper_by_intervals_counts_by_its_rate() {
 fn a_class_named_others_has_a_path_of_its_own() {
     let text = "[classes.others]\nmatch = [{ dscp = ['EF'] }]\n[queueings.wan]\nkind = 'priority'\n\
                 branches = [{ class = 'others' }]";
-    let policy: Policy = toml::from_str(text).unwrap();
+    let policy: RouterPolicy = toml::from_str(text).unwrap();
     let tree = build(&policy, &[], &policy.queueings["wan"], "q", 1).unwrap();
     let mut parts = Vec::new();
     tree.report("q", &mut parts);
@@ -360,7 +367,7 @@ fn a_class_named_others_has_a_path_of_its_own() {
 
 #[test]
 fn what_priority_leaves_is_shared() {
-    // CS1 has 25 % of 4 Mbit/s; what is left, 2 Mbit/s, goes to the others.
+    // CS1 has 25 % of 4 Mbit/s; the rest, 2 Mbit/s, goes to the others.
     let of = [(Dscp::CS1, 1_000), (Dscp::CS0, 1_000)];
     let sent = shares(&mut *tree(LOW_LATENCY).unwrap(), &of, 3_000);
     assert!(sent[0].abs_diff(1_000_000) <= 2_000, "{sent:?}");

@@ -1,37 +1,37 @@
-//! One interface: its chains, what waits for it, and whether the line takes a packet.
+//! An interface: its chains, its queueing, and whether its line is free.
 
 use super::chain;
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::conditioner::Conditioner;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Discipline, Ready};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Discipline, Readiness};
 use crate::packet::Packet;
-use crate::policy::{Name, Policy, Queueing, Wrong};
+use crate::policy::{KeyFault, Name, Queueing, RouterPolicy};
 use crate::queue::MAX_OCTETS;
 use crate::queueing;
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::IpAddr;
 
-/// The smallest MTU an interface can have: what IPv4 asks for (RFC 791 3.2).
-const MTU_MIN: usize = 68;
+/// The smallest MTU of an interface in octets: the minimum for IPv4 (RFC 791 3.2).
+const MIN_MTU: usize = 68;
 
 /// What an interface is built from.
 #[derive(Clone, Debug)]
 pub struct InterfaceSetup {
     /// Its name in policies.
     pub name: Name,
-    /// Its own addresses, with the length of the prefix that is reached directly there.
+    /// Its own addresses, each with the length of the prefix that is directly connected.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// The longest packet it takes, in octets without a link header; 68 to 65,575.
+    /// The longest packet in octets without a link header (MTU); 68 to 65,575.
     pub mtu: usize,
-    /// Whether it takes one packet at a time, and no further one before it is said to be free. One
-    /// that is not takes everything at once.
+    /// Whether the interface sends one packet at a time, and the next only after
+    /// [`super::Input::Free`]. An interface that is not paced sends every packet at once.
     pub paced: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(super) struct RouterInterface {
     name: Name,
     addresses: Vec<IpAddr>,
     pub(super) mtu: usize,
@@ -40,27 +40,27 @@ pub(super) struct Interface {
     pub(super) input: Vec<Box<dyn Conditioner>>,
     pub(super) output: Vec<Box<dyn Conditioner>>,
     pub(super) queue: Box<dyn Discipline>,
-    /// The most octets that may wait in all its queues together.
-    pub(super) octets_max: usize,
-    pub(super) counters: Counters,
-    /// When the queue can give its next packet, while the line is free.
+    /// Limit of the octets that wait in all its queues together.
+    pub(super) max_octets: usize,
+    pub(super) counters: PacketCounters,
+    /// Time at which the queueing releases its next packet, while the line is free.
     wake: Option<Time>,
-    /// When the chains have something to give.
+    /// Time at which a chain releases its next packet.
     release: Option<Time>,
 }
 
-impl Interface {
+impl RouterInterface {
     pub(super) fn new(
         setup: &InterfaceSetup,
-        policy: &Policy,
+        policy: &RouterPolicy,
         interfaces: &[Name],
         seed: u64,
-    ) -> Result<Interface, Wrong> {
+    ) -> Result<RouterInterface, KeyFault> {
         let name = &setup.name;
-        if !(MTU_MIN..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
+        if !(MIN_MTU..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
             let most = crate::packet::MAX_LENGTH;
-            let what = format!("{} octets; from {MTU_MIN} to {most}", setup.mtu);
-            return Err(Wrong::at(format!("interfaces.{name}.mtu"), what));
+            let what = format!("{} octets; from {MIN_MTU} to {most}", setup.mtu);
+            return Err(KeyFault::at(format!("interfaces.{name}.mtu"), what));
         }
         let attachment = policy.interfaces.get(name).or_else(|| policy.interfaces.get("*"));
         let attachment = attachment.cloned().unwrap_or_default();
@@ -72,11 +72,11 @@ impl Interface {
                 Some(queueing) => (queueing, format!("queueings.{named}")),
                 None => {
                     let what = format!("no queueing {named:?}: write one under [queueings]");
-                    return Err(Wrong::at(path("queueing"), what));
+                    return Err(KeyFault::at(path("queueing"), what));
                 }
             },
         };
-        Ok(Interface {
+        Ok(RouterInterface {
             name: name.clone(),
             addresses: setup.addresses.iter().map(|(address, _)| *address).collect(),
             mtu: setup.mtu,
@@ -85,8 +85,8 @@ impl Interface {
             input: chain(policy, interfaces, &attachment.input, &path("input"))?,
             output: chain(policy, interfaces, &attachment.output, &path("output"))?,
             queue: queueing::build(policy, interfaces, queueing, &at, seed)?,
-            octets_max: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
-            counters: Counters::default(),
+            max_octets: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
+            counters: PacketCounters::default(),
             wake: None,
             release: None,
         })
@@ -96,35 +96,36 @@ impl Interface {
         self.addresses.contains(&address)
     }
 
-    /// Its first address of this version.
+    /// Its first address of this IP version.
     pub(super) fn address(&self, is_v4: bool) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|address| address.is_ipv4() == is_v4)
     }
 
-    /// Whether a packet of this length may wait: a policy limits each queue, and may have many.
+    /// Whether a packet of this length may wait. A policy limits each queue, but can have many
+    /// queues.
     pub(super) fn has_room(&self, length: usize) -> bool {
-        self.queue.backlog().octets.saturating_add(length) <= self.octets_max
+        self.queue.backlog().octets.saturating_add(length) <= self.max_octets
     }
 
-    /// Octets came that are no packet; they are counted as best effort.
+    /// Counts octets that are not a packet, as best effort.
     pub(super) fn refused(&mut self, length: usize) {
         self.counters.came(Dscp::CS0, length);
         self.counters.dropped(Dscp::CS0, length, Cause::Malformed);
     }
 
-    /// The packet that goes out now; where there is none, notes when there will be.
+    /// The packet to send now; if there is none, notes when there will be one.
     pub(super) fn next(&mut self, now: Time) -> Option<Packet> {
         self.wake = None;
         if !self.is_free {
             return None;
         }
         match self.queue.ready(now) {
-            Ready::Empty => None,
-            Ready::At(time) => {
+            Readiness::Empty => None,
+            Readiness::At(time) => {
                 self.wake = Some(time);
                 None
             }
-            Ready::Now(_) => {
+            Readiness::Now(_) => {
                 let packet = self.queue.pop(now)?;
                 self.is_free = !self.is_paced;
                 let inside = now.since(packet.arrived);
@@ -134,14 +135,14 @@ impl Interface {
         }
     }
 
-    /// Asks the chains again when they have something to give.
+    /// Updates the time of the next release after a change of the chains.
     pub(super) fn look_again(&mut self) {
         let steps = self.input.iter().chain(&self.output);
         self.release = steps.filter_map(|step| step.deadline()).min();
     }
 
-    /// Tells the chains that the tables have changed.
-    pub(super) fn follow(&mut self, now: Time, tables: &Tables) {
+    /// Notifies the chains of changed tables.
+    pub(super) fn follow(&mut self, now: Time, tables: &FlowTables) {
         for step in self.input.iter_mut().chain(&mut self.output) {
             step.follow(now, tables);
         }
@@ -156,9 +157,9 @@ impl Interface {
         steps.map(|step| step.held()).sum::<usize>() + self.queue.backlog().packets
     }
 
-    pub(super) fn report<'a>(&'a self, into: &mut Vec<Part<'a>>) {
+    pub(super) fn report<'a>(&'a self, into: &mut Vec<PartCounters<'a>>) {
         let name = &self.name;
-        into.push(Part { path: name.clone(), kind: "interface", counters: &self.counters });
+        into.push(PartCounters { path: name.clone(), kind: "interface", counters: &self.counters });
         for (side, steps) in [("input", &self.input), ("output", &self.output)] {
             for (number, step) in steps.iter().enumerate() {
                 step.report(&format!("{name}/{side}/{number}"), into);

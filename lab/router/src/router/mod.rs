@@ -1,160 +1,161 @@
-//! The router: packets in at one interface, conditioned, routed, queued, and out at another.
+//! The router: a packet enters at one interface, is conditioned, routed and queued, and leaves at
+//! another.
 
 mod interface;
 mod routes;
 
 pub use interface::InterfaceSetup;
-pub use routes::Route;
+pub use routes::InterfaceRoute;
 
-use crate::classify::Tables;
+use crate::classify::FlowTables;
 use crate::condition;
-use crate::conditioner::Verdict;
-use crate::count::{Cause, Part};
+use crate::conditioner::PacketVerdict;
+use crate::count::{Cause, PartCounters};
 use crate::discipline::Discarded;
-use crate::icmp::{self, Trouble};
+use crate::icmp::{self, ForwardingError};
 use crate::meter::Bucket;
 use crate::packet::{Malformed, Packet, fragment};
-use crate::policy::{Name, Policy, Wrong};
+use crate::policy::{KeyFault, Name, RouterPolicy};
 use crate::time::{Rate, Time};
-use interface::Interface;
-use routes::Routes;
+use interface::RouterInterface;
+use routes::RoutingTable;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Interfaces a router may have.
+/// Interfaces of a router, at most.
 const MAX_INTERFACES: usize = 256;
-/// What a router may answer by itself, in bits a second and in octets at once.
+/// Limit of the packets that a router originates: bits a second, and burst in octets.
 const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
 /// What a router is built from.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct RouterSetup {
     /// Its name, for people.
     pub name: Name,
-    /// Its interfaces, whose places are their numbers.
+    /// Its interfaces. The position of an interface is its number.
     pub interfaces: Vec<InterfaceSetup>,
-    /// Where packets go; the longest prefix counts. What its interfaces' addresses span is added.
-    pub routes: Vec<Route>,
-    /// What is done to them.
-    pub policy: Policy,
-    /// For its droppers' dice.
+    /// Routes; the longest matching prefix applies. Directly connected prefixes are added.
+    pub routes: Vec<InterfaceRoute>,
+    /// The policy: conditioners and queueing of its interfaces.
+    pub policy: RouterPolicy,
+    /// The seed of the droppers that drop at random.
     pub seed: u64,
 }
 
-/// What a router hears.
+/// An input of a router.
 #[derive(Debug)]
 pub enum Input {
-    /// A packet came in, beginning with its IP header.
+    /// A packet that arrived. Its octets begin with the IP header.
     Packet {
-        /// Where.
+        /// The input interface.
         interface: usize,
         /// The packet.
         octets: Vec<u8>,
     },
-    /// A paced interface can take the next packet.
+    /// A paced interface is free for the next packet.
     Free {
-        /// Which.
+        /// The interface.
         interface: usize,
     },
-    /// The deadline has come.
+    /// The deadline has passed.
     Tick,
 }
 
-/// What a router says.
+/// An output of a router.
 #[derive(Debug)]
 pub enum Output {
-    /// A packet goes out. A paced interface takes no other before it is said to be free.
+    /// Send a packet. A paced interface gets no further packet before [`Input::Free`].
     Send {
-        /// Where.
+        /// The output interface.
         interface: usize,
         /// The packet.
         packet: Packet,
     },
-    /// A packet goes no further.
+    /// A packet was dropped.
     Dropped {
         /// The packet.
         packet: Packet,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
-    /// A packet has arrived that was for the router itself.
+    /// A packet addressed to the router itself arrived.
     Arrived {
         /// The packet.
         packet: Packet,
     },
-    /// Octets that are no packet.
+    /// Octets that are not a packet were refused.
     Refused {
         /// The octets.
         octets: Vec<u8>,
-        /// Why.
+        /// The reason.
         why: Malformed,
     },
 }
 
-/// A chain a packet may be in.
+/// The chain that a packet is in.
 #[derive(Clone, Copy, Debug)]
-enum Side {
+enum ChainSide {
     Input,
     Output,
 }
 
-/// A router. After each `handle`, `poll` until there is nothing.
+/// A router. After each `handle`, call `poll` until it returns `None`.
 #[derive(Debug)]
 pub struct Router {
-    interfaces: Vec<Interface>,
-    routes: Routes,
-    tables: Tables,
+    interfaces: Vec<RouterInterface>,
+    routes: RoutingTable,
+    tables: FlowTables,
     outputs: VecDeque<Output>,
     discarded: Discarded,
-    /// What it may still answer by itself.
+    /// The tokens for packets that the router originates.
     answers: Bucket,
 }
 
 impl Router {
-    /// Builds it whole, or says what is wrong.
+    /// Builds a router, or returns the fault of its setup.
     ///
     /// # Errors
-    /// Something in the policy, used or not, is missing or out of range; more than 256 interfaces, two
-    /// of one name, or a route to one that is not there.
-    pub fn new(setup: &Setup) -> Result<Router, Wrong> {
+    /// A fault of the policy, in use or not; more than 256 interfaces; two interfaces of one name;
+    /// a route to an unknown interface.
+    pub fn new(setup: &RouterSetup) -> Result<Router, KeyFault> {
         if setup.interfaces.len() > MAX_INTERFACES {
             let what = format!("{} of them; at most {MAX_INTERFACES}", setup.interfaces.len());
-            return Err(Wrong::at("interfaces", what));
+            return Err(KeyFault::at("interfaces", what));
         }
         let names: Vec<Name> = setup.interfaces.iter().map(|one| one.name.clone()).collect();
         for (place, name) in names.iter().enumerate() {
             if names.iter().position(|other| other == name) != Some(place) {
-                return Err(Wrong::at(format!("interfaces.{name}"), "there twice"));
+                return Err(KeyFault::at(format!("interfaces.{name}"), "there twice"));
             }
         }
         for name in setup.policy.interfaces.keys().filter(|name| *name != "*") {
             if !names.contains(name) {
                 let known = names.join(", ");
                 let what = format!("this router has no such interface; it has {known}");
-                return Err(Wrong::at(format!("interfaces.{name}"), what));
+                return Err(KeyFault::at(format!("interfaces.{name}"), what));
             }
         }
         let interfaces = setup.interfaces.iter().enumerate();
         let interfaces = interfaces
             .map(|(place, one)| {
                 let seed = setup.seed.wrapping_add(place as u64 * 0x9e37_79b9);
-                Interface::new(one, &setup.policy, &names, seed)
+                RouterInterface::new(one, &setup.policy, &names, seed)
             })
             .collect::<Result<_, _>>()?;
         setup.policy.check(&names)?;
         let (bits, octets) = ANSWERS;
-        let rate = Rate::from_bits(bits).ok_or_else(|| Wrong::at("answers", "no rate"))?;
+        let rate = Rate::from_bits(bits).ok_or_else(|| KeyFault::at("answers", "no rate"))?;
         Ok(Router {
             answers: Bucket::new(rate, octets),
-            routes: Routes::new(setup)?,
-            tables: Tables::new(&setup.policy, &names)?,
+            routes: RoutingTable::new(setup)?,
+            tables: FlowTables::new(&setup.policy, &names)?,
             interfaces,
             outputs: VecDeque::new(),
             discarded: Discarded::new(),
         })
     }
 
-    /// Takes an input; `poll` says what follows from it.
+    /// Takes an input; `poll` returns the outputs.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Packet { interface, octets } => match Packet::read(octets, interface, now) {
@@ -176,24 +177,24 @@ impl Router {
         }
     }
 
-    /// The next thing to do; `None` once nothing is left.
+    /// The next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When it wants a tick; `None` while it waits for inputs only.
+    /// When the router needs an [`Input::Tick`]; `None` while it waits only for other inputs.
     pub fn deadline(&self) -> Option<Time> {
-        self.interfaces.iter().filter_map(Interface::deadline).min()
+        self.interfaces.iter().filter_map(RouterInterface::deadline).min()
     }
 
     /// The tables of flows.
-    pub fn tables(&self) -> &Tables {
+    pub fn tables(&self) -> &FlowTables {
         &self.tables
     }
 
-    /// Changes the tables of flows. It holds for the next packet, and for those that are held; `poll`
-    /// says what goes on because of it.
-    pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut Tables) -> T) -> T {
+    /// Changes the tables of flows. The change applies to the next packet and to held packets.
+    /// `poll` returns the outputs that it causes.
+    pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut FlowTables) -> T) -> T {
         let changed = change(&mut self.tables);
         for place in 0..self.interfaces.len() {
             if let Some(interface) = self.interfaces.get_mut(place) {
@@ -205,7 +206,7 @@ impl Router {
     }
 
     /// The counters of every part.
-    pub fn report(&self) -> Vec<Part<'_>> {
+    pub fn report(&self) -> Vec<PartCounters<'_>> {
         let mut parts = Vec::new();
         for interface in &self.interfaces {
             interface.report(&mut parts);
@@ -213,9 +214,9 @@ impl Router {
         parts
     }
 
-    /// Packets inside: held by conditioners and waiting for interfaces.
+    /// Packets inside: held by conditioners, or waiting for interfaces.
     pub fn inside(&self) -> usize {
-        self.interfaces.iter().map(Interface::inside).sum()
+        self.interfaces.iter().map(RouterInterface::inside).sum()
     }
 
     fn enter(&mut self, now: Time, packet: Packet) {
@@ -223,35 +224,35 @@ impl Router {
         if let Some(interface) = self.interfaces.get_mut(place) {
             interface.counters.came(packet.dscp(), packet.length());
         }
-        self.condition(now, place, Side::Input, 0, packet);
+        self.condition(now, place, ChainSide::Input, 0, packet);
     }
 
-    /// Leads a packet through a chain from this step on, and then further.
-    fn condition(&mut self, now: Time, place: usize, side: Side, from: usize, packet: Packet) {
+    /// Passes a packet through a chain from step `from` on, and then to the next stage.
+    fn condition(&mut self, now: Time, place: usize, side: ChainSide, from: usize, packet: Packet) {
         let Some(interface) = self.interfaces.get_mut(place) else {
             return self.outputs.push_back(Output::Dropped { packet, cause: Cause::NoRoute });
         };
         let chain = match side {
-            Side::Input => &mut interface.input,
-            Side::Output => &mut interface.output,
+            ChainSide::Input => &mut interface.input,
+            ChainSide::Output => &mut interface.output,
         };
         let mut packet = packet;
         for step in chain.iter_mut().skip(from) {
             packet = match step.take(now, packet, &self.tables) {
-                Verdict::Pass(packet) => packet,
-                Verdict::Hold => return interface.look_again(),
-                Verdict::Drop(packet, cause) => {
+                PacketVerdict::Pass(packet) => packet,
+                PacketVerdict::Hold => return interface.look_again(),
+                PacketVerdict::Drop(packet, cause) => {
                     return self.outputs.push_back(Output::Dropped { packet, cause });
                 }
             };
         }
         match side {
-            Side::Input => self.forward(now, packet),
-            Side::Output => self.queue(now, place, packet),
+            ChainSide::Input => self.forward(now, packet),
+            ChainSide::Output => self.queue(now, place, packet),
         }
     }
 
-    /// Decides where a packet goes (RFC 1812 5.2).
+    /// Routes a packet (RFC 1812 5.2).
     fn forward(&mut self, now: Time, mut packet: Packet) {
         let destination = packet.header().destination;
         if self.interfaces.iter().any(|one| one.has(destination)) {
@@ -264,31 +265,33 @@ impl Router {
             return self.outputs.push_back(Output::Dropped { packet, cause: Cause::Martian });
         }
         if !packet.decrement_ttl() {
-            return self.give_up(now, packet, Cause::Expired, Trouble::Expired);
+            return self.give_up(now, packet, Cause::Expired, ForwardingError::Expired);
         }
         let Some(out) = self.routes.find(destination) else {
-            return self.give_up(now, packet, Cause::NoRoute, Trouble::NoRoute);
+            return self.give_up(now, packet, Cause::NoRoute, ForwardingError::NoRoute);
         };
         self.send(now, out, packet);
     }
 
-    /// Sends a packet out there, in pieces if it must be.
+    /// Sends a packet by this interface, in fragments if necessary.
     fn send(&mut self, now: Time, out: usize, packet: Packet) {
         let mtu = self.interfaces.get(out).map_or(0, |one| one.mtu);
         if packet.length() <= mtu {
-            return self.condition(now, out, Side::Output, 0, packet);
+            return self.condition(now, out, ChainSide::Output, 0, packet);
         }
         match fragment::divide(packet, mtu) {
             Ok(pieces) => {
                 for piece in pieces {
-                    self.condition(now, out, Side::Output, 0, piece);
+                    self.condition(now, out, ChainSide::Output, 0, piece);
                 }
             }
-            Err(packet) => self.give_up(now, packet, Cause::TooLong, Trouble::TooLong { mtu }),
+            Err(packet) => {
+                self.give_up(now, packet, Cause::TooLong, ForwardingError::TooLong { mtu })
+            }
         }
     }
 
-    /// A packet is for the router itself; echo requests are answered.
+    /// Consumes a packet for the router itself; answers echo requests.
     fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
         if let Some(interface) = self.interfaces.get_mut(packet.interface) {
@@ -299,12 +302,12 @@ impl Router {
         self.answer(now, place, answer);
     }
 
-    /// A packet goes no further, and its sender is told.
-    fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: Trouble) {
+    /// Drops a packet that cannot be forwarded, and sends an ICMP error to its sender.
+    fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: ForwardingError) {
         let place = packet.interface;
         let is_v4 = packet.header().source.is_ipv4();
         let interface = self.interfaces.get_mut(place);
-        // The error comes from the interface the packet came in at (RFC 1812 4.3.2.4).
+        // The source of the error is an address of the input interface (RFC 1812 4.3.2.4).
         let from: Option<IpAddr> = interface.and_then(|interface| {
             interface.counters.dropped(packet.dscp(), packet.length(), cause);
             interface.address(is_v4)
@@ -315,8 +318,8 @@ impl Router {
         self.answer(now, place, answer);
     }
 
-    /// Sends a packet of our own, if there is one. It passes no input chain, and one that has no way
-    /// out is forgotten: nobody is told of an answer's disposition.
+    /// Sends a packet that the router originates, if there is one. It passes no input chain. An
+    /// answer without a route is not sent, and nobody is notified of it.
     fn answer(&mut self, now: Time, place: usize, octets: Option<Vec<u8>>) {
         let packet = octets.and_then(|octets| Packet::read(octets, place, now).ok());
         let Some(packet) = packet else { return };
@@ -338,7 +341,7 @@ impl Router {
         self.serve(now, place);
     }
 
-    /// Sends what can go out here.
+    /// Sends the packets that can leave by this interface now.
     fn serve(&mut self, now: Time, place: usize) {
         let Some(interface) = self.interfaces.get_mut(place) else { return };
         while let Some(packet) = interface.next(now) {
@@ -348,7 +351,7 @@ impl Router {
 
     fn tick(&mut self, now: Time) {
         for place in 0..self.interfaces.len() {
-            let is_due = |one: &Interface| one.deadline().is_some_and(|due| due <= now);
+            let is_due = |one: &RouterInterface| one.deadline().is_some_and(|due| due <= now);
             if !self.interfaces.get(place).is_some_and(is_due) {
                 continue;
             }
@@ -356,9 +359,9 @@ impl Router {
         }
     }
 
-    /// Leads on what an interface has held until now.
+    /// Forwards the packets of this interface that are due.
     fn go_on(&mut self, now: Time, place: usize) {
-        for side in [Side::Input, Side::Output] {
+        for side in [ChainSide::Input, ChainSide::Output] {
             self.release(now, place, side);
         }
         self.serve(now, place);
@@ -367,47 +370,53 @@ impl Router {
         }
     }
 
-    /// Leads on what the steps of a chain have held until now.
-    fn release(&mut self, now: Time, place: usize, side: Side) {
+    /// Forwards the packets of a chain that are due.
+    fn release(&mut self, now: Time, place: usize, side: ChainSide) {
         for step in 0.. {
             let Some(interface) = self.interfaces.get_mut(place) else { return };
             let chain = match side {
-                Side::Input => &mut interface.input,
-                Side::Output => &mut interface.output,
+                ChainSide::Input => &mut interface.input,
+                ChainSide::Output => &mut interface.output,
             };
             let Some(holder) = chain.get_mut(step) else { return };
             match holder.release(now) {
                 Some(packet) => self.condition(now, place, side, step + 1, packet),
                 None => continue,
             }
-            // The same step again, until it gives nothing.
+            // The same step again, until it returns no packet.
             while let Some(packet) = self.released(now, place, side, step) {
                 self.condition(now, place, side, step + 1, packet);
             }
         }
     }
 
-    fn released(&mut self, now: Time, place: usize, side: Side, step: usize) -> Option<Packet> {
+    fn released(
+        &mut self,
+        now: Time,
+        place: usize,
+        side: ChainSide,
+        step: usize,
+    ) -> Option<Packet> {
         let interface = self.interfaces.get_mut(place)?;
         let chain = match side {
-            Side::Input => &mut interface.input,
-            Side::Output => &mut interface.output,
+            ChainSide::Input => &mut interface.input,
+            ChainSide::Output => &mut interface.output,
         };
         chain.get_mut(step)?.release(now)
     }
 }
 
-/// The chains a policy names for an interface, built one after the other.
+/// The steps of the chains that a policy names for an interface, in order.
 fn chain(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interfaces: &[Name],
     chains: &[Name],
     path: &str,
-) -> Result<Vec<Box<dyn crate::Conditioner>>, Wrong> {
+) -> Result<Vec<Box<dyn crate::Conditioner>>, KeyFault> {
     let mut built = Vec::new();
     for name in chains {
         let Some(steps) = policy.chains.get(name) else {
-            return Err(Wrong::at(path, format!("no chain {name:?}: write one under [chains]")));
+            return Err(KeyFault::at(path, format!("no chain {name:?}: write one under [chains]")));
         };
         built.extend(condition::build(policy, interfaces, steps, &format!("chains.{name}"))?);
     }

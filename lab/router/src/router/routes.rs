@@ -1,36 +1,36 @@
-//! Where packets go: the longest prefix counts (RFC 1812 5.2.4.3).
+//! The routing table: the longest matching prefix applies (RFC 1812 5.2.4.3).
 
-use super::Setup;
-use crate::packet::Header;
-use crate::policy::{Prefix, Wrong};
+use super::RouterSetup;
+use crate::packet::PacketHeader;
+use crate::policy::{IpPrefix, KeyFault};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Packets to these addresses go out there.
+/// A route: packets to these addresses leave by this interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The addresses.
-    pub to: Prefix,
-    /// The place of the interface.
+pub struct InterfaceRoute {
+    /// The destination prefix.
+    pub to: IpPrefix,
+    /// The position of the output interface.
     pub interface: usize,
 }
 
-/// Routes by length, longest first, and then by prefix: few lengths are in use.
+/// Routes by length of prefix, longest first, then by prefix. Few lengths are in use.
 #[derive(Debug, Default)]
-pub(super) struct Routes {
+pub(super) struct RoutingTable {
     v4: Vec<(u32, BTreeMap<u32, usize>)>,
     v6: Vec<(u128, BTreeMap<u128, usize>)>,
 }
 
-impl Routes {
-    pub(super) fn new(setup: &Setup) -> Result<Routes, Wrong> {
-        let mut by_length: BTreeMap<(u8, Prefix), usize> = BTreeMap::new();
-        // An address in a prefix is reached there directly, unless a route says otherwise.
+impl RoutingTable {
+    pub(super) fn new(setup: &RouterSetup) -> Result<RoutingTable, KeyFault> {
+        let mut by_length: BTreeMap<(u8, IpPrefix), usize> = BTreeMap::new();
+        // A directly connected prefix, unless a route replaces it.
         for (place, interface) in setup.interfaces.iter().enumerate() {
             for (address, length) in &interface.addresses {
-                let Some(prefix) = Prefix::new(*address, *length) else {
+                let Some(prefix) = IpPrefix::new(*address, *length) else {
                     let path = format!("interfaces.{}.addresses", interface.name);
-                    return Err(Wrong::at(path, format!("{address}/{length} is no prefix")));
+                    return Err(KeyFault::at(path, format!("{address}/{length} is not a prefix")));
                 };
                 by_length.entry((*length, prefix)).or_insert(place);
             }
@@ -38,11 +38,11 @@ impl Routes {
         for route in &setup.routes {
             if route.interface >= setup.interfaces.len() {
                 let what = format!("there is no interface number {}", route.interface);
-                return Err(Wrong::at(format!("routes.{}", route.to), what));
+                return Err(KeyFault::at(format!("routes.{}", route.to), what));
             }
             by_length.insert((route.to.length(), route.to), route.interface);
         }
-        let mut routes = Routes::default();
+        let mut routes = RoutingTable::default();
         for ((length, prefix), interface) in by_length.into_iter().rev() {
             match prefix.address() {
                 IpAddr::V4(address) => {
@@ -72,9 +72,10 @@ impl Routes {
     }
 }
 
-/// Whether no router forwards such a packet: from nobody in particular, or to what is no host's own
-/// address beyond its link (RFC 1812 5.3.7, RFC 4291 2.5, RFC 3927 7). Multicast is not routed here.
-pub(super) fn is_martian(header: &Header) -> bool {
+/// Whether no router forwards such a packet: the source does not identify a host, or the
+/// destination is not an address of a host beyond its link (RFC 1812 5.3.7, RFC 4291 2.5, RFC 3927
+/// 7). Multicast is not routed here.
+pub(super) fn is_martian(header: &PacketHeader) -> bool {
     match (header.source, header.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let local = |address: Ipv4Addr| {
@@ -99,7 +100,7 @@ pub(super) fn is_martian(header: &Header) -> bool {
     }
 }
 
-/// Adds a route; those of one mask come one after the other.
+/// Adds a route; routes with the same mask are adjacent.
 fn add<A: Ord>(to: &mut Vec<(A, BTreeMap<A, usize>)>, mask: A, address: A, interface: usize) {
     match to.last_mut() {
         Some((last, routes)) if *last == mask => {
@@ -115,35 +116,35 @@ mod tests {
     use crate::router::InterfaceSetup;
     use proptest::prelude::*;
 
-    fn setup(routes: &[(Prefix, usize)]) -> Setup {
+    fn setup(routes: &[(IpPrefix, usize)]) -> RouterSetup {
         let interface = |name: &str, address: &str| InterfaceSetup {
             name: name.to_owned(),
             addresses: vec![(address.parse().unwrap(), 24)],
             mtu: 1500,
             paced: false,
         };
-        Setup {
+        RouterSetup {
             interfaces: vec![interface("lan", "10.1.1.1"), interface("wan", "10.1.2.1")],
             routes: routes
                 .iter()
-                .map(|(to, interface)| Route { to: *to, interface: *interface })
+                .map(|(to, interface)| InterfaceRoute { to: *to, interface: *interface })
                 .collect(),
-            ..Setup::default()
+            ..RouterSetup::default()
         }
     }
 
     #[test]
-    fn addresses_of_interfaces_are_reached_and_a_route_says_otherwise() {
+    fn connected_prefixes_are_reached_unless_a_route_replaces_them() {
         let default = ("0.0.0.0/0".parse().unwrap(), 1);
         let exception = ("10.1.1.128/25".parse().unwrap(), 1);
-        let routes = Routes::new(&setup(&[default, exception])).unwrap();
+        let routes = RoutingTable::new(&setup(&[default, exception])).unwrap();
         for (address, interface) in
             [("10.1.1.7", 0), ("10.1.1.200", 1), ("10.1.2.9", 1), ("8.8.8.8", 1)]
         {
             assert_eq!(routes.find(address.parse().unwrap()), Some(interface), "{address}");
         }
         assert_eq!(routes.find("fd00::1".parse().unwrap()), None);
-        let error = Routes::new(&setup(&[("::/0".parse().unwrap(), 2)])).unwrap_err();
+        let error = RoutingTable::new(&setup(&[("::/0".parse().unwrap(), 2)])).unwrap_err();
         assert_eq!(error.to_string(), "routes.::/0: there is no interface number 2");
     }
 
@@ -161,14 +162,14 @@ mod tests {
                     Ipv4Addr::from(bits).into()
                 }
             };
-            let list: Vec<(Prefix, usize)> = prefixes
+            let list: Vec<(IpPrefix, usize)> = prefixes
                 .iter()
-                .map(|(bits, length, is_v6, out)| (Prefix::new(address(*bits, *is_v6), *length).unwrap(), *out))
+                .map(|(bits, length, is_v6, out)| (IpPrefix::new(address(*bits, *is_v6), *length).unwrap(), *out))
                 .collect();
             let mut setup = setup(&list);
             setup.interfaces.iter_mut().for_each(|one| one.addresses.clear());
-            let routes = Routes::new(&setup).unwrap();
-            // Some address at random, and one that lies in some prefix.
+            let routes = RoutingTable::new(&setup).unwrap();
+            // Some random address, and one within some prefix.
             let mut asked = vec![address(host, false), address(host, true)];
             if !list.is_empty() {
                 asked.push(list[near.index(list.len())].0.address());
@@ -176,7 +177,7 @@ mod tests {
             for asked in asked {
                 let longest = list.iter().filter(|(prefix, _)| prefix.contains(asked)).map(|(prefix, _)| prefix.length()).max();
                 let model = longest.and_then(|longest| {
-                    // Of two routes to the same prefix the later one holds.
+                    // Of two routes to the same prefix, the later one applies.
                     list.iter().rev().find(|(prefix, _)| prefix.length() == longest && prefix.contains(asked))
                 });
                 prop_assert_eq!(routes.find(asked), model.map(|(_, out)| *out));

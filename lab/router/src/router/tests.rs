@@ -1,5 +1,5 @@
 use super::*;
-use crate::packet::{Fields, udp};
+use crate::packet::{HeaderFields, udp};
 use dscp::Dscp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn router(policy: &str, paced: bool) -> Router {
         interface("wan", [10, 1, 2, 1], "fd02::1", paced),
     ];
     let policy = toml::from_str(policy).unwrap();
-    Router::new(&Setup { interfaces, policy, ..Setup::default() }).unwrap()
+    Router::new(&RouterSetup { interfaces, policy, ..RouterSetup::default() }).unwrap()
 }
 
 fn at(micros: u64) -> Time {
@@ -58,7 +58,8 @@ fn at(micros: u64) -> Time {
 fn octets(to: IpAddr, port: u16, ttl: u8, length: usize) -> Vec<u8> {
     let source = if to.is_ipv4() { "10.1.1.7" } else { "fd01::7" };
     let source = source.parse().unwrap();
-    let fields = Fields { source, destination: to, protocol: 17, dscp: Dscp::CS0, ecn: 1, ttl };
+    let fields =
+        HeaderFields { source, destination: to, protocol: 17, dscp: Dscp::CS0, ecn: 1, ttl };
     udp(&fields, (9, port), length).unwrap()
 }
 
@@ -89,12 +90,13 @@ fn a_packet_is_marked_forwarded_and_goes_out_with_one_hop_less() {
     }
 }
 
-/// Whatever limits its queues have.
+/// The limit applies whatever the limits of the queues.
 #[test]
 fn an_interface_bounds_what_waits_in_all_its_queues() {
     let mut router = router(POLICY, true);
-    router.interfaces[1].octets_max = 3_000;
-    // The first one is on the line. Of those that wait, two are of one queue and one of the other.
+    router.interfaces[1].max_octets = 3_000;
+    // The first packet is on the line. Of the waiting ones, two are in one queue and one in the
+    // other.
     for (port, length) in [(7, 1_000), (7, 1_000), (5003, 1_000), (7, 1_000)] {
         let octets = octets(there(), port, 9, length);
         router.handle(at(0), Input::Packet { interface: 0, octets });
@@ -176,22 +178,22 @@ fn what_a_chain_held_goes_on_through_the_rest() {
             sent.push(due.0 / 1_000);
         }
     }
-    // The chain lets them go at 0, 0.5, 1.5 and 2.5 ms; the shaper behind it a millisecond apart.
+    // The chain releases them at 0, 0.5, 1.5 and 2.5 ms; the shaper after it a millisecond apart.
     assert_eq!(dropped, 2, "one is in the burst, three may wait");
     assert_eq!(sent, [0, 1_000, 2_000, 3_000]);
 }
 
 #[test]
-fn who_sends_what_cannot_go_on_is_told() {
+fn senders_of_undeliverable_packets_get_errors() {
     let mut setup = vec![
         interface("lan", [10, 1, 1, 1], "fd01::1", false),
         interface("wan", [10, 1, 2, 1], "fd02::1", false),
     ];
     setup[1].mtu = 1_280;
-    let setup = Setup { interfaces: setup, ..Setup::default() };
+    let setup = RouterSetup { interfaces: setup, ..RouterSetup::default() };
     let there6: IpAddr = "fd02::9".parse().unwrap();
-    // To whom, hops, length; of v4: type, code; of v6: type, code.
-    for (to, ttl, length, said) in [
+    // Destination, hops, length; for IPv4: type, code; for IPv6: type, code.
+    for (to, ttl, length, icmp_type) in [
         (there(), 1, 100, (11, 0)),
         ([10, 1, 3, 9].into(), 9, 100, (3, 0)),
         (there6, 1, 100, (3, 0)),
@@ -207,9 +209,9 @@ fn who_sends_what_cannot_go_on_is_told() {
         assert!(own.contains(&answer.header().source), "{to}");
         assert_eq!(answer.header().destination, dropped.header().source);
         let icmp = &answer.octets()[answer.header().transport..];
-        assert_eq!((icmp[0], icmp[1]), said, "{to}");
+        assert_eq!((icmp[0], icmp[1]), icmp_type, "{to}");
     }
-    // What may be divided, is.
+    // A packet that may be fragmented is fragmented.
     let mut router = Router::new(&setup).unwrap();
     router.handle(at(0), Input::Packet { interface: 0, octets: octets(there(), 7, 9, 1_400) });
     assert_eq!(sends(&mut router).len(), 2);
@@ -218,7 +220,7 @@ fn who_sends_what_cannot_go_on_is_told() {
 #[test]
 fn an_echo_request_to_the_router_is_answered_and_a_flood_is_not() {
     let mut router = router(POLICY, false);
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 1, 1, 7].into(),
         destination: [10, 1, 2, 1].into(),
         protocol: 1,
@@ -267,10 +269,10 @@ fn a_wrong_setup_names_its_key() {
     let wrong = |policy: &str| {
         let interfaces = vec![interface("lan", [10, 1, 1, 1], "fd01::1", false)];
         let policy = toml::from_str(policy).unwrap();
-        let setup = Setup { interfaces, policy, ..Setup::default() };
+        let setup = RouterSetup { interfaces, policy, ..RouterSetup::default() };
         Router::new(&setup).unwrap_err().to_string()
     };
-    for (policy, said) in [
+    for (policy, message) in [
         ("[interfaces.wan]", "interfaces.wan: this router has no such interface; it has lan"),
         (
             "[interfaces.lan]\ninput = ['x']",
@@ -281,11 +283,12 @@ fn a_wrong_setup_names_its_key() {
             "interfaces.lan.queueing: no queueing \"x\": write one under [queueings]",
         ),
     ] {
-        assert_eq!(wrong(policy), said);
+        assert_eq!(wrong(policy), message);
     }
 }
 
-/// Where the packets of a whole run went. A packet in pieces counts with its first.
+/// The dispositions of the packets of a whole run. A fragmented packet counts with its first
+/// fragment.
 #[derive(Debug, Default, PartialEq)]
 struct Disposition {
     sent: Vec<(Time, usize, Vec<u8>)>,
@@ -311,7 +314,7 @@ impl Disposition {
         }
     }
 
-    /// Everything that is due until then, each at its own time.
+    /// Handles every deadline until then, each at its time.
     fn advance(&mut self, router: &mut Router, until: Time) {
         let mut at_once = 0;
         let mut last = None;
@@ -348,7 +351,7 @@ fn run(router: &mut Router, traffic: &[Sent]) -> Disposition {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    // A host at either side, the router itself, nowhere, and everybody.
+    // A host at either side, the router itself, an unknown network, and multicast.
     let v4 = ["10.1.1.9", "10.1.2.9", "10.1.2.1", "10.1.3.9", "224.0.0.1"];
     let v6 = ["fd01::9", "fd02::9", "fd02::1", "fd03::9", "ff02::1"];
     let to = prop::sample::select([v4, v6].concat());
@@ -375,8 +378,8 @@ proptest! {
         prop_assert_eq!(&run(&mut two, &traffic), &disposition);
         prop_assert_eq!((one.inside(), one.deadline()), (0, None));
         let read = |octets: &Vec<u8>| Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
-        // The router's own are ICMP, and go to who sent.
-        let (mut whole, mut told) = (0, 0);
+        // Packets that the router originates are ICMP, and go to the sender.
+        let (mut whole, mut errors) = (0, 0);
         for (_, interface, octets) in &disposition.sent {
             let packet = read(octets);
             prop_assert!(packet.length() <= 1_500);
@@ -384,7 +387,7 @@ proptest! {
             let to_wan = ["10.1.2.9", "fd02::9"].contains(&header.destination.to_string().as_str());
             prop_assert_eq!(*interface, usize::from(to_wan));
             match header.protocol {
-                1 | 58 => told += 1,
+                1 | 58 => errors += 1,
                 _ => whole += usize::from(!header.later_fragment),
             }
         }
@@ -399,19 +402,19 @@ proptest! {
         let own = |sent: &Sent| ["10.1.2.1", "fd02::1"].contains(&sent.to.to_string().as_str());
         let expired = |sent: &Sent| sent.ttl == 1 && !multicast(sent) && !own(sent);
         let mut missing = 0;
-        for (said, wanted) in [
+        for (counted, wanted) in [
             (of(Cause::Martian), count(&multicast)),
             (disposition.arrived, count(&own)),
             (of(Cause::Expired), count(&expired)),
         ] {
-            prop_assert!(said <= wanted);
-            missing += wanted - said;
+            prop_assert!(counted <= wanted);
+            missing += wanted - counted;
         }
-        // What the chain dropped came no further.
+        // Packets that the chain dropped went no further.
         prop_assert!(missing <= of(Cause::ShaperFull));
-        prop_assert!(told <= of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
+        prop_assert!(errors <= of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
         if traffic.len() < 20 {
-            prop_assert_eq!(told, of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
+            prop_assert_eq!(errors, of(Cause::Expired) + of(Cause::NoRoute) + of(Cause::TooLong));
         }
     }
 }

@@ -1,58 +1,61 @@
-//! Flow-based fair queueing, weighted by IP precedence, as Cisco's WFQ has it.
+//! Flow-based fair queueing, weighted by IP precedence, like Cisco's WFQ.
 //!
-//! A flow is addresses, protocol and ports (of fragments, without ports); a hash of them picks one of so many lanes, and flows that
-//! meet in one share it. A packet of L octets and precedence p (the first three bits of its DSCP) gets
-//! the virtual finish time F = max(V, F of the one before it in its lane) + L x 32384/(p + 1), and the
-//! least F goes first; V is the F of what was sent last (self-clocked fair queueing, Golestani 1994).
-//! So flows that always have packets waiting share in proportion to p + 1: what two of them sent, over
-//! p + 1, differs by no more than `Lmax/(pi + 1) + Lmax/(pj + 1)`. 32384 is replaced by 840, which
-//! every p + 1 divides: only proportions matter, and nothing is rounded.
+//! A flow is addresses, protocol and ports (fragments: without ports). A hash of them selects one
+//! of the lanes; flows with the same lane share it. A packet of L octets and precedence p (the
+//! first three bits of its DSCP) gets the virtual finish time F = max(V, F of the previous packet
+//! of its lane) + L x 32384/(p + 1). The lowest F leaves first; V is the F of the packet sent last
+//! (self-clocked fair queueing, Golestani 1994). So flows that always have packets waiting share in
+//! proportion to p + 1: what two of them send, divided by p + 1, differs by at most `Lmax/(pi + 1)
+//! + Lmax/(pj + 1)`. The code uses 840 instead of 32384: every p + 1 divides it, so nothing is
+//! rounded, and only proportions matter.
 //!
-//! A common limit holds for all lanes, in packets and in octets. Where it is reached, the packet with the *latest finish time* of
-//! all goes, be it the one that came or the last of the lane that has it; so does Cisco. The longest
-//! queue in packets or octets would be another choice; it would take from a Flash that has earned its
-//! queue by its weight, and spare a flow of little weight whose few packets will wait longest.
+//! All lanes have a common limit, in packets and in octets. When it is reached, the packet with the
+//! *latest finish time* of all is dropped: the arriving packet, or the last packet of its lane.
+//! Cisco does the same. The alternative, to drop from the longest queue, would take packets from a
+//! Flash flow that has its queue because of its weight, and spare a flow of little weight whose few
+//! packets will wait longest.
 //!
-//! Lanes keep the order inside a flow, also where its packets differ in precedence. What comes or goes
-//! costs O(log lanes).
+//! A lane keeps the order of a flow, also if its packets differ in precedence. Each arrival and
+//! departure costs O(log lanes).
 
-use crate::classify::Tables;
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::FlowTables;
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
-use crate::queue::{Disposition, Early, Lanes, Room, Tournament};
+use crate::queue::{EarlyDropper, EarlyVerdict, Lanes, QueueRoom, Tournament};
 use crate::time::Time;
 use std::net::IpAddr;
 
-/// Divided by every p + 1 from 1 to 8.
+/// A multiple of every p + 1 from 1 to 8.
 const WEIGHT: u128 = 840;
 
-/// Lanes of flows.
+/// Flow-based fair queueing.
 #[derive(Debug)]
 pub(crate) struct FairFlows {
     lanes: Lanes,
-    /// By lane: how many places there are.
+    /// The number of lanes.
     places: u64,
-    /// The latest finish time at the back of any lane; kept as its complement, since the least wins.
+    /// The latest finish time at the back of any lane; stored as its complement, because a
+    /// tournament finds the lowest key.
     latest: Tournament,
     now: u128,
-    /// For all lanes together.
-    room: Room,
+    /// The limit of all lanes together.
+    room: QueueRoom,
     by_precedence: bool,
-    early: Early,
-    /// Makes which flows meet differ from router to router.
+    early: EarlyDropper,
+    /// With different seeds, different flows share a lane in each router.
     seed: u64,
     backlog: Backlog,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
 impl FairFlows {
-    /// So many lanes, 1 or more, with room for so much in all.
+    /// Empty lanes, at least 1, with this common limit.
     pub(crate) fn new(
         lanes: usize,
-        room: Room,
+        room: QueueRoom,
         by_precedence: bool,
-        early: Early,
+        early: EarlyDropper,
         seed: u64,
     ) -> FairFlows {
         FairFlows {
@@ -65,14 +68,15 @@ impl FairFlows {
             early,
             seed,
             backlog: Backlog::default(),
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 
     fn lane(&self, packet: &Packet) -> usize {
         let header = packet.header();
         let (source, destination) = (folded(header.source), folded(header.destination));
-        // Fragments but the first have no ports: all of a packet's stay together without.
+        // Later fragments have no ports, so no fragment uses them: all fragments of a packet share
+        // a lane.
         let ports = header.ports.filter(|_| !header.fragment);
         let ports = ports.map_or(0, |(from, to)| u64::from(from) << 16 | u64::from(to));
         let mut hash = mixed(self.seed ^ source);
@@ -114,7 +118,7 @@ fn folded(address: IpAddr) -> u64 {
     }
 }
 
-/// The finalizer of SplitMix64: every bit of the result depends on all bits.
+/// The finalizer of SplitMix64: every bit of the result depends on all bits of the argument.
 fn mixed(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -122,11 +126,11 @@ fn mixed(mut bits: u64) -> u64 {
 }
 
 impl Discipline for FairFlows {
-    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &FlowTables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         let waiting = self.backlog.packets;
         let disposition = self.early.judge(now, &packet, waiting, &mut self.counters);
-        if let Disposition::Drop(cause) = disposition {
+        if let EarlyVerdict::Drop(cause) = disposition {
             self.drop(packet, cause, discarded);
             return;
         }
@@ -145,7 +149,7 @@ impl Discipline for FairFlows {
             self.counters.releases(now, lost.dscp(), lost.length());
             self.settle(now, loser);
             self.drop(lost, Cause::Limit, discarded);
-            // The one that lost may have stood before it in its own lane.
+            // The dropped packet may have been the previous packet of this lane.
             start = self.lanes.back_key(lane).unwrap_or(0).max(self.now);
         }
         self.early.kept(&mut packet, disposition, &mut self.counters);
@@ -157,9 +161,9 @@ impl Discipline for FairFlows {
         self.settle(now, lane);
     }
 
-    fn ready(&mut self, _: Time) -> Ready {
+    fn ready(&mut self, _: Time) -> Readiness {
         let front = self.lanes.next().and_then(|lane| self.lanes.front(lane));
-        front.map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+        front.map_or(Readiness::Empty, |packet| Readiness::Now(packet.length()))
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
@@ -178,8 +182,12 @@ impl Discipline for FairFlows {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "fair-flows", counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters {
+            path: path.to_owned(),
+            kind: "fair-flows",
+            counters: &self.counters,
+        });
     }
 }
 
@@ -192,13 +200,19 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn flows(limit: usize) -> FairFlows {
-        FairFlows::new(256, Room { packets: limit, octets: usize::MAX }, true, Early::Tail, 1)
+        FairFlows::new(
+            256,
+            QueueRoom { packets: limit, octets: usize::MAX },
+            true,
+            EarlyDropper::Tail,
+            1,
+        )
     }
 
     fn push(flows: &mut FairFlows, dscp: Dscp, port: u16, number: u64) -> Vec<u64> {
         let mut discarded = Vec::new();
         let came = packet(dscp, 500, port, number);
-        flows.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+        flows.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
         discarded.iter().map(|(packet, _)| testing::number(packet)).collect()
     }
 
@@ -215,7 +229,7 @@ mod tests {
             let flow = usize::from(packet.dscp() == Dscp::CS3);
             assert_eq!(number(&packet) as i64, sent[flow], "in order");
             sent[flow] += 1;
-            // In packets: 1/1 + 1/4 at most.
+            // In packets: at most 1/1 + 1/4.
             assert!((4 * sent[0] - sent[1]).abs() <= 5, "{sent:?}");
         }
         assert_eq!(sent, [200, 800]);
@@ -265,13 +279,13 @@ mod tests {
             parts in prop::collection::vec((0_u8..8, 40_usize..1_500, 40_usize..1_500), 2..=6),
             late in 0_u64..60,
         ) {
-            let mut flows = FairFlows::new(4_096, Room { packets: 100_000, octets: usize::MAX }, true, Early::Tail, 3);
+            let mut flows = FairFlows::new(4_096, QueueRoom { packets: 100_000, octets: usize::MAX }, true, EarlyDropper::Tail, 3);
             let port = |flow: usize| 1_000 + flow as u16;
             let lanes: Vec<_> =
                 (0..6).map(|flow| flows.lane(&packet(Dscp::CS0, 100, port(flow), 0))).collect();
             prop_assert!((1..6).all(|n| !lanes[..n].contains(&lanes[n])), "they do not meet");
             let mut waiting = vec![0; parts.len()];
-            // By flow: octets sent, over precedence + 1.
+            // By flow: octets sent, divided by precedence + 1.
             let mut served = vec![0_f64; parts.len()];
             let mut spans = BTreeMap::new();
             let weight = |flow: usize| f64::from(parts[flow].0) + 1.0;
@@ -283,7 +297,7 @@ mod tests {
                         let length = if round.is_multiple_of(3) { *a } else { *b };
                         let dscp = Dscp::new(precedence * 8).unwrap();
                         let came = packet(dscp, length, port(flow), flow as u64);
-                        flows.push(Time::ZERO, came, &Tables::default(), &mut Vec::new());
+                        flows.push(Time::ZERO, came, &FlowTables::default(), &mut Vec::new());
                         waiting[flow] += 1;
                     }
                 }
@@ -317,13 +331,13 @@ mod tests {
         assert!(lanes.iter().all(|lane| *lane == lanes[0]), "{lanes:?}");
     }
 
-    /// As the rule says it, in plain lists: a list a lane of number, length and finish time; gives
-    /// what was lost.
+    /// A model of the rule in plain lists: for each lane, a list of number, length and finish time.
+    /// Returns the dropped packets.
     fn model_push(
         lanes: &mut [Vec<(u64, usize, u128)>],
         came: (usize, u64, usize, u128),
         virtual_now: u128,
-        room: Room,
+        room: QueueRoom,
     ) -> Vec<u64> {
         let (lane, number, length, steps) = came;
         let mut lost = Vec::new();
@@ -340,7 +354,7 @@ mod tests {
                 lost.push(number);
                 return lost;
             }
-            // Of two that are alike, the lane that stands first.
+            // Of two equal lanes, the first one.
             let loser = lanes.iter_mut().find(|lane| lane.last().is_some_and(|l| l.2 == latest));
             lost.push(loser.unwrap().pop().unwrap().0);
         }
@@ -353,8 +367,8 @@ mod tests {
             octets in 500_usize..9_000,
             ops in prop::collection::vec((0_u16..5, 0_u8..8, 40_usize..1_500, 0_usize..3), 1..150),
         ) {
-            let room = Room { packets, octets };
-            let mut flows = FairFlows::new(7, room, true, Early::Tail, 3);
+            let room = QueueRoom { packets, octets };
+            let mut flows = FairFlows::new(7, room, true, EarlyDropper::Tail, 3);
             let mut lanes = vec![Vec::new(); 7];
             let mut virtual_now = 0;
             for (made, (port, precedence, length, pops)) in ops.into_iter().enumerate() {
@@ -363,7 +377,7 @@ mod tests {
                 let steps = length as u128 * 840 / (u128::from(precedence) + 1);
                 let came_to = (flows.lane(&came), made, length, steps);
                 let mut discarded = Vec::new();
-                flows.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+                flows.push(Time::ZERO, came, &FlowTables::default(), &mut discarded);
                 let lost: Vec<_> = discarded.iter().map(|(packet, _)| number(packet)).collect();
                 prop_assert_eq!(lost, model_push(&mut lanes, came_to, virtual_now, room));
                 for _ in 0..pops {
@@ -388,7 +402,7 @@ mod tests {
         for port in 0..1_000 {
             used.insert(flows.lane(&packet(Dscp::CS0, 100, port, 0)));
         }
-        // Of 256 lanes, 1,000 flows leave 5 empty on the average.
+        // Of 256 lanes, 1,000 flows leave 5 empty on average.
         assert!(used.len() > 240, "{}", used.len());
     }
 }

@@ -1,8 +1,8 @@
-//! Schedulers: which of several branches sends next.
+//! Schedulers: they select the branch that sends next.
 //!
-//! A [`Scheduler`] is what all of them have in common: branches, the classifier that sends packets
-//! into them, counters. An [`Order`] decides between the branches that have a packet ready. A branch
-//! that a shaper holds back is to its scheduler as if it were empty.
+//! A [`PacketScheduler`] is the common part: branches, the classifier that assigns packets to them,
+//! counters. A [`BranchOrder`] selects one of the branches that have a packet ready. To its scheduler, a
+//! branch that a shaper holds back is like an empty one.
 
 mod class_based;
 mod fair;
@@ -11,92 +11,95 @@ mod priority;
 mod round_robin;
 mod weighted_fair;
 
-pub(crate) use class_based::{ClassBased, Reserved};
+pub(crate) use class_based::{ClassBased, Reservation};
 pub(crate) use fair_flows::FairFlows;
-pub(crate) use priority::Priority;
+pub(crate) use priority::StrictPriority;
 pub(crate) use round_robin::RoundRobin;
 pub(crate) use weighted_fair::WeightedFair;
 
-use crate::classify::{Classifier, Tables};
-use crate::count::{Cause, Counters, Part};
-use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::classify::{Classifier, FlowTables};
+use crate::count::{Cause, PacketCounters, PartCounters};
+use crate::discipline::{Backlog, Discarded, Discipline, Readiness};
 use crate::packet::Packet;
 use crate::time::Time;
 use std::fmt::Debug;
 
-/// How a scheduler decides.
-pub(crate) trait Order: Debug + Send {
-    /// What reports call it.
+/// The order in which a scheduler serves its branches.
+pub(crate) trait BranchOrder: Debug + Send {
+    /// Its kind, in reports.
     const KIND: &'static str;
 
-    /// Whether the packet may enter the branch at this place; `waits` says whether any branch, this
-    /// one included, holds a packet.
+    /// Whether a packet may enter the branch at this place. `waits`: some branch, this one
+    /// included, holds a packet.
     fn admit(&mut self, _now: Time, _place: usize, _length: usize, _waits: bool) -> bool {
         true
     }
 
-    /// The branch holds so many octets more than before a packet that was admitted; fewer than the
-    /// packet's, where others gave way to it.
+    /// The branch holds `octets` octets more than before an admitted packet: fewer than the packet
+    /// has, if others were dropped for it.
     fn kept(&mut self, _place: usize, _octets: usize) {}
 
-    /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if there
-    /// is none. Asked twice without a packet sent in between, and with the same branches ready, it
-    /// says the same.
-    fn next(&mut self, branches: &[Ready]) -> Option<usize>;
+    /// The place of the branch that sends next, one of those that are [`Readiness::Now`]; `None` if
+    /// there is none. The answer is the same until a packet is sent or the ready branches change.
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize>;
 
-    /// The branch that [`Order::next`] named has sent so many octets.
+    /// The branch that [`BranchOrder::next`] selected has sent a packet of this length.
     fn sent(&mut self, _place: usize, _length: usize) {}
 }
 
-/// A part of a scheduler.
+/// A branch of a scheduler.
 #[derive(Debug)]
-pub(crate) struct Branch {
+pub(crate) struct SchedulerBranch {
     /// The name of its class, or `others`.
     pub(crate) name: String,
-    /// What holds its packets.
+    /// The discipline that holds its packets.
     pub(crate) child: Box<dyn Discipline>,
 }
 
-/// Branches under an order.
+/// A scheduler: branches and their order.
 #[derive(Debug)]
-pub(crate) struct Scheduler<O> {
+pub(crate) struct PacketScheduler<O> {
     order: O,
     classifier: Classifier,
-    branches: Vec<Branch>,
-    /// What each branch said last.
-    said: Vec<Ready>,
-    /// What holds at this moment; gone as soon as a packet comes or goes.
-    choice: Option<(Time, Ready, usize)>,
+    branches: Vec<SchedulerBranch>,
+    /// The last answer of `ready` of each branch.
+    answers: Vec<Readiness>,
+    /// The selected branch and its answer at this time; cleared when a packet arrives or leaves.
+    choice: Option<(Time, Readiness, usize)>,
     backlog: Backlog,
-    counters: Counters,
+    counters: PacketCounters,
 }
 
-impl<O: Order> Scheduler<O> {
-    /// The classifier finds places in `branches`.
-    pub(crate) fn new(order: O, classifier: Classifier, branches: Vec<Branch>) -> Scheduler<O> {
-        Scheduler {
+impl<O: BranchOrder> PacketScheduler<O> {
+    /// The classifier returns positions in `branches`.
+    pub(crate) fn new(
+        order: O,
+        classifier: Classifier,
+        branches: Vec<SchedulerBranch>,
+    ) -> PacketScheduler<O> {
+        PacketScheduler {
             order,
             classifier,
-            said: vec![Ready::Empty; branches.len()],
+            answers: vec![Readiness::Empty; branches.len()],
             branches,
             choice: None,
             backlog: Backlog::default(),
-            counters: Counters::default(),
+            counters: PacketCounters::default(),
         }
     }
 
-    fn choose(&mut self, now: Time) -> (Ready, usize) {
+    fn choose(&mut self, now: Time) -> (Readiness, usize) {
         if let Some((at, ready, place)) = self.choice
             && at == now
         {
             return (ready, place);
         }
-        for (said, branch) in self.said.iter_mut().zip(&mut self.branches) {
-            *said = branch.child.ready(now);
+        for (answer, branch) in self.answers.iter_mut().zip(&mut self.branches) {
+            *answer = branch.child.ready(now);
         }
-        let (ready, place) = match self.order.next(&self.said) {
-            Some(place) => (self.said.get(place).copied().unwrap_or(Ready::Empty), place),
-            None => (earliest(&self.said), 0),
+        let (ready, place) = match self.order.next(&self.answers) {
+            Some(place) => (self.answers.get(place).copied().unwrap_or(Readiness::Empty), place),
+            None => (earliest(&self.answers), 0),
         };
         self.choice = Some((now, ready, place));
         (ready, place)
@@ -107,17 +110,17 @@ impl<O: Order> Scheduler<O> {
     }
 }
 
-/// When the first of branches none of which is ready may be.
-fn earliest(said: &[Ready]) -> Ready {
-    let moments = said.iter().filter_map(|ready| match ready {
-        Ready::At(moment) => Some(*moment),
-        Ready::Empty | Ready::Now(_) => None,
+/// The earliest time at which a branch may be ready, while none is.
+fn earliest(answers: &[Readiness]) -> Readiness {
+    let moments = answers.iter().filter_map(|ready| match ready {
+        Readiness::At(moment) => Some(*moment),
+        Readiness::Empty | Readiness::Now(_) => None,
     });
-    moments.min().map_or(Ready::Empty, Ready::At)
+    moments.min().map_or(Readiness::Empty, Readiness::At)
 }
 
-impl<O: Order> Discipline for Scheduler<O> {
-    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded) {
+impl<O: BranchOrder> Discipline for PacketScheduler<O> {
+    fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded) {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
         let found = self.classifier.find(&packet, tables);
@@ -144,12 +147,12 @@ impl<O: Order> Discipline for Scheduler<O> {
         self.depth(now);
     }
 
-    fn ready(&mut self, now: Time) -> Ready {
+    fn ready(&mut self, now: Time) -> Readiness {
         self.choose(now).0
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
-        let (Ready::Now(_), place) = self.choose(now) else { return None };
+        let (Readiness::Now(_), place) = self.choose(now) else { return None };
         let packet = self.branches.get_mut(place)?.child.pop(now)?;
         self.order.sent(place, packet.length());
         self.choice = None;
@@ -163,8 +166,8 @@ impl<O: Order> Discipline for Scheduler<O> {
         self.backlog
     }
 
-    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: O::KIND, counters: &self.counters });
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<PartCounters<'a>>) {
+        into.push(PartCounters { path: path.to_owned(), kind: O::KIND, counters: &self.counters });
         for branch in &self.branches {
             branch.child.report(&format!("{path}/{}", branch.name), into);
         }

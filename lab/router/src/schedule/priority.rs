@@ -1,16 +1,16 @@
-//! Strict priority: the first branch that has a packet goes first, always.
+//! Strict priority: the first branch with a packet always sends first.
 
-use super::Order;
-use crate::discipline::Ready;
+use super::BranchOrder;
+use crate::discipline::Readiness;
 
-/// The order of the branches is that of their priority.
+/// The order of the branches is their priority.
 #[derive(Debug)]
-pub(crate) struct Priority;
+pub(crate) struct StrictPriority;
 
-impl Order for Priority {
+impl BranchOrder for StrictPriority {
     const KIND: &'static str = "priority";
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
-        branches.iter().position(|ready| matches!(ready, Ready::Now(_)))
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
+        branches.iter().position(|ready| matches!(ready, Readiness::Now(_)))
     }
 }

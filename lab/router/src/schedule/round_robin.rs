@@ -1,25 +1,25 @@
-//! Deficit round robin (Shreedhar and Varghese 1995): in each round a branch may send its quantum,
-//! weight times that of the scheduler, and what it did not use of the last one.
+//! Deficit round robin (Shreedhar and Varghese 1995). In each round a branch may send its quantum,
+//! which is the scheduler's quantum times its weight, and the unused rest of the previous round.
 //!
-//! A branch that becomes empty, or is held back by a shaper, loses what it had left. While two branches
-//! are both ready all the time, what they sent per weight differs by no more than
-//! `quantum + Lmax/wi + Lmax/wj`.
+//! A branch that becomes empty, or that a shaper holds back, loses its rest. While two branches are
+//! both always ready, the octets that they send, divided by weight, differ by at most `quantum +
+//! Lmax/wi + Lmax/wj`.
 
-use super::Order;
-use crate::discipline::Ready;
+use super::BranchOrder;
+use crate::discipline::Readiness;
 
-/// Parts of an octet that credit is counted in: with a quantum of an octet and the least weight, a
-/// grant is still exact to 12 digits.
+/// Units of credit in an octet. With a quantum of one octet and the lowest weight, a grant is still
+/// exact to 12 digits.
 const PARTS: u128 = 1 << 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// What a round gives it.
+    /// Its credit for each round.
     grant: u128,
     credit: u128,
 }
 
-/// Whose turn it is, and what each may send.
+/// The branch whose turn it is, and the credit of each branch.
 #[derive(Debug)]
 pub(crate) struct RoundRobin {
     lanes: Vec<Lane>,
@@ -31,39 +31,39 @@ fn cost(length: usize) -> u128 {
 }
 
 impl RoundRobin {
-    /// `quantum` in octets, for a weight of 1.
+    /// `quantum` is the octets of a round for a weight of 1.
     pub(crate) fn new(quantum: u64, weights: &[f64]) -> RoundRobin {
         let grant = |weight: &f64| (quantum as f64 * weight * PARTS as f64).max(1.0) as u128;
         let lane = |weight| Lane { grant: grant(weight), credit: 0 };
         RoundRobin { lanes: weights.iter().map(lane).collect(), turn: 0 }
     }
 
-    /// The branch whose turn it is, if it has a packet and the credit for it.
-    fn served(&self, branches: &[Ready]) -> Option<usize> {
+    /// The branch whose turn it is, if it has a packet and enough credit for it.
+    fn served(&self, branches: &[Readiness]) -> Option<usize> {
         match (self.lanes.get(self.turn)?, branches.get(self.turn)?) {
-            (lane, Ready::Now(length)) if lane.credit >= cost(*length) => Some(self.turn),
+            (lane, Readiness::Now(length)) if lane.credit >= cost(*length) => Some(self.turn),
             _ => None,
         }
     }
 
-    /// It is the next one's turn, which gets so many rounds' grants.
-    fn pass_on(&mut self, branches: &[Ready]) {
+    /// Passes the turn to the next branch, which gets the grant of a round.
+    fn pass_on(&mut self, branches: &[Readiness]) {
         self.turn = (self.turn + 1) % self.lanes.len().max(1);
-        if let (Some(lane), Some(Ready::Now(_))) =
+        if let (Some(lane), Some(Readiness::Now(_))) =
             (self.lanes.get_mut(self.turn), branches.get(self.turn))
         {
             lane.credit = lane.credit.saturating_add(lane.grant);
         }
     }
 
-    /// Grants at once all rounds in which nobody could send yet.
-    fn skip_rounds(&mut self, branches: &[Ready]) {
-        let ready = || branches.iter().map(|ready| matches!(ready, Ready::Now(_)));
+    /// Grants all rounds at once in which no branch would have enough credit.
+    fn skip_rounds(&mut self, branches: &[Readiness]) {
+        let ready = || branches.iter().map(|ready| matches!(ready, Readiness::Now(_)));
         let needed = self.lanes.iter().zip(branches).filter_map(|(lane, ready)| match ready {
-            Ready::Now(length) => {
+            Readiness::Now(length) => {
                 Some(cost(*length).saturating_sub(lane.credit).div_ceil(lane.grant))
             }
-            Ready::At(_) | Ready::Empty => None,
+            Readiness::At(_) | Readiness::Empty => None,
         });
         let idle = needed.min().unwrap_or(0).saturating_sub(1);
         for (lane, _) in self.lanes.iter_mut().zip(ready()).filter(|(_, ready)| *ready) {
@@ -72,21 +72,21 @@ impl RoundRobin {
     }
 }
 
-impl Order for RoundRobin {
+impl BranchOrder for RoundRobin {
     const KIND: &'static str = "round-robin";
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         let mut any = false;
         for (lane, ready) in self.lanes.iter_mut().zip(branches) {
             match ready {
-                Ready::Now(_) => any = true,
-                Ready::At(_) | Ready::Empty => lane.credit = 0,
+                Readiness::Now(_) => any = true,
+                Readiness::At(_) | Readiness::Empty => lane.credit = 0,
             }
         }
         if !any {
             return None;
         }
-        // Two rounds are enough: after the first, all in which nobody can send are skipped.
+        // Two rounds are enough: after the first, all rounds without a packet are skipped.
         for _ in 0..2 {
             for _ in 0..self.lanes.len() {
                 if let Some(place) = self.served(branches) {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn small_weights_keep_their_proportion() {
         let mut order = RoundRobin::new(1, &[0.000_1, 0.001, 0.000_001]);
-        let branches = [Ready::Now(100), Ready::Now(100), Ready::Empty];
+        let branches = [Readiness::Now(100), Readiness::Now(100), Readiness::Empty];
         let mut sent = [0, 0];
         for _ in 0..1_100 {
             let place = order.next(&branches).unwrap();

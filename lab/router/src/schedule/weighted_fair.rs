@@ -1,10 +1,10 @@
-//! Weighted fair queueing: every branch in proportion to its weight.
+//! Weighted fair queueing: every branch sends in proportion to its weight.
 
-use super::Order;
+use super::BranchOrder;
 use super::fair::Fair;
-use crate::discipline::Ready;
+use crate::discipline::Readiness;
 
-/// By the virtual times of [`Fair`].
+/// The order by the virtual times of [`Fair`].
 #[derive(Debug)]
 pub(crate) struct WeightedFair(Fair);
 
@@ -15,10 +15,10 @@ impl WeightedFair {
     }
 }
 
-impl Order for WeightedFair {
+impl BranchOrder for WeightedFair {
     const KIND: &'static str = "weighted-fair";
 
-    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+    fn next(&mut self, branches: &[Readiness]) -> Option<usize> {
         self.0.next(branches)
     }
 

@@ -1,17 +1,17 @@
 use super::*;
-use crate::queue::{Early, Fifo, Room};
+use crate::queue::{EarlyDropper, Fifo, QueueRoom};
 use crate::testing::packet;
 use dscp::Dscp;
 use proptest::prelude::*;
 
 const LATE: u64 = 200_000;
 
-/// A shaper over a FIFO that always has packets, of lengths drawn from `lengths`.
+/// A shaper over a FIFO that always has packets, with lengths drawn from `lengths`.
 struct Run {
     shaper: Shaper,
     rng: base::rng::Rng,
     lengths: Vec<usize>,
-    /// When each packet went, and its length with overhead.
+    /// Time of departure of each packet, and its length with overhead.
     sent: Vec<(u64, usize)>,
     now: u64,
 }
@@ -19,7 +19,8 @@ struct Run {
 impl Run {
     fn new(rate: u64, burst: u64, interval: Option<u64>, overhead: u16, lengths: &[usize]) -> Run {
         let rate = Rate::from_bits(rate).unwrap();
-        let fifo = Box::new(Fifo::new(Room { packets: 10, octets: 100_000 }, Early::Tail));
+        let fifo =
+            Box::new(Fifo::new(QueueRoom { packets: 10, octets: 100_000 }, EarlyDropper::Tail));
         let shaper = Shaper::new(rate, burst, interval, overhead, fifo);
         Run {
             shaper,
@@ -30,32 +31,32 @@ impl Run {
         }
     }
 
-    /// Sends until this time; each time it has to wait, it comes late by up to `late` nanoseconds.
+    /// Sends until `end`. After each wait, it is late by up to `late` nanoseconds.
     fn until(&mut self, end: u64, late: u64) {
         while self.now < end {
             let now = Time(self.now);
             while self.shaper.backlog().packets < 2 {
                 let length = self.lengths[self.rng.below(self.lengths.len() as u64) as usize];
                 let packet = packet(Dscp::CS0, length, 1, 0);
-                self.shaper.push(now, packet, &Tables::default(), &mut Vec::new());
+                self.shaper.push(now, packet, &FlowTables::default(), &mut Vec::new());
             }
             match self.shaper.ready(now) {
-                Ready::Now(length) => {
+                Readiness::Now(length) => {
                     let packet = self.shaper.pop(now).unwrap();
                     assert_eq!(packet.length(), length);
                     self.sent.push((self.now, length + self.shaper.overhead));
                 }
-                Ready::At(moment) => {
+                Readiness::At(moment) => {
                     assert!(moment > now, "it would never go on");
                     assert!(self.shaper.pop(now).is_none());
                     self.now = moment.0 + self.rng.below(late + 1);
                 }
-                Ready::Empty => panic!("two packets wait"),
+                Readiness::Empty => panic!("two packets wait"),
             }
         }
     }
 
-    /// Bits a second from the first departure in this time to the last.
+    /// Bits a second from the first to the last departure in this time.
     fn rate(&self, from: u64, to: u64) -> f64 {
         let mut inside =
             self.sent.iter().filter(|(at, _)| (from..to).contains(at)).map(|(at, _)| *at);
@@ -63,7 +64,7 @@ impl Run {
         self.octets(first, last) as f64 * 8e9 / (last - first) as f64
     }
 
-    /// Octets sent in this time, its end not included.
+    /// Octets sent in this time, without its end.
     fn octets(&self, from: u64, to: u64) -> u64 {
         let sent = self.sent.iter().filter(|(at, _)| (from..to).contains(at));
         sent.map(|(_, length)| *length as u64).sum()
@@ -112,8 +113,8 @@ fn ciscos_interval_grants_in_lumps() {
 }
 
 #[test]
-fn a_debt_larger_than_a_grant_is_waited_for() {
-    // 125 octets every millisecond, packets of 1,500: every 12 ms.
+fn negative_tokens_larger_than_a_grant_are_waited_for() {
+    // 125 octets every millisecond, packets of 1,500: one every 12 ms.
     let mut run = Run::new(1_000_000, 0, Some(1_000_000), 0, &[1_500]);
     run.until(121_000_000, 0);
     let gaps: Vec<_> = run.sent.windows(2).map(|two| two[1].0 - two[0].0).collect();
@@ -121,10 +122,10 @@ fn a_debt_larger_than_a_grant_is_waited_for() {
     assert_eq!(run.octets(0, 120_000_000), 15_000);
 }
 
-/// The most octets that any time between two departures saw above the line of the rate, in octets:
-/// the smallest burst that the departures keep to.
+/// The most octets by which any period between two departures exceeds the rate: the smallest burst
+/// to which the departures conform.
 fn excess(sent: &[(u64, usize)], rate: u64) -> f64 {
-    // A bucket drained at the rate and filled by each packet: its highest level.
+    // The highest level of a bucket that drains at the rate and that each packet fills.
     let (mut level, mut last, mut most) = (0.0_f64, 0, 0.0_f64);
     for (at, length) in sent {
         level = (level - (at - last) as f64 * rate as f64 / 8e9).max(0.0) + *length as f64;

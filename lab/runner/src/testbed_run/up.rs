@@ -171,7 +171,7 @@ fn without_nothing(value: &mut serde_json::Value) {
 mod tests {
     use super::*;
     use network::Topology;
-    use router::policy::Policy;
+    use router::policy::RouterPolicy;
 
     #[test]
     fn what_is_written_says_what_was_planned() {
@@ -179,7 +179,7 @@ mod tests {
             let topology = text(&planned.topology).unwrap();
             assert_eq!(Topology::read(&topology).unwrap(), planned.topology, "{}", planned.id);
             for (name, policy) in &planned.policies {
-                let read: Policy = toml::from_str(&text(policy).unwrap()).unwrap();
+                let read: RouterPolicy = toml::from_str(&text(policy).unwrap()).unwrap();
                 assert_eq!(read, *policy, "{}: {name}", planned.id);
             }
         }

@@ -5,7 +5,7 @@ use crate::scenario::{Clock, Udp};
 use base::rng::Rng;
 use dscp::Dscp;
 use router::Time;
-use router::packet::{self, Fields};
+use router::packet::{self, HeaderFields};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) struct Source {
     pub(crate) host: usize,
     /// Place of the host that receives.
     to: usize,
-    fields: Fields,
+    fields: HeaderFields,
     ports: (u16, u16),
     length: usize,
     number: u64,
@@ -53,7 +53,7 @@ impl Source {
         seed: u64,
     ) -> Option<Source> {
         let port = FIRST_PORT.checked_add(u16::try_from(place).ok()?)?;
-        let fields = Fields {
+        let fields = HeaderFields {
             source,
             destination: load.to.ip(),
             protocol: PROTOCOL,
@@ -150,14 +150,14 @@ impl Source {
 
     /// What the host that it came to sends back of it.
     fn answer(&self, dscp: Dscp, payload: &[u8]) -> Option<Vec<u8>> {
-        let Fields { source, destination, .. } = self.fields;
-        let back = Fields { source: destination, destination: source, dscp, ..self.fields };
+        let HeaderFields { source, destination, .. } = self.fields;
+        let back = HeaderFields { source: destination, destination: source, dscp, ..self.fields };
         packet::datagram(&back, (self.ports.1, self.ports.0), payload)
     }
 
     /// Whether a packet has its addresses and ports, as it went or as it comes back.
-    fn is_its(&self, header: &packet::Header, back: bool) -> bool {
-        let Fields { source, destination, .. } = self.fields;
+    fn is_its(&self, header: &packet::PacketHeader, back: bool) -> bool {
+        let HeaderFields { source, destination, .. } = self.fields;
         let (from, to) = self.ports;
         let (ends, ports) = match back {
             false => ((source, destination), (from, to)),
@@ -193,7 +193,7 @@ pub(crate) fn arrive(
 fn place(
     port: u16,
     sources: &[Option<Source>],
-    header: &packet::Header,
+    header: &packet::PacketHeader,
     back: bool,
 ) -> Option<usize> {
     let place = usize::from(port.checked_sub(FIRST_PORT)?);

@@ -2,7 +2,7 @@
 
 use crate::scenario::Probe;
 use dscp::Dscp;
-use network::Network;
+use network::NetworkMachine;
 use router::count::Amount;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl Recorder {
     }
 
     /// Adds the rows of the interval that ends now.
-    pub(crate) fn record(&mut self, now: Duration, network: &Network) {
+    pub(crate) fn record(&mut self, now: Duration, network: &NetworkMachine) {
         let Some(router) = network.router(&self.series.router) else { return };
         let mut sums: BTreeMap<Dscp, Sum> = BTreeMap::new();
         for part in router.report() {

@@ -3,10 +3,10 @@
 use crate::load::udp;
 use crate::path;
 use crate::scenario::{Bulk, Error, Load, Message, Probe, Scenario, Site, Start, Tcp, Udp};
-use network::Plan;
+use network::NetworkPlan;
 use node::config::ListenerService;
 use p1::names::{ORAddress, ORName};
-use router::policy::Wrong;
+use router::policy::KeyFault;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -31,10 +31,10 @@ pub(crate) struct Checked {
 }
 
 fn wrong<T>(path: impl Into<String>, what: impl Into<String>) -> Result<T, Error> {
-    Err(Error::Scenario(Wrong::at(path, what)))
+    Err(Error::Scenario(KeyFault::at(path, what)))
 }
 
-pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<Checked, Error> {
+pub(crate) fn check(scenario: &Scenario, plan: &NetworkPlan) -> Result<Checked, Error> {
     tcp(&scenario.tcp)?;
     if scenario.until > LONGEST {
         return wrong("until", "more than 1,000 days");
@@ -90,7 +90,7 @@ fn tcp(tcp: &Tcp) -> Result<(), Error> {
 }
 
 /// The host of this name, and whether the address is one of its own.
-fn host(plan: &Plan, path: &str, name: &str) -> Result<usize, Error> {
+fn host(plan: &NetworkPlan, path: &str, name: &str) -> Result<usize, Error> {
     match plan.hosts().find(|(_, node)| node.name == name) {
         Some((place, _)) => Ok(place),
         None => {
@@ -100,14 +100,14 @@ fn host(plan: &Plan, path: &str, name: &str) -> Result<usize, Error> {
     }
 }
 
-fn has(plan: &Plan, host: usize, address: IpAddr) -> bool {
+fn has(plan: &NetworkPlan, host: usize, address: IpAddr) -> bool {
     path::host_of(plan, address) == Some(host)
 }
 
 fn site(
     path: &str,
     site: &Site,
-    plan: &Plan,
+    plan: &NetworkPlan,
     taken: &mut BTreeSet<(usize, u16)>,
 ) -> Result<(usize, Vec<ORName>), Error> {
     let place = host(plan, &format!("{path}.host"), &site.host)?;
@@ -159,7 +159,7 @@ fn listen(
 
 /// An address that a packet from this host can reach.
 fn reachable(
-    plan: &Plan,
+    plan: &NetworkPlan,
     from: usize,
     source: IpAddr,
     to: IpAddr,
@@ -192,7 +192,7 @@ fn message(path: &str, message: &Message, scenario: &Scenario) -> Result<(), Err
 }
 
 /// The first address of a host that is of the same family.
-fn source(plan: &Plan, host: usize, to: IpAddr, path: &str) -> Result<IpAddr, Error> {
+fn source(plan: &NetworkPlan, host: usize, to: IpAddr, path: &str) -> Result<IpAddr, Error> {
     let node = plan.nodes.get(host);
     let ports = node.map(|node| node.ports.iter()).unwrap_or_default();
     let mut own = ports.flat_map(|port| &port.addresses).map(|address| address.ip());
@@ -206,7 +206,7 @@ fn datagrams(
     path: &str,
     number: usize,
     load: &Udp,
-    plan: &Plan,
+    plan: &NetworkPlan,
 ) -> Result<(usize, usize, IpAddr), Error> {
     let from = host(plan, &format!("{path}.from"), &load.from)?;
     let own = source(plan, from, load.to.ip(), &format!("{path}.to"))?;
@@ -237,7 +237,7 @@ fn datagrams(
 fn bulk(
     path: &str,
     load: &Bulk,
-    plan: &Plan,
+    plan: &NetworkPlan,
     taken: &mut BTreeSet<(usize, u16)>,
 ) -> Result<(usize, usize, IpAddr), Error> {
     let from = host(plan, &format!("{path}.from"), &load.from)?;
@@ -250,12 +250,12 @@ fn bulk(
     Ok((from, to, source))
 }
 
-fn probe(path: &str, probe: &Probe, plan: &Plan) -> Result<(), Error> {
+fn probe(path: &str, probe: &Probe, plan: &NetworkPlan) -> Result<(), Error> {
     if probe.interval < Duration::from_millis(1) {
         return wrong(format!("{path}.interval"), format!("{:?}; 1 ms or longer", probe.interval));
     }
     let node = plan.node(&probe.router).and_then(|place| plan.nodes.get(place));
-    let node = node.filter(|node| node.kind == network::Kind::Router);
+    let node = node.filter(|node| node.kind == network::NodeKind::Router);
     if !node.is_some_and(|node| node.ports.iter().any(|port| port.name == probe.interface)) {
         let what = format!("no router {:?} with a port {:?}", probe.router, probe.interface);
         return wrong(path, what);

@@ -8,7 +8,7 @@ use dscp::Dscp;
 use network::Topology;
 use node::config::NodeConfig;
 use node::{ChannelId, ListenerId};
-use router::policy::{Name, Policy, Wrong};
+use router::policy::{KeyFault, Name, RouterPolicy};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Scenario {
     /// The network.
     pub topology: Topology,
     /// The policies its routers name.
-    pub policies: BTreeMap<Name, Policy>,
+    pub policies: BTreeMap<Name, RouterPolicy>,
     /// The MTAs.
     pub sites: Vec<Site>,
     /// The messages, in the order in which those of the same moment are submitted.
@@ -262,10 +262,10 @@ pub struct Probe {
 pub enum Error {
     /// Something in it does not hold; the path says what.
     #[error("the scenario's {0}")]
-    Scenario(Wrong),
+    Scenario(KeyFault),
     /// Its topology or a policy does not hold.
     #[error("the network: {0}")]
-    Network(Wrong),
+    Network(KeyFault),
     /// A node asked its store for what makes no sense: a fault of the node or of this crate.
     #[error("site {site}: {what}")]
     Broken {

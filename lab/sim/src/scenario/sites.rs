@@ -12,7 +12,7 @@ use node::config::{
 use node::{ChannelId, ListenerId, Secret};
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use p1::names::{GlobalDomainId, MtaName, ORAddress};
-use router::policy::{Name, Wrong};
+use router::policy::{KeyFault, Name};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -123,7 +123,7 @@ fn port(setup: &ChannelSetup, at: usize, from: usize, index: u32) -> Option<u16>
 
 fn address(text: &str, path: &str) -> Result<ORAddress, Error> {
     text.parse().map_err(|error| {
-        Error::Scenario(Wrong::at(path, format!("invalid O/R address {text:?}: {error}")))
+        Error::Scenario(KeyFault::at(path, format!("invalid O/R address {text:?}: {error}")))
     })
 }
 
@@ -145,7 +145,7 @@ fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Resu
                 (port(setup, at, place, channel.index), port(setup, place, at, channel.index));
             let (Some(ours), Some(theirs)) = ports else {
                 let what = format!("no port is left for channel {} of its peers", channel.name);
-                return Err(Error::Scenario(Wrong::at(format!("sites[{at}]"), what)));
+                return Err(Error::Scenario(KeyFault::at(format!("sites[{at}]"), what)));
             };
             let number = u32::try_from(listeners.len()).unwrap_or(u32::MAX);
             let listener = ListenerId(P3.0.saturating_add(number));

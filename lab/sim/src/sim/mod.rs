@@ -16,7 +16,7 @@ use crate::scenario::{Clock, Error, Load, Scenario, Start};
 use crate::sim::simulated_hosts::{Captured, Listening, ScheduledEvent, SimulatedHosts};
 use crate::station::Station;
 use base::rng::Rng;
-use network::{Network, PortId};
+use network::{NetworkMachine, PortId};
 use p1::names::{ORAddress, ORName};
 use router::Time;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Sim {
     /// It does not hold together.
     pub fn new(scenario: &Scenario) -> Result<Sim, Error> {
         let mut seeds = Rng::new(scenario.seed);
-        let network = Network::new(&scenario.topology, &scenario.policies, seeds.next_u64())
+        let network = NetworkMachine::new(&scenario.topology, &scenario.policies, seeds.next_u64())
             .map_err(Error::Network)?;
         let Checked { hosts, users, loads } = check::check(scenario, network.plan())?;
         let tcp = &scenario.tcp;

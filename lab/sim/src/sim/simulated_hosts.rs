@@ -7,8 +7,8 @@ use crate::sim::agenda::Agenda;
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
-use network::plan::NextHop;
-use network::{Direction, HostId, Network, Output, PortId};
+use network::plan::RouteNextHop;
+use network::{HostId, NetworkMachine, Output, PortId, TapDirection};
 use node::{ListenerId, Token};
 use router::{Packet, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -57,7 +57,7 @@ pub struct Captured {
     /// The port.
     pub port: PortId,
     /// Which way.
-    pub direction: Direction,
+    pub direction: TapDirection,
     /// When, since the beginning.
     pub at: Duration,
     /// From its IP header on.
@@ -86,7 +86,7 @@ pub(crate) enum Listening {
 pub(crate) struct SimulatedHosts {
     pub(crate) now: Time,
     pub(crate) agenda: Agenda<ScheduledEvent>,
-    pub(crate) network: Network,
+    pub(crate) network: NetworkMachine,
     /// By their places in the plan.
     pub(crate) hosts: Vec<Host>,
     pub(crate) owners: BTreeMap<(usize, ConnectionId), Owner>,
@@ -99,7 +99,7 @@ pub(crate) struct SimulatedHosts {
 }
 
 impl SimulatedHosts {
-    pub(crate) fn new(network: Network, hosts: Vec<Host>) -> SimulatedHosts {
+    pub(crate) fn new(network: NetworkMachine, hosts: Vec<Host>) -> SimulatedHosts {
         SimulatedHosts {
             now: Time::ZERO,
             agenda: Agenda::new(),
@@ -148,7 +148,7 @@ impl SimulatedHosts {
             return self.later(LOOPBACK, ScheduledEvent::Looped { host, octets });
         }
         match node.route(to) {
-            Some(NextHop::Port(port)) => {
+            Some(RouteNextHop::Port(port)) => {
                 let host = HostId(host);
                 self.network.handle(self.now, network::Input::Packet { host, port, octets });
             }

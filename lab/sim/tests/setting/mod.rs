@@ -4,7 +4,7 @@
 use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use sim::{Bulk, Clock, Load, Message, Place, Scenario, Start, Tcp, Udp, UserId};
 use std::time::Duration;
 
@@ -31,14 +31,14 @@ pub(crate) fn pair(rate: &str, delay_ms: u64) -> Scenario {
     scenario(topology, &[("plain", plain)], [("alice", "10.0.1.2"), ("bob", BOB)])
 }
 
-pub(crate) fn policy(text: &str) -> Policy {
+pub(crate) fn policy(text: &str) -> RouterPolicy {
     toml::from_str(text).unwrap()
 }
 
 /// Sites naples and act at these hosts.
 pub(crate) fn scenario(
     topology: Topology,
-    policies: &[(&str, Policy)],
+    policies: &[(&str, RouterPolicy)],
     hosts: [(&str, &str); 2],
 ) -> Scenario {
     let hosts = places(hosts);

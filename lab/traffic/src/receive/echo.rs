@@ -6,7 +6,7 @@ use crate::plan::udp_overhead;
 use crate::receive::incoming::{Incoming, canonical, take};
 use crate::send::stream::is_patience;
 use anyhow::{Context as _, Result};
-use load_header::{self as payload, Header};
+use load_header::{self as payload, LoadHeader};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::Socket;
@@ -73,7 +73,7 @@ impl Back {
                 Err(error) => return Err(error).context("receiving what comes back"),
             };
             let packet = buffer.get(..incoming.length).unwrap_or_default();
-            let header = Header::read(packet).filter(|_| payload::is_answer(packet));
+            let header = LoadHeader::read(packet).filter(|_| payload::is_answer(packet));
             let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(header) = header else {
                 meter.foreign();

@@ -10,7 +10,7 @@ use crate::receive::incoming::{canonical, enable_tos_reports, take};
 use crate::send::NAP;
 use crate::send::stream::{PATIENCE, is_patience};
 use anyhow::{Context as _, Result, bail};
-use load_header::{HEADER, Header};
+use load_header::{HEADER, LoadHeader};
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
@@ -93,14 +93,20 @@ impl Shared {
     }
 
     /// A header arrived now, with so many octets of payload and, over UDP, a code point.
-    fn arrived(&self, header: &Header, source: SocketAddr, octets: u32, udp: Option<Option<u8>>) {
+    fn arrived(
+        &self,
+        header: &LoadHeader,
+        source: SocketAddr,
+        octets: u32,
+        udp: Option<Option<u8>>,
+    ) {
         let flow = FlowKey { run: header.run, flow: header.flow, source };
         let received = Clock::from_header(header).now();
         if header.end {
             return self.meter().ended(flow, header.sequence, received);
         }
         self.realtime.store(header.realtime, Ordering::Relaxed);
-        let Header { sequence, sent, .. } = *header;
+        let LoadHeader { sequence, sent, .. } = *header;
         let overhead = udp.map_or(0, |_| udp_overhead(source.is_ipv4()));
         let tos = udp.flatten();
         self.meter().take(&Arrival { flow, sequence, sent, received, octets, overhead, tos });
@@ -237,7 +243,7 @@ fn datagrams(socket: &Socket, echo: bool, shared: &Shared) -> Result<u64> {
         };
         dropped = incoming.dropped.unwrap_or(dropped);
         let Some(packet) = payload.get_mut(..incoming.length) else { continue };
-        let header = Header::read(packet);
+        let header = LoadHeader::read(packet);
         if echo {
             // What the system does not take is lost, as on any line.
             let _ = echo::answer(socket, packet, &incoming);
@@ -283,12 +289,12 @@ fn blocks(mut stream: TcpStream, source: SocketAddr, shared: &Shared) {
 struct Blocks {
     header: Vec<u8>,
     left: usize,
-    current: Option<Header>,
+    current: Option<LoadHeader>,
 }
 
 impl Blocks {
     /// Takes octets and tells each block once it is whole; false where they are no blocks.
-    fn take(&mut self, mut octets: &[u8], mut whole: impl FnMut(&Header)) -> bool {
+    fn take(&mut self, mut octets: &[u8], mut whole: impl FnMut(&LoadHeader)) -> bool {
         loop {
             let Some(header) = self.current else {
                 if octets.is_empty() {
@@ -301,7 +307,7 @@ impl Blocks {
                 if self.header.len() < HEADER {
                     return true;
                 }
-                match Header::read(&self.header) {
+                match LoadHeader::read(&self.header) {
                     Some(header) if header.length <= MAX_BLOCK => {
                         self.left = (header.length as usize).saturating_sub(HEADER);
                         self.current = Some(header);
@@ -328,9 +334,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn block(sequence: u64, length: u32) -> (Header, Vec<u8>) {
+    fn block(sequence: u64, length: u32) -> (LoadHeader, Vec<u8>) {
         let header =
-            Header { run: 1, flow: 2, sequence, sent: 3, realtime: false, length, end: false };
+            LoadHeader { run: 1, flow: 2, sequence, sent: 3, realtime: false, length, end: false };
         let mut octets = header.write().to_vec();
         octets.resize(length as usize, 0x58);
         (header, octets)

@@ -11,7 +11,7 @@ use crate::receive::incoming::enable_tos_reports;
 use crate::send::pace::Pace;
 use crate::send::stream::Stream;
 use anyhow::{Context as _, Result};
-use load_header::{HEADER, Header};
+use load_header::{HEADER, LoadHeader};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 use std::cmp::Reverse;
@@ -300,8 +300,8 @@ impl Flow {
         self.plan.rate.nanos_for(self.plan.counted_octets())
     }
 
-    fn header(&self, run: &Run, end: bool) -> Header {
-        Header {
+    fn header(&self, run: &Run, end: bool) -> LoadHeader {
+        LoadHeader {
             run: self.run,
             flow: self.number,
             sequence: self.result.sent,
@@ -378,7 +378,7 @@ impl Flow {
             last = run.now();
             self.result.went(u64::from(self.plan.size), last);
         }
-        let header = Header { length: HEADER as u32, ..self.header(run, true) }.write();
+        let header = LoadHeader { length: HEADER as u32, ..self.header(run, true) }.write();
         if let Err(error) = stream.finish(&header, run) {
             *self.result.errors.entry(name(&error)).or_default() += 1;
         }

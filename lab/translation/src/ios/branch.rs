@@ -1,17 +1,17 @@
 //! The queueing of a policy map: `bandwidth`, `priority`, `shape`, `random-detect`, `queue-limit`,
 //! `fair-queue` and nested service policies.
 
-use super::At;
-use super::map::{Maker, PolicyClass, PolicyMap, Reserved, is_default};
-use router::policy::{Action, Branch, Dropper, Limit, Queueing, Share};
+use super::LineValue;
+use super::map::{PolicyClass, PolicyMaker, PolicyMap, ReservationLine, is_default};
+use router::policy::{Branch, BranchShare, Dropper, MeterAction, QueueLimit, Queueing};
 use router::time::Rate;
 
-/// Packets of a queue where nothing is said.
+/// IOS's default limit of a queue, in packets.
 const QUEUE: usize = 64;
 
-impl Maker<'_> {
-    /// What a policy map makes of packets that wait; `rate` is that of the line, or of the shaper
-    /// above it.
+impl PolicyMaker<'_> {
+    /// The queueing that corresponds to a policy map. `rate` is the rate of the line, or of the
+    /// shaper above it.
     pub(super) fn queueing(
         &mut self,
         map: &PolicyMap,
@@ -31,7 +31,7 @@ impl Maker<'_> {
             map.classes.iter().partition(|class| is_default(&class.name));
         let default = default.first().copied();
         self.queued_otherwise(map);
-        // Packets of a class without a queue wait in class-default's.
+        // Packets of a class without a queue wait in the queue of class-default.
         let queued: Vec<_> = named.into_iter().filter(|class| self.has_queue(class)).collect();
         if queued.is_empty() && default.is_none_or(|class| class.reserved.is_none()) {
             return default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
@@ -57,11 +57,11 @@ impl Maker<'_> {
         let share = default.and_then(|class| self.share(class, rate, left)).unwrap_or_default();
         let queueing = default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
         branches.push(Branch { class: None, share, queueing });
-        // Under a shaper its rate is shared; else the line's.
+        // Under a shaper, its rate is shared; else that of the line.
         Queueing::ClassBased { rate: if depth == 1 { rate } else { None }, branches }
     }
 
-    /// What holds the packets of a class.
+    /// The queueing of one class.
     fn class(&mut self, class: &PolicyClass, rate: Option<Rate>, depth: usize) -> Queueing {
         if !self.work.branches(1) {
             return Queueing::default();
@@ -90,14 +90,14 @@ impl Maker<'_> {
         }
     }
 
-    /// What a class marks, the classes of the policy inside it see.
+    /// Notes marks of a class that the classes of its service policy would match.
     fn marked_above(&mut self, class: &PolicyClass, child: &PolicyMap) {
         let looks =
             child.classes.iter().any(|inner| self.has_queue(inner) && !is_default(&inner.name));
         if !looks {
             return;
         }
-        let marks = |action: &Option<Action>| matches!(action, Some(Action::Mark(_)));
+        let marks = |action: &Option<MeterAction>| matches!(action, Some(MeterAction::Mark(_)));
         let police = class.police.as_ref().filter(|at| at.value.actions.iter().any(marks));
         let lines = class.set.iter().map(|at| at.line).chain(police.map(|at| at.line));
         for line in lines {
@@ -110,7 +110,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A class with a service policy has no queue of its own.
+    /// Notes lines that are ignored because a class with a service policy has no queue of its own.
     fn left_for_child(&mut self, class: &PolicyClass) {
         let lines = [
             class.wred.as_ref().map(|at| at.line),
@@ -122,36 +122,43 @@ impl Maker<'_> {
         }
     }
 
-    /// The share of a class; `None` (and a note) where it cannot be said.
-    fn share(&mut self, class: &PolicyClass, rate: Option<Rate>, left: Left) -> Option<Share> {
-        let Some(At { line, value }) = class.reserved.as_ref() else { return Some(Share::None) };
+    /// The share of a class; `None` (and a note) if a policy cannot express it.
+    fn share(
+        &mut self,
+        class: &PolicyClass,
+        rate: Option<Rate>,
+        left: Unreserved,
+    ) -> Option<BranchShare> {
+        let Some(LineValue { line, value }) = class.reserved.as_ref() else {
+            return Some(BranchShare::None);
+        };
         let share = match *value {
-            Reserved::Rate(rate) => Share::Bandwidth(rate),
-            Reserved::Percent(percent) => Share::Percent(percent),
-            Reserved::RemainingPercent(percent) => match (left, rate) {
-                (Left::Rate(left), Some(rate)) if left < rate => {
-                    Share::Bandwidth(left.percent(percent))
+            ReservationLine::Rate(rate) => BranchShare::Bandwidth(rate),
+            ReservationLine::Percent(percent) => BranchShare::Percent(percent),
+            ReservationLine::RemainingPercent(percent) => match (left, rate) {
+                (Unreserved::Rate(left), Some(rate)) if left < rate => {
+                    BranchShare::Bandwidth(left.percent(percent))
                 }
-                (Left::Rate(_), _) => Share::Percent(percent),
-                (Left::Percent(left), _) => Share::Percent(percent * left / 100.0),
-                (Left::Unknown, _) => {
+                (Unreserved::Rate(_), _) => BranchShare::Percent(percent),
+                (Unreserved::Percent(left), _) => BranchShare::Percent(percent * left / 100.0),
+                (Unreserved::Unknown, _) => {
                     let reason = "its share is left out: what remains of an unknown rate is not \
                         known; give a shaper above, or the interface a bandwidth";
                     self.notes.add(*line, reason);
-                    Share::None
+                    BranchShare::None
                 }
             },
-            Reserved::RemainingRatio(ratio) => Share::Weight(ratio),
-            Reserved::Priority(own, percent, burst) => {
+            ReservationLine::RemainingRatio(ratio) => BranchShare::Weight(ratio),
+            ReservationLine::Priority(own, percent, burst) => {
                 let policed = class.police.as_ref().map(|police| match police.value.meter {
-                    router::policy::Meter::TokenBucket { rate, .. } => rate,
-                    router::policy::Meter::SingleRate { cir, .. }
-                    | router::policy::Meter::TwoRate { cir, .. } => cir,
+                    router::policy::MeterProfile::TokenBucket { rate, .. } => rate,
+                    router::policy::MeterProfile::SingleRate { cir, .. }
+                    | router::policy::MeterProfile::TwoRate { cir, .. } => cir,
                 });
                 let of_line = percent.and_then(|percent| rate.map(|rate| rate.percent(percent)));
                 let unlimited = if percent.is_none() { policed.or(rate) } else { None };
                 match own.or(of_line).or(unlimited) {
-                    Some(rate) => Share::Priority { rate, burst },
+                    Some(rate) => BranchShare::Priority { rate, burst },
                     None => {
                         let reason = "left out: priority of an unknown rate; give a shaper above, \
                             or the interface a bandwidth";
@@ -165,44 +172,45 @@ impl Maker<'_> {
     }
 }
 
-/// What is reserved for a class, where it can be said as a rate.
+/// The rate reserved for a class, if it can be expressed as a rate.
 fn reserved_rate(class: &PolicyClass, rate: Option<Rate>) -> Option<Rate> {
     match class.reserved.as_ref()?.value {
-        Reserved::Rate(rate) | Reserved::Priority(Some(rate), _, _) => Some(rate),
-        Reserved::Percent(percent) | Reserved::Priority(None, Some(percent), _) => {
+        ReservationLine::Rate(rate) | ReservationLine::Priority(Some(rate), _, _) => Some(rate),
+        ReservationLine::Percent(percent) | ReservationLine::Priority(None, Some(percent), _) => {
             rate.map(|rate| rate.percent(percent))
         }
         _ => None,
     }
 }
 
-/// What is not reserved outright.
+/// The bandwidth that is not reserved by rate or percent.
 #[derive(Clone, Copy, Debug)]
-enum Left {
+enum Unreserved {
     Rate(Rate),
-    /// Of a rate that is not known.
+    /// Of an unknown rate.
     Percent(f64),
     Unknown,
 }
 
-fn left_over(classes: &[PolicyClass], rate: Option<Rate>) -> Left {
+fn left_over(classes: &[PolicyClass], rate: Option<Rate>) -> Unreserved {
     if let Some(rate) = rate {
         let reserved = classes.iter().filter_map(|class| reserved_rate(class, Some(rate)));
         let reserved: u64 = reserved.fold(0, |sum, rate| sum.saturating_add(rate.bits()));
         let left = Rate::from_bits(rate.bits().saturating_sub(reserved).max(1));
-        return left.map_or(Left::Unknown, Left::Rate);
+        return left.map_or(Unreserved::Unknown, Unreserved::Rate);
     }
     let mut left = 100.0;
     for reserved in classes.iter().filter_map(|class| class.reserved.as_ref()) {
         match reserved.value {
-            Reserved::Percent(percent) | Reserved::Priority(None, Some(percent), _) => {
+            ReservationLine::Percent(percent)
+            | ReservationLine::Priority(None, Some(percent), _) => {
                 left -= percent;
             }
-            Reserved::Rate(_) | Reserved::Priority(..) => return Left::Unknown,
-            Reserved::RemainingPercent(_) | Reserved::RemainingRatio(_) => {}
+            ReservationLine::Rate(_) | ReservationLine::Priority(..) => return Unreserved::Unknown,
+            ReservationLine::RemainingPercent(_) | ReservationLine::RemainingRatio(_) => {}
         }
     }
-    Left::Percent(f64::max(left, 0.0))
+    Unreserved::Percent(f64::max(left, 0.0))
 }
 
 fn leaf_of_none() -> Queueing {
@@ -214,7 +222,7 @@ fn leaf(class: &PolicyClass) -> Queueing {
         Some(wred) => wred.value.dropper(),
         None => (Dropper::Tail {}, 0),
     };
-    // All of WRED's lines can be reached, unless a limit is set.
+    // All maxima of WRED can be reached, unless a limit is configured.
     let own = QUEUE.max(highest as usize);
     if let Some(fair) = &class.fair {
         let limit = class.limit.as_ref().and_then(|limit| limit.value.packets);
@@ -222,6 +230,6 @@ fn leaf(class: &PolicyClass) -> Queueing {
         return Queueing::FairFlows { queues: fair.value, limit, by_precedence: None, dropper };
     }
     let limit = class.limit.as_ref().map(|limit| limit.value);
-    let limit = limit.unwrap_or(Limit { packets: Some(own), ..Limit::default() });
+    let limit = limit.unwrap_or(QueueLimit { packets: Some(own), ..QueueLimit::default() });
     Queueing::Fifo { limit, dropper }
 }

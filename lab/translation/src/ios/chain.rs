@@ -1,15 +1,15 @@
-//! The conditioners of a policy map: `set`, `police`, `drop`. A packet belongs to the first class
-//! that it matches, by what it was when it came: one first-match step says just that.
+//! The conditioners of a policy map: `set`, `police`, `drop`. A packet is in the first class that
+//! it matches as it arrived. One first-match step expresses exactly this.
 
 use super::MAX_DEPTH;
-use super::map::{DEFAULT, Maker, Police, PolicyClass, PolicyMap, is_default};
+use super::map::{DEFAULT, PoliceLine, PolicyClass, PolicyMaker, PolicyMap, is_default};
 use super::matching::algebra::any_common;
 use dscp::Dscp;
-use router::policy::{Action, Case, Match, Meter, Name, Step};
+use router::policy::{ChainStep, ClassSteps, Match, MeterAction, MeterProfile, Name};
 use std::collections::BTreeSet;
 
-impl Maker<'_> {
-    /// The chain of what a policy map marks, meters and drops; none where it does not.
+impl PolicyMaker<'_> {
+    /// The chain of marks, meters and drops of a policy map; `None` if it has none.
     pub(super) fn chain(&mut self, map: &PolicyMap) -> Option<Name> {
         if !map.classes.iter().any(|class| class.conditions() || class.child.is_some()) {
             return None;
@@ -21,14 +21,14 @@ impl Maker<'_> {
         if classes.is_empty() {
             return None;
         }
-        self.policy.chains.insert(map.name.clone(), vec![Step::FirstMatch { classes }]);
+        self.policy.chains.insert(map.name.clone(), vec![ChainStep::FirstMatch { classes }]);
         Some(map.name.clone())
     }
 
-    /// What is done to each class; empty where it is nothing. A class to which nothing is done still
-    /// keeps its packets from those behind it.
-    fn cases(&mut self, map: &PolicyMap) -> Vec<Case> {
-        let mut cases: Vec<Case> = Vec::new();
+    /// The cases of a policy map; empty if none has steps. A class without steps still keeps its
+    /// packets from the classes after it.
+    fn cases(&mut self, map: &PolicyMap) -> Vec<ClassSteps> {
+        let mut cases: Vec<ClassSteps> = Vec::new();
         if !self.enter(map) {
             return cases;
         }
@@ -38,11 +38,11 @@ impl Maker<'_> {
             let name = (!is_default(&class.name)).then(|| class.name.clone());
             let steps = self.steps(class);
             if name.is_some() || !steps.is_empty() {
-                cases.push(Case { class: name, steps });
+                cases.push(ClassSteps { class: name, steps });
             }
         }
         self.above.pop();
-        // Nothing has to be kept from nothing.
+        // At the end, classes without steps have no effect.
         if cases.iter().all(|case| case.class.is_some()) {
             let last = cases.iter().rposition(|case| !case.steps.is_empty());
             cases.truncate(last.map_or(0, |place| place + 1));
@@ -50,23 +50,23 @@ impl Maker<'_> {
         cases
     }
 
-    /// What is done to the packets of a class, which are all that come to these steps. As in IOS, the
-    /// policy inside it acts before its own lines do.
-    fn steps(&mut self, class: &PolicyClass) -> Vec<Step> {
+    /// The steps for the packets of a class, which are the only packets that reach them. As in IOS,
+    /// the service policy of the class acts before the lines of the class.
+    fn steps(&mut self, class: &PolicyClass) -> Vec<ChainStep> {
         if class.drop.is_some() {
-            return vec![Step::Drop { class: None }];
+            return vec![ChainStep::Drop { class: None }];
         }
         let child = class.child.as_ref().and_then(|name| self.map(name));
         let classes = child.map_or_else(Vec::new, |child| self.cases(child));
-        let inside = (!classes.is_empty()).then_some(Step::FirstMatch { classes });
-        let set = class.set.as_ref().map(|set| Step::Mark { class: None, dscp: set.value });
-        // What it marks by colour goes over the class's own mark.
+        let inside = (!classes.is_empty()).then_some(ChainStep::FirstMatch { classes });
+        let set = class.set.as_ref().map(|set| ChainStep::Mark { class: None, dscp: set.value });
+        // A mark by colour replaces the mark of the class.
         let police = class.police.as_ref().map(|police| police.value.step());
         inside.into_iter().chain(set).chain(police).collect()
     }
 
-    /// Goes into a policy map, if it does not stand in itself, and not too deep in others. Who goes in
-    /// takes the last of `above` when it leaves.
+    /// Enters a policy map, unless it is nested in itself or too deep. After `true`, the caller
+    /// pops `above` when it leaves the map.
     pub(super) fn enter(&mut self, map: &PolicyMap) -> bool {
         let why = if self.above.contains(&map.name) {
             "left out: the policy stands in itself".to_owned()
@@ -82,7 +82,7 @@ impl Maker<'_> {
         false
     }
 
-    /// What a class of the map matches; `None` where that was left out.
+    /// The matches of a class of the map; `None` if the class was left out.
     fn matches(&mut self, class: &PolicyClass) -> Option<Vec<Match>> {
         if is_default(&class.name) {
             return Some(vec![Match::default()]);
@@ -100,8 +100,9 @@ impl Maker<'_> {
         found
     }
 
-    /// IOS queues by what a packet was and by the first class that it belongs to; this router by what
-    /// it has become, and by the first class that has a queue: told where it differs.
+    /// IOS queues a packet as it arrived, by the first class that it matches. This router queues it
+    /// with its new mark, by the first class that has a queue. Notes the lines for which the
+    /// results differ.
     pub(super) fn queued_otherwise(&mut self, map: &PolicyMap) {
         for (place, class) in map.classes.iter().enumerate() {
             let is_named = !is_default(&class.name);
@@ -133,8 +134,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The code points that a class gives its packets, and those of policies inside it, with the lines
-    /// that say so.
+    /// The code points that a class and its service policies set, with their lines.
     fn marks(&mut self, class: &PolicyClass, into: &mut BTreeSet<(usize, Dscp)>) {
         if class.drop.is_some() {
             return;
@@ -142,7 +142,7 @@ impl Maker<'_> {
         into.extend(class.set.iter().map(|set| (set.line, set.value)));
         if let Some(police) = &class.police {
             let marks = police.value.actions.iter().filter_map(|action| match action {
-                Some(Action::Mark(dscp)) => Some((police.line, *dscp)),
+                Some(MeterAction::Mark(dscp)) => Some((police.line, *dscp)),
                 _ => None,
             });
             into.extend(marks);
@@ -154,8 +154,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The first queue, from that of the class at `place` on, that packets of these matches may find,
-    /// where it is another than that of their class.
+    /// The first queue, from the class at `place` on, that packets of these matches may enter, if
+    /// it is not the queue of their class.
     fn other_queue(
         &mut self,
         map: &PolicyMap,
@@ -184,25 +184,25 @@ impl Maker<'_> {
     }
 }
 
-/// Whether some packets of a class keep the code point that they came with.
+/// Whether some packets of a class keep the code point with which they arrived.
 fn passes_unmarked(class: &PolicyClass) -> bool {
-    // What conforms is sent as it is, where nothing is said.
-    let passes = |police: &Police| {
-        police.actions[0].is_none() || police.actions.contains(&Some(Action::Pass))
+    // Without a conform-action, conforming packets are sent unchanged.
+    let passes = |police: &PoliceLine| {
+        police.actions[0].is_none() || police.actions.contains(&Some(MeterAction::Pass))
     };
     class.set.is_none() && class.police.as_ref().is_none_or(|police| passes(&police.value))
 }
 
-impl Police {
-    fn step(&self) -> Step {
+impl PoliceLine {
+    fn step(&self) -> ChainStep {
         let [conform, exceed, violate] = self.actions;
-        let exceed = exceed.unwrap_or(Action::Drop);
+        let exceed = exceed.unwrap_or(MeterAction::Drop);
         let (yellow, red) = match self.meter {
-            // It finds nothing yellow, and a router takes no mark for that.
-            Meter::TokenBucket { .. } => (Action::Pass, exceed),
+            // A token bucket gives no yellow, and a router refuses a mark for it.
+            MeterProfile::TokenBucket { .. } => (MeterAction::Pass, exceed),
             _ => (exceed, violate.unwrap_or(exceed)),
         };
-        let green = conform.unwrap_or(Action::Pass);
-        Step::Meter { class: None, meter: self.meter.clone(), green, yellow, red }
+        let green = conform.unwrap_or(MeterAction::Pass);
+        ChainStep::Meter { class: None, meter: self.meter.clone(), green, yellow, red }
     }
 }

@@ -1,19 +1,19 @@
-//! What a router would refuse of the policy that was made is left out and listed: what is written can
+//! Leaves out and lists the parts of the policy that a router would refuse, so that the result can
 //! be used.
 
 use super::Notes;
-use super::read::Config;
-use router::policy::{Name, Policy, Wrong};
-use router::{Classifier, Tables, condition, queueing};
+use super::read::IosConfig;
+use router::policy::{KeyFault, Name, RouterPolicy};
+use router::{Classifier, FlowTables, condition, queueing};
 
-/// Takes out what no router of these interfaces could be built with.
+/// Removes the parts with which no router of these interfaces can be built.
 pub(super) fn leave_out_refused(
-    policy: &mut Policy,
+    policy: &mut RouterPolicy,
     interfaces: &[Name],
-    config: &Config,
+    config: &IosConfig,
     notes: &mut Notes,
 ) {
-    let mut refused = |name: &str, wrong: Wrong| {
+    let mut refused = |name: &str, wrong: KeyFault| {
         let help = match wrong.what.contains("what is shared is not known") {
             true => "; in IOS: give the interface a bandwidth, or shape above",
             false => "",
@@ -21,7 +21,7 @@ pub(super) fn leave_out_refused(
         let reason = format!("left out, a router would refuse it: {wrong}{help}");
         notes.add(line_of(config, name), reason);
     };
-    // In the order in which one refers to the other.
+    // In the order of references: classes, then the parts that use them.
     for name in policy.classes.keys().cloned().collect::<Vec<_>>() {
         let path = format!("classes.{name}");
         if let Err(wrong) = Classifier::new(policy, interfaces, &[Some(&name)], &path) {
@@ -32,8 +32,8 @@ pub(super) fn leave_out_refused(
     for name in policy.tables.keys().cloned().collect::<Vec<_>>() {
         let tables = policy.tables.get_key_value(&name);
         let tables = tables.map(|(name, table)| (name.clone(), table.clone())).into_iter();
-        let alone = Policy { tables: tables.collect(), ..Policy::default() };
-        if let Err(wrong) = Tables::new(&alone, interfaces) {
+        let alone = RouterPolicy { tables: tables.collect(), ..RouterPolicy::default() };
+        if let Err(wrong) = FlowTables::new(&alone, interfaces) {
             policy.tables.remove(&name);
             refused(&name, wrong);
         }
@@ -60,9 +60,9 @@ pub(super) fn leave_out_refused(
     }
 }
 
-/// The line of the map that something is made of: it has the map's name, or begins with it (`MAP/CLASS`,
-/// `MAP@INTERFACE`).
-fn line_of(config: &Config, name: &str) -> usize {
+/// The line of the map from which a part was made. The part has the map's name, or begins with it
+/// (`MAP/CLASS`, `MAP@INTERFACE`).
+fn line_of(config: &IosConfig, name: &str) -> usize {
     let line = |name: &str| {
         let policy = config.policies.get(name).map(|map| map.line);
         policy.or_else(|| config.classes.get(name).map(|map| map.line))

@@ -1,18 +1,18 @@
-//! A configuration's lines, comments and banners left out.
+//! The lines of a configuration, without comments and banners.
 
 use super::{MAX_LINE, MAX_LINES};
 
-/// A line that configures something.
+/// A line of the configuration.
 #[derive(Clone, Debug)]
 pub(super) struct ConfigLine {
-    /// From 1.
+    /// The line number, from 1.
     pub(super) number: usize,
-    /// At least one.
+    /// The words; at least one.
     pub(super) words: Vec<String>,
 }
 
 impl ConfigLine {
-    /// The words in lower case: commands and their keywords have none of their own.
+    /// The words in lower case: IOS ignores case in commands and keywords.
     pub(super) fn lower(&self) -> Vec<String> {
         self.words.iter().map(|word| word.to_ascii_lowercase()).collect()
     }
@@ -52,7 +52,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ConfigLine>, String> {
     Ok(lines)
 }
 
-/// The delimiter of a banner that goes on after its first line: the mark before its text.
+/// The delimiter of a banner that continues after its first line: the character before its text.
 fn unfinished(raw: &str) -> Option<String> {
     let text = raw.split_whitespace().nth(2)?;
     let mark: String = match text.strip_prefix('^') {

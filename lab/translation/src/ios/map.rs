@@ -1,15 +1,15 @@
-//! Policy maps: what their classes say, and the policy made of them.
+//! Policy maps: the lines of their classes, and the policy made from them.
 
 use super::lines::ConfigLine;
 use super::matching::access::{dscp, precedence_number};
-use super::matching::class::Class;
-use super::matching::work::Work;
-use super::read::{Config, Interface};
-use super::shape::{Shape, shape};
-use super::wred::Wred;
-use super::{At, MAX_DEPTH, Notes};
+use super::matching::class::MappedClass;
+use super::matching::work::WorkBudget;
+use super::read::{IosConfig, IosInterface};
+use super::shape::{ShapeLine, shape};
+use super::wred::WredLines;
+use super::{LineValue, MAX_DEPTH, Notes};
 use dscp::Dscp;
-use router::policy::{Action, Limit, Meter, Name, Octets, Policy};
+use router::policy::{MeterAction, MeterProfile, Name, OctetSize, QueueLimit, RouterPolicy};
 use router::time::Rate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,51 +19,51 @@ pub(super) struct PolicyMap {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) classes: Vec<PolicyClass>,
-    /// The class that lines belong to while it is read.
+    /// The class that the next lines belong to, while the map is read.
     pub(super) current: Option<usize>,
 }
 
 /// A share of the bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Reserved {
+pub(super) enum ReservationLine {
     Rate(Rate),
     Percent(f64),
     RemainingPercent(f64),
     RemainingRatio(f64),
-    /// First of all; rate or percent, and the burst.
-    Priority(Option<Rate>, Option<f64>, Option<Octets>),
+    /// Low-latency priority: rate or percent, and the burst.
+    Priority(Option<Rate>, Option<f64>, Option<OctetSize>),
 }
 
-/// `police`.
+/// A `police` line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Police {
-    pub(super) meter: Meter,
-    /// What is done to what conforms, exceeds, violates; transmit, drop, transmit: `None` where IOS's
-    /// own holds.
-    pub(super) actions: [Option<Action>; 3],
+pub(super) struct PoliceLine {
+    pub(super) meter: MeterProfile,
+    /// The actions for conforming, exceeding and violating packets. `None` is the default of IOS:
+    /// transmit, drop, and the action for exceeding packets.
+    pub(super) actions: [Option<MeterAction>; 3],
 }
 
-/// What a policy map says of a class.
+/// The lines of a policy map for one class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PolicyClass {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) set: Option<At<Dscp>>,
-    pub(super) drop: Option<At<()>>,
-    pub(super) police: Option<At<Police>>,
-    pub(super) reserved: Option<At<Reserved>>,
-    pub(super) shape: Option<At<Shape>>,
-    pub(super) wred: Option<At<Wred>>,
-    pub(super) limit: Option<At<Limit>>,
+    pub(super) set: Option<LineValue<Dscp>>,
+    pub(super) drop: Option<LineValue<()>>,
+    pub(super) police: Option<LineValue<PoliceLine>>,
+    pub(super) reserved: Option<LineValue<ReservationLine>>,
+    pub(super) shape: Option<LineValue<ShapeLine>>,
+    pub(super) wred: Option<LineValue<WredLines>>,
+    pub(super) limit: Option<LineValue<QueueLimit>>,
     /// `fair-queue`, with the number of queues.
-    pub(super) fair: Option<At<Option<usize>>>,
-    pub(super) child: Option<At<String>>,
+    pub(super) fair: Option<LineValue<Option<usize>>>,
+    pub(super) child: Option<LineValue<String>>,
 }
 
-/// What belongs to no class.
+/// The class of packets that match no other class.
 pub(super) const DEFAULT: &str = "class-default";
 
-/// Whether a name is that of what belongs to no class.
+/// Whether this is the name of the default class.
 pub(super) fn is_default(name: &str) -> bool {
     name.eq_ignore_ascii_case(DEFAULT)
 }
@@ -73,7 +73,7 @@ impl PolicyClass {
         PolicyClass { name, line, ..PolicyClass::default() }
     }
 
-    /// The lines that ask for queueing.
+    /// The lines that need a queue.
     pub(super) fn queues(&self) -> Vec<usize> {
         let lines = [
             self.reserved.as_ref().map(|at| at.line),
@@ -85,66 +85,62 @@ impl PolicyClass {
         lines.into_iter().flatten().collect()
     }
 
-    /// Whether it changes, meters or drops packets.
+    /// Whether the class marks, meters or drops packets.
     pub(super) fn conditions(&self) -> bool {
         self.set.is_some() || self.drop.is_some() || self.police.is_some()
     }
 
-    /// A line of the class; false where it is none.
+    /// Reads a line of the class; `false` if it is not one.
     pub(super) fn read(&mut self, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
         let number = line.number;
-        let at = |value| Some(At { line: number, value });
         let done: Result<(), String> = match words {
             ["set", "ip", "dscp", code] | ["set", "dscp", code] => {
-                dscp(code).map(|value| self.set = Some(At { line: number, value }))
+                dscp(code).map(|value| put(&mut self.set, number, value))
             }
             ["set", "ip", "precedence", word] | ["set", "precedence", word] => {
                 precedence_number(word).map(|precedence| {
                     let value = Dscp::new(precedence * 8).unwrap_or_default();
-                    self.set = Some(At { line: number, value });
+                    put(&mut self.set, number, value);
                 })
             }
             ["set", other, ..] => Err(format!("{other:?} is not set by a policy")),
             ["drop"] => {
-                self.drop = Some(At { line: number, value: () });
+                put(&mut self.drop, number, ());
                 Ok(())
             }
-            ["police", rest @ ..] => police(rest).map(|value| {
-                self.police = Some(At { line: number, value });
-            }),
+            ["police", rest @ ..] => police(rest).map(|value| put(&mut self.police, number, value)),
             ["conform-action" | "exceed-action" | "violate-action", ..] => match &mut self.police {
                 Some(police) => police.value.act(words),
                 None => Err("there is nothing policed here".to_owned()),
             },
             ["bandwidth", ..] | ["priority", ..] => {
-                reserved(words).map(|value| self.reserved = Some(At { line: number, value }))
+                reserved(words).map(|value| put(&mut self.reserved, number, value))
             }
             ["shape", rest @ ..] => shape(rest).map(|(value, excess)| {
-                self.shape = Some(At { line: number, value });
+                put(&mut self.shape, number, value);
                 excess.into_iter().for_each(|reason| notes.add(number, reason));
             }),
             ["random-detect", rest @ ..] => {
-                let wred = self.wred.get_or_insert(At { line: number, value: Wred::default() });
-                wred.value.read(rest)
+                let first = LineValue { line: number, value: WredLines::default() };
+                self.wred.get_or_insert(first).value.read(rest)
             }
-            ["queue-limit", rest @ ..] => limit(rest).map(|value| {
-                self.limit = Some(At { line: number, value });
-            }),
+            ["queue-limit", rest @ ..] => {
+                limit(rest).map(|value| put(&mut self.limit, number, value))
+            }
             ["fair-queue"] => {
-                self.fair = Some(At { line: number, value: None });
+                put(&mut self.fair, number, None);
                 Ok(())
             }
-            ["fair-queue", queues] => {
-                match queues.parse().ok().filter(|n| (1..=4096).contains(n)) {
-                    Some(queues) => {
-                        self.fair = Some(At { line: number, value: Some(queues) });
-                        Ok(())
-                    }
-                    None => Err("the number of queues is 1 to 4096".to_owned()),
+            ["fair-queue", queues] => match queues.parse().ok() {
+                Some(queues) if (1..=4096).contains(&queues) => {
+                    put(&mut self.fair, number, Some(queues));
+                    Ok(())
                 }
-            }
+                _ => Err("the number of queues is 1 to 4096".to_owned()),
+            },
             ["service-policy", _] => {
-                self.child = at(line.words.get(1).cloned().unwrap_or_default());
+                let name = line.words.get(1).cloned().unwrap_or_default();
+                put(&mut self.child, number, name);
                 Ok(())
             }
             _ => return false,
@@ -154,6 +150,10 @@ impl PolicyClass {
         }
         true
     }
+}
+
+fn put<T>(slot: &mut Option<LineValue<T>>, line: usize, value: T) {
+    *slot = Some(LineValue { line, value });
 }
 
 pub(super) fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {
@@ -176,33 +176,35 @@ fn percent(word: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{word:?} is not 0 to 100 percent"))
 }
 
-fn reserved(words: &[&str]) -> Result<Reserved, String> {
+fn reserved(words: &[&str]) -> Result<ReservationLine, String> {
     Ok(match words {
-        ["bandwidth", "percent", p] => Reserved::Percent(percent(p)?),
-        ["bandwidth", "remaining", "percent", p] => Reserved::RemainingPercent(percent(p)?),
+        ["bandwidth", "percent", p] => ReservationLine::Percent(percent(p)?),
+        ["bandwidth", "remaining", "percent", p] => ReservationLine::RemainingPercent(percent(p)?),
         ["bandwidth", "remaining", "ratio", n] => {
             let ratio = number(Some(n), "the ratio")?;
             if !(1..=1_000).contains(&ratio) {
                 return Err("a ratio is 1 to 1000".to_owned());
             }
-            Reserved::RemainingRatio(ratio as f64)
+            ReservationLine::RemainingRatio(ratio as f64)
         }
-        ["bandwidth", n] => Reserved::Rate(kbit(n)?),
-        ["priority"] => Reserved::Priority(None, None, None),
+        ["bandwidth", n] => ReservationLine::Rate(kbit(n)?),
+        ["priority"] => ReservationLine::Priority(None, None, None),
         ["priority", "level", ..] => return Err("levels of priority are not mapped".to_owned()),
         ["priority", "percent", p, rest @ ..] => {
-            Reserved::Priority(None, Some(percent(p)?), burst(rest)?)
+            ReservationLine::Priority(None, Some(percent(p)?), burst(rest)?)
         }
-        ["priority", n, rest @ ..] => Reserved::Priority(Some(kbit(n)?), None, burst(rest)?),
+        ["priority", n, rest @ ..] => ReservationLine::Priority(Some(kbit(n)?), None, burst(rest)?),
         _ => return Err("this form is not mapped".to_owned()),
     })
 }
 
-/// A burst in octets, where there is one.
-fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
+/// A burst in octets, if there is one.
+fn burst(words: &[&str]) -> Result<Option<OctetSize>, String> {
     match words {
         [] => Ok(None),
-        [octets] => Ok(Some(Octets(number(Some(octets), "the burst in octets")?.min(MAX_BURST)))),
+        [octets] => {
+            Ok(Some(OctetSize(number(Some(octets), "the burst in octets")?.min(MAX_BURST))))
+        }
         _ => Err("more than one burst".to_owned()),
     }
 }
@@ -210,19 +212,21 @@ fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
 /// The largest burst of a policy, in octets.
 pub(super) const MAX_BURST: u64 = 1_000_000_000;
 
-fn limit(words: &[&str]) -> Result<Limit, String> {
+fn limit(words: &[&str]) -> Result<QueueLimit, String> {
     let count = number(words.first(), "the limit")?.min(1_000_000);
     match words.get(1) {
         None | Some(&"packets") => {
             let packets = usize::try_from(count).ok();
-            Ok(Limit { packets, ..Limit::default() })
+            Ok(QueueLimit { packets, ..QueueLimit::default() })
         }
-        Some(&"bytes") => Ok(Limit { octets: Some(Octets(count)), ..Limit::default() }),
+        Some(&"bytes") => {
+            Ok(QueueLimit { octets: Some(OctetSize(count)), ..QueueLimit::default() })
+        }
         Some(other) => Err(format!("a limit in {other:?} is not mapped: packets or bytes")),
     }
 }
 
-fn police(words: &[&str]) -> Result<Police, String> {
+fn police(words: &[&str]) -> Result<PoliceLine, String> {
     let mut words = words.to_vec();
     if words.first() == Some(&"cir") {
         words.remove(0);
@@ -249,10 +253,10 @@ fn police(words: &[&str]) -> Result<Police, String> {
         }
         words = words.get(used..).unwrap_or_default();
     }
-    // IOS's own: what takes a quarter of a second, at least 1,500 octets.
+    // IOS's default: the octets of a quarter of a second, at least 1,500.
     let own = |rate: Rate| rate.octets_in(250_000_000).max(1_500);
-    let cbs = Octets(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, MAX_BURST));
-    let excess = |rate: Rate| Octets(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, MAX_BURST));
+    let cbs = OctetSize(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, MAX_BURST));
+    let excess = |rate: Rate| OctetSize(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, MAX_BURST));
     let mut actions = [None; 3];
     while let Some(word) = words.first() {
         let place = place_of(word).ok_or_else(|| format!("{word:?} is not mapped"))?;
@@ -264,71 +268,72 @@ fn police(words: &[&str]) -> Result<Police, String> {
     }
     let meter = match pir {
         Some(pir) if pir < cir => return Err("pir is below cir".to_owned()),
-        Some(pir) => Meter::TwoRate { cir, cbs, pir, pbs: excess(pir), colour_aware: false },
+        Some(pir) => MeterProfile::TwoRate { cir, cbs, pir, pbs: excess(pir), colour_aware: false },
         None if actions[2].is_some() || sizes[1].is_some() => {
-            Meter::SingleRate { cir, cbs, ebs: excess(cir), colour_aware: false }
+            MeterProfile::SingleRate { cir, cbs, ebs: excess(cir), colour_aware: false }
         }
-        None => Meter::TokenBucket { rate: cir, burst: cbs },
+        None => MeterProfile::TokenBucket { rate: cir, burst: cbs },
     };
-    Ok(Police { meter, actions })
+    Ok(PoliceLine { meter, actions })
 }
 
 fn place_of(word: &str) -> Option<usize> {
     ["conform-action", "exceed-action", "violate-action"].iter().position(|name| *name == word)
 }
 
-/// An action, and how many words it takes.
-fn action(words: &[&str]) -> Result<(Action, usize), String> {
+/// An action, and the number of its words.
+fn action(words: &[&str]) -> Result<(MeterAction, usize), String> {
     match words {
-        ["transmit", ..] => Ok((Action::Pass, 1)),
-        ["drop", ..] => Ok((Action::Drop, 1)),
-        ["set-dscp-transmit", code, ..] => Ok((Action::Mark(dscp(code)?), 2)),
+        ["transmit", ..] => Ok((MeterAction::Pass, 1)),
+        ["drop", ..] => Ok((MeterAction::Drop, 1)),
+        ["set-dscp-transmit", code, ..] => Ok((MeterAction::Mark(dscp(code)?), 2)),
         ["set-prec-transmit", word, ..] => {
             let dscp = Dscp::new(precedence_number(word)? * 8).unwrap_or_default();
-            Ok((Action::Mark(dscp), 2))
+            Ok((MeterAction::Mark(dscp), 2))
         }
         [other, ..] => Err(format!("the action {other:?} is not mapped")),
         [] => Err("an action is missing".to_owned()),
     }
 }
 
-impl Police {
-    /// A line `conform-action ...` of its own.
+impl PoliceLine {
+    /// A separate line `conform-action ...`.
     fn act(&mut self, words: &[&str]) -> Result<(), String> {
         let (first, rest) = words.split_first().ok_or("an action is missing")?;
         let (action, _) = action(rest)?;
         if let Some(slot) = place_of(first).and_then(|place| self.actions.get_mut(place)) {
             *slot = Some(action);
         }
-        if let Meter::TokenBucket { rate, burst } = self.meter
+        if let MeterProfile::TokenBucket { rate, burst } = self.meter
             && self.actions[2].is_some()
         {
-            let ebs = Octets(rate.octets_in(250_000_000).max(1_500));
-            self.meter = Meter::SingleRate { cir: rate, cbs: burst, ebs, colour_aware: false };
+            let ebs = OctetSize(rate.octets_in(250_000_000).max(1_500));
+            self.meter =
+                MeterProfile::SingleRate { cir: rate, cbs: burst, ebs, colour_aware: false };
         }
         Ok(())
     }
 }
 
-/// Makes the policy.
-pub(super) struct Maker<'c> {
-    pub(super) config: &'c Config,
-    pub(super) classes: &'c BTreeMap<String, Class>,
-    pub(super) policy: &'c mut Policy,
+/// Makes the policy from a configuration.
+pub(super) struct PolicyMaker<'c> {
+    pub(super) config: &'c IosConfig,
+    pub(super) classes: &'c BTreeMap<String, MappedClass>,
+    pub(super) policy: &'c mut RouterPolicy,
     pub(super) notes: &'c mut Notes,
-    pub(super) work: &'c mut Work,
+    pub(super) work: &'c mut WorkBudget,
     /// Policy maps that were looked up.
     pub(super) visited: BTreeSet<String>,
-    /// The policy maps whose classes the one at work stands in, from the outermost.
+    /// The policy maps around the current one, from the outermost.
     pub(super) above: Vec<String>,
-    /// The policy maps in which packets wait, or in those inside them.
+    /// The policy maps in which packets wait, directly or in nested maps.
     pub(super) queueing: BTreeSet<&'c str>,
-    /// The queueings made, by policy map and the rate in bit/s of the line.
+    /// The queueings made, by policy map and rate of the line in bit/s.
     queued: BTreeMap<(String, Option<u64>), Name>,
 }
 
-/// The policy maps in which packets wait, or in those inside them.
-fn queueing(config: &Config) -> BTreeSet<&str> {
+/// The policy maps in which packets wait, directly or in nested maps.
+fn queueing(config: &IosConfig) -> BTreeSet<&str> {
     let mut found: BTreeSet<&str> = BTreeSet::new();
     for _ in 0..MAX_DEPTH {
         for (name, map) in &config.policies {
@@ -343,27 +348,28 @@ fn queueing(config: &Config) -> BTreeSet<&str> {
     found
 }
 
-impl<'c> Maker<'c> {
+impl<'c> PolicyMaker<'c> {
     pub(super) fn new(
-        config: &'c Config,
-        classes: &'c BTreeMap<String, Class>,
-        policy: &'c mut Policy,
+        config: &'c IosConfig,
+        classes: &'c BTreeMap<String, MappedClass>,
+        policy: &'c mut RouterPolicy,
         notes: &'c mut Notes,
-        work: &'c mut Work,
-    ) -> Maker<'c> {
+        work: &'c mut WorkBudget,
+    ) -> PolicyMaker<'c> {
         let (visited, above, queued) = (BTreeSet::new(), Vec::new(), BTreeMap::new());
         let queueing = queueing(config);
-        Maker { config, classes, policy, notes, work, visited, above, queueing, queued }
+        PolicyMaker { config, classes, policy, notes, work, visited, above, queueing, queued }
     }
 
-    /// Whether packets of a class have a queue of their own, and do not wait in class-default's.
+    /// Whether packets of a class have a queue of their own, and do not wait in the queue of
+    /// class-default.
     pub(super) fn has_queue(&self, class: &PolicyClass) -> bool {
         let child = class.child.as_ref().map(|name| name.value.as_str());
         !class.queues().is_empty() || child.is_some_and(|name| self.queueing.contains(name))
     }
 
-    /// The policy map of this name, or a note at the line that asks for it.
-    pub(super) fn map(&mut self, name: &At<String>) -> Option<&'c PolicyMap> {
+    /// The policy map with this name, or a note at the line that names it.
+    pub(super) fn map(&mut self, name: &LineValue<String>) -> Option<&'c PolicyMap> {
         let map = self.config.policies.get(&name.value);
         self.visited.insert(name.value.clone());
         if map.is_none() {
@@ -372,8 +378,8 @@ impl<'c> Maker<'c> {
         map
     }
 
-    /// The chain of a policy map at the input.
-    pub(super) fn input(&mut self, name: &At<String>) -> Option<Name> {
+    /// The chain of an input service policy.
+    pub(super) fn input(&mut self, name: &LineValue<String>) -> Option<Name> {
         let map = self.map(name)?;
         self.nothing_waits(map);
         self.chain(map)
@@ -394,11 +400,11 @@ impl<'c> Maker<'c> {
         self.above.pop();
     }
 
-    /// Chain and queueing of a policy map at the output of an interface.
+    /// Chain and queueing of an output service policy.
     pub(super) fn output(
         &mut self,
-        name: &At<String>,
-        interface: &Interface,
+        name: &LineValue<String>,
+        interface: &IosInterface,
     ) -> (Option<Name>, Option<Name>) {
         let Some(map) = self.map(name) else { return (None, None) };
         let chain = self.chain(map);
@@ -420,7 +426,8 @@ impl<'c> Maker<'c> {
         (chain, Some(name))
     }
 
-    /// Policy maps that stand at no interface and in no other: read for whoever wants to use them.
+    /// Translates policy maps that neither an interface nor another map uses, so that they are in
+    /// the result.
     pub(super) fn unattached(&mut self) {
         let config = self.config;
         let at_interfaces =
@@ -431,11 +438,11 @@ impl<'c> Maker<'c> {
             at_interfaces.chain(inside).map(|name| name.value.as_str()).collect();
         let (inner, roots): (Vec<_>, Vec<_>) =
             config.policies.values().partition(|map| used.contains(map.name.as_str()));
-        // Of the inner ones, those that stand in one another and nowhere else.
+        // Of the nested maps, those that are only used by one another.
         for map in roots.into_iter().chain(inner) {
             if !self.visited.contains(&map.name) {
-                let name = At { line: map.line, value: map.name.clone() };
-                self.output(&name, &Interface::default());
+                let name = LineValue { line: map.line, value: map.name.clone() };
+                self.output(&name, &IosInterface::default());
             }
         }
     }

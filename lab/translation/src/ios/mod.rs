@@ -1,12 +1,12 @@
-//! Cisco IOS configurations into policies: access lists, class maps, policy maps and the service
-//! policies of interfaces.
+//! Translates Cisco IOS configurations into policies: access lists, class maps, policy maps and the
+//! service policies of interfaces.
 //!
-//! What IOS would do and a [`Policy`] cannot say is listed with its line and the reason, and left
-//! out; what has nothing to do with classes and queues (routing, logins, clocks) is passed over.
-//! Classes are kept exactly: denied entries and `match not` are taken out of what is permitted, and
-//! where the rest is no set of matches any more, the line is listed.
+//! Lines that a [`RouterPolicy`] cannot express are listed with the reason, and left out. Lines that do
+//! not concern classes and queues (routing, logins, clocks) are ignored. Classes are exact: denied
+//! entries and `match not` are subtracted from the permitted packets. If the result is not a set of
+//! matches, the line is listed.
 //!
-//! Where IOS has a default, it is written out: 64 packets a queue, WRED's lines by code point, a
+//! Defaults of IOS are written out: 64 packets for a queue, WRED's drop functions by code point, a
 //! policer's burst, a shaper's Bc, the bandwidth of an interface by its type.
 
 mod branch;
@@ -25,61 +25,61 @@ pub use ports::Renamed;
 pub use write::to_toml;
 
 use lines::ConfigLine;
-use matching::work::Work;
+use matching::work::WorkBudget;
 use matching::{class, work};
-use router::policy::{Attachment, Policy};
+use router::policy::{Attachment, RouterPolicy};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest configuration, in lines.
+/// Lines of a configuration, at most.
 pub const MAX_LINES: usize = 20_000;
-/// The longest line, in octets.
+/// Octets of a line, at most.
 pub const MAX_LINE: usize = 1_000;
-/// How deep class maps and service policies may stand inside one another.
+/// Nested class maps or service policies, at most.
 pub const MAX_DEPTH: usize = 8;
 
-/// What was made of a configuration.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The policy.
-    pub policy: Policy,
-    /// The interfaces that the configuration names, by their names in the policy.
+    pub policy: RouterPolicy,
+    /// The interfaces of the configuration, by their names in the policy.
     pub interfaces: BTreeSet<String>,
-    /// What could not be mapped, by line.
+    /// Lines that could not be translated.
     pub unmapped: Vec<Unmapped>,
 }
 
-/// A line that could not be mapped, whole or in part.
+/// A line that could not be translated completely.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Unmapped {
-    /// The file, as given.
+    /// The file name, as given.
     pub file: String,
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What stands there.
+    /// The text of the line.
     pub text: String,
-    /// Why not, and what was done instead.
+    /// The reason, and what was done instead.
     pub reason: String,
 }
 
-/// The text is no configuration, or one beyond the limits.
+/// The text is not a configuration, or exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {what}")]
 pub struct NotIos {
-    /// The file, as given.
+    /// The file name, as given.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub what: String,
 }
 
-/// Something of a line.
+/// A value, with the line that it is from.
 #[derive(Clone, Debug, PartialEq)]
-struct At<T> {
+struct LineValue<T> {
     line: usize,
     value: T,
 }
 
-/// Collects what could not be mapped.
+/// Collects the lines that could not be translated.
 #[derive(Debug, Default)]
 struct Notes {
     found: BTreeSet<(usize, String)>,
@@ -91,17 +91,17 @@ impl Notes {
     }
 }
 
-/// Makes a policy of a configuration; `file` is its name in what is said.
+/// Translates a configuration into a policy; `file` is its name in messages.
 ///
 /// # Errors
-/// The text has no line that configures access lists, classes, policies or interfaces, is beyond
-/// [`MAX_LINES`] or [`MAX_LINE`], or has a few lines that stand for so many classes or queues that to
-/// follow them takes too long.
+/// The text has no line that configures access lists, classes, policies or interfaces; it exceeds
+/// [`MAX_LINES`] or [`MAX_LINE`]; or its lines refer to one another so often that the translation
+/// would take too long.
 pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
-    import_within(file, text, Work::new(work::MAX_UNITS))
+    import_within(file, text, WorkBudget::new(work::MAX_UNITS))
 }
 
-fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, NotIos> {
+fn import_within(file: &str, text: &str, mut work: WorkBudget) -> Result<Imported, NotIos> {
     let not = |what: String| NotIos { file: file.to_owned(), what };
     let lines = lines::read(text).map_err(not)?;
     let mut notes = Notes::default();
@@ -111,8 +111,9 @@ fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, Not
         return Err(not(what.to_owned()));
     }
     let classes = class::resolve_all(&config, &mut notes, &mut work);
-    let mut policy = Policy { about: format!("Imported from {file}"), ..Policy::default() };
-    let mut maker = map::Maker::new(&config, &classes, &mut policy, &mut notes, &mut work);
+    let mut policy =
+        RouterPolicy { about: format!("Imported from {file}"), ..RouterPolicy::default() };
+    let mut maker = map::PolicyMaker::new(&config, &classes, &mut policy, &mut notes, &mut work);
     for interface in config.interfaces.values() {
         let mut attachment = Attachment::default();
         if let Some(name) = &interface.input {

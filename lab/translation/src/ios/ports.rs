@@ -1,18 +1,18 @@
-//! The ports of a router that stand for a configuration's interfaces.
+//! The ports of a router that represent the interfaces of a configuration.
 
 use super::Imported;
-use router::policy::{Match, Policy};
+use router::policy::{Match, RouterPolicy};
 use std::collections::BTreeMap;
 
 /// The longest name of a port, in octets.
 const MAX_PORT_NAME: usize = 15;
 
-/// An interface of the configuration and the port that stands for it: `Ethernet0/1=wan`.
+/// An interface of the configuration and the port that represents it: `Ethernet0/1=wan`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// As IOS names it; case and spaces do not count.
+    /// The name in IOS; case and blanks do not matter.
     pub interface: String,
-    /// As a topology names it: 1 to 15 ASCII letters, digits, `-` and `_`.
+    /// The name in a topology: 1 to 15 ASCII letters, digits, `-` and `_`.
     pub port: String,
 }
 
@@ -32,7 +32,7 @@ impl std::str::FromStr for Renamed {
     }
 }
 
-/// Whether a topology can have a port of this name.
+/// Whether a port of a topology can have this name.
 fn is_port(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=MAX_PORT_NAME).contains(&name.len()) && name.chars().all(good)
@@ -42,8 +42,8 @@ fn plain(name: &str) -> String {
     name.split_whitespace().collect::<String>().to_ascii_lowercase()
 }
 
-/// All names of interfaces that a policy's matches have.
-fn named(policy: &mut Policy) -> impl Iterator<Item = &mut String> {
+/// All interface names in the matches of a policy.
+fn named(policy: &mut RouterPolicy) -> impl Iterator<Item = &mut String> {
     let classes = policy.classes.values_mut().flat_map(|class| &mut class.matches);
     let flows = policy.tables.values_mut().flat_map(|table| &mut table.flows);
     let all = classes.chain(flows.map(|flow| &mut flow.matches));
@@ -51,11 +51,11 @@ fn named(policy: &mut Policy) -> impl Iterator<Item = &mut String> {
 }
 
 impl Imported {
-    /// Puts ports in the place of interfaces: where policies are attached, and where matches look at
-    /// where a packet came in.
+    /// Replaces interfaces by ports: in attachments, and in matches of the input interface.
     ///
     /// # Errors
-    /// An interface that the configuration has not, one that is named twice, or two of one port.
+    /// An interface that the configuration does not have, an interface with two ports, or a port of
+    /// two interfaces.
     pub fn rename(&mut self, renamed: &[Renamed]) -> Result<(), String> {
         let mut ports: BTreeMap<String, String> = BTreeMap::new();
         for Renamed { interface, port } in renamed {
@@ -86,8 +86,8 @@ impl Imported {
         Ok(())
     }
 
-    /// Interfaces that the policy names and no topology can: they need ports ([`Imported::rename`])
-    /// before a router can have the policy.
+    /// Interfaces of the policy whose names no port can have. They need ports
+    /// ([`Imported::rename`]) before a router can use the policy.
     pub fn without_port(&mut self) -> Vec<String> {
         let mut names: Vec<String> = self.policy.interfaces.keys().cloned().collect();
         names.extend(named(&mut self.policy).map(|name| name.clone()));

@@ -1,33 +1,33 @@
-//! Reads a configuration line by line: which mode it is in, and what each line of a mode says.
+//! Reads a configuration line by line, with the mode that each line belongs to.
 
 use super::lines::ConfigLine;
 use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
-use super::matching::access::{self, AccessList, Kind, kind_of};
+use super::matching::access::{self, AccessKind, AccessList, kind_of};
 use super::matching::class::{self, ClassMap};
-use super::{At, Notes};
+use super::{LineValue, Notes};
 use router::time::Rate;
 use std::collections::BTreeMap;
 
-/// What a configuration says.
+/// The parts of a configuration that concern classes and queues.
 #[derive(Debug, Default)]
-pub(super) struct Config {
+pub(super) struct IosConfig {
     pub(super) access: BTreeMap<String, AccessList>,
     pub(super) classes: BTreeMap<String, ClassMap>,
     pub(super) policies: BTreeMap<String, PolicyMap>,
-    pub(super) interfaces: BTreeMap<String, Interface>,
+    pub(super) interfaces: BTreeMap<String, IosInterface>,
 }
 
-/// An interface.
+/// An `interface` section.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interface {
+pub(super) struct IosInterface {
     pub(super) name: String,
-    /// `bandwidth`: what percentages are of.
+    /// `bandwidth`: the base of percentages.
     pub(super) bandwidth: Option<Rate>,
-    pub(super) input: Option<At<String>>,
-    pub(super) output: Option<At<String>>,
+    pub(super) input: Option<LineValue<String>>,
+    pub(super) output: Option<LineValue<String>>,
 }
 
-/// IOS's `bandwidth` by the type of interface, in kbit/s.
+/// IOS's default `bandwidth` by the type of interface, in kbit/s.
 const BANDWIDTHS: [(&str, u64); 5] = [
     ("ethernet", 10_000),
     ("fastethernet", 100_000),
@@ -36,8 +36,9 @@ const BANDWIDTHS: [(&str, u64); 5] = [
     ("serial", 1_544),
 ];
 
-impl Interface {
-    /// What percentages are of: what is said, or IOS's own for the type, where that is known.
+impl IosInterface {
+    /// The base of percentages: the configured bandwidth, or IOS's default for the type if there is
+    /// one.
     pub(super) fn rate(&self) -> Option<Rate> {
         let kind = self.name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let own = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
@@ -45,7 +46,7 @@ impl Interface {
     }
 }
 
-impl Config {
+impl IosConfig {
     pub(super) fn is_empty(&self) -> bool {
         self.access.is_empty()
             && self.classes.is_empty()
@@ -56,16 +57,16 @@ impl Config {
 
 const TAKEN_BACK: &str = "what is taken back is not followed: write what holds";
 
-enum Mode {
-    /// Nothing, or something that has nothing to do with us.
+enum ConfigMode {
+    /// No mode, or one that does not concern classes and queues.
     Other,
-    Access(String, Kind),
+    Access(String, AccessKind),
     Class(String),
     Policy(String),
     Interface(String),
 }
 
-/// Commands that begin a part of the configuration which has nothing to do with us.
+/// Commands that begin a section which does not concern classes and queues.
 const FOREIGN: [&str; 40] = [
     "aaa",
     "alias",
@@ -109,9 +110,9 @@ const FOREIGN: [&str; 40] = [
     "voice",
 ];
 
-pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
-    let mut config = Config::default();
-    let mut mode = Mode::Other;
+pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> IosConfig {
+    let mut config = IosConfig::default();
+    let mut mode = ConfigMode::Other;
     for line in lines {
         if let Some(next) = config.begins(line, notes) {
             mode = next;
@@ -120,8 +121,8 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
         let words = line.lower();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let known = match &mode {
-            Mode::Other => false,
-            Mode::Access(name, kind) => {
+            ConfigMode::Other => false,
+            ConfigMode::Access(name, kind) => {
                 let is_entry = words.first().is_some_and(|word| {
                     matches!(*word, "permit" | "deny" | "remark" | "sequence")
                         || word.parse::<u32>().is_ok()
@@ -135,15 +136,15 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
                 }
                 is_entry || taken_back
             }
-            Mode::Class(name) => {
+            ConfigMode::Class(name) => {
                 let map = config.classes.get_mut(name);
                 map.is_some_and(|map| in_class(map, line, &words, notes))
             }
-            Mode::Policy(name) => {
+            ConfigMode::Policy(name) => {
                 let map = config.policies.get_mut(name);
                 map.is_some_and(|map| in_policy(map, line, &words, notes))
             }
-            Mode::Interface(name) => {
+            ConfigMode::Interface(name) => {
                 let interface = config.interfaces.get_mut(name);
                 interface.is_some_and(|interface| in_interface(interface, line, &words, notes))
             }
@@ -151,25 +152,29 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
         let foreign = words.first().is_some_and(|word| FOREIGN.contains(word));
         match (&mode, known, foreign) {
             (_, true, _) => {}
-            // What follows it is in its mode, and no business of ours.
-            (_, false, true) => mode = Mode::Other,
-            (Mode::Class(_) | Mode::Policy(_) | Mode::Access(..), false, false) => {
+            // The lines after it are in its mode and are ignored.
+            (_, false, true) => mode = ConfigMode::Other,
+            (
+                ConfigMode::Class(_) | ConfigMode::Policy(_) | ConfigMode::Access(..),
+                false,
+                false,
+            ) => {
                 notes.add(line.number, "the command is not known here");
             }
-            (Mode::Interface(_) | Mode::Other, false, false) => {}
+            (ConfigMode::Interface(_) | ConfigMode::Other, false, false) => {}
         }
     }
     config
 }
 
-impl Config {
-    /// The mode that a line begins, wherever it stands.
-    fn begins(&mut self, line: &ConfigLine, notes: &mut Notes) -> Option<Mode> {
+impl IosConfig {
+    /// The mode that a line begins, in any mode.
+    fn begins(&mut self, line: &ConfigLine, notes: &mut Notes) -> Option<ConfigMode> {
         let lower = line.lower();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         let own = |at: usize| line.words.get(at).cloned().unwrap_or_default();
         match &lower[..] {
-            ["no", rest @ ..] if self.taken_back(line, rest) => Some(Mode::Other),
+            ["no", rest @ ..] if self.taken_back(line, rest) => Some(ConfigMode::Other),
             ["access-list", number, _, ..] => {
                 match kind_of(number) {
                     Some(kind) => {
@@ -178,43 +183,21 @@ impl Config {
                     }
                     None => notes.add(line.number, "lists of this number are not for IP"),
                 }
-                Some(Mode::Other)
+                Some(ConfigMode::Other)
             }
             ["ip", "access-list", kind @ ("standard" | "extended"), _] => {
-                let kind = if *kind == "standard" { Kind::Standard } else { Kind::Extended };
+                let kind =
+                    if *kind == "standard" { AccessKind::Standard } else { AccessKind::Extended };
                 self.access.entry(own(3)).or_default();
-                Some(Mode::Access(own(3), kind))
+                Some(ConfigMode::Access(own(3), kind))
             }
             ["ipv6", "access-list", _] => {
                 self.access.entry(own(2)).or_default();
-                Some(Mode::Access(own(2), Kind::Six))
+                Some(ConfigMode::Access(own(2), AccessKind::Six))
             }
-            ["class-map", ..] => {
-                let any = lower.contains(&"match-any");
-                let name = line.words.last().cloned().unwrap_or_default();
-                if lower.contains(&"type") {
-                    notes.add(line.number, "class maps of a type are not for queueing");
-                    return Some(Mode::Other);
-                }
-                let map = self.classes.entry(name.clone()).or_default();
-                // One that is opened again stays what it is, if nothing is said.
-                if map.line == 0 || any || lower.contains(&"match-all") {
-                    map.any = any;
-                }
-                map.line = line.number;
-                Some(Mode::Class(name))
-            }
+            ["class-map", ..] => Some(self.begin_class_map(line, &lower, notes)),
             ["policy-map", rest @ ..] if !rest.is_empty() => {
-                if lower.contains(&"type") {
-                    notes.add(line.number, "policy maps of a type are not for queueing");
-                    return Some(Mode::Other);
-                }
-                let name = line.words.last().cloned().unwrap_or_default();
-                let map = self.policies.entry(name.clone()).or_default();
-                map.line = line.number;
-                map.current = None;
-                map.name.clone_from(&name);
-                Some(Mode::Policy(name))
+                Some(self.begin_policy_map(line, &lower, notes))
             }
             ["interface", rest @ ..] if !rest.is_empty() => {
                 // `FastEthernet 0/1` is `FastEthernet0/1`.
@@ -222,22 +205,61 @@ impl Config {
                 let name: String = parts.take_while(|word| *word != "point-to-point").collect();
                 let interface = self.interfaces.entry(name.clone()).or_default();
                 interface.name.clone_from(&name);
-                Some(Mode::Interface(name))
+                Some(ConfigMode::Interface(name))
             }
             _ => None,
         }
     }
+
+    fn begin_class_map(
+        &mut self,
+        line: &ConfigLine,
+        lower: &[&str],
+        notes: &mut Notes,
+    ) -> ConfigMode {
+        if lower.contains(&"type") {
+            notes.add(line.number, "class maps of a type are not for queueing");
+            return ConfigMode::Other;
+        }
+        let any = lower.contains(&"match-any");
+        let name = line.words.last().cloned().unwrap_or_default();
+        let map = self.classes.entry(name.clone()).or_default();
+        // A class map that is opened again keeps its kind, unless the line states one.
+        if map.line == 0 || any || lower.contains(&"match-all") {
+            map.any = any;
+        }
+        map.line = line.number;
+        ConfigMode::Class(name)
+    }
+
+    fn begin_policy_map(
+        &mut self,
+        line: &ConfigLine,
+        lower: &[&str],
+        notes: &mut Notes,
+    ) -> ConfigMode {
+        if lower.contains(&"type") {
+            notes.add(line.number, "policy maps of a type are not for queueing");
+            return ConfigMode::Other;
+        }
+        let name = line.words.last().cloned().unwrap_or_default();
+        let map = self.policies.entry(name.clone()).or_default();
+        map.line = line.number;
+        map.current = None;
+        map.name.clone_from(&name);
+        ConfigMode::Policy(name)
+    }
 }
 
-impl Config {
-    /// Removes what a line `no ...` of the configuration as a whole takes back; false where it is none.
+impl IosConfig {
+    /// Applies a global `no ...` line; `false` if it is not one.
     fn taken_back(&mut self, line: &ConfigLine, words: &[&str]) -> bool {
         let own = |at: usize| line.words.get(at).map(String::as_str).unwrap_or_default();
         let last = line.words.last().map(String::as_str).unwrap_or_default();
         match words {
             ["ip", "access-list", "standard" | "extended", _] => drop(self.access.remove(last)),
             ["ipv6", "access-list", _] => drop(self.access.remove(last)),
-            // A list with a number goes as a whole, whatever entry is named.
+            // `no` with any entry of a numbered list removes the whole list.
             ["access-list", _, ..] => drop(self.access.remove(own(2))),
             ["class-map", _, ..] => drop(self.classes.remove(last)),
             ["policy-map", _, ..] => drop(self.policies.remove(last)),
@@ -247,8 +269,8 @@ impl Config {
     }
 }
 
-impl Interface {
-    /// A line `no service-policy ...`; false where another policy than the one here is named.
+impl IosInterface {
+    /// A line `no service-policy ...`; `false` if it names another policy than the attached one.
     fn detach(&mut self, line: &ConfigLine, direction: &str) -> bool {
         let slot = if direction == "input" { &mut self.input } else { &mut self.output };
         let named = line.words.get(3);
@@ -298,7 +320,7 @@ fn in_policy(map: &mut PolicyMap, line: &ConfigLine, words: &[&str], notes: &mut
             notes.add(line.number, TAKEN_BACK);
             true
         }
-        // Out of the class, into the policy map.
+        // Leaves the class for the policy map.
         ["exit"] if map.current.is_some() => {
             map.current = None;
             true
@@ -311,14 +333,14 @@ fn in_policy(map: &mut PolicyMap, line: &ConfigLine, words: &[&str], notes: &mut
 }
 
 fn in_interface(
-    interface: &mut Interface,
+    interface: &mut IosInterface,
     line: &ConfigLine,
     words: &[&str],
     notes: &mut Notes,
 ) -> bool {
     let own = |at: usize| {
         let value = line.words.get(at).cloned().unwrap_or_default();
-        Some(At { line: line.number, value })
+        Some(LineValue { line: line.number, value })
     };
     match words {
         ["service-policy", "input", _] => interface.input = own(2),
@@ -342,7 +364,7 @@ fn in_interface(
             interface.bandwidth = kbit.and_then(|k| Rate::from_bits(k.saturating_mul(1_000)));
         }
         ["ip" | "ipv6", "access-group" | "traffic-filter", ..] => {
-            notes.add(line.number, "filters are no part of a policy");
+            notes.add(line.number, "filters are not a part of a policy");
         }
         [
             "rate-limit" | "traffic-shape" | "fair-queue" | "random-detect" | "priority-group"
@@ -351,7 +373,7 @@ fn in_interface(
         ] => {
             notes.add(line.number, "queueing without a policy map is not mapped");
         }
-        // Names that lead to another mode must not be taken for the interface's own.
+        // Names that begin another mode are not mistaken for lines of the interface.
         ["ip" | "ipv6" | "no" | "crypto" | "logging" | "default" | "arp" | "cdp", _, ..] => {}
         _ => return false,
     }

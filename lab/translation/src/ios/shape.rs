@@ -1,25 +1,25 @@
-//! `shape`.
+//! `shape` lines.
 
 use super::map::{MAX_BURST, number, rate};
-use router::policy::{Octets, Span};
+use router::policy::{OctetSize, Span};
 use router::time::Rate;
 use std::time::Duration;
 
-/// `shape average`.
+/// A `shape average` line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct ShapeLine {
     pub(super) rate: Rate,
-    pub(super) burst: Octets,
+    pub(super) burst: OctetSize,
     pub(super) interval: Option<Span>,
 }
 
-/// IOS's Bc where none is said: 8,000 bits, or what 25 ms take where that is more.
+/// IOS's default Bc in bits: 8,000, or the bits of 25 ms if they are more.
 fn own_committed(rate: Rate) -> u64 {
     (rate.octets_in(25_000_000).saturating_mul(8)).max(8_000)
 }
 
-/// The words after `shape`, and what is otherwise than in IOS.
-pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
+/// Reads the words after `shape`; also returns how the result differs from IOS.
+pub(super) fn shape(words: &[&str]) -> Result<(ShapeLine, Option<String>), String> {
     let (kind, words) = words.split_first().ok_or("average, and a rate")?;
     if *kind != "average" {
         return Err(format!("`shape {kind}` is not mapped"));
@@ -33,7 +33,7 @@ pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
         None => 0,
     };
     let committed = if committed == 0 { own_committed(rate) } else { committed };
-    // IOS's own Be is Bc.
+    // IOS's default Be is Bc.
     let excess = match words.get(2) {
         Some(word) => number(Some(word), "the burst Be in bits")?,
         None => committed,
@@ -47,9 +47,9 @@ pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
     let left_out = (excess > 0).then(|| {
         format!(
             "without the excess burst Be of {excess} bits, which a shaper here has not: it sends Bc, \
-            {committed} bits, every {interval}; `shape average {} {committed} 0` says that",
+            {committed} bits, every {interval}; `shape average {} {committed} 0` states this",
             rate.bits()
         )
     });
-    Ok((Shape { rate, burst: Octets(octets), interval: Some(interval) }, left_out))
+    Ok((ShapeLine { rate, burst: OctetSize(octets), interval: Some(interval) }, left_out))
 }

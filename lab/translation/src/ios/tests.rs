@@ -3,28 +3,28 @@ mod defaults;
 
 use super::*;
 use crate::policy_file::PolicyFile;
-use router::policy::{Action, Case, Dropper, Queueing, Share, Step};
+use router::policy::{BranchShare, ChainStep, ClassSteps, Dropper, MeterAction, Queueing};
 
 fn imported(text: &str) -> Imported {
     let imported = import("test.ios", text).unwrap();
-    // Whatever comes out is written as a file that says the same.
+    // Every result can be written as a file with the same policy.
     let written = to_toml(&imported.policy, &[]).unwrap();
     let again =
         PolicyFile::parse("again.toml", &written).unwrap_or_else(|e| panic!("{e}\n{written}"));
     assert_eq!(again.policy(), &imported.policy, "{written}");
-    // And a router takes it.
+    // And a router accepts it.
     let interfaces: Vec<String> = imported.interfaces.iter().cloned().collect();
     imported.policy.check(&interfaces).unwrap_or_else(|e| panic!("{e}\n{written}"));
     imported
 }
 
-fn whole(text: &str) -> Policy {
+fn whole(text: &str) -> RouterPolicy {
     let imported = imported(text);
     assert_eq!(imported.unmapped, []);
     imported.policy
 }
 
-fn said(text: &str) -> Vec<(usize, String)> {
+fn reasons(text: &str) -> Vec<(usize, String)> {
     imported(text).unmapped.into_iter().map(|one| (one.line, one.reason)).collect()
 }
 
@@ -75,7 +75,7 @@ fn what_is_denied_is_taken_out_of_what_is_permitted() {
 }
 
 #[test]
-fn what_cannot_be_said_is_listed_with_its_line() {
+fn lines_that_a_policy_cannot_express_are_listed() {
     let text = "access-list 10 permit 10.0.0.0 0.255.0.255\n\
         access-list 10 permit host 10.0.0.1\n\
         class-map match-any A\n match access-group 10\n match protocol http\n\
@@ -84,10 +84,10 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         policy-map P\n class B\n  bandwidth 64\n class A\n  bandwidth percent 10\n  queue-limit 10 ms\n  \
         shape peak 64000\n  blah\n class A7\n  bandwidth 1\n\
         interface Serial0\n service-policy output P\n service-policy input Q\n fair-queue\n";
-    let said = said(text);
+    let found = reasons(text);
     let reason = |line: usize| {
         let of: Vec<&str> =
-            said.iter().filter(|(at, _)| *at == line).map(|(_, why)| why.as_str()).collect();
+            found.iter().filter(|(at, _)| *at == line).map(|(_, why)| why.as_str()).collect();
         of.join("; ")
     };
     for (line, part) in [
@@ -95,7 +95,7 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         (5, "NBAR"),
         (6, "line 8 has to match too"),
         (8, "no match for \"cos\""),
-        (10, "not what cannot be said whole"),
+        (10, "a policy cannot express completely"),
         (12, "B is not there, or not mapped"),
         (16, "packets or bytes"),
         (17, "shape peak"),
@@ -104,7 +104,7 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         (23, "no policy map Q"),
         (24, "without a policy map"),
     ] {
-        assert!(reason(line).contains(part), "{line}: {:?} of {said:#?}", reason(line));
+        assert!(reason(line).contains(part), "{line}: {:?} of {found:#?}", reason(line));
     }
     let one = &imported(text).unmapped[0];
     assert_eq!((one.file.as_str(), one.line), ("test.ios", 1));
@@ -130,10 +130,10 @@ fn queues_shares_and_shapers() {
         (1_000_000, 1_000, "8ms".into())
     );
     let Queueing::ClassBased { rate: None, branches } = &**child else { panic!("{child:?}") };
-    let Share::Priority { rate, burst } = branches[0].share else { panic!("priority") };
+    let BranchShare::Priority { rate, burst } = branches[0].share else { panic!("priority") };
     assert_eq!((rate.bits(), burst.unwrap().0), (200_000, 4_000));
-    // Half of what priority leaves.
-    let Share::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
+    // Half of the bandwidth that priority leaves.
+    let BranchShare::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
     assert_eq!(rate.bits(), 400_000);
     let Queueing::Fifo { dropper: Dropper::Wred { weight_exponent, ecn, lines, .. }, limit } =
         &branches[1].queueing
@@ -150,9 +150,9 @@ fn queues_shares_and_shapers() {
 #[test]
 fn nesting_without_end_and_limits_are_refused() {
     let found =
-        said("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
+        reasons("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
     assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
-    let found = said("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
+    let found = reasons("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
     assert!(found.iter().any(|(_, why)| why.contains("8 deep, or in a circle")), "{found:?}");
     for (text, part) in [
         ("hello\nworld\n".to_owned(), "no IOS configuration"),
@@ -179,18 +179,18 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
         };
         (0..classes).map(map).collect()
     };
-    let found = said(&maps(8, 30));
+    let found = reasons(&maps(8, 30));
     assert!(found.iter().any(|(_, why)| why.contains("more than 256 matches")), "{found:?}");
     assert_eq!(whole(&maps(8, 2)).classes["C0"].matches.len(), 256);
-    assert!(said(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
+    assert!(reasons(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
 
-    // Policies in themselves, and in one another.
+    // Policies nested in themselves and in one another.
     let classes: String = (0..30).map(|n| format!("class-map A{n}\n match dscp {n}\n")).collect();
     let policy = |name: &str, inner: &str| -> String {
         let class = |n| format!(" class A{n}\n  bandwidth percent 1\n  service-policy {inner}\n");
         format!("policy-map {name}\n{}", (0..30).map(class).collect::<String>())
     };
-    let found = said(&format!("{classes}{}", policy("P", "P")));
+    let found = reasons(&format!("{classes}{}", policy("P", "P")));
     assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
     let nested: String = (0..7).map(|n| policy(&format!("P{n}"), &format!("P{}", n + 1))).collect();
     let error = import("f", &format!("{classes}{nested}policy-map P7\n")).unwrap_err();
@@ -202,9 +202,9 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     let entries: String = (0..9_000).map(|n| entry("deny", n)).collect();
     let entries = entries + &(9_000..18_000).map(|n| entry("permit", n)).collect::<String>();
     let text = format!("{entries}class-map A\n match access-group 100\n");
-    let error = import_within("f", &text, Work::new(work::MAX_UNITS / 10)).unwrap_err();
+    let error = import_within("f", &text, WorkBudget::new(work::MAX_UNITS / 10)).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
-    // One policy at interfaces of many rates; at those of one rate it is made once.
+    // One policy at interfaces of many rates. Interfaces of one rate share its queueing.
     let at = |different: u32| -> String {
         let one = |n: u32| {
             let rate = 1_000 + n % different;
@@ -217,10 +217,10 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     assert_eq!(found.policy.queueings.len(), 2, "one for each rate");
     let error = import("f", &format!("{}{}", branches("Q"), at(2_000))).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
-    // Entries that each take a hundred matches.
+    // Entries that each result in a hundred matches.
     let text = " permit ipv6 any any\n".repeat(5_000);
     let text = format!("ipv6 access-list S\n deny ipv6 host fd00::1 any\n{text}");
-    let found = said(&format!("{text}class-map A\n match access-group name S\n"));
+    let found = reasons(&format!("{text}class-map A\n match access-group name S\n"));
     assert!(found.iter().any(|(_, why)| why.contains("permits more than 4096")), "{found:?}");
 }
 
@@ -263,7 +263,8 @@ const FORMS: &str = "access-list 10 deny host 10.0.0.1\naccess-list 10 permit 10
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1_000))]
 
-    /// Lines in any order, words exchanged: it returns, and what it gives can be written and read.
+    /// Lines in any order, with exchanged words: the import returns, and its result can be written
+    /// and read.
     #[test]
     fn damaged_configurations_do_no_harm(
         lines in proptest::collection::vec(0usize..100, 0..60),

@@ -1,13 +1,13 @@
-//! `random-detect`.
+//! `random-detect` lines.
 
 use super::matching::access::{dscp, precedence_number};
 use dscp::Dscp;
 use router::policy::{Dropper, WredLine};
 use std::collections::BTreeMap;
 
-/// What a class says of WRED.
+/// The `random-detect` lines of a class.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Wred {
+pub(super) struct WredLines {
     by_dscp: bool,
     dscps: BTreeMap<Dscp, WredLine>,
     precedences: BTreeMap<u8, WredLine>,
@@ -15,13 +15,13 @@ pub(super) struct Wred {
     ecn: bool,
 }
 
-/// IOS's maximum and denominator where nothing is said.
+/// IOS's default maximum and denominator.
 const MAX: u32 = 40;
 const DENOMINATOR: u32 = 10;
-/// IOS's minimum for code points without one of their own.
+/// IOS's default minimum for code points without one of their own.
 const MIN: u32 = 20;
 
-/// IOS's minima by code point, for `random-detect dscp-based`.
+/// IOS's default minima by code point, for `random-detect dscp-based`.
 const MINIMA: [(u8, u32); 20] = [
     (8, 22),
     (16, 24),
@@ -49,8 +49,8 @@ fn default_line(min: u32) -> WredLine {
     WredLine { min, max: MAX, denominator: DENOMINATOR }
 }
 
-impl Wred {
-    /// The words after `random-detect`.
+impl WredLines {
+    /// Reads the words after `random-detect`.
     pub(super) fn read(&mut self, words: &[&str]) -> Result<(), String> {
         match words {
             [] | ["prec-based" | "precedence-based"] => {}
@@ -73,7 +73,7 @@ impl Wred {
         Ok(())
     }
 
-    /// The dropper, IOS's defaults written out; and the highest maximum in it.
+    /// The dropper with IOS's defaults written out, and its highest maximum.
     pub(super) fn dropper(&self) -> (Dropper, u32) {
         let mut lines: BTreeMap<Dscp, WredLine> = BTreeMap::new();
         let others;
@@ -81,7 +81,7 @@ impl Wred {
             for (number, min) in MINIMA {
                 lines.extend(Dscp::new(number).map(|dscp| (dscp, default_line(min))));
             }
-            // What has no line of its own goes by that of code point 0.
+            // Code points without a drop function use that of code point 0.
             let default = self.dscps.get(&Dscp::CS0).copied();
             others = default.unwrap_or_else(|| default_line(MIN));
             lines.extend(&self.dscps);

@@ -1,21 +1,21 @@
-//! A policy as TOML for people: code points by name.
+//! Writes a policy as TOML for people, with names of code points.
 
 use dscp::Dscp;
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use toml::{Table, Value};
 
-/// The policy, with comment lines before it.
+/// The policy, after these lines as comments.
 ///
 /// # Errors
-/// A policy that TOML cannot hold; none that a configuration gives.
-pub fn to_toml(policy: &Policy, comments: &[String]) -> anyhow::Result<String> {
-    // Written and read: a tree of values takes no code points as keys.
+/// A policy that TOML cannot hold; imported policies never cause this.
+pub fn to_toml(policy: &RouterPolicy, comments: &[String]) -> anyhow::Result<String> {
+    // Written and parsed again, because a tree of values does not accept code points as keys.
     let mut table: Table = toml::to_string(policy)?.parse()?;
     table.retain(|_, value| !value.as_table().is_some_and(Table::is_empty));
     table.iter_mut().for_each(|(_, value)| named(value));
     let mut text = String::new();
     for comment in comments {
-        // A comment ends with its line.
+        // A comment ends at its line break.
         let clean = |c: char| if base::shown::is_obeyed(c) { ' ' } else { c };
         let comment: String = comment.chars().map(clean).collect();
         text.push_str(format!("# {comment}").trim_end());
@@ -26,12 +26,12 @@ pub fn to_toml(policy: &Policy, comments: &[String]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Longest line of a table that is written on one.
+/// The longest line for a table on one line, in octets.
 const WIDTH: usize = 96;
-/// Keys that come first, in this order; others by the alphabet.
+/// Keys that come first, in this order; others follow in alphabetical order.
 const FIRST: [&str; 7] = ["about", "kind", "name", "class", "rate", "min", "max"];
 
-/// What a policy has anyhow.
+/// Whether a value is the default of its key.
 fn is_default(key: &str, value: &Value) -> bool {
     match (key, value) {
         ("input" | "output", Value::Array(names)) => names.is_empty(),
@@ -56,7 +56,7 @@ fn key(key: &str) -> String {
     if !key.is_empty() && key.chars().all(bare) {
         return key.to_owned();
     }
-    // A basic string: the only kind of key that can hold everything.
+    // A basic string: the only kind of key that can hold any text.
     let mut quoted = String::from("\"");
     for c in key.chars() {
         match c {
@@ -85,14 +85,14 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// Writes a table: what fits on a line first, then tables of their own.
+/// Writes a table: first values that fit on a line, then tables with a header.
 fn emit(table: &Table, path: &mut Vec<String>, text: &mut String) {
     let mut later = Vec::new();
     for (name, value) in in_order(table) {
         let line = format!("{} = {}", key(name), inline(value));
         let is_table = value.is_table();
         let of_tables = value.as_array().is_some_and(|all| all.iter().any(Value::is_table));
-        // The parts of the file, and what has a name of its own, are always tables.
+        // The parts of the file, and entries with a name, always have a header.
         if (is_table || of_tables) && (path.len() < 2 && is_table || line.len() > WIDTH) {
             later.push((name, value));
         } else {
@@ -108,7 +108,7 @@ fn emit(table: &Table, path: &mut Vec<String>, text: &mut String) {
         };
         for table in tables.into_iter().filter_map(Value::as_table) {
             let entries = in_order(table);
-            // A table of tables needs no line of its own.
+            // A table that contains only tables needs no header.
             let simple = entries.is_empty() || entries.iter().any(|(_, value)| !value.is_table());
             if simple || path.len() > 2 {
                 text.push_str(&header);
@@ -124,7 +124,7 @@ fn name(value: &Value) -> Option<Value> {
     Some(Value::String(Dscp::new(number)?.to_string()))
 }
 
-/// Turns numbers of code points into names, by the keys they stand at.
+/// Replaces numbers of code points by names, by the keys of the values.
 fn named(value: &mut Value) {
     match value {
         Value::Array(array) => array.iter_mut().for_each(named),

@@ -1,13 +1,14 @@
-//! Classes as filters of u32.
+//! Classes as u32 filters.
 
-use super::{Builder, NoScript};
-use router::policy::{Match, Ports, Prefix};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{IpPrefix, Match, PortRange};
 
-/// Filters of one class, at most: a range of ports takes several.
+/// Filters of one class, at most. A range of ports needs several.
 const MAX_FILTERS: usize = 1_024;
 
-impl Builder<'_> {
-    /// Filters that lead what is of a class to `flow`; gives the next place in the order.
+impl ScriptBuilder<'_> {
+    /// Adds filters that assign the packets of a class to `flow`. Returns the next priority of
+    /// filters.
     pub(super) fn filters(
         &mut self,
         parent: &str,
@@ -23,7 +24,7 @@ impl Builder<'_> {
         for of in &class_of.matches {
             matches.extend(self.without_table(of, class));
         }
-        // A place has filters of one protocol.
+        // All filters of one priority have the same protocol.
         for (place, is_ipv4, protocol) in [(place, true, "ip"), (place + 1, false, "ipv6")] {
             let words: Vec<String> = matches.iter().flat_map(|of| words(of, is_ipv4)).collect();
             if words.len() > MAX_FILTERS {
@@ -41,7 +42,7 @@ impl Builder<'_> {
         Ok(place + 2)
     }
 
-    /// What is left goes to `flow`.
+    /// Assigns all other packets to `flow`.
     pub(super) fn others(
         &mut self,
         parent: &str,
@@ -56,7 +57,7 @@ impl Builder<'_> {
         self.run(&line, None)
     }
 
-    /// A match with its table's flows written out; none where it cannot be a filter.
+    /// A match, with the flows of its table written out; empty if it cannot be a filter.
     pub(super) fn without_table(&mut self, of: &Match, class: &str) -> Vec<Match> {
         if of.interface.is_some() {
             self.leave_out(format!("{class}: the interface that a packet came in at"));
@@ -76,13 +77,13 @@ impl Builder<'_> {
     }
 }
 
-/// Whether packets of this family may match.
+/// Whether packets of this family can match.
 pub(super) fn is_of(of: &Match, is_ipv4: bool) -> bool {
-    let fits = |prefix: Option<Prefix>| prefix.is_none_or(|p| p.address().is_ipv4() == is_ipv4);
+    let fits = |prefix: Option<IpPrefix>| prefix.is_none_or(|p| p.address().is_ipv4() == is_ipv4);
     fits(of.source) && fits(of.destination)
 }
 
-/// The selectors of u32 for a match, one for each combination that it takes.
+/// The u32 selectors for a match, one for each combination of values.
 fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     if !is_of(of, is_ipv4) {
         return Vec::new();
@@ -100,7 +101,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     };
     let marks = of.dscp.iter().map(|d| format!("match {ip} {field} {:#04x} 0xfc", d.tos()));
     add(marks.collect());
-    let prefix = |end: &str, prefix: Option<Prefix>| -> Vec<String> {
+    let prefix = |end: &str, prefix: Option<IpPrefix>| -> Vec<String> {
         let some = prefix.filter(|prefix| prefix.length() > 0);
         some.map(|prefix| format!("match {ip} {end} {prefix}")).into_iter().collect()
     };
@@ -108,7 +109,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     add(prefix("dst", of.destination));
     let protocol = of.protocol.map(|p| format!("match {ip} protocol {} 0xff", p.0));
     add(protocol.into_iter().collect());
-    let ports = |end: &str, ports: Option<Ports>| -> Vec<String> {
+    let ports = |end: &str, ports: Option<PortRange>| -> Vec<String> {
         let blocks = ports.map(blocks).unwrap_or_default().into_iter();
         blocks.map(|(value, mask)| format!("match {ip} {end} {value} {mask:#06x}")).collect()
     };
@@ -121,8 +122,8 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
     all.into_iter().map(any).collect()
 }
 
-/// A range as values with masks, the fewest.
-fn blocks(ports: Ports) -> Vec<(u16, u16)> {
+/// The fewest values with masks that cover a range.
+fn blocks(ports: PortRange) -> Vec<(u16, u16)> {
     let (mut from, last) = (u32::from(ports.first), u32::from(ports.last));
     let mut found = Vec::new();
     while from <= last {
@@ -145,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_cover_a_range_exactly(a: u16, b: u16, probe: u16) {
-            let range = Ports { first: a.min(b), last: a.max(b) };
+            let range = PortRange { first: a.min(b), last: a.max(b) };
             let blocks = blocks(range);
             prop_assert!(blocks.len() <= 30);
             for port in [probe, range.first, range.last, a.wrapping_sub(1), b.wrapping_add(1)] {

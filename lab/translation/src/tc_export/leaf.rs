@@ -1,15 +1,15 @@
-//! Queues and what they drop.
+//! Queues and their droppers.
 
-use super::{Builder, NoScript};
-use router::policy::{Dropper, Limit, Queueing, WredLine};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{Dropper, QueueLimit, Queueing, WredLine};
 
-/// Octets that a packet is taken to have, where a discipline counts in octets.
+/// Octets assumed for a packet, for disciplines that count octets.
 const PACKET: u64 = 1_000;
-/// Packets of a queue where nothing is said.
+/// The default limit of a queue, in packets.
 const QUEUE: usize = 100;
 
-impl Builder<'_> {
-    /// A queue at `place`: `root`, or `parent` and a class.
+impl ScriptBuilder<'_> {
+    /// Adds a queue at `place`: `root`, or `parent` and a class.
     pub(super) fn leaf(
         &mut self,
         queueing: &Queueing,
@@ -42,7 +42,7 @@ impl Builder<'_> {
     fn queue(
         &mut self,
         start: &str,
-        limit: &Limit,
+        limit: &QueueLimit,
         dropper: &Dropper,
         rate: u64,
     ) -> Result<(), NoScript> {
@@ -70,7 +70,7 @@ impl Builder<'_> {
             Dropper::Wred { lines, others, .. } if self.kernel.has("gred") && lines.len() < 15 => {
                 let named = lines.iter().map(|(dscp, line)| (dscp.to_string(), *line));
                 let all = named.chain(others.iter().map(|line| ("others".to_owned(), *line)));
-                // Lines of one priority share one average, that of the whole queue.
+                // Lines of one priority share one average queue, that of the whole queue.
                 self.gred(
                     start,
                     &all.map(|(name, line)| (name, line, 1)).collect::<Vec<_>>(),
@@ -96,8 +96,9 @@ impl Builder<'_> {
         }
     }
 
-    /// A line with its priority for each drop precedence. In its mode `grio`, gred judges a line by
-    /// the packets of its own and all lower priorities; lines of the same priority by all packets.
+    /// Adds a gred line with its priority for each drop precedence. In mode `grio`, gred uses for a
+    /// line the packets of its own and all lower priorities; lines of equal priority use all
+    /// packets.
     fn gred(
         &mut self,
         start: &str,
@@ -127,8 +128,8 @@ impl Builder<'_> {
     }
 }
 
-/// The number of the line for packets without a drop precedence: that of all others, that of best
-/// effort, or the strictest.
+/// The number of the line for packets without a drop precedence: that of all other packets, that of
+/// best effort, or the strictest.
 fn unclassified(lines: &[(String, WredLine, u8)]) -> usize {
     let named = |wanted: &str| lines.iter().position(|(name, ..)| name == wanted);
     let strictest = || {
@@ -139,22 +140,22 @@ fn unclassified(lines: &[(String, WredLine, u8)]) -> usize {
     named("others").or_else(|| named("CS0")).unwrap_or_else(strictest)
 }
 
-fn octets(limit: &Limit) -> Option<u64> {
+fn octets(limit: &QueueLimit) -> Option<u64> {
     let delay = limit
         .delay
         .map(|(span, rate)| rate.octets_in(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)));
     limit.octets.map(|octets| octets.0).into_iter().chain(delay).min()
 }
 
-fn packets(limit: &Limit) -> Option<usize> {
+fn packets(limit: &QueueLimit) -> Option<usize> {
     limit.packets.or_else(|| octets(limit).is_none().then_some(QUEUE))
 }
 
-/// What red and gred have in common.
+/// The parameters that red and gred share.
 fn sizes(line: &WredLine) -> String {
     let (min, max) = (u64::from(line.min.max(1)), u64::from(line.max.max(2)));
     let max = max.max(min + 1);
-    // What tc(8) advises: (2 min + max) / 3, in packets.
+    // The recommendation of tc(8): (2 min + max) / 3, in packets.
     let burst = (2 * min + max).div_ceil(3).max(min + 1);
     let probability = 1.0 / f64::from(line.denominator.max(1));
     format!(

@@ -1,14 +1,14 @@
-//! Chains of conditioners as rules of nft(8), in a table of the device's own.
+//! Chains of conditioners as nft(8) rules, in a table for each device.
 
 use super::filter::is_of;
-use super::{Builder, NoScript};
-use router::policy::{Action, Case, Match, Meter, Name, Step};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{ChainStep, ClassSteps, Match, MeterAction, MeterProfile, Name};
 
-/// How deep first-match steps may stand in one another, as in a router.
+/// Nested first-match steps at most, as in a router.
 const MAX_DEPTH: usize = 8;
 
-impl Builder<'_> {
-    /// The chains of one direction: a hook of nft, and which name of an interface it looks at.
+impl ScriptBuilder<'_> {
+    /// Adds the chains of one direction: `hook` of nft, and the interface name that it matches.
     pub(super) fn chains(
         &mut self,
         hook: &str,
@@ -16,7 +16,7 @@ impl Builder<'_> {
         names: &[Name],
     ) -> Result<(), NoScript> {
         let policy = self.policy;
-        let steps: Vec<&Step> =
+        let steps: Vec<&ChainStep> =
             names.iter().filter_map(|name| policy.chains.get(name)).flatten().collect();
         if steps.is_empty() {
             return Ok(());
@@ -41,7 +41,7 @@ impl Builder<'_> {
         self.run_words(words, None)
     }
 
-    /// A chain of these rules, and its name; none where there are none.
+    /// Adds a chain of these rules and returns its name; `None` without rules.
     fn chain(&mut self, kind: &str, rules: &[String]) -> Result<Option<String>, NoScript> {
         if rules.is_empty() {
             return Ok(None);
@@ -62,19 +62,19 @@ impl Builder<'_> {
         matches.iter().flat_map(|of| self.without_table(of, name)).collect()
     }
 
-    /// The chain of a step; none where it does nothing, or has no counterpart. At its end, and where a
-    /// rule says `return`, packets go on behind the `jump` that led to it.
-    fn step(&mut self, step: &Step, depth: usize) -> Result<Option<String>, NoScript> {
+    /// Adds the chain of a step; `None` if it does nothing, or nft has no counterpart. At its end
+    /// and at `return`, packets continue after the `jump` that led to it.
+    fn step(&mut self, step: &ChainStep, depth: usize) -> Result<Option<String>, NoScript> {
         let rules: Vec<String> = match step {
-            Step::Mark { class, dscp } => {
+            ChainStep::Mark { class, dscp } => {
                 let matches = self.matches(class.as_deref());
                 matches.iter().flat_map(|of| rules(of, Some(dscp.number()), "return")).collect()
             }
-            Step::Drop { class } => {
+            ChainStep::Drop { class } => {
                 let matches = self.matches(class.as_deref());
                 matches.iter().flat_map(|of| rules(of, None, "drop")).collect()
             }
-            Step::MarkFlows { table } => {
+            ChainStep::MarkFlows { table } => {
                 let found = self.policy.tables.get(table);
                 let flows = found.map(|table| table.flows.as_slice()).unwrap_or_default();
                 self.leave_out(format!("changes of the table {table} while it runs"));
@@ -83,28 +83,32 @@ impl Builder<'_> {
                     .flat_map(|flow| rules(&flow.matches, flow.mark.map(|d| d.number()), "return"))
                     .collect()
             }
-            Step::Meter {
-                class, meter: Meter::TokenBucket { rate, burst }, green, red, ..
+            ChainStep::Meter {
+                class,
+                meter: MeterProfile::TokenBucket { rate, burst },
+                green,
+                red,
+                ..
             } => {
                 let (octets, burst) = (rate.bits().div_ceil(8), burst.0.max(1));
                 let bucket = format!("limit rate over {octets} bytes/second burst {burst} bytes");
                 let metered = self.bucket(&bucket, *green, *red)?;
                 return self.led(class.as_deref(), metered);
             }
-            Step::Meter { .. } => {
+            ChainStep::Meter { .. } => {
                 self.leave_out("meters of three colours");
                 Vec::new()
             }
-            Step::Demote(_) => {
+            ChainStep::Demote(_) => {
                 self.leave_out("demotion by drop precedence");
                 Vec::new()
             }
-            Step::MeterFlows { table, .. } | Step::ShapeFlows { table, .. } => {
+            ChainStep::MeterFlows { table, .. } | ChainStep::ShapeFlows { table, .. } => {
                 self.leave_out(format!("meters or shapers of each flow of the table {table}"));
                 Vec::new()
             }
-            Step::FirstMatch { classes } => self.first_match(classes, depth)?,
-            Step::Shape { .. } => {
+            ChainStep::FirstMatch { classes } => self.first_match(classes, depth)?,
+            ChainStep::Shape { .. } => {
                 self.leave_out("shaping in a chain: the kernel shapes where packets are queued");
                 Vec::new()
             }
@@ -112,15 +116,19 @@ impl Builder<'_> {
         self.chain("step", &rules)
     }
 
-    /// Rules that lead packets to the steps of their first class: `goto` does not come back.
-    fn first_match(&mut self, classes: &[Case], depth: usize) -> Result<Vec<String>, NoScript> {
+    /// Rules that lead packets to the steps of their first class: `goto` does not return.
+    fn first_match(
+        &mut self,
+        classes: &[ClassSteps],
+        depth: usize,
+    ) -> Result<Vec<String>, NoScript> {
         if depth >= MAX_DEPTH {
             self.leave_out(format!("more than {MAX_DEPTH} first-match steps inside one another"));
             return Ok(Vec::new());
         }
         let (named, others): (Vec<_>, Vec<_>) = classes.iter().partition(|of| of.class.is_some());
         let (mut found, mut idle) = (Vec::new(), true);
-        for Case { class, steps } in named.into_iter().chain(others) {
+        for ClassSteps { class, steps } in named.into_iter().chain(others) {
             let mut done = Vec::new();
             for step in steps {
                 done.extend(self.step(step, depth + 1)?);
@@ -141,26 +149,27 @@ impl Builder<'_> {
         Ok(if idle { Vec::new() } else { found })
     }
 
-    /// The chain of a token bucket, one for all packets that come to it; none where it changes nothing.
+    /// Adds the chain of a token bucket, one for all packets that reach it; `None` if it changes
+    /// nothing.
     fn bucket(
         &mut self,
         bucket: &str,
-        green: Action,
-        red: Action,
+        green: MeterAction,
+        red: MeterAction,
     ) -> Result<Option<String>, NoScript> {
-        if [green, red].contains(&Action::DropPrecedence) {
+        if [green, red].contains(&MeterAction::DropPrecedence) {
             self.leave_out("meters that set the drop precedence");
             return Ok(None);
         }
-        let done = |action: Action| match action {
-            Action::Drop => vec!["drop".to_owned()],
-            Action::Mark(dscp) => rules(&Match::default(), Some(dscp.number()), "return"),
-            Action::Pass | Action::DropPrecedence => Vec::new(),
+        let done = |action: MeterAction| match action {
+            MeterAction::Drop => vec!["drop".to_owned()],
+            MeterAction::Mark(dscp) => rules(&Match::default(), Some(dscp.number()), "return"),
+            MeterAction::Pass | MeterAction::DropPrecedence => Vec::new(),
         };
         let above = match red {
             _ if green == red => Vec::new(),
-            Action::Pass => vec![format!("{bucket} return")],
-            Action::Drop => vec![format!("{bucket} drop")],
+            MeterAction::Pass => vec![format!("{bucket} return")],
+            MeterAction::Drop => vec![format!("{bucket} drop")],
             _ => {
                 let red = self.chain("red", &done(red))?;
                 red.iter().map(|red| format!("{bucket} goto {red}")).collect()
@@ -173,7 +182,8 @@ impl Builder<'_> {
         self.chain("bucket", &rules)
     }
 
-    /// A chain that leads the packets of a class to another; all packets go there at once.
+    /// Adds a chain that leads the packets of a class to another one; without a class, that one is
+    /// returned.
     fn led(
         &mut self,
         class: Option<&str>,
@@ -187,7 +197,7 @@ impl Builder<'_> {
     }
 }
 
-/// Rules for a match, by family: what it looks for, the mark it gives, what then.
+/// The rules for a match, one for each family: conditions, mark, verdict.
 fn rules(of: &Match, mark: Option<u8>, verdict: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (is_ipv4, ip, family) in [(true, "ip", "ipv4"), (false, "ip6", "ipv6")] {

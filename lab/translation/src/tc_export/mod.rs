@@ -1,8 +1,8 @@
 //! A policy as commands of tc(8) and nft(8), for kernels that have the disciplines.
 //!
-//! The kernel's disciplines are not those of a policy: what is only near is said beside its command,
-//! what has no counterpart is listed in [`Script::left_out`]. Rates of htb count the link header (14
-//! octets of Ethernet), those of a policy do not.
+//! The disciplines of the kernel differ from those of a policy. An approximation is stated beside
+//! its command; parts without a counterpart are listed in [`TcScript::left_out`]. Rates of htb count
+//! the link header (14 octets of Ethernet), those of a policy do not.
 
 mod filter;
 mod leaf;
@@ -10,26 +10,26 @@ mod mark;
 mod tree;
 
 use router::Rate;
-use router::policy::{Attachment, Policy};
+use router::policy::{Attachment, RouterPolicy};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Which queueing disciplines a kernel has, by their names in tc(8).
+/// The queueing disciplines that a kernel has, by their names in tc(8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Qdiscs(BTreeSet<String>);
 
 impl Qdiscs {
-    /// All that are made use of.
+    /// All disciplines that a script can use.
     pub fn all() -> Qdiscs {
-        Qdiscs::of(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
+        Qdiscs::from_names(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
     }
 
-    /// These.
-    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Qdiscs {
+    /// The disciplines with these names.
+    pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Qdiscs {
         Qdiscs(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Whether it is there.
+    /// Whether the kernel has this discipline.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
@@ -47,58 +47,57 @@ impl fmt::Display for Qdiscs {
 pub struct Command {
     /// The program, `tc` or `nft`, and its arguments.
     pub words: Vec<String>,
-    /// What it is only near to.
+    /// A note on how it approximates the policy.
     pub about: Option<String>,
 }
 
-/// Commands in their order, and what they do not do.
+/// The commands of a script in their order, and what they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
-    /// What an earlier script may have left at the device, taken away; the kernel refuses these where
-    /// nothing is there.
+pub struct TcScript {
+    /// Commands that remove the result of an earlier script. The kernel refuses those for parts
+    /// that do not exist.
     pub undo: Vec<Command>,
-    /// To be run one after the other.
+    /// The commands to run, in this order.
     pub commands: Vec<Command>,
-    /// What of the policy has no counterpart.
+    /// Parts of the policy without a counterpart.
     pub left_out: Vec<String>,
 }
 
-/// Why there is no script.
+/// Why a script cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoScript {
     /// The policy has no such interface.
     #[error("the policy has no interface {0:?}: it has {1}")]
     Interface(String, String),
-    /// No name of a device.
+    /// An invalid name of a device.
     #[error("invalid device name {0:?}: up to 15 letters, digits, dots, dashes and underscores")]
     Device(String),
-    /// Too large for the kernel's numbers.
+    /// The policy exceeds the numbers of the kernel.
     #[error("the policy has too many classes or filters for a script")]
     TooLarge,
 }
 
-/// A line with a rate, where the device has none of its own.
+/// The rate of a line whose device has no rate of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptLine {
-    /// All that the device may send.
+    /// The rate of the device in bits a second, `overhead` counted.
     pub rate: Rate,
-    /// Octets that each packet has more on the line.
+    /// Octets that the line adds to each packet.
     pub overhead: u16,
 }
 
-/// The script for what `interface` of the policy does, at the device `dev`, with the disciplines that
-/// the kernel has. A `line` is kept to by the script's queueing; the device itself decides where there
-/// is none.
+/// The script for `interface` of the policy at the device `dev`, with the disciplines of the
+/// kernel. With a `line`, the script limits the rate; without one, the device does.
 ///
 /// # Errors
 /// [`NoScript`].
 pub fn script(
-    policy: &Policy,
+    policy: &RouterPolicy,
     interface: &str,
     dev: &str,
     kernel: &Qdiscs,
     line: Option<ScriptLine>,
-) -> Result<Script, NoScript> {
+) -> Result<TcScript, NoScript> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if dev.is_empty() || dev.len() > 15 || !dev.chars().all(is_part) || dev.starts_with('-') {
         return Err(NoScript::Device(dev.to_owned()));
@@ -109,7 +108,8 @@ pub fn script(
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(NoScript::Interface(interface.to_owned(), known));
     };
-    let mut builder = Builder { policy, dev, kernel, line, script: Script::default(), parts: 0 };
+    let mut builder =
+        ScriptBuilder { policy, dev, kernel, line, script: TcScript::default(), parts: 0 };
     builder.attachment(attachment)?;
     Ok(builder.script)
 }
@@ -117,17 +117,17 @@ pub fn script(
 /// Commands of one script, at most.
 const MAX_COMMANDS: usize = 10_000;
 
-struct Builder<'a> {
-    policy: &'a Policy,
+struct ScriptBuilder<'a> {
+    policy: &'a RouterPolicy,
     dev: &'a str,
     kernel: &'a Qdiscs,
     line: Option<ScriptLine>,
-    script: Script,
-    /// Numbers given to classes, disciplines and chains.
+    script: TcScript,
+    /// The last number given to a class, discipline or chain.
     parts: u16,
 }
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     fn attachment(&mut self, attachment: &Attachment) -> Result<(), NoScript> {
         if let Some(name) = &attachment.queueing {
             self.undo(&format!("tc qdisc delete dev {} root", self.dev));
@@ -149,7 +149,7 @@ impl Builder<'_> {
     }
 
     fn leave_out(&mut self, what: impl Into<String>) {
-        // A name may hold anything; a comment ends with its line.
+        // Names may contain any character; a comment ends at its line break.
         let clean = |c: char| if base::shown::is_obeyed(c) { ' ' } else { c };
         let what: String = what.into().chars().map(clean).collect();
         if !self.script.left_out.contains(&what) {
@@ -157,7 +157,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a command of words separated by blanks.
+    /// Adds a command, written as words separated by blanks.
     fn run(&mut self, line: &str, about: Option<&str>) -> Result<(), NoScript> {
         self.run_words(line.split_whitespace().map(str::to_owned).collect(), about)
     }
@@ -190,9 +190,9 @@ impl fmt::Display for Command {
     }
 }
 
-/// As a script for sh(1): it may be run again, and ends at the first command that is refused, naming
-/// it, with status 1.
-impl fmt::Display for Script {
+/// A script for sh(1). It can be run again. It ends at the first command that the kernel refuses,
+/// names it, and returns status 1.
+impl fmt::Display for TcScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "#!/bin/sh")?;
         if !self.left_out.is_empty() {

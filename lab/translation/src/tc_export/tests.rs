@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use testbed::{Entrance, Namespace};
 
-fn shipped(name: &str) -> Policy {
+fn shipped(name: &str) -> RouterPolicy {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
     PolicyFile::read(&path.join(format!("{name}.toml"))).unwrap().into_policy()
 }
@@ -31,7 +31,7 @@ fn every_shipped_policy_has_a_script() {
         ("degeb-edge", "access"),
         ("degeb-core", "out"),
     ] {
-        for kernel in [Qdiscs::all(), Qdiscs::of(["htb", "pfifo", "bfifo"])] {
+        for kernel in [Qdiscs::all(), Qdiscs::from_names(["htb", "pfifo", "bfifo"])] {
             let script = script(&shipped(name), interface, "eth0", &kernel, None).unwrap();
             assert!(!script.commands.is_empty(), "{name}");
             for command in &script.commands {
@@ -56,8 +56,8 @@ fn names_that_could_be_commands_are_refused() {
     assert!(error.to_string().contains("it has lan, wan"), "{error}");
 }
 
-/// Has the kernel take a script; none of its commands may be refused.
-fn accepted(inside: &Entrance, script: &Script) -> usize {
+/// Lets the kernel run a script, none of whose commands may be refused.
+fn accepted(inside: &Entrance, script: &TcScript) -> usize {
     let mut classes = 0;
     for command in script.commands.iter().filter(|command| command.words[0] == "tc") {
         let arguments: Vec<&str> = command.words.iter().skip(1).map(String::as_str).collect();
@@ -85,7 +85,7 @@ fn the_kernel_takes_what_it_has_the_disciplines_for() {
         }
     };
     let inside = namespace.entrance();
-    // Those beside htb and its queues that this kernel lets us try.
+    // The disciplines in addition to htb and its queues that this kernel lets us try.
     let tried = [
         ("prio", vec!["prio"]),
         ("sfq", vec!["sfq"]),
@@ -99,7 +99,7 @@ fn the_kernel_takes_what_it_has_the_disciplines_for() {
             kernel.push(name);
         }
     }
-    let kernel = Qdiscs::of(kernel);
+    let kernel = Qdiscs::from_names(kernel);
     for (name, interface, classes) in [
         ("nato-three-queues", "wan", 4),
         ("nato-single-queue-ordered", "wan", 1),
@@ -115,7 +115,7 @@ fn the_kernel_takes_what_it_has_the_disciplines_for() {
     }
 }
 
-/// The commands of gred, and what they say: the default line, and each line's name and priority.
+/// The gred commands and their notes: the default line, and the name and priority of each line.
 fn gred(name: &str, interface: &str) -> (String, Vec<(String, String)>) {
     let script = script(&shipped(name), interface, "eth0", &Qdiscs::all(), None).unwrap();
     let after = |command: &Command, word: &str| {
@@ -157,7 +157,7 @@ fn a_line_with_a_rate_bounds_all_classes() {
         let ceils: Vec<u64> = ceils.collect();
         assert!(!ceils.is_empty(), "{script}");
         assert!(ceils.iter().all(|ceil| *ceil <= 1_000_000), "{script}");
-        // What a shaper counts is its own affair.
+        // A shaper counts other octets.
         let is_shaped = name == "nato-single-queue-wred";
         assert_eq!(script.to_string().contains(" overhead 18 "), !is_shaped, "{script}");
     }

@@ -1,22 +1,23 @@
-//! Schedulers and shapers as classes of htb.
+//! Schedulers and shapers as htb classes.
 
-use super::{Builder, NoScript};
-use router::policy::{Branch, Queueing, Share};
+use super::{NoScript, ScriptBuilder};
+use router::policy::{Branch, BranchShare, Queueing};
 
-/// What a line without a shaper is taken for, in bit/s: more than it is, so that it decides itself.
+/// The assumed rate of a line without a shaper, in bit/s: above the actual one, so that the line
+/// limits.
 const LINE: u64 = 10_000_000_000;
-/// What a class of strict priority has whatever the others do, in bit/s.
+/// The rate that a class of strict priority has in any case, in bit/s.
 const STRICT: u64 = 8_000;
-/// The least a class is given, in bit/s; htb has no class without a rate.
+/// The lowest rate of a class in bit/s, because htb requires a rate.
 const LEAST: u64 = 1_000;
-/// Octets a class may send in its turn: at least a packet, at most so many.
+/// The quantum of a class in octets: at least a packet, at most this.
 const QUANTUM: (u64, u64) = (1_514, 60_000);
 
-/// What a class of htb is given.
-struct Class {
-    /// What it has at any time.
+/// The parameters of an htb class.
+struct HtbClass {
+    /// Its guaranteed rate.
     rate: u64,
-    /// What its branches share, when all goes well: more than `rate` under strict priority.
+    /// The rate that its branches share at best; above `rate` under strict priority.
     shared: u64,
     ceil: u64,
     prio: usize,
@@ -24,7 +25,7 @@ struct Class {
     about: Option<String>,
 }
 
-impl Builder<'_> {
+impl ScriptBuilder<'_> {
     pub(super) fn root(&mut self, queueing: &Queueing) -> Result<(), NoScript> {
         let is_leaf = matches!(queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. });
         if is_leaf && self.line.is_none() {
@@ -38,7 +39,7 @@ impl Builder<'_> {
         let dev = self.dev;
         self.run(&format!("tc qdisc replace dev {dev} root handle 1: htb default 0"), None)?;
         let line = self.line_rate();
-        let whole = Class {
+        let whole = HtbClass {
             rate: line,
             shared: line,
             ceil: line,
@@ -54,15 +55,16 @@ impl Builder<'_> {
         self.line.map_or(LINE, |line| line.rate.bits())
     }
 
-    /// A class and what is in it; gives its number. The filters of the first one stand at the root.
+    /// Adds a class and its content; returns its number. The filters of the first class are at the
+    /// root.
     fn class(
         &mut self,
         queueing: &Queueing,
         parent: &str,
-        class: Class,
+        class: HtbClass,
         first: bool,
     ) -> Result<String, NoScript> {
-        let Class { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
+        let HtbClass { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
         let overhead = self.line.map_or(0, |line| line.overhead);
         let of_line = if overhead > 0 { format!(" overhead {overhead}") } else { String::new() };
         let (mut of, mut shaped) = (queueing, of_line);
@@ -85,27 +87,40 @@ impl Builder<'_> {
              {shaped} prio {prio} quantum {quantum}"
         );
         self.run(&line, about.as_deref())?;
-        let filters = if first { "1:".to_owned() } else { id.clone() };
-        match of {
+        let class = HtbClass { rate, shared, ceil, prio, quantum, about };
+        self.content(of, &id, &class, first)?;
+        Ok(id)
+    }
+
+    /// Adds the content of the class `id`: a queue, or branches.
+    fn content(
+        &mut self,
+        queueing: &Queueing,
+        id: &str,
+        class: &HtbClass,
+        first: bool,
+    ) -> Result<(), NoScript> {
+        let HtbClass { rate, shared, ceil, .. } = *class;
+        let filters = if first { "1:" } else { id };
+        match queueing {
             Queueing::Fifo { .. } | Queueing::FairFlows { .. } => {
-                self.leaf(of, &format!("parent {id}"), rate)?;
+                self.leaf(queueing, &format!("parent {id}"), rate)?;
                 if first {
-                    self.others("1:", 1, &id)?;
+                    self.others("1:", 1, id)?;
                 }
             }
             Queueing::Priority { branches } => {
                 let is_leaf = |branch: &Branch| {
                     matches!(branch.queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. })
                 };
-                // Its bands are 16 at most, one of them for what belongs to no class.
+                // prio has at most 16 bands, one of them for packets that match no class.
                 if self.kernel.has("prio") && branches.len() < 16 && branches.iter().all(is_leaf) {
-                    self.bands(branches, &id, rate)?;
+                    self.bands(branches, id, rate)?;
                     if first {
-                        self.others("1:", 1, &id)?;
+                        self.others("1:", 1, id)?;
                     }
                 } else {
-                    let given = strict(branches, ceil);
-                    self.branches(branches, given, &id, &filters)?;
+                    self.branches(branches, strict(branches, ceil), id, filters)?;
                 }
             }
             Queueing::RoundRobin { branches, .. } | Queueing::WeightedFair { branches } => {
@@ -113,23 +128,23 @@ impl Builder<'_> {
                 for class in &mut given {
                     class.about = Some("shares by weights are htb's rates and quanta".to_owned());
                 }
-                self.branches(branches, given, &id, &filters)?;
+                self.branches(branches, given, id, filters)?;
             }
             Queueing::ClassBased { rate: own, branches } => {
                 let shared = own.map_or(shared, |own| own.bits().min(shared));
                 let given = weighted(branches, rate.min(shared), shared, ceil);
-                self.branches(branches, given, &id, &filters)?;
+                self.branches(branches, given, id, filters)?;
             }
-            // Unwrapped above.
+            // A shaper is the rate of the class.
             Queueing::Shaper { .. } => {}
         }
-        Ok(id)
+        Ok(())
     }
 
     fn branches(
         &mut self,
         branches: &[Branch],
-        given: Vec<Class>,
+        given: Vec<HtbClass>,
         parent: &str,
         filters: &str,
     ) -> Result<(), NoScript> {
@@ -142,8 +157,8 @@ impl Builder<'_> {
             }
         }
         if others.is_none() {
-            // As the router does: what belongs to no class has a queue of its own, last.
-            let class = Class {
+            // As in a router: packets that match no class have a queue of their own, the last one.
+            let class = HtbClass {
                 rate: LEAST,
                 shared: LEAST,
                 ceil: self.line_rate(),
@@ -182,14 +197,14 @@ impl Builder<'_> {
     }
 }
 
-/// Strict priority by htb: the first may borrow all before the others may.
-fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
+/// Strict priority with htb: the first class may borrow everything before the others.
+fn strict(branches: &[Branch], ceil: u64) -> Vec<HtbClass> {
     let about = "strict only in what is borrowed: each class has its first kilobits anyhow";
-    let class = |number: usize| Class {
+    let class = |number: usize| HtbClass {
         rate: STRICT.min(ceil),
         shared: ceil,
         ceil,
-        // htb has eight.
+        // htb has eight priorities.
         prio: number.min(7),
         quantum: QUANTUM.0,
         about: Some(about.to_owned()),
@@ -197,19 +212,19 @@ fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
     (0..branches.len()).map(class).collect()
 }
 
-/// Shares of `shared` as rates and quanta: what is reserved, and of the rest by weights. Of `rate`,
-/// where that is less, each has its share at any time, and the quanta divide what is borrowed.
-fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class> {
-    let reserved = |share: &Share| match share {
-        Share::Bandwidth(own) | Share::Priority { rate: own, .. } => Some(own.bits()),
-        Share::Percent(percent) | Share::PriorityPercent { percent, .. } => {
+/// Shares of `shared` as rates and quanta: reservations, and the rest by weights. If `rate` is
+/// lower, each class has its share of `rate` in any case, and the quanta divide what is borrowed.
+fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<HtbClass> {
+    let reserved = |share: &BranchShare| match share {
+        BranchShare::Bandwidth(own) | BranchShare::Priority { rate: own, .. } => Some(own.bits()),
+        BranchShare::Percent(percent) | BranchShare::PriorityPercent { percent, .. } => {
             Some((shared as f64 * percent / 100.0) as u64)
         }
-        Share::Weight(_) | Share::None => None,
+        BranchShare::Weight(_) | BranchShare::None => None,
     };
-    let weight = |share: &Share| match share {
-        Share::Weight(weight) => *weight,
-        Share::None => 1.0,
+    let weight = |share: &BranchShare| match share {
+        BranchShare::Weight(weight) => *weight,
+        BranchShare::None => 1.0,
         _ => 0.0,
     };
     let taken = branches.iter().filter_map(|branch| reserved(&branch.share));
@@ -232,7 +247,7 @@ fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class
         let quantum = u64::try_from(quantum).unwrap_or(QUANTUM.1).clamp(QUANTUM.0, QUANTUM.1);
         let rate = at_any_time(share);
         match branch.share {
-            Share::Priority { .. } | Share::PriorityPercent { .. } => Class {
+            BranchShare::Priority { .. } | BranchShare::PriorityPercent { .. } => HtbClass {
                 rate,
                 shared: share,
                 ceil: share,
@@ -240,7 +255,7 @@ fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class
                 quantum,
                 about: Some("priority is policed at all times, not only while others wait".into()),
             },
-            _ => Class { rate, shared: share, ceil, prio: 1, quantum, about: None },
+            _ => HtbClass { rate, shared: share, ceil, prio: 1, quantum, about: None },
         }
     });
     classes.collect()

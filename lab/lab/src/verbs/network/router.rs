@@ -7,7 +7,7 @@ use dscp::Dscp;
 use emulator::FlowAsk;
 use emulator::client::Client;
 use router::Rate;
-use router::policy::{Flow, Match, Octets, Ports, Prefix, Protocol};
+use router::policy::{IpPrefix, IpProtocol, Match, OctetSize, PortRange, TableFlow};
 use serde_json::json;
 use std::process::ExitCode;
 use text::Table;
@@ -70,19 +70,19 @@ struct Written {
     flow: String,
     /// Its source lies in this prefix
     #[arg(long)]
-    source: Option<Prefix>,
+    source: Option<IpPrefix>,
     /// Its destination lies in this prefix
     #[arg(long)]
-    destination: Option<Prefix>,
+    destination: Option<IpPrefix>,
     /// tcp, udp, icmp, ... or a number
-    #[arg(long, value_parser = |text: &str| text.parse::<Protocol>())]
-    protocol: Option<Protocol>,
+    #[arg(long, value_parser = |text: &str| text.parse::<IpProtocol>())]
+    protocol: Option<IpProtocol>,
     /// Its source port lies in this range, as in 5000-5004
     #[arg(long)]
-    source_port: Option<Ports>,
+    source_port: Option<PortRange>,
     /// Its destination port lies in this range
     #[arg(long)]
-    destination_port: Option<Ports>,
+    destination_port: Option<PortRange>,
     /// It has one of these code points
     #[arg(long, value_delimiter = ',')]
     dscp: Vec<Dscp>,
@@ -97,12 +97,12 @@ struct Written {
     rate: Option<Rate>,
     /// Its burst, as in 3000 or 64kB
     #[arg(long)]
-    burst: Option<Octets>,
+    burst: Option<OctetSize>,
 }
 
 impl Written {
     /// The table's name, and the flow.
-    fn flow(self) -> (String, Flow) {
+    fn flow(self) -> (String, TableFlow) {
         let matches = Match {
             dscp: self.dscp,
             interface: self.interface,
@@ -114,7 +114,7 @@ impl Written {
             table: None,
         };
         let (mark, rate, burst) = (self.mark, self.rate, self.burst);
-        (self.table, Flow { name: self.flow, matches, mark, rate, burst })
+        (self.table, TableFlow { name: self.flow, matches, mark, rate, burst })
     }
 }
 
@@ -150,7 +150,7 @@ impl Args {
     }
 }
 
-fn shown(tables: &[(String, Vec<Flow>)]) -> Table {
+fn shown(tables: &[(String, Vec<TableFlow>)]) -> Table {
     let mut shown = Table::new();
     shown
         .load_preset(presets::NOTHING)

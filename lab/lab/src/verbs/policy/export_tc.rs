@@ -1,7 +1,7 @@
 //! `lab export-tc`.
 
 use anyhow::Result;
-use router::policy::Policy;
+use router::policy::RouterPolicy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use text::Usage;
@@ -61,7 +61,7 @@ impl Args {
                         "--qdiscs: {other:?} is none that is made use of; these are: {known}"
                     )));
                 }
-                Qdiscs::of(names.iter().map(String::as_str))
+                Qdiscs::from_names(names.iter().map(String::as_str))
             }
             None => Qdiscs::all(),
         };
@@ -73,7 +73,7 @@ impl Args {
 }
 
 /// The interfaces that a policy speaks of.
-fn interfaces(policy: &Policy) -> Vec<String> {
+fn interfaces(policy: &RouterPolicy) -> Vec<String> {
     let classes = policy.classes.values().flat_map(|class| &class.matches);
     let flows = policy.tables.values().flat_map(|table| &table.flows);
     let matches = classes.chain(flows.map(|flow| &flow.matches));

@@ -1,14 +1,14 @@
-//! What holds for every step: nothing is lost or made, nothing overtakes within a flow, the counters
-//! agree with what was seen, and nothing changes but the DS field.
+//! Properties of every step: no packet is lost or created, no packet overtakes another of its flow,
+//! the counters agree with the packets, and only the DS field changes.
 
 use super::*;
-use crate::policy::{Flow, Match};
+use crate::policy::{Match, TableFlow};
 use crate::time::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// One step of every kind; flows 1 to 3 stand in the table. Shapers look at the source alone: one
-/// that looked at the code point would let part of a flow overtake the rest, as it was told.
+/// One step of every kind. The table has flows 1 to 3. The shapers classify by source alone: a
+/// shaper that classifies by code point lets parts of a flow overtake others, as configured.
 const STEPS: [&str; 10] = [
     "kind='mark', dscp='AF12'",
     "kind='drop', class='some'",
@@ -23,7 +23,7 @@ const STEPS: [&str; 10] = [
     "kind='shape', class='listed', rate='500kbit', burst=300, limit=6",
 ];
 
-fn chain(steps: &[usize]) -> Policy {
+fn chain(steps: &[usize]) -> RouterPolicy {
     let steps: Vec<_> = steps.iter().map(|step| format!("{{{}}}", STEPS[*step])).collect();
     policy(&format!(
         r#"
@@ -46,8 +46,8 @@ fn chain(steps: &[usize]) -> Policy {
     ))
 }
 
-/// What happens: a packet, or a flow of the table is taken away, added again at another rate behind
-/// all or before another one, or replaced. Flow 4 takes all packets.
+/// A packet arrives; or a flow of the table is removed, added again with another rate (last or
+/// before another flow), or replaced. Flow 4 matches all packets.
 #[derive(Clone, Debug)]
 enum Event {
     Packet { gap: u64, host: u8, dscp: Dscp, length: usize },
@@ -61,10 +61,10 @@ fn rate() -> impl Strategy<Value = Option<u64>> {
     prop::option::of(50_000..2_000_000u64)
 }
 
-fn flow(number: u8, rate: Option<u64>) -> Flow {
+fn flow(number: u8, rate: Option<u64>) -> TableFlow {
     let prefix = if number == 4 { "10.0.0.0/24".to_owned() } else { format!("10.0.0.{number}") };
     let source = Some(prefix.parse().unwrap());
-    Flow {
+    TableFlow {
         name: number.to_string(),
         matches: Match { source, ..Match::default() },
         mark: None,
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(seen.len(), sent.len());
     }
 
-    /// A single step's counters are those of what went in and came out, by code point.
+    /// The counters of a single step equal the packets that entered and left it, by code point.
     #[test]
     fn counters_are_what_was_seen(step in 0..STEPS.len(), events in events()) {
         let mut run = Run::new(&chain(&[step]));
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// In each step, what came is what went on, was dropped, or is held.
+/// In each step, the packets that entered equal those that passed, were dropped, or are held.
 fn agree(run: &Run) -> Result<(), TestCaseError> {
     for (place, step) in run.steps.iter().enumerate() {
         let (came, went, dropped, _) = run.sums(place);

@@ -1,13 +1,13 @@
-//! Tables 4-1 and 4-3 of the DEGEB study: 100 Mbit/s offered to each class by itself.
+//! Tables 4-1 and 4-3 of the DEGEB study: each class alone is offered 100 Mbit/s.
 
 use super::*;
 use crate::time::SECOND;
 use std::collections::BTreeSet;
 
-/// As it is shipped: the shares whose sums from below are the printed limits.
+/// The shipped policy. The sums of its shares, from the lowest, are the printed limits.
 const POLICY: &str = include_str!("../../../../../config/lab/policies/degeb-edge.toml");
 
-/// The edge's chain.
+/// The chain of the edge router.
 fn edge() -> Run {
     Run::chain(&policy(POLICY), "edge")
 }
@@ -27,8 +27,8 @@ const PRINTED: [(&str, u8, f64, f64, &[u8]); 11] = [
     ("BE", 0x00, 30.0, 68.0, &[0x00]),
 ];
 
-/// Offers so many Mbit/s in packets of 1,000 octets for two seconds; Mbit/s, loss in percent and
-/// TOS octets that came through in the second one.
+/// Offers this rate in packets of 1,000 octets for two seconds. Returns rate (Mbit/s), loss
+/// (percent) and TOS octets of the packets that passed in the second one.
 fn offer(tos: u8, mbit: u64) -> (f64, f64, BTreeSet<u8>) {
     let mut run = edge();
     let gap = 8_000_000 / mbit;
@@ -49,7 +49,8 @@ fn each_class_gets_its_printed_limit_and_code_points() {
     for (name, tos, limit, loss, received) in PRINTED {
         let (through, lost, seen) = offer(tos, 100);
         assert!((through / limit - 1.0).abs() < 0.01, "{name}: {through} Mbit/s");
-        // The study measured up to 3 points beside what its own limits give: 51 for 46 of 100.
+        // The measured losses differ by up to 3 points from those that the limits give: 51 for 46
+        // of 100.
         assert!((lost - loss).abs() < 3.5, "{name}: {lost} % lost");
         assert_eq!(seen, received.iter().copied().collect(), "{name}");
     }

@@ -5,39 +5,39 @@ mod degeb;
 mod shaper;
 
 use super::build;
-use crate::classify::Tables;
-use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Amount, Cause, Counters, Part};
+use crate::classify::FlowTables;
+use crate::conditioner::{Conditioner, PacketVerdict};
+use crate::count::{Amount, Cause, PacketCounters, PartCounters};
 use crate::meter::came_with;
-use crate::packet::{Colour, Fields, Packet, udp};
-use crate::policy::Policy;
+use crate::packet::{Colour, HeaderFields, Packet, udp};
+use crate::policy::RouterPolicy;
 use crate::time::Time;
 use dscp::Dscp;
 
-/// A chain of one policy, and what came out of it.
+/// A chain of a policy, and the packets that passed it.
 struct Run {
     steps: Vec<Box<dyn Conditioner>>,
-    tables: Tables,
-    /// When what went on did so.
+    tables: FlowTables,
+    /// Packets that passed, with the time.
     out: Vec<(Time, Packet)>,
     dropped: Vec<(Packet, Cause)>,
 }
 
 /// The chain `test` of a policy.
-fn policy(text: &str) -> Policy {
+fn policy(text: &str) -> RouterPolicy {
     toml::from_str(text).unwrap()
 }
 
 impl Run {
-    fn new(policy: &Policy) -> Run {
+    fn new(policy: &RouterPolicy) -> Run {
         Run::chain(policy, "test")
     }
 
-    fn chain(policy: &Policy, name: &str) -> Run {
+    fn chain(policy: &RouterPolicy, name: &str) -> Run {
         let interfaces = ["lan".to_owned(), "wan".to_owned()];
         let path = format!("chains.{name}");
         let steps = build(policy, &interfaces, &policy.chains[name], &path).unwrap();
-        let tables = Tables::new(policy, &interfaces).unwrap();
+        let tables = FlowTables::new(policy, &interfaces).unwrap();
         Run { steps, tables, out: Vec::new(), dropped: Vec::new() }
     }
 
@@ -45,7 +45,7 @@ impl Run {
         Run::new(&policy(text))
     }
 
-    /// Everything that is due before a packet of this moment, at the moment it is due; then it.
+    /// Fetches all packets that are due before `now`, each when it is due; then offers this packet.
     fn take(&mut self, now: Time, packet: Packet) {
         self.advance(now);
         self.put(0, now, packet);
@@ -55,15 +55,15 @@ impl Run {
     fn put(&mut self, first: usize, now: Time, mut packet: Packet) {
         for step in &mut self.steps[first..] {
             match step.take(now, packet, &self.tables) {
-                Verdict::Pass(on) => packet = on,
-                Verdict::Drop(packet, cause) => return self.dropped.push((packet, cause)),
-                Verdict::Hold => return,
+                PacketVerdict::Pass(on) => packet = on,
+                PacketVerdict::Drop(packet, cause) => return self.dropped.push((packet, cause)),
+                PacketVerdict::Hold => return,
             }
         }
         self.out.push((now, packet));
     }
 
-    /// Fetches what is due, and says how many came out of some step.
+    /// Fetches the packets that are due; returns how many left a step.
     fn fetch(&mut self, now: Time) -> usize {
         let mut fetched = 0;
         for place in 0..self.steps.len() {
@@ -94,14 +94,14 @@ impl Run {
         self.steps.iter().map(|step| step.held()).sum()
     }
 
-    fn counters(&self, step: usize) -> &Counters {
+    fn counters(&self, step: usize) -> &PacketCounters {
         let mut parts = Vec::new();
         self.steps[step].report("x", &mut parts);
         assert_eq!(parts.len(), 1);
         parts[0].counters
     }
 
-    /// What a step took, let go on and dropped, and how many it marked.
+    /// The packets that entered a step, passed and were dropped, and the number of marked ones.
     fn sums(&self, step: usize) -> (Amount, Amount, Amount, u64) {
         let mut sums = (Amount::default(), Amount::default(), Amount::default(), 0);
         let add = |sum: &mut Amount, more: Amount| {
@@ -118,9 +118,9 @@ impl Run {
     }
 }
 
-/// A UDP packet from 10.0.0.`host`:5000 to 10.0.1.1:6000 that bears a number.
+/// A UDP packet from 10.0.0.`host`:5000 to 10.0.1.1:6000 with a number in its payload.
 fn packet(number: u32, host: u8, dscp: Dscp, length: usize) -> Packet {
-    let fields = Fields {
+    let fields = HeaderFields {
         source: [10, 0, 0, host].into(),
         destination: [10, 0, 1, 1].into(),
         protocol: 17,
@@ -133,12 +133,12 @@ fn packet(number: u32, host: u8, dscp: Dscp, length: usize) -> Packet {
     Packet::read(octets, 0, Time::ZERO).unwrap()
 }
 
-/// The number a packet bears.
+/// The number in the payload.
 fn number(packet: &Packet) -> u32 {
     u32::from_be_bytes(*packet.octets()[28..].first_chunk().unwrap())
 }
 
-/// The last octet of its source.
+/// The last octet of the source address.
 fn host(packet: &Packet) -> u8 {
     packet.octets()[15]
 }
@@ -209,7 +209,7 @@ fn markers_and_policers_touch_their_class_alone() {
     let text = [(1, "EF"), (3, "AF41"), (4, "CS1"), (5, "CS1"), (6, "EF")];
     assert_eq!(out, text.map(|(number, dscp)| (number, dscp.to_owned())));
     assert!(matches!(run.dropped.as_slice(), [(_, Cause::Refused)]));
-    // Two came to the marker; one had the code point already.
+    // Two packets entered the marker; one had the code point already.
     let (came, went, _, marked) = run.sums(0);
     assert_eq!((came.packets, went.packets, marked), (2, 2, 1));
     assert_eq!(run.counters(1).row(Dscp::CS1).dropped[Cause::Refused as usize].packets, 1);
@@ -257,7 +257,8 @@ fn drop_precedence_follows_the_colour() {
         "#,
     );
     let af = |drop| Dscp::assured(2, drop).unwrap();
-    // Of two in green the second is yellow; what comes as red stays red though tokens are there.
+    // The second of two green packets is yellow; a red packet remains red although there are
+    // tokens.
     for (n, drop) in [(0, 3), (1, 1), (2, 1), (3, 1)] {
         run.take(Time::ZERO, packet(n, 1, af(drop), 100));
     }
@@ -283,12 +284,12 @@ fn each_flow_has_its_own_meter() {
     let passed = |of| run.out.iter().filter(|(_, is)| host(is) == of).count();
     assert_eq!([passed(1), passed(2), passed(3)], [2, 1, 3]);
     assert_eq!(run.sums(0).0.packets, 6, "what has no rate is not touched");
-    // A flow taken away and added again is a new one, with a full bucket.
+    // A flow that is removed and added again is a new flow with a full bucket.
     let flow = run.tables.remove("t", "b").unwrap();
     run.tables.add("t", flow).unwrap();
     run.take(Time(1), packet(9, 2, Dscp::CS0, 100));
     assert_eq!(run.out.last().map(|(_, is)| number(is)), Some(9));
-    // One that is replaced keeps its bucket, which is empty, and fills at the new rate.
+    // A replaced flow keeps its bucket, which is empty and fills at the new rate.
     let mut flow = run.tables.remove("t", "a").unwrap();
     run.tables.add("t", flow.clone()).unwrap();
     for n in 10..13 {
@@ -303,8 +304,8 @@ fn each_flow_has_its_own_meter() {
     assert_eq!(out, [10, 11, 14]);
 }
 
-/// What a policer that looks at no colour lets pass is no better than its drop precedence says, and
-/// what is marked is what its mark says.
+/// A colour-blind policer never gives a packet a better colour than its drop precedence. A marked
+/// packet has the colour of its mark.
 #[test]
 fn no_meter_promotes_what_passes() {
     let blind = r#"
@@ -342,7 +343,7 @@ fn no_meter_promotes_what_passes() {
     }
 }
 
-/// CS0 becomes CS1 and CS1 becomes CS2, and neither sees what the other has done.
+/// CS0 becomes CS1 and CS1 becomes CS2; neither case sees the mark of the other.
 #[test]
 fn of_several_classes_the_first_counts_alone() {
     let mut run = Run::text(
@@ -378,7 +379,7 @@ fn of_several_classes_the_first_counts_alone() {
     run.steps[0].report("x", &mut parts);
     let paths: Vec<_> = parts.iter().map(|part| part.path.as_str()).collect();
     assert_eq!(paths, ["x", "x/others/0", "x/cs0/0", "x/cs1/0", "x/cs1/1"]);
-    let count = |part: &Part<'_>| {
+    let count = |part: &PartCounters<'_>| {
         let rows = part.counters.used().map(|(_, row)| (row.came.packets, row.went.packets));
         rows.fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1))
     };

@@ -1,27 +1,27 @@
 //! Shapers: exact times, order, and tables that change while packets wait.
 
 use super::*;
-use crate::policy::{Flow, Match, Octets, Span};
+use crate::policy::{Match, OctetSize, Span, TableFlow};
 use crate::time::{Rate, SECOND};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-fn flow(name: &str, host: u8, rate: Option<u64>, burst: u64) -> Flow {
+fn flow(name: &str, host: u8, rate: Option<u64>, burst: u64) -> TableFlow {
     let source = Some(format!("10.0.0.{host}").parse().unwrap());
-    Flow {
+    TableFlow {
         name: name.to_owned(),
         matches: Match { source, ..Match::default() },
         mark: None,
         rate: rate.map(|bits| Rate::from_bits(bits).unwrap()),
-        burst: Some(Octets(burst)),
+        burst: Some(OctetSize(burst)),
     }
 }
 
-/// Shapes the flows of table `t`, which is empty.
+/// A shaper of the flows of table `t`, which is empty.
 fn shaper(limit: usize, delay: Option<u64>) -> Run {
     let mut policy = policy("[tables.t]\n[[chains.test]]\nkind = 'shape-flows'\ntable = 't'\n");
-    if let Some(crate::policy::Step::ShapeFlows { limit: l, delay: d, .. }) =
+    if let Some(crate::policy::ChainStep::ShapeFlows { limit: l, delay: d, .. }) =
         policy.chains.get_mut("test").unwrap().first_mut()
     {
         *l = Some(limit);
@@ -30,7 +30,7 @@ fn shaper(limit: usize, delay: Option<u64>) -> Run {
     Run::new(&policy)
 }
 
-/// One flow at one octet a nanosecond, looked at every nanosecond.
+/// A model of one flow at one octet a nanosecond, computed for every nanosecond.
 #[derive(Clone, Debug)]
 struct Literal {
     now: u64,
@@ -60,7 +60,7 @@ impl Literal {
         }
     }
 
-    /// Takes a packet, if it finds room and would not wait too long.
+    /// Accepts a packet if the queue has room and the wait is not too long.
     fn take(&mut self, number: u32, octets: i64, limit: usize, delay: Option<u64>) -> bool {
         let mut tried = self.clone();
         tried.waiting.push_back((number, octets));
@@ -78,8 +78,8 @@ impl Literal {
 }
 
 proptest! {
-    /// Every packet goes at the nanosecond at which the literal bucket lets it, or is dropped where
-    /// that has no room; flows do not touch each other.
+    /// Every packet leaves at the nanosecond at which the model sends it, or is dropped where the
+    /// model drops it. Flows do not influence each other.
     #[test]
     fn packets_go_at_the_exact_nanosecond(
         packets in prop::collection::vec((0..300u64, 0..3u8, 32..400usize), 1..80),
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// 0.1 % over 10 s is asked for; the bucket is exact to the packet.
+/// The required accuracy is 0.1 % over 10 s; the bucket is exact to the packet.
 #[test]
 fn shapers_are_exact_over_ten_seconds() {
     for bits in [512_000, 2_000_000, 10_000_000, 100_000_000u64] {
@@ -129,7 +129,7 @@ fn shapers_are_exact_over_ten_seconds() {
         );
         let mut run = Run::text(&text);
         let rate = Rate::from_bits(bits).unwrap();
-        // Half as much again is offered.
+        // The offered load is 150 %.
         let gap = rate.nanos_for(1_500) * 2 / 3;
         for n in 0..10 * SECOND / gap {
             run.take(Time(n * gap), packet(n as u32, 1, Dscp::CS0, 1_500));
@@ -148,7 +148,7 @@ fn who_fetches_late_does_not_lower_the_rate() {
     for n in 0..1_000 {
         run.put(0, Time::ZERO, packet(n, 1, Dscp::CS0, 1_500));
     }
-    // 120 us a packet, fetched once in a millisecond.
+    // 120 us a packet, fetched every millisecond.
     for ms in 1..=60 {
         run.fetch(Time(ms * 1_000_000));
     }
@@ -158,7 +158,7 @@ fn who_fetches_late_does_not_lower_the_rate() {
 }
 
 #[test]
-fn a_packet_longer_than_the_burst_goes_and_is_paid_for() {
+fn a_packet_longer_than_the_burst_passes_and_takes_its_tokens() {
     let text = "[[chains.test]]\nkind = 'shape'\nrate = '8kbit'\nburst = 0\nlimit = 9";
     let mut run = Run::text(text);
     for n in 0..3 {
@@ -183,7 +183,7 @@ fn of_257_flows_with_a_rate_the_last_is_refused() {
     run.tables.add("t", flow("free", 0, None, 100)).unwrap();
     run.tables.remove("t", "17").unwrap();
     run.tables.add("t", flow("more", 17, Some(8_000), 100)).unwrap();
-    // All at once, two each: one waits in every flow, and comes a tenth of a second later.
+    // Two packets for each flow at once: one of each waits, and leaves a tenth of a second later.
     for n in 0..512u32 {
         run.take(Time::ZERO, packet(n, n as u8, Dscp::EF, 100));
     }
@@ -194,12 +194,12 @@ fn of_257_flows_with_a_rate_the_last_is_refused() {
     let mut policy = policy("[tables.t]\n");
     let table = policy.tables.get_mut("t").unwrap();
     table.flows = (0..257u32).map(|n| flow(&n.to_string(), 1, Some(8_000), 100)).collect();
-    let step = crate::policy::Step::ShapeFlows { table: "t".into(), delay: None, limit: None };
+    let step = crate::policy::ChainStep::ShapeFlows { table: "t".into(), delay: None, limit: None };
     let wrong = build(&policy, &[], &[step], "chains.x").unwrap_err();
     assert_eq!(wrong.path, "chains.x[0].table");
 }
 
-/// Four packets at once, of 100 octets in a flow of 100 octets a tenth of a second.
+/// Four packets of 100 octets at once, in a flow of 100 octets in a tenth of a second.
 fn waiting() -> Run {
     let mut run = shaper(9, None);
     run.tables.add("t", flow("a", 1, Some(8_000), 100)).unwrap();
@@ -222,7 +222,7 @@ fn what_waits_for_a_flow_taken_away_goes_at_once_and_first() {
     assert_eq!(numbers(&run), [(0, 0), (1_000, 1), (1_000, 2), (1_000, 3), (1_000, 4)]);
     run.take(Time(1_001), packet(5, 1, Dscp::EF, 100));
     assert_eq!((run.held(), run.out.len()), (0, 6));
-    // The first after the change was counted, as it waited; the next was not touched.
+    // The first packet after the change was counted because it waited; the next passed uncounted.
     assert_eq!((run.sums(0).0.packets, run.sums(0).1.packets), (5, 5));
 }
 
@@ -239,7 +239,7 @@ fn without_a_packet_it_goes_when_it_would_have() {
 fn a_flow_of_the_same_name_takes_over_what_waits() {
     let mut run = waiting();
     run.tables.remove("t", "a").unwrap();
-    // Its slot is given to another flow first.
+    // Another flow uses the slot first.
     run.tables.add("t", flow("b", 2, Some(8_000), 100)).unwrap();
     run.tables.add("t", flow("a", 1, Some(80_000), 100)).unwrap();
     run.take(Time::ZERO, packet(4, 1, Dscp::EF, 100));
@@ -262,7 +262,7 @@ fn another_flow_that_now_matches_does_not_overtake() {
 #[test]
 fn a_flow_replaced_in_its_place_keeps_what_waits_and_its_bucket() {
     let mut run = waiting();
-    // Another flow behind it would take its packets if it were added anew.
+    // A flow after it in the table would match its packets if it were added anew.
     run.tables.add("t", flow("wide", 1, Some(8_000_000), 1_000)).unwrap();
     let old = run.tables.replace("t", flow("a", 1, Some(80_000), 100)).unwrap();
     assert_eq!(old.rate, Rate::from_bits(8_000));
@@ -272,8 +272,8 @@ fn a_flow_replaced_in_its_place_keeps_what_waits_and_its_bucket() {
     assert_eq!(numbers(&run), [(0, 0), (10 * ms, 1), (20 * ms, 2), (30 * ms, 3), (40 * ms, 4)]);
 }
 
-/// What waits goes at once where the next packet would find another flow: one that stands before it
-/// now, or stood behind it until it was added anew.
+/// Waiting packets leave at once if the next packet of the flow would match another flow: one that
+/// now precedes it, or one that followed it until it was added anew.
 #[test]
 fn nothing_overtakes_what_waits_in_a_flow_that_moved() {
     for moves in [0, 1] {
@@ -314,7 +314,7 @@ fn a_class_over_a_table_that_changes_does_not_reorder() {
     assert_eq!(numbers(&run), [(0, 0), (5, 1), (5, 2), (5, 3), (5, 4)]);
 }
 
-/// A shaper fetched 60 ms late lets go at once what its burst and 5 ms make, not what 60 ms do.
+/// A shaper fetched 60 ms late releases at once the packets of its burst and of 5 ms, not of 60 ms.
 #[test]
 fn what_is_made_good_after_late_fetching_is_bounded() {
     for step in ["shape'\nrate = '100Mbit'\nburst = 1500", "shape-flows'\ntable = 't'"] {
@@ -326,7 +326,7 @@ fn what_is_made_good_after_late_fetching_is_bounded() {
             run.put(0, Time::ZERO, packet(n, 1, Dscp::CS0, 1_500));
         }
         run.fetch(Time(60_000_000));
-        // 41 packets in 5 ms, one for the bucket, and the very first.
+        // 41 packets in 5 ms, one from the bucket, and the first one.
         assert!((41..=44).contains(&run.out.len()), "{}", run.out.len());
     }
 }

@@ -1,54 +1,54 @@
 //! Access lists.
 
 use super::algebra::{all_without, whole};
-use super::work::{TOO_MUCH, Work};
+use super::work::{TOO_MUCH, WorkBudget};
 use crate::ios::Notes;
 use crate::ios::lines::ConfigLine;
 use dscp::Dscp;
-use router::policy::{Match, Ports, Prefix, Protocol};
+use router::policy::{IpPrefix, IpProtocol, Match, PortRange};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// An access list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccessList {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<AccessEntry>,
 }
 
-/// What an entry says of packets that match any of these.
+/// An entry: permit or deny, and the packets that it matches.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct AccessEntry {
     line: usize,
     permit: bool,
-    /// What it matches, or why that cannot be said.
+    /// Its matches, or why a policy cannot express them.
     matches: Result<Vec<Match>, String>,
 }
 
-/// Which entries a list has.
+/// The kind of an access list, which determines the form of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AccessKind {
     Standard,
     Extended,
     Six,
 }
 
 /// The kind of a numbered list.
-pub(crate) fn kind_of(number: &str) -> Option<Kind> {
+pub(crate) fn kind_of(number: &str) -> Option<AccessKind> {
     match number.parse::<u16>().ok()? {
-        1..=99 | 1300..=1999 => Some(Kind::Standard),
-        100..=199 | 2000..=2699 => Some(Kind::Extended),
+        1..=99 | 1300..=1999 => Some(AccessKind::Standard),
+        100..=199 | 2000..=2699 => Some(AccessKind::Extended),
         _ => None,
     }
 }
 
-/// Matches that a list permits, at most; of these a class may still take a few.
+/// Matches that a list permits, at most; the classes that use it may take fewer of them.
 const MAX_PERMITTED: usize = 4_096;
 
 impl AccessList {
-    /// What it permits, and whether something was left out of that.
+    /// The permitted packets, and whether something was left out of them.
     pub(crate) fn permitted(
         &self,
         notes: &mut Notes,
-        work: &mut Work,
+        work: &mut WorkBudget,
     ) -> Result<(Vec<Match>, bool), String> {
         let (mut permitted, mut denied, mut partial) = (Vec::new(), Vec::new(), false);
         for entry in &self.entries {
@@ -73,8 +73,14 @@ impl AccessList {
                     partial = true;
                 }
                 (Err(why), false) => {
-                    notes.add(entry.line, format!("it denies what cannot be said: {why}"));
-                    return Err(format!("line {} denies what cannot be said", entry.line));
+                    notes.add(
+                        entry.line,
+                        format!("it denies packets that a policy cannot express: {why}"),
+                    );
+                    return Err(format!(
+                        "line {} denies packets that a policy cannot express",
+                        entry.line
+                    ));
                 }
             }
         }
@@ -83,11 +89,11 @@ impl AccessList {
     }
 }
 
-/// An entry from the words after the list's name: `permit ...`; `None` for a remark.
-pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: Kind) -> Option<Entry> {
+/// An entry from the words after the name of the list: `permit ...`; `None` for a remark.
+pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: AccessKind) -> Option<AccessEntry> {
     let words = line.lower();
     let mut words = words.iter().map(String::as_str).skip(skip).peekable();
-    // Named lists may number their entries.
+    // Entries of named lists may have numbers.
     words.next_if(|word| word.parse::<u32>().is_ok());
     if words.peek() == Some(&"sequence") {
         words.next();
@@ -99,22 +105,22 @@ pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: Kind) -> Option<Entry>
         Some("remark") => return None,
         _ => {
             let matches = Err("neither permit nor deny".to_owned());
-            return Some(Entry { line: line.number, permit: true, matches });
+            return Some(AccessEntry { line: line.number, permit: true, matches });
         }
     };
     let words: Vec<&str> = words.collect();
     let matches = match kind {
-        Kind::Standard => standard(&words),
-        Kind::Extended => extended(&words, true),
-        Kind::Six => extended(&words, false),
+        AccessKind::Standard => standard(&words),
+        AccessKind::Extended => extended(&words, true),
+        AccessKind::Six => extended(&words, false),
     };
-    Some(Entry { line: line.number, permit, matches })
+    Some(AccessEntry { line: line.number, permit, matches })
 }
 
 fn standard(words: &[&str]) -> Result<Vec<Match>, String> {
-    let mut reader = Reader { words, is_ipv4: true };
+    let mut reader = WordReader { words, is_ipv4: true };
     let source = match words {
-        // Without a mask it is a host.
+        // Without a mask, the address is that of a host.
         [address] | [address, "log"] if address.parse::<Ipv4Addr>().is_ok() => {
             reader.words = &[];
             address.parse().ok()
@@ -126,7 +132,7 @@ fn standard(words: &[&str]) -> Result<Vec<Match>, String> {
 }
 
 fn extended(words: &[&str], is_ipv4: bool) -> Result<Vec<Match>, String> {
-    let mut reader = Reader { words, is_ipv4 };
+    let mut reader = WordReader { words, is_ipv4 };
     let protocol = protocol(reader.next().unwrap_or_default())?;
     let source = reader.prefix()?;
     let from = reader.ports()?;
@@ -137,7 +143,7 @@ fn extended(words: &[&str], is_ipv4: bool) -> Result<Vec<Match>, String> {
         source = whole(is_ipv4);
     }
     let base = Match { dscp, source, destination, protocol, ..Match::default() };
-    let each = |ports: Vec<Ports>| -> Vec<Option<Ports>> {
+    let each = |ports: Vec<PortRange>| -> Vec<Option<PortRange>> {
         if ports.is_empty() { vec![None] } else { ports.into_iter().map(Some).collect() }
     };
     let (from, to) = (each(from), each(to));
@@ -151,7 +157,7 @@ fn extended(words: &[&str], is_ipv4: bool) -> Result<Vec<Match>, String> {
         .collect())
 }
 
-fn protocol(word: &str) -> Result<Option<Protocol>, String> {
+fn protocol(word: &str) -> Result<Option<IpProtocol>, String> {
     let number = match word {
         "ip" | "ipv6" => return Ok(None),
         "igmp" => 2,
@@ -161,14 +167,14 @@ fn protocol(word: &str) -> Result<Option<Protocol>, String> {
         "pim" => 103,
         "icmp" => 1,
         other => {
-            let known: Result<Protocol, String> = other.parse();
+            let known: Result<IpProtocol, String> = other.parse();
             return known.map(Some).map_err(|_| format!("the protocol {other:?} is not known"));
         }
     };
-    Ok(Some(Protocol(number)))
+    Ok(Some(IpProtocol(number)))
 }
 
-struct Reader<'w> {
+struct WordReader<'w> {
     words: &'w [&'w str],
     is_ipv4: bool,
 }
@@ -205,7 +211,7 @@ fn port(word: &str) -> Result<u16, String> {
     named.or_else(|| word.parse().ok()).ok_or_else(|| format!("the port {word:?} is not known"))
 }
 
-impl<'w> Reader<'w> {
+impl<'w> WordReader<'w> {
     fn next(&mut self) -> Option<&'w str> {
         let (first, rest) = self.words.split_first()?;
         self.words = rest;
@@ -216,8 +222,8 @@ impl<'w> Reader<'w> {
         self.words.first().copied()
     }
 
-    /// An address as IOS writes it; `None` for any.
-    fn prefix(&mut self) -> Result<Option<Prefix>, String> {
+    /// An address in the form of IOS; `None` for `any`.
+    fn prefix(&mut self) -> Result<Option<IpPrefix>, String> {
         let word = self.next().ok_or("an address is missing")?;
         match word {
             "any" => Ok(None),
@@ -226,11 +232,11 @@ impl<'w> Reader<'w> {
                 let address: IpAddr =
                     address.parse().map_err(|_| format!("invalid address {address:?}"))?;
                 let length = if address.is_ipv4() { 32 } else { 128 };
-                Ok(Prefix::new(address, length))
+                Ok(IpPrefix::new(address, length))
             }
             "object-group" => Err("object groups are not mapped".to_owned()),
             _ if !self.is_ipv4 => {
-                let prefix: Prefix = word.parse()?;
+                let prefix: IpPrefix = word.parse()?;
                 Ok(Some(prefix))
             }
             _ => {
@@ -245,14 +251,14 @@ impl<'w> Reader<'w> {
                     return Err(format!("the wildcard mask {mask} is not a prefix"));
                 }
                 let length = u8::try_from(length).unwrap_or(32);
-                Ok(Prefix::new(address.into(), length))
+                Ok(IpPrefix::new(address.into(), length))
             }
         }
     }
 
-    /// Ranges of ports; none where nothing is said of them.
-    fn ports(&mut self) -> Result<Vec<Ports>, String> {
-        let ports = |first, last| Ports { first, last };
+    /// Ranges of ports; none if the entry has no condition on ports.
+    fn ports(&mut self) -> Result<Vec<PortRange>, String> {
+        let ports = |first, last| PortRange { first, last };
         let Some(operator @ ("eq" | "neq" | "lt" | "gt" | "range")) = self.peek() else {
             return Ok(Vec::new());
         };
@@ -272,7 +278,7 @@ impl<'w> Reader<'w> {
                 vec![ports(first.min(last), first.max(last))]
             }
         };
-        // `eq` takes several.
+        // `eq` takes several ports.
         while let Some(more) = self.peek().filter(|_| operator == "eq") {
             let Ok(more) = port(more) else { break };
             self.next();
@@ -302,7 +308,7 @@ impl<'w> Reader<'w> {
     }
 }
 
-/// A code point as IOS names it.
+/// A code point, by its name or number in IOS.
 pub(crate) fn dscp(word: &str) -> Result<Dscp, String> {
     let word = if word == "default" { "0" } else { word };
     word.parse().map_err(|error: dscp::UnknownDscp| error.to_string())

@@ -1,18 +1,18 @@
-//! Sets of packets as lists of matches: what two have in common, and the one without the other.
+//! Sets of packets as lists of matches: intersection and difference.
 
-use super::work::{TOO_MUCH, Work};
+use super::work::{TOO_MUCH, WorkBudget};
 use dscp::Dscp;
-use router::policy::{Match, Ports, Prefix};
+use router::policy::{IpPrefix, Match, PortRange};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Matches of a class, at most: beyond it a class is not mapped.
+/// Matches of a class, at most; a class with more is not translated.
 pub(crate) const MAX_MATCHES: usize = 256;
 
-/// Everything of IPv4, or of IPv6.
-pub(crate) fn whole(is_ipv4: bool) -> Option<Prefix> {
+/// The prefix of all IPv4 or all IPv6 addresses.
+pub(crate) fn whole(is_ipv4: bool) -> Option<IpPrefix> {
     let address: IpAddr =
         if is_ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    Prefix::new(address, 0)
+    IpPrefix::new(address, 0)
 }
 
 fn common<T: Clone>(
@@ -26,8 +26,8 @@ fn common<T: Clone>(
     }
 }
 
-fn narrower(a: &Prefix, b: &Prefix) -> Option<Prefix> {
-    let within = |inner: &Prefix, outer: &Prefix| {
+fn narrower(a: &IpPrefix, b: &IpPrefix) -> Option<IpPrefix> {
+    let within = |inner: &IpPrefix, outer: &IpPrefix| {
         inner.length() >= outer.length() && outer.contains(inner.address())
     };
     match (within(a, b), within(b, a)) {
@@ -41,12 +41,12 @@ fn same<T: PartialEq + Clone>(a: &T, b: &T) -> Option<T> {
     (a == b).then(|| a.clone())
 }
 
-fn overlap(a: &Ports, b: &Ports) -> Option<Ports> {
+fn overlap(a: &PortRange, b: &PortRange) -> Option<PortRange> {
     let (first, last) = (a.first.max(b.first), a.last.min(b.last));
-    (first <= last).then_some(Ports { first, last })
+    (first <= last).then_some(PortRange { first, last })
 }
 
-/// What meets both; `None` where nothing does.
+/// The packets that match both; `None` if there are none.
 pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     let dscp: Vec<Dscp> = match (a.dscp.is_empty(), b.dscp.is_empty()) {
         (true, _) => b.dscp.clone(),
@@ -58,7 +58,7 @@ pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     }
     let source = common(&a.source, &b.source, narrower)?;
     let destination = common(&a.destination, &b.destination, narrower)?;
-    // A packet has addresses of one family.
+    // The addresses of a packet are of one family.
     if source.zip(destination).is_some_and(|(s, d)| s.address().is_ipv4() != d.address().is_ipv4())
     {
         return None;
@@ -75,51 +75,51 @@ pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     })
 }
 
-/// All code points but these.
+/// All code points except these.
 pub(crate) fn other_dscps(all: &[Dscp], but: &[Dscp]) -> Vec<Dscp> {
     let every: Vec<Dscp> = (0..64).filter_map(Dscp::new).collect();
     let all = if all.is_empty() { &every } else { all };
     all.iter().filter(|dscp| !but.contains(dscp)).copied().collect()
 }
 
-/// The parts of a prefix (of everything where there is none) around one inside it.
-fn around(outer: Option<Prefix>, inner: Prefix) -> Vec<Prefix> {
+/// The prefixes that cover `outer` (everything if `None`) without `inner`.
+fn around(outer: Option<IpPrefix>, inner: IpPrefix) -> Vec<IpPrefix> {
     let is_ipv4 = inner.address().is_ipv4();
     let mut parts = Vec::new();
     if outer.is_none() {
         parts.extend(whole(!is_ipv4));
     }
-    let from = outer.map_or(0, Prefix::length);
+    let from = outer.map_or(0, IpPrefix::length);
     for length in from..inner.length() {
-        // The other half of the prefix of this length that the inner one lies in.
+        // The other half of the prefix of this length that contains `inner`.
         let flipped: IpAddr = match inner.address() {
             IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4) ^ (1 << (31 - length))).into(),
             IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) ^ (1 << (127 - length))).into(),
         };
-        parts.extend(Prefix::new(flipped, length + 1));
+        parts.extend(IpPrefix::new(flipped, length + 1));
     }
     parts
 }
 
-fn ports_around(outer: Option<Ports>, inner: Ports) -> Vec<Ports> {
-    let outer = outer.unwrap_or(Ports { first: 0, last: u16::MAX });
-    let below = inner.first.checked_sub(1).map(|last| Ports { first: outer.first, last });
-    let above = inner.last.checked_add(1).map(|first| Ports { first, last: outer.last });
+fn ports_around(outer: Option<PortRange>, inner: PortRange) -> Vec<PortRange> {
+    let outer = outer.unwrap_or(PortRange { first: 0, last: u16::MAX });
+    let below = inner.first.checked_sub(1).map(|last| PortRange { first: outer.first, last });
+    let above = inner.last.checked_add(1).map(|first| PortRange { first, last: outer.last });
     below.into_iter().chain(above).filter(|ports| ports.first <= ports.last).collect()
 }
 
-/// What meets `from` and not `without`, as matches.
+/// The packets that match `from` and not `without`, as matches.
 ///
 /// # Errors
-/// It cannot be said with matches; why.
+/// Matches cannot express the set; the reason.
 pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'static str> {
     let Some(inner) = intersection(from, without) else { return Ok(vec![from.clone()]) };
     let (mut parts, mut rest) = (Vec::new(), from.clone());
     if rest.interface != inner.interface {
-        return Err("all interfaces but one cannot be said");
+        return Err("a policy cannot express all interfaces but one");
     }
     if rest.protocol != inner.protocol {
-        return Err("all protocols but one cannot be said");
+        return Err("a policy cannot express all protocols but one");
     }
     if rest.dscp.len() != inner.dscp.len() {
         let dscp = other_dscps(&rest.dscp, &inner.dscp);
@@ -148,19 +148,19 @@ pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
         let around = ports_around(rest.destination_port, ports).into_iter();
         parts.extend(around.map(|ports| Match { destination_port: Some(ports), ..rest.clone() }));
     }
-    // Halves of the other family than the rest's addresses hold nothing.
+    // Halves of another family than the addresses of `from` are empty.
     parts.retain(|part| intersection(part, from).is_some());
     Ok(parts)
 }
 
-/// What meets any of `from` and none of `without`.
+/// The packets that match any of `from` and none of `without`.
 ///
 /// # Errors
-/// As [`difference`], more than [`MAX_MATCHES`] matches, or no work left.
+/// Those of [`difference`], more than [`MAX_MATCHES`] matches, or no work units left.
 pub(crate) fn all_without(
     from: &[Match],
     without: &[Match],
-    work: &mut Work,
+    work: &mut WorkBudget,
 ) -> Result<Vec<Match>, &'static str> {
     let mut rest = from.to_vec();
     for without in without {
@@ -183,14 +183,14 @@ pub(crate) fn all_without(
     Ok(rest)
 }
 
-/// What meets one of each.
+/// The packets that match one of each list.
 ///
 /// # Errors
-/// More than [`MAX_MATCHES`] matches, or no work left.
+/// More than [`MAX_MATCHES`] matches, or no work units left.
 pub(crate) fn all_common(
     a: &[Match],
     b: &[Match],
-    work: &mut Work,
+    work: &mut WorkBudget,
 ) -> Result<Vec<Match>, &'static str> {
     let mut both = Vec::new();
     for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
@@ -205,8 +205,8 @@ pub(crate) fn all_common(
     Ok(both)
 }
 
-/// Whether some packet meets one of each; false where no work is left.
-pub(crate) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
+/// Whether some packet matches one of each list; `false` if no work units are left.
+pub(crate) fn any_common(a: &[Match], b: &[Match], work: &mut WorkBudget) -> bool {
     let mut pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
     pairs.any(|(a, b)| work.compares(a.dscp.len(), b.dscp.len()) && intersection(a, b).is_some())
 }
@@ -215,9 +215,9 @@ pub(crate) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use router::policy::Protocol;
+    use router::policy::IpProtocol;
 
-    /// A packet, as far as matches look at it.
+    /// The fields of a packet that matches test.
     type Packet = (u8, [u8; 2], [u8; 2], bool, u8, u16, u16);
 
     fn address(octets: [u8; 2], v4: bool) -> IpAddr {
@@ -230,7 +230,8 @@ mod tests {
 
     fn meets(of: &Match, packet: &Packet) -> bool {
         let (dscp, source, destination, v4, protocol, from, to) = *packet;
-        let prefix = |p: Option<Prefix>, octets| p.is_none_or(|p| p.contains(address(octets, v4)));
+        let prefix =
+            |p: Option<IpPrefix>, octets| p.is_none_or(|p| p.contains(address(octets, v4)));
         (of.dscp.is_empty() || of.dscp.iter().any(|d| d.number() == dscp))
             && prefix(of.source, source)
             && prefix(of.destination, destination)
@@ -240,18 +241,18 @@ mod tests {
     }
 
     prop_compose! {
-        fn a_prefix()(octets: [u8; 2], v4: bool, less in prop_oneof![0u8..17, Just(40)]) -> Option<Prefix> {
+        fn a_prefix()(octets: [u8; 2], v4: bool, less in prop_oneof![0u8..17, Just(40)]) -> Option<IpPrefix> {
             if less == 40 {
                 whole(v4)
             } else {
-                Prefix::new(address(octets.map(|o| o % 4), v4), if v4 { 32 } else { 128 } - less)
+                IpPrefix::new(address(octets.map(|o| o % 4), v4), if v4 { 32 } else { 128 } - less)
             }
         }
     }
 
     prop_compose! {
-        fn some_ports()(a in 0u16..6, b in 0u16..6) -> Option<Ports> {
-            Some(Ports { first: a.min(b), last: if b == 5 { u16::MAX } else { a.max(b) } })
+        fn some_ports()(a in 0u16..6, b in 0u16..6) -> Option<PortRange> {
+            Some(PortRange { first: a.min(b), last: if b == 5 { u16::MAX } else { a.max(b) } })
         }
     }
 
@@ -260,7 +261,7 @@ mod tests {
             dscp in prop::collection::btree_set(0u8..4, 0..3),
             source in prop_oneof![Just(None), a_prefix()],
             destination in prop_oneof![Just(None), a_prefix()],
-            protocol in prop_oneof![Just(None), Just(Some(Protocol(17)))],
+            protocol in prop_oneof![Just(None), Just(Some(IpProtocol(17)))],
             source_port in prop_oneof![Just(None), some_ports()],
             destination_port in prop_oneof![Just(None), some_ports()],
         ) -> Match {
@@ -280,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_meet_what_the_sets_say(
+        fn packets_match_as_the_sets_require(
             a in a_match(), b in a_match(), packets in prop::collection::vec(a_packet(), 50),
         ) {
             let both = intersection(&a, &b);

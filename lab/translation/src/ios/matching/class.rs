@@ -2,8 +2,8 @@
 
 use super::access::{dscp, precedence};
 use super::algebra::{MAX_MATCHES, all_common, all_without, whole};
-use super::work::{TOO_MUCH, Work};
-use crate::ios::read::Config;
+use super::work::{TOO_MUCH, WorkBudget};
+use crate::ios::read::IosConfig;
 use crate::ios::{MAX_DEPTH, Notes};
 use dscp::Dscp;
 use router::policy::Match;
@@ -17,33 +17,33 @@ pub(crate) struct ClassMap {
     pub(crate) terms: Vec<Term>,
 }
 
-/// A line `match ...`.
+/// A `match ...` line.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) line: usize,
     not: bool,
-    what: Result<What, String>,
+    what: Result<MatchCondition, String>,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum MatchCondition {
     Any,
     AccessGroup(String),
     ClassMap(String),
     Interface(String),
-    /// Any of these, and whether of IPv4 only.
+    /// One of these code points, and whether of IPv4 only.
     Dscp(Vec<Dscp>, bool),
 }
 
-/// What a class map comes to.
+/// The translation of a class map.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Class {
+pub(crate) struct MappedClass {
     pub(crate) matches: Vec<Match>,
-    /// Something that it should match is left out.
+    /// Whether packets that it should match are left out.
     partial: bool,
 }
 
-/// The words after `match`; names in their own case.
+/// A `match` line from the words after `match`; names keep their case.
 pub(crate) fn term(line: usize, words: &[String]) -> Term {
     let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
     let mut lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -52,32 +52,32 @@ pub(crate) fn term(line: usize, words: &[String]) -> Term {
         lower.remove(0);
     }
     let own = |at: usize| words.get(at + usize::from(not)).cloned().unwrap_or_default();
-    let codes = |words: &[&str], v4| -> Result<What, String> {
+    let codes = |words: &[&str], v4| -> Result<MatchCondition, String> {
         let all: Result<Vec<Dscp>, String> = words.iter().map(|word| dscp(word)).collect();
         match all? {
             none if none.is_empty() => Err("no code point is named".to_owned()),
             mut all => {
                 all.sort();
                 all.dedup();
-                Ok(What::Dscp(all, v4))
+                Ok(MatchCondition::Dscp(all, v4))
             }
         }
     };
-    let precedences = |words: &[&str], v4| -> Result<What, String> {
+    let precedences = |words: &[&str], v4| -> Result<MatchCondition, String> {
         let all: Result<Vec<Vec<Dscp>>, String> =
             words.iter().map(|word| precedence(word)).collect();
         let mut all = all?.concat();
         all.sort();
         all.dedup();
-        Ok(What::Dscp(all, v4))
+        Ok(MatchCondition::Dscp(all, v4))
     };
     let what = match &lower[..] {
-        ["any"] => Ok(What::Any),
-        ["access-group", "name", _] => Ok(What::AccessGroup(own(2))),
-        ["access-group", _] => Ok(What::AccessGroup(own(1))),
-        ["class-map", _] => Ok(What::ClassMap(own(1))),
+        ["any"] => Ok(MatchCondition::Any),
+        ["access-group", "name", _] => Ok(MatchCondition::AccessGroup(own(2))),
+        ["access-group", _] => Ok(MatchCondition::AccessGroup(own(1))),
+        ["class-map", _] => Ok(MatchCondition::ClassMap(own(1))),
         ["input-interface", rest @ ..] if !rest.is_empty() => {
-            Ok(What::Interface((0..rest.len()).map(|at| own(at + 1)).collect()))
+            Ok(MatchCondition::Interface((0..rest.len()).map(|at| own(at + 1)).collect()))
         }
         ["ip", "dscp", rest @ ..] => codes(rest, true),
         ["dscp", rest @ ..] => codes(rest, false),
@@ -90,15 +90,15 @@ pub(crate) fn term(line: usize, words: &[String]) -> Term {
     Term { line, not, what }
 }
 
-/// All class maps that can be mapped; what cannot is noted.
+/// Translates all class maps; lists those that cannot be translated.
 pub(crate) fn resolve_all(
-    config: &Config,
+    config: &IosConfig,
     notes: &mut Notes,
-    work: &mut Work,
-) -> BTreeMap<String, Class> {
+    work: &mut WorkBudget,
+) -> BTreeMap<String, MappedClass> {
     let heights = heights(config);
-    let mut known: Known = BTreeMap::new();
-    // Those that others stand in come first: each is made once.
+    let mut known: KnownClasses = BTreeMap::new();
+    // Nested class maps are translated before the maps that use them, each once.
     for height in 1..=MAX_DEPTH + 1 {
         for (name, map) in &config.classes {
             if heights.get(name.as_str()) != Some(&height) || work.is_spent() {
@@ -119,18 +119,18 @@ pub(crate) fn resolve_all(
     known.into_iter().filter_map(|(name, found)| Some((name, found.ok()?))).collect()
 }
 
-/// What is made of class maps so far, or why nothing is.
-type Known = BTreeMap<String, Result<Class, String>>;
+/// Translated class maps by name; for the others, the reason.
+type KnownClasses = BTreeMap<String, Result<MappedClass, String>>;
 
-/// How deep others stand in each class map: 1 where none does, at most one more than [`MAX_DEPTH`],
-/// which those in a circle get, too.
-fn heights(config: &Config) -> BTreeMap<&str, usize> {
+/// The depth of nesting of each class map: 1 without nested maps, at most [`MAX_DEPTH`] + 1. Maps
+/// in a circle get this maximum too.
+fn heights(config: &IosConfig) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> =
         config.classes.keys().map(|name| (name.as_str(), 1)).collect();
     for _ in 0..MAX_DEPTH {
         for (name, map) in &config.classes {
             let inner = map.terms.iter().filter_map(|term| match &term.what {
-                Ok(What::ClassMap(inner)) => heights.get(inner.as_str()).copied(),
+                Ok(MatchCondition::ClassMap(inner)) => heights.get(inner.as_str()).copied(),
                 _ => None,
             });
             let height = inner.max().map_or(1, |inner| (inner + 1).min(MAX_DEPTH + 1));
@@ -141,16 +141,16 @@ fn heights(config: &Config) -> BTreeMap<&str, usize> {
 }
 
 fn resolve(
-    config: &Config,
+    config: &IosConfig,
     map: &ClassMap,
-    known: &Known,
+    known: &KnownClasses,
     notes: &mut Notes,
-    work: &mut Work,
-) -> Result<Class, String> {
+    work: &mut WorkBudget,
+) -> Result<MappedClass, String> {
     if map.terms.is_empty() {
         return Err("it has no match, so nothing belongs to it".to_owned());
     }
-    let mut class = Class::default();
+    let mut class = MappedClass::default();
     let mut all = vec![Match::default()];
     for term in &map.terms {
         if work.is_spent() {
@@ -191,40 +191,40 @@ fn resolve(
 impl Term {
     fn matches(
         &self,
-        config: &Config,
-        known: &Known,
+        config: &IosConfig,
+        known: &KnownClasses,
         notes: &mut Notes,
-        work: &mut Work,
-    ) -> Result<Class, String> {
+        work: &mut WorkBudget,
+    ) -> Result<MappedClass, String> {
         let class = match self.what.as_ref().map_err(Clone::clone)? {
-            What::Any => Class { matches: vec![Match::default()], partial: false },
-            What::AccessGroup(name) => {
+            MatchCondition::Any => MappedClass { matches: vec![Match::default()], partial: false },
+            MatchCondition::AccessGroup(name) => {
                 let list = config.access.get(name);
                 let list = list.ok_or_else(|| format!("there is no access list {name}"))?;
                 let (matches, partial) = list.permitted(notes, work)?;
-                Class { matches, partial }
+                MappedClass { matches, partial }
             }
-            What::ClassMap(name) => {
+            MatchCondition::ClassMap(name) => {
                 let inner = known.get(name).cloned();
                 inner.unwrap_or_else(|| Err(format!("there is no class map {name}")))?
             }
-            What::Interface(name) => {
+            MatchCondition::Interface(name) => {
                 let matches = Match { interface: Some(name.clone()), ..Match::default() };
-                Class { matches: vec![matches], partial: false }
+                MappedClass { matches: vec![matches], partial: false }
             }
-            What::Dscp(dscp, v4) => {
+            MatchCondition::Dscp(dscp, v4) => {
                 let source = if *v4 { whole(true) } else { None };
                 let matches = Match { dscp: dscp.clone(), source, ..Match::default() };
-                Class { matches: vec![matches], partial: false }
+                MappedClass { matches: vec![matches], partial: false }
             }
         };
         if !self.not {
             return Ok(class);
         }
         if class.partial {
-            return Err("not what cannot be said whole".to_owned());
+            return Err("`not` of packets that a policy cannot express completely".to_owned());
         }
         let matches = all_without(&[Match::default()], &class.matches, work)?;
-        Ok(Class { matches, partial: false })
+        Ok(MappedClass { matches, partial: false })
     }
 }

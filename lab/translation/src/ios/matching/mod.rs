@@ -1,4 +1,4 @@
-//! Which packets a class takes: access lists, class maps, and the algebra of both.
+//! The packets of a class: access lists, class maps, and operations on sets of packets.
 
 pub(crate) mod access;
 pub(crate) mod algebra;

@@ -1,37 +1,38 @@
-//! How much a configuration may ask for: a few lines can name each other so that every one of them
+//! Limits the work for a configuration: a few lines can refer to one another so that each of them
 //! doubles the work.
 
-/// Units of work that are done for one configuration. One takes some 30 ns (a release build), all of
-/// them about a second; and a policy made with them is a file of a few MB, as long as one may be.
+/// Work units for one configuration. One unit takes some 30 ns in a release build, all of them
+/// about a second. A policy that takes all of them is a file of a few MB, the longest that may be
+/// read.
 pub(crate) const MAX_UNITS: u64 = 20_000_000;
-/// Units for each match that is made, and may be thrown away.
+/// Units for each match that is computed, whether it is kept or not.
 const MAKE: u64 = 5;
-/// Units for each match that a class of the policy has: it is checked, written and read.
+/// Units for each match in a class of the policy, which is checked, written and read.
 const KEEP: u64 = 1_000;
-/// Units for each match that a classifier of a chain or a queueing looks at.
+/// Units for each match of a classifier in a chain or a queueing.
 const LOOK: u64 = 160;
-/// Units for each class of a policy map that is gone through.
+/// Units for each class of a policy map that is visited.
 const CLASS: u64 = 20;
-/// Units for each branch of a queueing: up to a kilobyte of the policy.
+/// Units for each branch of a queueing, which takes up to a kilobyte of the policy.
 const BRANCH: u64 = 4_000;
 
-/// What may still be done. Once it is spent, whatever asks gives up, and the configuration is refused
-/// as a whole.
+/// The work units that are left. When they are spent, every operation gives up, and the
+/// configuration is refused as a whole.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkBudget {
     left: Option<u64>,
 }
 
-impl Work {
-    pub(crate) fn new(units: u64) -> Work {
-        Work { left: Some(units) }
+impl WorkBudget {
+    pub(crate) fn new(units: u64) -> WorkBudget {
+        WorkBudget { left: Some(units) }
     }
 
     pub(crate) fn is_spent(&self) -> bool {
         self.left.is_none()
     }
 
-    /// Takes so many units; false where they are not left.
+    /// Takes units; `false` if too few are left.
     fn spend(&mut self, units: u64) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(units));
         self.left.is_some()
@@ -41,7 +42,7 @@ impl Work {
         self.spend((count as u64).saturating_mul(units))
     }
 
-    /// Two sets of code points, or as much, are looked at.
+    /// Compares two sets of matches, or does equal work.
     pub(crate) fn compares(&mut self, a: usize, b: usize) -> bool {
         self.spend(1 + (a as u64).saturating_mul(b as u64) / 64)
     }
@@ -67,6 +68,6 @@ impl Work {
     }
 }
 
-/// What is said of a configuration that asks for more.
+/// The error for a configuration that needs more work.
 pub(crate) const TOO_MUCH: &str = "its classes and policies stand in one another so often, or give so \
     large a policy, that to follow them takes too long: import it in parts";

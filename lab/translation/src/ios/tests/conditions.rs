@@ -1,19 +1,21 @@
-//! What is marked, metered and dropped: one classification by what a packet was when it came.
+//! Marks, meters and drops: packets are classified once, as they arrived.
 
 use super::*;
 
-/// The classes of the chain `name`, which has nothing else.
-fn cases<'p>(policy: &'p Policy, name: &str) -> &'p [Case] {
-    let [Step::FirstMatch { classes }] = &policy.chains[name][..] else { panic!("{policy:?}") };
+/// The cases of the chain `name`, which has a single step.
+fn cases<'p>(policy: &'p RouterPolicy, name: &str) -> &'p [ClassSteps] {
+    let [ChainStep::FirstMatch { classes }] = &policy.chains[name][..] else {
+        panic!("{policy:?}")
+    };
     classes
 }
 
-fn names(cases: &[Case]) -> Vec<&str> {
+fn names(cases: &[ClassSteps]) -> Vec<&str> {
     cases.iter().map(|case| case.class.as_deref().unwrap_or("-")).collect()
 }
 
-fn mark(code: &str) -> Step {
-    Step::Mark { class: None, dscp: code.parse().unwrap() }
+fn mark(code: &str) -> ChainStep {
+    ChainStep::Mark { class: None, dscp: code.parse().unwrap() }
 }
 
 #[test]
@@ -29,21 +31,21 @@ fn police_and_set_are_done_to_the_first_class_that_matches() {
     );
     let classes = cases(&policy, "IN");
     assert_eq!(names(classes), ["-", "A", "B"], "what is of no class is so wherever it stands");
-    assert_eq!(classes[0].steps, [Step::Drop { class: None }]);
-    let [Step::Meter { class: None, green, yellow, red, .. }] = &classes[1].steps[..] else {
+    assert_eq!(classes[0].steps, [ChainStep::Drop { class: None }]);
+    let [ChainStep::Meter { class: None, green, yellow, red, .. }] = &classes[1].steps[..] else {
         panic!("{classes:?}")
     };
-    let of = |code: &str| Action::Mark(code.parse().unwrap());
-    assert_eq!((*green, *yellow, *red), (Action::Pass, of("AF12"), Action::Drop));
-    let [set, Step::Meter { class: None, green, red, .. }] = &classes[2].steps[..] else {
+    let of = |code: &str| MeterAction::Mark(code.parse().unwrap());
+    assert_eq!((*green, *yellow, *red), (MeterAction::Pass, of("AF12"), MeterAction::Drop));
+    let [set, ChainStep::Meter { class: None, green, red, .. }] = &classes[2].steps[..] else {
         panic!("{classes:?}")
     };
-    assert_eq!((set, *green, *red), (&mark("CS1"), Action::Pass, of("CS0")));
+    assert_eq!((set, *green, *red), (&mark("CS1"), MeterAction::Pass, of("CS0")));
 }
 
 #[test]
 fn classes_do_not_see_each_other_s_marks() {
-    // Each would take what the other has marked; a third does nothing, but keeps what is its own.
+    // A and B each would match what the other has marked; C has no steps, but keeps its packets.
     let policy = whole(
         "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\nclass-map C\n match dscp cs2\n\
          class-map match-any D\n match dscp cs2 cs3\n match access-group 100\n\
@@ -72,30 +74,30 @@ fn a_policy_inside_a_class_conditions_what_is_of_the_class() {
         let policy = whole(&text(of_top, "input"));
         let top = cases(&policy, "TOP");
         assert_eq!(names(top), ["A", "-"], "{of_top}");
-        let [Step::FirstMatch { classes }, own] = &top[1].steps[..] else { panic!("{top:?}") };
+        let [ChainStep::FirstMatch { classes }, own] = &top[1].steps[..] else { panic!("{top:?}") };
         assert_eq!(names(classes), ["B", "-"]);
         assert_eq!(
             (&classes[0].steps, &classes[1].steps),
             (&vec![mark("CS2")], &vec![mark("CS3")])
         );
-        let is_meter = matches!(own, Step::Meter { .. });
+        let is_meter = matches!(own, ChainStep::Meter { .. });
         assert!(last.map(mark).map_or(is_meter, |mark| mark == *own), "{own:?}");
     }
-    // Where nothing of it waits, the class has no queue for it.
+    // If nothing in the class waits, it has no queue.
     assert!(whole(&text("set dscp cs4", "output")).queueings.is_empty());
     let policy = whole(&text("shape average 64000 64000 0", "output"));
     assert_eq!(policy.interfaces["Serial0"].output, ["TOP"]);
     let Queueing::Shaper { child, .. } = &policy.queueings["TOP"] else { panic!("a shaper") };
     assert!(matches!(**child, Queueing::Fifo { .. }), "{child:?}");
     // At the input nothing waits.
-    let [(13, reason)] = &said(&text("shape average 64000 64000 0", "input"))[..] else {
-        panic!("{:?}", said(&text("shape average 64000 64000 0", "input")))
+    let [(13, reason)] = &reasons(&text("shape average 64000 64000 0", "input"))[..] else {
+        panic!("{:?}", reasons(&text("shape average 64000 64000 0", "input")))
     };
     assert!(reason.contains("nothing waits at the input"), "{reason}");
 }
 
 #[test]
-fn what_is_queued_by_its_new_mark_is_told() {
+fn packets_queued_by_their_new_mark_are_noted() {
     let text = |of_a: &str, of_top: &str| {
         format!(
             "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\n\
@@ -105,7 +107,7 @@ fn what_is_queued_by_its_new_mark_is_told() {
         )
     };
     let lines = |of_a, of_top| -> Vec<usize> {
-        said(&text(of_a, of_top)).into_iter().map(|(line, _)| line).collect()
+        reasons(&text(of_a, of_top)).into_iter().map(|(line, _)| line).collect()
     };
     let nothing = "random-detect dscp-based";
     assert_eq!(lines("set dscp cs1", "queue-limit 20"), [8, 13], "and a limit without a queue");
@@ -115,11 +117,11 @@ fn what_is_queued_by_its_new_mark_is_told() {
     assert_eq!(lines("police 8000", "police 16000"), [0; 0]);
 }
 
-/// A router of two ports with the policy at its input: what becomes of packets.
+/// A router of two ports with the policy at its input: the dispositions of packets.
 #[test]
 fn a_router_does_to_each_packet_what_its_first_class_asks_for() {
-    use router::packet::{Fields, compose};
-    use router::{Packet, Tables, Time, Verdict, condition};
+    use router::packet::{HeaderFields, compose};
+    use router::{FlowTables, Packet, PacketVerdict, Time, condition};
     use std::net::IpAddr;
     let policy = whole(
         "access-list 101 permit udp 10.0.0.0 0.0.0.255 any\n\
@@ -131,9 +133,9 @@ fn a_router_does_to_each_packet_what_its_first_class_asks_for() {
     );
     let mut chain =
         condition::build(&policy, &["E0".to_owned()], &policy.chains["IN"], "").unwrap();
-    let tables = Tables::new(&policy, &["E0".to_owned()]).unwrap();
+    let tables = FlowTables::new(&policy, &["E0".to_owned()]).unwrap();
     let mut after = |code: &str, source: [u8; 4]| {
-        let fields = Fields {
+        let fields = HeaderFields {
             source: IpAddr::from(source),
             destination: IpAddr::from([10, 9, 9, 9]),
             protocol: 17,
@@ -145,7 +147,7 @@ fn a_router_does_to_each_packet_what_its_first_class_asks_for() {
         let mut packet = Packet::read(octets, 0, Time::ZERO).unwrap();
         for step in &mut chain {
             packet = match step.take(Time::ZERO, packet, &tables) {
-                Verdict::Pass(packet) => packet,
+                PacketVerdict::Pass(packet) => packet,
                 _ => return "dropped".to_owned(),
             };
         }

@@ -1,4 +1,4 @@
-//! What IOS does where nothing is said, and where a line undoes another.
+//! Defaults of IOS, and lines that undo others.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn interfaces_have_the_bandwidth_of_their_type() {
         };
         assert_eq!(rate.bits(), bits, "{name}");
     }
-    // Of an unknown rate nothing can be reserved.
+    // Nothing can be reserved of an unknown rate.
     for nowhere in ["", "interface Dialer0\n service-policy output P\n"] {
         let found = imported(&text(nowhere));
         assert!(found.policy.queueings.is_empty() && found.unmapped.len() == 1, "{found:?}");
@@ -45,19 +45,19 @@ fn what_is_shaped_without_bursts_has_those_of_ios() {
             panic!("a shaper")
         };
         assert_eq!((octets.0, every.unwrap().to_string()), (burst, interval.to_owned()), "{words}");
-        let said: Vec<(usize, bool)> = found
+        let noted: Vec<(usize, bool)> = found
             .unmapped
             .iter()
             .map(|one| {
                 (one.line, one.reason.contains(&format!("Be of {} bits", excess.unwrap_or("-"))))
             })
             .collect();
-        assert_eq!(said, excess.map(|_| (3, true)).into_iter().collect::<Vec<_>>(), "{words}");
+        assert_eq!(noted, excess.map(|_| (3, true)).into_iter().collect::<Vec<_>>(), "{words}");
     }
 }
 
 #[test]
-fn what_remains_of_an_unknown_rate_is_of_the_percents_or_not_said() {
+fn the_rest_of_an_unknown_rate_is_in_percent_or_left_out() {
     let text = |first: &str| {
         format!(
             "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\npolicy-map P\n class A\n  \
@@ -66,8 +66,8 @@ fn what_remains_of_an_unknown_rate_is_of_the_percents_or_not_said() {
     };
     let policy = whole(&text("bandwidth percent 20"));
     let Queueing::ClassBased { branches, .. } = &policy.queueings["P"] else { panic!("classes") };
-    assert_eq!(branches[1].share, Share::Percent(40.0));
-    let found = said(&text("priority 64"));
+    assert_eq!(branches[1].share, BranchShare::Percent(40.0));
+    let found = reasons(&text("priority 64"));
     assert!(found.iter().any(|(at, why)| *at == 9 && why.contains("what remains")), "{found:?}");
 }
 
@@ -83,10 +83,10 @@ fn a_class_without_a_queue_waits_with_class_default() {
     let Queueing::ClassBased { branches, .. } = &policy.queueings["P"] else { panic!("classes") };
     let classes: Vec<Option<&str>> = branches.iter().map(|b| b.class.as_deref()).collect();
     assert_eq!(classes, [Some("A"), None]);
-    // What it is marked with, or what it has in common with a later class, would be queued there.
-    let [(7, reason)] = &said(&text("set dscp cs1", "ef"))[..] else { panic!("not told") };
+    // Packets with this mark, or common to a later class, would be queued there.
+    let [(7, reason)] = &reasons(&text("set dscp cs1", "ef"))[..] else { panic!("no note") };
     assert!(reason.contains("marked CS1 before it is queued"), "{reason}");
-    let [(6, reason)] = &said(&text("police 8000", "cs1 ef"))[..] else { panic!("not told") };
+    let [(6, reason)] = &reasons(&text("police 8000", "cs1 ef"))[..] else { panic!("no note") };
     assert!(reason.contains("belong to A, too"), "{reason}");
 }
 
@@ -108,7 +108,7 @@ fn what_is_opened_again_or_taken_back() {
         assert_eq!((matches.len(), matches[0].source.unwrap().to_string()), (1, source.into()));
     }
     assert!(!policy.classes.contains_key("G") && policy.interfaces.is_empty());
-    let found = said(
+    let found = reasons(
         "ip access-list extended N\n permit ip any any\n no permit ip any any\n permit tcp any any eq x\n\
          class-map A\n match access-group name N\npolicy-map P\n class A\n  set dscp ef\n\
          interface Serial0\n hold-queue 40 out\n tx-ring-limit 3\n max-reserved-bandwidth 90\n \

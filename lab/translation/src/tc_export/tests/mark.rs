@@ -1,18 +1,21 @@
-//! What the rules for nft do, by an evaluator of our own: kernels without nf_tables are tested, too.
+//! Evaluates the nft rules without a kernel, so that they are tested on kernels without nf_tables
+//! too.
 
 use super::*;
 use dscp::Dscp;
 use proptest::prelude::*;
-use router::packet::{Fields, compose};
-use router::policy::{Action, Case, Class, Match, Meter, Octets, Step};
-use router::{Packet, Rate, Tables, Time, Verdict, condition};
+use router::packet::{HeaderFields, compose};
+use router::policy::{
+    ChainStep, ClassSteps, Match, MeterAction, MeterProfile, OctetSize, PacketClass,
+};
+use router::{FlowTables, Packet, PacketVerdict, Rate, Time, condition};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The rules of each chain, as nft takes them.
+/// The rules of each chain.
 type Chains = BTreeMap<String, Vec<Vec<String>>>;
 
-fn chains(script: &Script) -> Chains {
+fn chains(script: &TcScript) -> Chains {
     let mut chains = Chains::new();
     for command in script.commands.iter().filter(|command| command.words[0] == "nft") {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
@@ -36,7 +39,7 @@ fn chains(script: &Script) -> Chains {
     chains
 }
 
-/// A packet: of IPv4, its code point, and whether buckets are empty.
+/// An IPv4 packet: its code point, and whether the buckets are empty.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     is_ipv4: bool,
@@ -44,7 +47,7 @@ struct Probe {
     over: bool,
 }
 
-/// Goes through a chain; false where the packet is dropped.
+/// Passes a packet through a chain; `false` if it is dropped.
 fn through(chains: &Chains, name: &str, probe: &mut Probe) -> bool {
     'rules: for rule in &chains[name] {
         let mut words: &[&str] = &rule.iter().map(String::as_str).collect::<Vec<_>>();
@@ -97,56 +100,59 @@ fn through(chains: &Chains, name: &str, probe: &mut Probe) -> bool {
     true
 }
 
-/// What a router's chain makes of the same packet; `None` where it is dropped.
-fn routed(policy: &Policy, probe: Probe) -> Option<u8> {
+/// The code point after a router's chain; `None` if it drops the packet.
+fn routed(policy: &RouterPolicy, probe: Probe) -> Option<u8> {
     let mut chain = condition::build(policy, &[], &policy.chains["c"], "c").unwrap();
-    let tables = Tables::new(policy, &[]).unwrap();
+    let tables = FlowTables::new(policy, &[]).unwrap();
     let end: IpAddr =
         if probe.is_ipv4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
     let dscp = Dscp::new(probe.dscp).unwrap();
-    let fields = Fields { source: end, destination: end, protocol: 17, dscp, ecn: 0, ttl: 9 };
+    let fields = HeaderFields { source: end, destination: end, protocol: 17, dscp, ecn: 0, ttl: 9 };
     let mut packet = Packet::read(compose(&fields, &[0; 600]).unwrap(), 0, Time::ZERO).unwrap();
     for step in &mut chain {
         packet = match step.take(Time::ZERO, packet, &tables) {
-            Verdict::Pass(packet) => packet,
-            Verdict::Drop(..) => return None,
-            Verdict::Hold => panic!("nothing is held"),
+            PacketVerdict::Pass(packet) => packet,
+            PacketVerdict::Drop(..) => return None,
+            PacketVerdict::Hold => panic!("nothing is held"),
         };
     }
     Some(packet.dscp().number())
 }
 
-/// The names of the classes: `c0` to `c3`.
+/// The name of a class, `c0` to `c3`.
 fn a_class() -> impl Strategy<Value = Option<String>> {
     prop::option::weighted(0.8, (0u8..4).prop_map(|number| format!("c{number}")))
 }
 
-fn an_action() -> impl Strategy<Value = Action> {
-    let code = (0u8..6).prop_map(|code| Action::Mark(Dscp::new(code).unwrap()));
-    prop_oneof![Just(Action::Pass), Just(Action::Drop), code]
+fn an_action() -> impl Strategy<Value = MeterAction> {
+    let code = (0u8..6).prop_map(|code| MeterAction::Mark(Dscp::new(code).unwrap()));
+    prop_oneof![Just(MeterAction::Pass), Just(MeterAction::Drop), code]
 }
 
-/// Steps; a meter's bucket is of `burst` octets, which is too little for any packet, or enough.
-fn a_step(burst: u64) -> impl Strategy<Value = Step> {
-    let meter = Meter::TokenBucket { rate: Rate::from_bits(8_000).unwrap(), burst: Octets(burst) };
+/// Steps. The bucket of a meter has `burst` octets: too few for any packet, or enough.
+fn a_step(burst: u64) -> impl Strategy<Value = ChainStep> {
+    let meter = MeterProfile::TokenBucket {
+        rate: Rate::from_bits(8_000).unwrap(),
+        burst: OctetSize(burst),
+    };
     let leaf = prop_oneof![
         4 => (a_class(), 0u8..6)
-            .prop_map(|(class, code)| Step::Mark { class, dscp: Dscp::new(code).unwrap() }),
-        1 => a_class().prop_map(|class| Step::Drop { class }),
+            .prop_map(|(class, code)| ChainStep::Mark { class, dscp: Dscp::new(code).unwrap() }),
+        1 => a_class().prop_map(|class| ChainStep::Drop { class }),
         2 => (a_class(), an_action(), an_action()).prop_map(move |(class, green, red)| {
-            Step::Meter { class, meter: meter.clone(), green, yellow: Action::Pass, red }
+            ChainStep::Meter { class, meter: meter.clone(), green, yellow: MeterAction::Pass, red }
         }),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let case = (a_class(), prop::collection::vec(inner, 0..3));
         prop::collection::vec(case, 1..4).prop_map(|cases| {
-            let mut classes: Vec<Case> = Vec::new();
+            let mut classes: Vec<ClassSteps> = Vec::new();
             for (class, steps) in cases {
                 if classes.iter().all(|case| case.class != class) {
-                    classes.push(Case { class, steps });
+                    classes.push(ClassSteps { class, steps });
                 }
             }
-            Step::FirstMatch { classes }
+            ChainStep::FirstMatch { classes }
         })
     })
 }
@@ -160,12 +166,12 @@ proptest! {
         }),
         classes in prop::collection::vec((prop::collection::btree_set(0u8..6, 1..4), 0u8..3), 4),
     ) {
-        let mut policy = Policy::default();
+        let mut policy = RouterPolicy::default();
         for (number, (codes, family)) in classes.into_iter().enumerate() {
             let dscp: Vec<Dscp> = codes.into_iter().filter_map(Dscp::new).collect();
             let source = ["0.0.0.0/0", "::/0"].get(usize::from(family)).map(|p| p.parse().unwrap());
             let matches = vec![Match { dscp, source, ..Match::default() }];
-            policy.classes.insert(format!("c{number}"), Class { matches });
+            policy.classes.insert(format!("c{number}"), PacketClass { matches });
         }
         policy.chains.insert("c".to_owned(), steps);
         let attachment = Attachment { input: vec!["c".to_owned()], ..Attachment::default() };
