@@ -183,14 +183,14 @@ fn two_are_up_at_once_and_a_name_is_taken_once() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
-    if skipped("what_is_not_there_is_said", As::Own) {
+fn an_unknown_name_is_reported() {
+    if skipped("an_unknown_name_is_reported", As::Own) {
         return;
     }
     let up = Up::new(As::Own, PAIR, &[]);
     let name = up.name.as_str();
     let other = unique();
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (vec!["exec", "--lab", name, "c", "true"], "no host c: there are a, b"),
         (vec!["capture", "--lab", name, "c.eth0"], "a.eth0, b.eth0, r.left, r.right"),
         (vec!["router", "--lab", name, "s", "flow", "list"], "no router s"),
@@ -209,7 +209,7 @@ fn what_is_not_there_is_said() {
     ] {
         let refused = up.run(&arguments);
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", text(&refused));
-        assert!(text(&refused).contains(said), "{arguments:?}: {}", text(&refused));
+        assert!(text(&refused).contains(expected), "{arguments:?}: {}", text(&refused));
     }
     assert_eq!(up.exec("a", &["no-such-program"]).status.code(), Some(127));
     assert_eq!(up.exec("b", &["sh", "-c", "exit 7"]).status.code(), Some(7));
