@@ -38,6 +38,7 @@ use control::ask::{Ask, Asker, Questions, Reply, questions};
 use control::{About, Control};
 use files::Files;
 use network::Network;
+use nix::sys::signal::{SigSet, Signal};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -78,6 +79,10 @@ pub struct NetworkOptions {
 /// A file is wrong, with the place ([`text::UsageError`]; nothing has been made then); the network's
 /// name is taken; this machine cannot do it, with the reason as `lab doctor` shows it.
 pub fn run(options: &NetworkOptions) -> Result<NetworkStatus> {
+    // Until the handler is installed these signals stay pending. Otherwise SIGINT would be lost where
+    // the program was started with it ignored, as shells start commands in the background.
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    signals.thread_block().context("signals")?;
     let files = Files::read(options)?;
     let network = files.network(options.seed)?;
     let control = Control::bind(&files.name)?;
@@ -92,6 +97,7 @@ pub fn run(options: &NetworkOptions) -> Result<NetworkStatus> {
         let _ = ending.send(());
     })
     .context("signals")?;
+    signals.thread_unblock().context("signals")?;
     if options.with_input {
         let mut waker = asker.another()?;
         let reader = std::thread::Builder::new().name("input".to_owned());

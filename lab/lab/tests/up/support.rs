@@ -53,6 +53,8 @@ pub(crate) enum As {
     Nobody,
     /// In a mount namespace without /dev/net/tun.
     WithoutTun,
+    /// With SIGINT ignored, as shells start commands in the background.
+    IgnoringInterrupt,
 }
 
 impl As {
@@ -72,13 +74,18 @@ impl As {
                 command.args(["--mount", "sh", "-c", script, "sh", lab]);
                 command
             }
+            As::IgnoringInterrupt => {
+                let mut command = Command::new("sh");
+                command.args(["-c", "trap '' INT; exec \"$@\"", "sh", lab]);
+                command
+            }
         }
     }
 
     /// Why it cannot be tried here.
     pub(crate) fn lacks(self) -> Option<String> {
         let root = nix::unistd::geteuid().is_root();
-        if self != As::Own && !root {
+        if matches!(self, As::Nobody | As::WithoutTun) && !root {
             return Some("only root can become somebody else, or hide /dev/net/tun".to_owned());
         }
         let output = self.command().arg("doctor").stdin(Stdio::null()).output();
@@ -114,6 +121,14 @@ pub(crate) fn lacks_htb() -> Option<String> {
     let root = nix::unistd::geteuid().is_root();
     let htb = &report[if root { "as_root" } else { "in_user_namespace" }]["qdiscs"]["htb"];
     (htb["works"] != true).then(|| format!("no htb: {htb}"))
+}
+
+/// Whether this process was started with SIGINT ignored. The programs that it starts ignore it too.
+pub(crate) fn ignores_interrupt() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+    mask & (1 << (Signal::SIGINT as u32 - 1)) != 0
 }
 
 /// A name that no other network, of this test or another, has.
