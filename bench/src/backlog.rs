@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 use testbed::clock::{self, Deadline};
-use testbed::{Link, Pair};
+use testbed::{Pair, PeerSettings};
 
 /// Users who submit, and users who receive, the Routine.
 const USERS: usize = 16;
@@ -233,7 +233,8 @@ impl Args {
 }
 
 fn pair(programs: &Programs, hold: &str, associations: u32) -> Result<Pair> {
-    let link = Link { associations: Some((associations, 1)), ..Link::per_precedence() };
+    let link =
+        PeerSettings { associations: Some((associations, 1)), ..PeerSettings::per_precedence() };
     let channels = link.channels.len();
     let names: Vec<String> = (0..USERS).map(user).chain([CHIEF.to_owned()]).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -18,7 +18,7 @@ use load::Plan;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testbed::clock;
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 /// Users at each site who submit the Routine, and as many who receive it.
 const USERS: usize = 16;
@@ -191,7 +191,8 @@ impl Bed {
         }
         let names: Vec<String> = (0..USERS).map(user).chain([CHIEF.to_owned()]).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let link = Link { associations: Some(ASSOCIATIONS), ..Link::per_precedence() };
+        let link =
+            PeerSettings { associations: Some(ASSOCIATIONS), ..PeerSettings::per_precedence() };
         let channels = link.channels.len();
         let builder = Pair::builder(link)?.programs(&site);
         let builder = builder.each(|site| site.users(&names).run_with(&["--log-format", "json"]));

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use testbed::clock::{self, Deadline};
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 /// Seconds for which each row submits.
 const SECONDS: f64 = 4.0;
@@ -211,7 +211,8 @@ impl Bench<'_> {
     /// Two sites with so many users each, joined by one channel for all precedences.
     fn pair(&self, associations: u32, users: usize) -> Result<Pair> {
         self.progress.set_message(format!("{users} users at each of two sites"));
-        let link = Link { associations: Some((associations, 1)), ..Link::default() };
+        let link =
+            PeerSettings { associations: Some((associations, 1)), ..PeerSettings::default() };
         let names: Vec<String> = (0..users).map(user).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let builder = Pair::builder(link)?.programs(&self.programs.site);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use testbed::clock::{self, Deadline, timed};
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 /// The shorter queue, to separate the memory of a message from that of the daemon.
 const FEW: u64 = 100_000;
@@ -106,7 +106,7 @@ pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<R
 }
 
 fn row(programs: &Programs, messages: u64, size: u64) -> Result<RestartRow> {
-    let builder = Pair::builder(Link::per_precedence())?.programs(&programs.site);
+    let builder = Pair::builder(PeerSettings::per_precedence())?.programs(&programs.site);
     let mut site = builder.build()?.naples;
     fill(programs, &site, messages, size)?;
     let database = site.path().join("data/queue/queue.redb");

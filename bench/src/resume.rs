@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use testbed::clock;
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 /// Octets of the message's text.
 const SIZE: u64 = 10_000_000;
@@ -85,7 +85,7 @@ impl Args {
 }
 
 pub(super) fn measure(programs: &Programs) -> Result<ResumeResults> {
-    let link = Link::default();
+    let link = PeerSettings::default();
     let mut rows = Vec::new();
     for opener in [Opener::Sender, Opener::Receiver] {
         eprintln!("10 MB on an association that the {} opened", opener.name());
@@ -115,7 +115,7 @@ impl Opener {
 
 /// Carries one message; gives the octets its sender sent.
 fn carry(programs: &Programs, opener: Opener, cut_after: Option<u64>) -> Result<u64> {
-    let link = Link { associations: Some((1, 1)), ..Link::default() };
+    let link = PeerSettings { associations: Some((1, 1)), ..PeerSettings::default() };
     let builder = Pair::builder(link)?.programs(&programs.site);
     let Some(&server) = builder.act_listens().first() else { bail!("a link without a channel") };
     let from_client = opener == Opener::Sender;

@@ -106,12 +106,12 @@ pub(super) fn text(all: &[Accuracy]) -> String {
 mod tests {
     use super::*;
     use ::router::policy::RouterPolicy;
-    use traffic::Plan;
+    use traffic::LoadPlan;
 
     #[test]
     fn the_files_are_what_they_should_be() {
         for rate in RATES {
-            let plan: Plan = toml::from_str(&plan(rate, 5)).unwrap();
+            let plan: LoadPlan = toml::from_str(&plan(rate, 5)).unwrap();
             plan.check().unwrap();
             assert!(plan.flows.iter().all(|flow| flow.rate.bits() == rate / 2 * 3));
             assert_eq!(plan.flows[1].start.0.as_secs(), 1);

@@ -1,8 +1,8 @@
 //! Captures of anyone's traffic, as `lab analyse` takes them apart.
 
 use crate::hash;
-use analyse::file::{Decoder, Step};
-use analyse::{Analysis, Frame, Limits, Link, Message, Output, Time};
+use analyse::file::{DecodeStep, FileDecoder};
+use analyse::{Analysis, Frame, Limits, LinkType, Message, Output, Time};
 use base::rng::Rng;
 use bytes::Bytes;
 use osi::session::tsdu;
@@ -35,19 +35,19 @@ type Found = (usize, Option<Time>, u32, Vec<u8>);
 
 /// All packets, of a buffer that grows by so many octets; and whether it ended in an error.
 fn read(file: &[u8], piece: usize) -> (Vec<Found>, bool) {
-    let mut decoder = Decoder::default();
+    let mut decoder = FileDecoder::default();
     let (mut packets, mut from, mut to) = (Vec::new(), 0, 0);
     loop {
         match decoder.next(file.get(from..to).unwrap_or_default()) {
-            Ok(Step::Need(octets)) => {
+            Ok(DecodeStep::Need(octets)) => {
                 assert!(octets > to - from, "no more is needed than there is");
                 if to == file.len() {
                     return (packets, false);
                 }
                 to = (to + piece).min(file.len());
             }
-            Ok(Step::Passed(size)) => from += size,
-            Ok(Step::Packet { size, packet }) => {
+            Ok(DecodeStep::Passed(size)) => from += size,
+            Ok(DecodeStep::Packet { size, packet }) => {
                 from += size;
                 let octets = packet.octets.to_vec();
                 packets.push((packet.interface, packet.time, packet.original, octets));
@@ -58,14 +58,14 @@ fn read(file: &[u8], piece: usize) -> (Vec<Found>, bool) {
 }
 
 fn analysed(file: &[u8], limits: Limits) {
-    let (mut decoder, mut analysis, mut at) = (Decoder::default(), Analysis::new(limits), 0);
+    let (mut decoder, mut analysis, mut at) = (FileDecoder::default(), Analysis::new(limits), 0);
     let (mut frames, mut in_flows) = (0, 0);
     let mut points: Vec<usize> = Vec::new();
     while let Ok(step) = decoder.next(file.get(at..).unwrap_or_default()) {
         at += match step {
-            Step::Need(_) => break,
-            Step::Passed(size) => size,
-            Step::Packet { size, packet } => {
+            DecodeStep::Need(_) => break,
+            DecodeStep::Passed(size) => size,
+            DecodeStep::Packet { size, packet } => {
                 while let Some(interface) = decoder.interfaces().get(points.len()) {
                     points.push(analysis.point("x".to_owned(), interface.link));
                 }
@@ -139,9 +139,9 @@ fn is_sound(octets: &[u8]) -> bool {
     if !known {
         return false;
     }
-    let (mut input, mut packets) = (Bytes::copy_from_slice(octets), tpkt::Decoder::default());
-    let mut transport = cotp::pdu::Decoder::default();
-    let mut session = tsdu::Decoder::default();
+    let (mut input, mut packets) = (Bytes::copy_from_slice(octets), tpkt::FileDecoder::default());
+    let mut transport = cotp::pdu::FileDecoder::default();
+    let mut session = tsdu::FileDecoder::default();
     loop {
         let piece = match packets.next(&mut input) {
             Ok(Some(piece)) => piece,
@@ -172,7 +172,7 @@ fn shown(
         from = to;
     }
     let mut analysis = Analysis::new(Limits::default());
-    let point = analysis.point("x".to_owned(), Link::Raw);
+    let point = analysis.point("x".to_owned(), LinkType::Raw);
     let (mut order, mut messages): (Vec<usize>, _) = ((0..segments.len()).collect(), Vec::new());
     for place in 1..order.len().saturating_sub(1) {
         if swap(place) {

@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "time is what is measured")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
-use analyse::file::{Decoder, Step};
+use analyse::file::{DecodeStep, FileDecoder};
 use analyse::{Analysis, Frame, Limits};
 use std::time::{Duration, Instant};
 
@@ -95,7 +95,7 @@ fn block(file: &mut Vec<u8>, kind: u32, parts: &[&[u8]]) {
 
 fn run(what: &str, octets: usize, flows: u32, points: u32) {
     let mut made = Made { packet: 0, flows, sequences: vec![0; flows as usize] };
-    let (mut decoder, mut analysis) = (Decoder::default(), Analysis::new(Limits::default()));
+    let (mut decoder, mut analysis) = (FileDecoder::default(), Analysis::new(Limits::default()));
     let (mut buffer, mut spent, mut rows, mut done) = (Made::head(points), Duration::ZERO, 0u64, 0);
     while done < octets {
         while buffer.len() < CHUNK {
@@ -105,14 +105,14 @@ fn run(what: &str, octets: usize, flows: u32, points: u32) {
         let mut at = 0;
         loop {
             match decoder.next(&buffer[at..]).unwrap() {
-                Step::Need(_) => break,
-                Step::Passed(size) => {
+                DecodeStep::Need(_) => break,
+                DecodeStep::Passed(size) => {
                     at += size;
                     while analysis.points().len() < decoder.interfaces().len() {
                         analysis.point("p".to_owned(), decoder.interfaces()[0].link);
                     }
                 }
-                Step::Packet { size, packet } => {
+                DecodeStep::Packet { size, packet } => {
                     let frame = Frame {
                         point: packet.interface,
                         original: packet.original,

@@ -1,11 +1,11 @@
-//! A flow at one point: both directions of what has the same addresses, protocol and ports.
+//! A flow at one point: packets with the same addresses, protocol and ports, in both directions.
 
 use crate::message::Association;
 use crate::numbered::Numbered;
 use crate::packet::{Packet, Segment, flag};
 use crate::path::Hash;
 use crate::report::{Application, Endpoint, Flow, Over, Volume};
-use crate::tcp::{Acknowledged, Counts, RoundTrip, Seen, Track};
+use crate::tcp::{Acknowledged, RoundTrip, SegmentKind, TcpCounts, Track};
 use crate::{Limits, Received, Series, Summary, Time};
 use dscp::Dscp;
 use load_header::LoadHeader;
@@ -181,7 +181,7 @@ pub(crate) struct Conversation {
     pub(crate) halves: [Option<Half>; 2],
     pub(crate) application: Application,
     pub(crate) association: Option<Box<Association>>,
-    /// Segments in which TPKT was looked for in vain.
+    /// Segments that were searched for TPKT without success.
     pub(crate) tries: u8,
     /// Directions that have ended: bits.
     finished: u8,
@@ -191,7 +191,7 @@ pub(crate) struct Conversation {
 /// What a segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
-    pub(crate) seen: Seen,
+    pub(crate) seen: SegmentKind,
     /// The number of its first octet of data, where its place is known.
     pub(crate) from: u64,
     /// Whether the acknowledgement in it repeats the one before.
@@ -279,9 +279,11 @@ impl Conversation {
         let end = begin + u64::from(segment.span());
         let value = segment.timestamps.map(|(value, _)| value);
         match seen {
-            Seen::New => own_tcp.trip.sent(now, end, value, dscp.number()),
-            Seen::Again(_) | Seen::OutOfOrder => own_tcp.trip.sent_again(now, begin, end, value),
-            Seen::Nothing | Seen::Probe => {}
+            SegmentKind::New => own_tcp.trip.sent(now, end, value, dscp.number()),
+            SegmentKind::Again(_) | SegmentKind::OutOfOrder => {
+                own_tcp.trip.sent_again(now, begin, end, value)
+            }
+            SegmentKind::Nothing | SegmentKind::Probe => {}
         }
         self.finished |= u8::from(segment.has(flag::FIN)) << side.min(1);
         self.reset |= segment.has(flag::RST);
@@ -312,7 +314,7 @@ impl Conversation {
         let [low, high] = key.ends;
         let (source, destination) = if side == 0 { (low, high) } else { (high, low) };
         let named = |(number, packets): &(u8, u64)| Some((Dscp::new(*number)?, *packets));
-        let tcp: Option<Counts> = half.tcp.as_ref().map(|tcp| tcp.track.finish());
+        let tcp: Option<TcpCounts> = half.tcp.as_ref().map(|tcp| tcp.track.finish());
         Some(Flow {
             point: usize::from(key.point),
             protocol: key.protocol,

@@ -1,8 +1,8 @@
-//! What captured packets tell: by code point, flow and message, and between points.
+//! Analysis of captured packets: by code point, flow and message, and between points.
 //!
 //! One machine, [`Analysis`], takes frames with their times and gives rows as they are complete: one
 //! for each direction of a flow, one for each message that P1 transfers. The sums by code point and
-//! what became of packets between points are there at any time. Memory is bounded by [`Limits`]
+//! the outcome of packets between points are available at any time. Memory is bounded by [`Limits`]
 //! whatever passes; what had to be forgotten is counted in [`Totals`].
 //!
 //! It has no files, sockets or clock: [`mod@file`] takes capture files apart octet by octet, in the
@@ -37,11 +37,11 @@ mod table;
 mod tcp;
 mod time;
 
-pub use link::{Carried, Link, Passed, carried};
+pub use link::{Carried, LinkType, Passed, carried};
 pub use machine::{Analysis, Frame, Limits, Output};
 pub use numbered::Received;
 pub use report::{Aggregate, Flow, Hop, Message, Point, Totals};
 pub use series::{Bin, Mean, Series};
 pub use summary::Summary;
-pub use tcp::Counts;
+pub use tcp::TcpCounts;
 pub use time::Time;

@@ -2,7 +2,7 @@
 
 /// How a frame begins, as capture files number it (tcpdump's list of link-layer header types).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Link {
+pub enum LinkType {
     /// LINKTYPE_ETHERNET, 1.
     Ethernet,
     /// LINKTYPE_RAW, 101 (and 12 and 14 of some systems): the IP header.
@@ -23,18 +23,18 @@ pub enum Link {
     Other(u32),
 }
 
-impl From<u32> for Link {
-    fn from(number: u32) -> Link {
+impl From<u32> for LinkType {
+    fn from(number: u32) -> LinkType {
         match number {
-            0 => Link::Null,
-            1 => Link::Ethernet,
-            12 | 14 | 101 => Link::Raw,
-            108 => Link::Loop,
-            113 => Link::Sll,
-            228 => Link::Ipv4,
-            229 => Link::Ipv6,
-            276 => Link::Sll2,
-            other => Link::Other(other),
+            0 => LinkType::Null,
+            1 => LinkType::Ethernet,
+            12 | 14 | 101 => LinkType::Raw,
+            108 => LinkType::Loop,
+            113 => LinkType::Sll,
+            228 => LinkType::Ipv4,
+            229 => LinkType::Ipv6,
+            276 => LinkType::Sll2,
+            other => LinkType::Other(other),
         }
     }
 }
@@ -44,7 +44,7 @@ impl From<u32> for Link {
 pub struct Carried<'a> {
     /// From the IP header on.
     pub octets: &'a [u8],
-    /// The interface, where the frame says it (SLL2).
+    /// The interface, where the frame has it (SLL2).
     pub interface: Option<u32>,
     /// Octets before the IP header.
     pub header: usize,
@@ -71,29 +71,29 @@ const IPV6: u16 = 0x86dd;
 ///
 /// # Errors
 /// [`Passed`]: there is none.
-pub fn carried(link: Link, frame: &[u8]) -> Result<Carried<'_>, Passed> {
+pub fn carried(link: LinkType, frame: &[u8]) -> Result<Carried<'_>, Passed> {
     let mut interface = None;
     let octets = match (link, frame) {
-        (Link::Ethernet, [_, _, _, _, _, _, _, _, _, _, _, _, t0, t1, rest @ ..]) => {
+        (LinkType::Ethernet, [_, _, _, _, _, _, _, _, _, _, _, _, t0, t1, rest @ ..]) => {
             typed(u16::from_be_bytes([*t0, *t1]), rest)?
         }
-        (Link::Raw | Link::Ipv4 | Link::Ipv6, [_, ..]) => frame,
-        (Link::Sll, [_, _, _, _, _, _, _, _, _, _, _, _, _, _, t0, t1, rest @ ..]) => {
+        (LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6, [_, ..]) => frame,
+        (LinkType::Sll, [_, _, _, _, _, _, _, _, _, _, _, _, _, _, t0, t1, rest @ ..]) => {
             typed(u16::from_be_bytes([*t0, *t1]), rest)?
         }
-        (Link::Sll2, [t0, t1, _, _, i0, i1, i2, i3, rest @ ..]) => {
+        (LinkType::Sll2, [t0, t1, _, _, i0, i1, i2, i3, rest @ ..]) => {
             interface = Some(u32::from_be_bytes([*i0, *i1, *i2, *i3]));
             let rest = rest.get(12..).ok_or(Passed::Short)?;
             typed(u16::from_be_bytes([*t0, *t1]), rest)?
         }
-        (Link::Null, [f0, f1, f2, f3, rest @ ..]) => {
+        (LinkType::Null, [f0, f1, f2, f3, rest @ ..]) => {
             let (little, big) = (u32::from_le_bytes([*f0, *f1, *f2, *f3]), [*f0, *f1, *f2, *f3]);
             family(little.min(u32::from_be_bytes(big)), rest)?
         }
-        (Link::Loop, [f0, f1, f2, f3, rest @ ..]) => {
+        (LinkType::Loop, [f0, f1, f2, f3, rest @ ..]) => {
             family(u32::from_be_bytes([*f0, *f1, *f2, *f3]), rest)?
         }
-        (Link::Other(number), _) => return Err(Passed::Link(number)),
+        (LinkType::Other(number), _) => return Err(Passed::Link(number)),
         _ => return Err(Passed::Short),
     };
     Ok(Carried { octets, interface, header: frame.len() - octets.len() })
@@ -131,7 +131,7 @@ fn typed(mut ether_type: u16, mut rest: &[u8]) -> Result<&[u8], Passed> {
     Err(Passed::NotIp)
 }
 
-/// Behind MPLS labels (RFC 3032 2.1): nothing says what is there, so the version does.
+/// After MPLS labels (RFC 3032 2.1). No field names the protocol, so the IP version decides.
 fn labelled(mut rest: &[u8]) -> Result<&[u8], Passed> {
     for _ in 0..MAX_TAGS {
         let [_, _, bottom, _, behind @ ..] = rest else { return Err(Passed::Short) };
@@ -151,7 +151,7 @@ fn labelled(mut rest: &[u8]) -> Result<&[u8], Passed> {
 mod tests {
     use super::*;
 
-    fn behind(link: Link, head: &[u8]) -> Result<usize, Passed> {
+    fn behind(link: LinkType, head: &[u8]) -> Result<usize, Passed> {
         let frame = [head, &[0x45, 0, 0, 20]].concat();
         carried(link, &frame).map(|carried| {
             assert_eq!(carried.octets, [0x45, 0, 0, 20]);
@@ -163,37 +163,37 @@ mod tests {
     fn every_link_header_is_walked() {
         let macs = [0u8; 12];
         let ethernet = |rest: &[u8]| [&macs[..], rest].concat();
-        assert_eq!(behind(Link::Ethernet, &ethernet(&[8, 0])), Ok(14));
-        assert_eq!(behind(Link::Ethernet, &ethernet(&[0x81, 0, 0, 5, 8, 0])), Ok(18));
+        assert_eq!(behind(LinkType::Ethernet, &ethernet(&[8, 0])), Ok(14));
+        assert_eq!(behind(LinkType::Ethernet, &ethernet(&[0x81, 0, 0, 5, 8, 0])), Ok(18));
         let two = [0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 0x86, 0xdd];
-        assert_eq!(behind(Link::Ethernet, &ethernet(&two)), Ok(22));
+        assert_eq!(behind(LinkType::Ethernet, &ethernet(&two)), Ok(22));
         let pppoe = [0x88, 0x64, 0x11, 0, 0, 1, 0, 9, 0, 0x21];
-        assert_eq!(behind(Link::Ethernet, &ethernet(&pppoe)), Ok(22));
+        assert_eq!(behind(LinkType::Ethernet, &ethernet(&pppoe)), Ok(22));
         let mpls = [0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64];
-        assert_eq!(behind(Link::Ethernet, &ethernet(&mpls)), Ok(22));
-        assert_eq!(behind(Link::Raw, &[]), Ok(0));
+        assert_eq!(behind(LinkType::Ethernet, &ethernet(&mpls)), Ok(22));
+        assert_eq!(behind(LinkType::Raw, &[]), Ok(0));
         let sll = [0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0];
-        assert_eq!(behind(Link::Sll, &sll), Ok(16));
+        assert_eq!(behind(LinkType::Sll, &sll), Ok(16));
         let sll2 = [8, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0];
-        assert_eq!(behind(Link::Sll2, &sll2), Ok(20));
+        assert_eq!(behind(LinkType::Sll2, &sll2), Ok(20));
         let frame = [&sll2[..], &[0x45]].concat();
-        assert_eq!(carried(Link::Sll2, &frame).unwrap().interface, Some(7));
-        assert_eq!(behind(Link::Null, &[2, 0, 0, 0]), Ok(4));
-        assert_eq!(behind(Link::Null, &[0, 0, 0, 30]), Ok(4));
-        assert_eq!(behind(Link::Loop, &[0, 0, 0, 24]), Ok(4));
+        assert_eq!(carried(LinkType::Sll2, &frame).unwrap().interface, Some(7));
+        assert_eq!(behind(LinkType::Null, &[2, 0, 0, 0]), Ok(4));
+        assert_eq!(behind(LinkType::Null, &[0, 0, 0, 30]), Ok(4));
+        assert_eq!(behind(LinkType::Loop, &[0, 0, 0, 24]), Ok(4));
     }
 
     #[test]
-    fn what_is_no_ip_says_why() {
+    fn frames_without_ip_have_a_reason() {
         let arp = [&[0u8; 12][..], &[8, 6, 0, 1]].concat();
-        assert_eq!(carried(Link::Ethernet, &arp), Err(Passed::NotIp));
-        assert_eq!(carried(Link::Ethernet, &[0; 13]), Err(Passed::Short));
+        assert_eq!(carried(LinkType::Ethernet, &arp), Err(Passed::NotIp));
+        assert_eq!(carried(LinkType::Ethernet, &[0; 13]), Err(Passed::Short));
         let cut = [&[0u8; 12][..], &[0x81, 0, 0]].concat();
-        assert_eq!(carried(Link::Ethernet, &cut), Err(Passed::Short));
+        assert_eq!(carried(LinkType::Ethernet, &cut), Err(Passed::Short));
         let tags = [&[0u8; 12][..], &[0x81, 0, 0x81, 0].repeat(40)].concat();
-        assert_eq!(carried(Link::Ethernet, &tags), Err(Passed::NotIp));
-        assert_eq!(carried(Link::from(105), &[0; 90]), Err(Passed::Link(105)));
-        assert_eq!(carried(Link::Null, &[9, 9, 9, 9, 0]), Err(Passed::NotIp));
-        assert_eq!(carried(Link::Raw, &[]), Err(Passed::Short));
+        assert_eq!(carried(LinkType::Ethernet, &tags), Err(Passed::NotIp));
+        assert_eq!(carried(LinkType::from(105), &[0; 90]), Err(Passed::Link(105)));
+        assert_eq!(carried(LinkType::Null, &[9, 9, 9, 9, 0]), Err(Passed::NotIp));
+        assert_eq!(carried(LinkType::Raw, &[]), Err(Passed::Short));
     }
 }

@@ -8,9 +8,9 @@ use crate::path::Paths;
 use crate::report::{
     Aggregate, Application, Flow, Hop, Interval, Message, Over, Point, Totals, Volume,
 };
-use crate::table::Table;
-use crate::tcp::{Counts, Seen};
-use crate::{Link, Series, Summary, Time};
+use crate::table::BoundedTable;
+use crate::tcp::{SegmentKind, TcpCounts};
+use crate::{LinkType, Series, Summary, Time};
 use dscp::Dscp;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,10 +25,10 @@ pub struct Limits {
     pub waiting: usize,
     /// Packets that wait to be seen at another point.
     pub sightings: usize,
-    /// Nanoseconds that a packet may be under way between the first and the last point, the
+    /// Nanoseconds that a packet may be in transit between the first and the last point, the
     /// difference of their clocks included.
     pub window: u64,
-    /// Points that are told apart, at most 65,535.
+    /// The largest number of points that are distinguished, at most 65,535.
     pub points: usize,
     /// Nanoseconds of an interval, to begin with.
     pub interval: u64,
@@ -81,7 +81,7 @@ pub struct Analysis {
     /// Places of points that a frame names itself (SLL2).
     within: BTreeMap<(usize, u32), usize>,
     aggregates: BTreeMap<(u16, u8), Box<Aggregate>>,
-    flows: Table<Key, Box<Conversation>>,
+    flows: BoundedTable<Key, Box<Conversation>>,
     paths: Paths,
     totals: Totals,
     outputs: VecDeque<Output>,
@@ -99,7 +99,7 @@ impl Analysis {
             points: Vec::new(),
             within: BTreeMap::new(),
             aggregates: BTreeMap::new(),
-            flows: Table::new(limits.flows),
+            flows: BoundedTable::new(limits.flows),
             paths: Paths::new(&limits),
             totals: Totals::default(),
             outputs: VecDeque::new(),
@@ -111,7 +111,7 @@ impl Analysis {
     }
 
     /// A further point; its place. Beyond the limit, the last one's.
-    pub fn point(&mut self, name: String, link: Link) -> usize {
+    pub fn point(&mut self, name: String, link: LinkType) -> usize {
         if self.points.len() < self.limits.points.clamp(1, usize::from(u16::MAX)) {
             self.points.push(Point { name, link, span: None, frames: 0 });
         } else {
@@ -135,12 +135,12 @@ impl Analysis {
         self.aggregates.iter().map(|((point, _), of)| (usize::from(*point), of.as_ref()))
     }
 
-    /// What became of packets between points; whole after [`Analysis::finish`].
+    /// The outcome of packets between points; complete after [`Analysis::finish`].
     pub fn hops(&self) -> Vec<Hop> {
         self.paths.hops()
     }
 
-    /// Flows that are kept now, and octets that wait in them: at most what [`Limits`] says.
+    /// Flows that are kept now, and octets that wait in them: at most the bounds of [`Limits`].
     pub fn kept(&self) -> (usize, usize) {
         (self.flows.len(), self.waiting)
     }
@@ -381,7 +381,7 @@ impl Aggregate {
             volume: Volume::default(),
             span: (now, now),
             flows: 0,
-            tcp: Counts::default(),
+            tcp: TcpCounts::default(),
             round_trip: Summary::default(),
             numbered: (0, 0),
             series: Series::<Interval>::new(limits.interval, limits.intervals),
@@ -397,18 +397,24 @@ impl Aggregate {
         }
     }
 
-    fn segment(&mut self, now: Time, seen: Seen, duplicate_ack: bool, segment: &Segment<'_>) {
+    fn segment(
+        &mut self,
+        now: Time,
+        seen: SegmentKind,
+        duplicate_ack: bool,
+        segment: &Segment<'_>,
+    ) {
         let counts = &mut self.tcp;
         counts.duplicate_acks += u64::from(duplicate_ack);
         counts.zero_windows += u64::from(segment.window == 0 && segment.length > 0);
         match seen {
-            Seen::Nothing => return,
-            Seen::Probe => counts.probes += 1,
+            SegmentKind::Nothing => return,
+            SegmentKind::Probe => counts.probes += 1,
             _ => counts.segments += 1,
         }
         match seen {
-            Seen::OutOfOrder => counts.out_of_order += 1,
-            Seen::Again(octets) => {
+            SegmentKind::OutOfOrder => counts.out_of_order += 1,
+            SegmentKind::Again(octets) => {
                 counts.retransmissions += 1;
                 counts.retransmitted_octets += octets;
                 if let Some(bin) = self.series.at(now) {

@@ -1,4 +1,4 @@
-//! Packets that are numbered by one each, and say when they were sent: loss, order and jitter.
+//! Packets with consecutive numbers and their sending times: loss, order and jitter.
 
 use crate::Time;
 
@@ -17,7 +17,7 @@ pub(crate) struct Numbered {
     late: u64,
     /// A bit for each of the last [`WINDOW`] numbers.
     seen: [u64; WORDS],
-    /// How many were sent, once the sender has said it.
+    /// How many were sent, once the sender has reported it.
     sent: Option<u64>,
     jitter: Jitter,
 }
@@ -80,7 +80,7 @@ impl Numbered {
         self.jitter.packet(now, sent);
     }
 
-    /// The sender says how many there were.
+    /// The sender reports how many it sent.
     pub(crate) fn end(&mut self, sent: u64) {
         self.sent = Some(sent);
     }

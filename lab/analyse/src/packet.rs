@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// IPv6 extension headers that are walked.
 const MAX_EXTENSIONS: usize = 8;
 
-/// Protocol numbers that are told apart here.
+/// Protocol numbers that are distinguished here.
 pub mod protocol {
     /// ICMP.
     pub const ICMP: u8 = 1;
@@ -41,8 +41,8 @@ pub struct Packet<'a> {
     pub fragment: bool,
     /// Octets of its payload before this fragment.
     pub offset: u32,
-    /// Octets with the IP header, as that says; where it does not (0: segmentation offload), as many
-    /// as the frame had.
+    /// Octets with the IP header, by its length field; where that is 0 (segmentation offload), those
+    /// of the frame.
     pub length: u32,
     /// The transport protocol, behind extension headers.
     pub protocol: u8,
@@ -158,7 +158,7 @@ fn walk(packet: &mut Packet<'_>) {
         };
         let Some(left) = packet.transport_length.checked_sub(size as u32) else { return };
         (packet.protocol, packet.transport, packet.transport_length) = (*next, behind, left);
-        // What is behind the header of a later fragment is no header.
+        // The data of a later fragment does not begin with a header.
         if packet.offset != 0 {
             return;
         }

@@ -1,19 +1,19 @@
 //! One packet at several points: delay, loss and marks on its way.
 //!
 //! A packet is known again by what no router changes: addresses, identification or flow label, ports,
-//! sequence numbers and the front of its payload. Which point came first is told by the time to live
+//! sequence numbers and the front of its payload. Which point came first follows from the time to live
 //! where that differs, else by the clocks.
 
 use crate::numbered::Jitter;
 use crate::packet::{Packet, protocol};
 use crate::report::Hop;
-use crate::table::Table;
+use crate::table::BoundedTable;
 use crate::{Limits, Mean, Series, Summary, Time};
 use dscp::Dscp;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Octets of a payload that tell packets apart.
+/// Octets of a payload that distinguish packets.
 const FRONT: usize = 64;
 /// Most rows: pairs of points, by code point.
 const MAX_HOPS: usize = 4_096;
@@ -26,7 +26,7 @@ struct Spot {
     dscp: u8,
 }
 
-/// A packet under way.
+/// A packet in transit.
 #[derive(Clone, Debug)]
 struct Sighting {
     flow: u64,
@@ -55,11 +55,11 @@ struct PathRow {
     series: Option<Series<Mean>>,
 }
 
-/// All packets under way, and what those that arrived have told.
+/// All packets in transit, and the statistics of those that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
-    under_way: Table<u64, (Time, Sighting)>,
-    flows: Table<u64, SmallVec<[Stretch; 2]>>,
+    in_transit: BoundedTable<u64, (Time, Sighting)>,
+    flows: BoundedTable<u64, SmallVec<[Stretch; 2]>>,
     rows: BTreeMap<(u16, u16, u8), PathRow>,
     window: u64,
     interval: u64,
@@ -72,8 +72,8 @@ pub(crate) struct Paths {
 impl Paths {
     pub(crate) fn new(limits: &Limits) -> Paths {
         Paths {
-            under_way: Table::new(limits.sightings),
-            flows: Table::new(limits.flows),
+            in_transit: BoundedTable::new(limits.sightings),
+            flows: BoundedTable::new(limits.flows),
             rows: BTreeMap::new(),
             window: limits.window,
             interval: limits.interval,
@@ -88,30 +88,30 @@ impl Paths {
         self.expire(now);
         let spot = Spot { point, at: now, ttl: packet.ttl, dscp: packet.dscp.number() };
         let key = fingerprint(packet);
-        if let Some((_, sighting)) = self.under_way.get_mut(&key)
+        if let Some((_, sighting)) = self.in_transit.get_mut(&key)
             && sighting.spots.iter().all(|spot| spot.point != point)
         {
             sighting.spots.push(spot);
             return;
         }
         // The same again at the same point is another packet: the one before has arrived.
-        if let Some((_, before)) = self.under_way.remove(&key) {
+        if let Some((_, before)) = self.in_transit.remove(&key) {
             self.arrived(before);
         }
-        if self.under_way.len() >= self.most
-            && let Some((_, (_, oldest))) = self.under_way.pop()
+        if self.in_transit.len() >= self.most
+            && let Some((_, (_, oldest))) = self.in_transit.pop()
         {
             self.evicted += 1;
             self.arrived(oldest);
         }
         let sighting = Sighting { flow, spots: SmallVec::from_slice(&[spot]) };
-        self.under_way.insert(key, (now, sighting));
+        self.in_transit.insert(key, (now, sighting));
     }
 
-    /// What was under way for longer than the window is where it was going.
+    /// Packets in transit for longer than the window count as arrived at the last point seen.
     fn expire(&mut self, now: Time) {
-        while self.under_way.oldest().is_some_and(|(_, (at, _))| now.since(*at) > self.window) {
-            if let Some((_, (_, sighting))) = self.under_way.pop() {
+        while self.in_transit.oldest().is_some_and(|(_, (at, _))| now.since(*at) > self.window) {
+            if let Some((_, (_, sighting))) = self.in_transit.pop() {
                 self.arrived(sighting);
             }
         }
@@ -203,7 +203,7 @@ impl Paths {
 
     /// Everything has arrived.
     pub(crate) fn finish(&mut self) {
-        while let Some((_, (_, sighting))) = self.under_way.pop() {
+        while let Some((_, (_, sighting))) = self.in_transit.pop() {
             self.arrived(sighting);
         }
     }

@@ -1,7 +1,7 @@
 //! What was found, as plain data. Sizes are in octets, times in nanoseconds.
 
-use crate::tcp::Counts;
-use crate::{Link, Mean, Received, Series, Summary, Time};
+use crate::tcp::TcpCounts;
+use crate::{LinkType, Mean, Received, Series, Summary, Time};
 use base::Precedence;
 use dscp::Dscp;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub struct Point {
     /// As the caller named it.
     pub name: String,
     /// How frames begin there.
-    pub link: Link,
+    pub link: LinkType,
     /// The first and the last packet.
     pub span: Option<(Time, Time)>,
     /// Frames of any kind.
@@ -72,7 +72,7 @@ pub struct Aggregate {
     /// Directions of flows that began with this code point.
     pub flows: u64,
     /// Of TCP; retransmissions and the like, without what is only known at a flow's end.
-    pub tcp: Counts,
+    pub tcp: TcpCounts,
     /// From here to the receiver and back.
     pub round_trip: Summary,
     /// Numbered packets of `lab load` that passed, and that should have.
@@ -179,7 +179,7 @@ pub struct Flow {
     /// Its code points, and the packets of each.
     pub marks: Vec<(Dscp, u64)>,
     /// Of TCP.
-    pub tcp: Option<Counts>,
+    pub tcp: Option<TcpCounts>,
     /// Of TCP: from here to the receiver and back.
     pub round_trip: Summary,
     /// Of `lab load`.
@@ -194,7 +194,7 @@ pub struct Flow {
 
 /// How the transfer of a message ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TransferOutcome {
     /// The receiver has confirmed it.
     Confirmed,
     /// The sender has ended it; no confirm was seen.
@@ -208,22 +208,22 @@ pub enum Outcome {
     Broken,
 }
 
-impl Outcome {
+impl TransferOutcome {
     /// A word.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Confirmed => "confirmed",
-            Outcome::Sent => "sent",
-            Outcome::Interrupted => "interrupted",
-            Outcome::Discarded => "discarded",
-            Outcome::Broken => "broken",
+            TransferOutcome::Confirmed => "confirmed",
+            TransferOutcome::Sent => "sent",
+            TransferOutcome::Interrupted => "interrupted",
+            TransferOutcome::Discarded => "discarded",
+            TransferOutcome::Broken => "broken",
         }
     }
 }
 
 /// What is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TransferKind {
     /// A message.
     Message,
     /// A probe.
@@ -232,11 +232,11 @@ pub enum Kind {
     Report,
 }
 
-/// What an envelope says.
+/// The fields of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Of what.
-    pub kind: Kind,
+    pub kind: TransferKind,
     /// The MTS identifier.
     pub identifier: String,
     /// The precedence, where the envelope has a qualifier beside its priority.
@@ -266,13 +266,13 @@ pub struct Message {
     pub retransmissions: u64,
     /// Checkpoints.
     pub checkpoints: u64,
-    /// Whether it goes on with an activity that was interrupted.
+    /// Whether it resumes an interrupted activity.
     pub resumed: bool,
     /// Whether octets are missing that were not captured.
     pub gaps: bool,
     /// How it ended.
-    pub outcome: Outcome,
-    /// What the envelope says, where it could be read.
+    pub outcome: TransferOutcome,
+    /// The fields of the envelope, where it could be read.
     pub envelope: Option<Envelope>,
     /// Octets transferred, by interval.
     pub series: Series<u64>,
@@ -302,7 +302,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// How many had their code point set to 0 on the way.
+    /// How many had their code point set to 0 on the path.
     pub fn bleached(&self) -> u64 {
         let to_zero = self.remarked.iter().filter(|(to, _)| to.number() == 0);
         to_zero.map(|(_, packets)| packets).sum()
@@ -334,8 +334,8 @@ pub struct Totals {
     pub messages: u64,
     /// TPKT connections that were not followed, as too many were.
     pub associations_passed: u64,
-    /// Packets that were forgotten before the other points could show them, as too many were under way.
+    /// Packets that were forgotten before the other points could show them, as too many were in transit.
     pub sightings_evicted: u64,
-    /// Points beyond those that are told apart.
+    /// Points beyond those that are distinguished.
     pub points_passed: u64,
 }

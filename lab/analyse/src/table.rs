@@ -14,7 +14,7 @@ struct Slot<K, V> {
 
 /// Entries by key, and in the order in which they were touched.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<K, V> {
+pub(crate) struct BoundedTable<K, V> {
     index: BTreeMap<K, u32>,
     slots: Vec<Slot<K, V>>,
     free: Vec<u32>,
@@ -23,12 +23,12 @@ pub(crate) struct Table<K, V> {
     most: usize,
 }
 
-impl<K: Ord + Clone, V> Table<K, V> {
+impl<K: Ord + Clone, V> BoundedTable<K, V> {
     /// For at most so many entries, at least one.
-    pub(crate) fn new(most: usize) -> Table<K, V> {
+    pub(crate) fn new(most: usize) -> BoundedTable<K, V> {
         let most = most.clamp(1, NONE as usize - 1);
         let (index, slots, free) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Table { index, slots, free, newest: NONE, oldest: NONE, most }
+        BoundedTable { index, slots, free, newest: NONE, oldest: NONE, most }
     }
 
     /// Entries that are there.
@@ -136,7 +136,7 @@ mod tests {
             most in 1usize..6,
             steps in proptest::collection::vec((0u8..4, 0u8..9), 0..200),
         ) {
-            let mut table = Table::new(most);
+            let mut table = BoundedTable::new(most);
             let mut list: Vec<(u8, usize)> = Vec::new();
             for (number, (what, key)) in steps.into_iter().enumerate() {
                 let place = list.iter().position(|(k, _)| *k == key);

@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
-use analyse::file::{Decoder, Step};
-use analyse::report::{Application, Outcome};
+use analyse::file::{DecodeStep, FileDecoder};
+use analyse::report::{Application, TransferOutcome};
 use analyse::{Analysis, Flow, Frame, Limits, Message, Output};
 use base::Precedence;
 use dscp::Dscp;
@@ -13,7 +13,7 @@ const CAPTURE: &[u8] = include_bytes!("flash.pcap");
 
 /// Its flows and messages, of packets cut off behind this many octets.
 fn analysed(snap: usize) -> (Analysis, Vec<Flow>, Vec<Message>) {
-    let (mut decoder, mut analysis) = (Decoder::default(), Analysis::new(Limits::default()));
+    let (mut decoder, mut analysis) = (FileDecoder::default(), Analysis::new(Limits::default()));
     let (mut at, mut flows, mut messages) = (0, Vec::new(), Vec::new());
     let mut drain = |analysis: &mut Analysis| {
         while let Some(output) = analysis.poll() {
@@ -25,12 +25,12 @@ fn analysed(snap: usize) -> (Analysis, Vec<Flow>, Vec<Message>) {
     };
     loop {
         match decoder.next(&CAPTURE[at..]).unwrap() {
-            Step::Need(_) => break,
-            Step::Passed(size) => {
+            DecodeStep::Need(_) => break,
+            DecodeStep::Passed(size) => {
                 at += size;
                 analysis.point("x".to_owned(), decoder.interfaces()[0].link);
             }
-            Step::Packet { size, packet } => {
+            DecodeStep::Packet { size, packet } => {
                 at += size;
                 let octets = &packet.octets[..packet.octets.len().min(snap)];
                 let frame = Frame { point: 0, original: packet.original, octets };
@@ -46,7 +46,7 @@ fn analysed(snap: usize) -> (Analysis, Vec<Flow>, Vec<Message>) {
 }
 
 #[test]
-fn messages_of_real_daemons_are_found_with_what_their_envelopes_say() {
+fn messages_of_real_daemons_are_found_with_the_fields_of_their_envelopes() {
     let (analysis, flows, messages) = analysed(usize::MAX);
     let notified: Vec<_> = messages
         .iter()
@@ -60,8 +60,8 @@ fn messages_of_real_daemons_are_found_with_what_their_envelopes_say() {
     assert_eq!(
         notified,
         [
-            ("MTA-NAPLES.1.15]", flash, 1_512, Outcome::Confirmed, false),
-            ("MTA-NAPLES.1.16]", flash, 10_513, Outcome::Confirmed, false),
+            ("MTA-NAPLES.1.15]", flash, 1_512, TransferOutcome::Confirmed, false),
+            ("MTA-NAPLES.1.16]", flash, 10_513, TransferOutcome::Confirmed, false),
         ]
     );
     assert!(messages.iter().all(|of| of.marks == [Dscp::CS3]));

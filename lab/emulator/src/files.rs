@@ -1,13 +1,13 @@
 //! The topology and its policies, read and checked before anything is made.
 
-use crate::Options;
+use crate::NetworkOptions;
 use crate::control::protocol::{MAX_NAME, is_name};
 use anyhow::Result;
 use network::{NetworkMachine, Topology};
 use router::policy::{KeyFault, Name, RouterPolicy};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use text::Usage;
+use text::UsageError;
 use text::toml_file::{Mistake, TomlFile};
 use translation::policy_file::PolicyFile;
 
@@ -25,8 +25,8 @@ impl Files {
     /// Reads the topology, and the policies its routers name.
     ///
     /// # Errors
-    /// A file cannot be read or says something wrong: with file, line and column.
-    pub(crate) fn read(options: &Options) -> Result<Files> {
+    /// A file cannot be read or has a mistake; with file, line and column.
+    pub(crate) fn read(options: &NetworkOptions) -> Result<Files> {
         let file = &options.topology;
         let topology = TomlFile::<Topology>::read(file).map_err(|mistake| refused(&mistake))?;
         let name = match &options.name {
@@ -34,8 +34,8 @@ impl Files {
             None => file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
         if !is_name(&name) {
-            return Err(Usage::error(format!(
-                "{name:?} is no name of a network (1 to {MAX_NAME} letters, digits, `-`, `_`, \
+            return Err(UsageError::error(format!(
+                "invalid name of a network: {name:?} (1 to {MAX_NAME} letters, digits, `-`, `_`, \
                  `.`): give one with --name"
             )));
         }
@@ -57,7 +57,7 @@ impl Files {
                 None => beside(file, policy).ok_or_else(|| {
                     let what = format!(
                         "no file {policy}.toml beside it, in policies/ or \
-                         in ../policies/; say where it is with --policy {policy}=FILE"
+                         in ../policies/; give its path with --policy {policy}=FILE"
                     );
                     refused(&topology.mistake_at(&format!("routers.{router}.policy"), &what))
                 })?,
@@ -102,16 +102,16 @@ impl Files {
 }
 
 fn refused(mistake: &Mistake) -> anyhow::Error {
-    Usage::error(mistake.to_string())
+    UsageError::error(mistake.to_string())
 }
 
 fn mistake(file: &Path, what: &str) -> anyhow::Error {
-    Usage::error(format!("{}: {what}", file.display()))
+    UsageError::error(format!("{}: {what}", file.display()))
 }
 
 /// Where a policy is looked for.
 fn beside(topology: &Path, policy: &str) -> Option<PathBuf> {
-    // A name is no way out of these directories.
+    // A name must not lead out of these directories.
     if policy.contains(['/', '\\']) || policy.starts_with('.') {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Programs inside a host of a network that is up.
 //!
-//! A program gets a process namespace of its own, whose first process is `lab inside`: once that
-//! ends, the kernel ends all others in it, whatever they have done to get away. It ends with the
+//! A program gets a process namespace of its own, whose first process is `lab inside`. Once that
+//! ends, the kernel ends all others in it, including daemons and other sessions. It ends with the
 //! program, with `lab exec`, and with the network.
 
 use crate::control::client::HostAccess;
@@ -24,23 +24,23 @@ use testbed::ns::search_path;
 /// The code of a program that a signal ended, as shells have it: this and the signal's number.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs a program inside, with our standard streams; gives its exit code. This process, which has
-/// one thread only, moves inside for good.
+/// Runs a program inside, with our standard streams; returns its exit code. This process must have
+/// one thread only, and stays inside.
 ///
 /// # Errors
 /// The network ended before the program did; the namespaces cannot be entered; there is no such
 /// program.
-pub fn run(way: &HostAccess, name: &str, command: &[OsString]) -> Result<u8> {
+pub fn run(access: &HostAccess, name: &str, command: &[OsString]) -> Result<u8> {
     let own = std::env::current_exe().context("where this program is")?;
     let open = |path: &str| File::open(path).with_context(|| format!("opening {path}"));
-    let network = open(&way.network)?;
-    if let Some(user) = &way.user {
+    let network = open(&access.network)?;
+    if let Some(user) = &access.user {
         setns(open(user)?, CloneFlags::CLONE_NEWUSER).context("entering the user namespace")?;
     }
     setns(network, CloneFlags::CLONE_NEWNET).context("entering the network namespace")?;
     // Children are the first processes of a namespace of their own; this process stays where it is.
     unshare(CloneFlags::CLONE_NEWPID).context("a process namespace")?;
-    // Ctrl-C is for the program: it says what becomes of it. The child's end is read, not met.
+    // Ctrl-C is for the program, which decides what to do. SIGCHLD is read from a descriptor.
     let keys: SigSet = [Signal::SIGINT, Signal::SIGQUIT].into_iter().collect();
     let children: SigSet = [Signal::SIGCHLD].into_iter().collect();
     keys.thread_block()?;
@@ -54,7 +54,7 @@ pub fn run(way: &HostAccess, name: &str, command: &[OsString]) -> Result<u8> {
             break status;
         }
         let mut watched = [
-            PollFd::new(way.connection.as_fd(), PollFlags::POLLIN),
+            PollFd::new(access.connection.as_fd(), PollFlags::POLLIN),
             PollFd::new(ended.as_fd(), PollFlags::POLLIN),
         ];
         match poll(&mut watched, PollTimeout::NONE) {
@@ -62,7 +62,7 @@ pub fn run(way: &HostAccess, name: &str, command: &[OsString]) -> Result<u8> {
             Err(error) => return Err(error).context("poll(2)"),
         }
         let [connection, children] = watched.map(|one| one.any().unwrap_or(true));
-        // Nothing is ever said there but its end, and that is the network's.
+        // The network never sends here: the connection becomes readable only at its end.
         if connection && child.try_wait()?.is_none() {
             child.kill()?;
             child.wait()?;
@@ -87,7 +87,7 @@ pub fn first(parent: u32, command: &[OsString]) -> Result<u8> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     if line.is_some_and(|number| number.trim() != parent.to_string()) {
-        bail!("who started this is gone");
+        bail!("the process that started this has ended");
     }
     let Some((program, arguments)) = command.split_first() else { bail!("no program") };
     SigSet::empty().thread_set_mask()?;
@@ -102,7 +102,7 @@ pub fn first(parent: u32, command: &[OsString]) -> Result<u8> {
         }
     };
     let child = Pid::from_raw(i32::try_from(child.id())?);
-    // What others leave behind is ours to wait for, too.
+    // Orphans of other programs become children of this process, which must wait for them too.
     loop {
         match waitpid(None, None) {
             Ok(WaitStatus::Exited(pid, code)) if pid == child => return Ok(u8::try_from(code)?),

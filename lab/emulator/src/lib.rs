@@ -8,7 +8,7 @@
 //!                                     └──────────────────────────────────────┘
 //! ```
 //!
-//! Everything it makes is held by descriptors of this process alone, and ends with it.
+//! Only descriptors of this process hold what it makes, so everything ends with it.
 
 mod carrier;
 mod control;
@@ -18,13 +18,14 @@ mod origin;
 mod view;
 
 pub use carrier::flood::{FloodAsk, FloodStatus};
-pub use carrier::kind::Kind;
+pub use carrier::kind::DataPathKind;
 pub use control::ask::FlowAsk;
-pub use control::client::{self, Client};
+pub use control::client::{self, ControlClient};
 pub use control::status::{
-    Carried, Count, DelayStatus, NodeStatus, PartStatus, RowStatus, Status, Total,
+    CarriedTraffic, DelayStatus, NetworkStatus, NodeStatus, PartStatus, RowStatus, Total,
+    TrafficCount,
 };
-pub use origin::Origin;
+pub use origin::TimeOrigin;
 pub use view::table;
 
 use anyhow::{Context, Result};
@@ -37,20 +38,21 @@ use control::ask::{Ask, Asker, Questions, Reply, questions};
 use control::{About, Control};
 use files::Files;
 use network::NetworkMachine;
+use nix::sys::signal::{SigSet, Signal};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use testbed::clock::{self, Deadline};
 use testbed::netns::Rights;
-use testbed::probe::Probe;
+use testbed::probe::MachineProbe;
 use view::View;
 
-/// How often the view is drawn anew.
+/// How often the view is redrawn.
 const VIEW: Duration = Duration::from_secs(1);
 
 /// What is kept up, and how.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct NetworkOptions {
     /// The topology's file.
     pub topology: PathBuf,
     /// Files of policies by their names; others are looked for beside the topology.
@@ -58,25 +60,29 @@ pub struct Options {
     /// The network's name; that of the topology's file where absent.
     pub name: Option<String>,
     /// The data path; the first that works where absent.
-    pub path: Option<Kind>,
-    /// For all dice.
+    pub path: Option<DataPathKind>,
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How long; until told to end where absent.
+    /// How long; without a limit where absent.
     pub time: Option<Duration>,
-    /// Nothing is shown while it is up.
+    /// Whether to show nothing while it is up.
     pub quiet: bool,
-    /// It ends once standard input does, at the latest with whoever started it.
+    /// Whether it ends once standard input does, and so with the process that started it at the latest.
     pub with_input: bool,
 }
 
-/// Keeps a network up until its time is over, or someone ends it. Gives what it counted.
+/// Keeps a network up until its time is over, a signal, or `lab down`. Returns its counters.
 ///
 /// This process must have one thread only: it may have to move into a user namespace.
 ///
 /// # Errors
-/// A file is wrong, with the place ([`text::Usage`]; nothing has been made then); the network's
-/// name is taken; this machine cannot do it, with what `lab doctor` would say.
-pub fn run(options: &Options) -> Result<Status> {
+/// A file is wrong, with the place ([`text::UsageError`]; nothing has been made then); the network's
+/// name is taken; this machine cannot do it, with the reason as `lab doctor` shows it.
+pub fn run(options: &NetworkOptions) -> Result<NetworkStatus> {
+    // Until the handler is installed these signals stay pending. Otherwise SIGINT would be lost where
+    // the program was started with it ignored, as shells start commands in the background.
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    signals.thread_block().context("signals")?;
     let files = Files::read(options)?;
     let network = files.network(options.seed)?;
     let control = Control::bind(&files.name)?;
@@ -91,6 +97,7 @@ pub fn run(options: &Options) -> Result<Status> {
         let _ = ending.send(());
     })
     .context("signals")?;
+    signals.thread_unblock().context("signals")?;
     if options.with_input {
         let mut waker = asker.another()?;
         let reader = std::thread::Builder::new().name("input".to_owned());
@@ -101,7 +108,7 @@ pub fn run(options: &Options) -> Result<Status> {
             let _ = ending_too.send(());
         })?;
     }
-    let kind = Kind::choose(options.path, &Probe::with(Ok(rights)))?;
+    let kind = DataPathKind::choose(options.path, &MachineProbe::with(Ok(rights)))?;
     let hosts = Hosts::new(network.plan(), &files.topology().hosts)?;
     let about = about(&files, &network, &hosts, rights);
     let mut path = make(kind, network, &hosts, &files)?;
@@ -109,7 +116,7 @@ pub fn run(options: &Options) -> Result<Status> {
     let carrier = std::thread::Builder::new().name("carrier".to_owned());
     let carrier = carrier.spawn(move || {
         let done = carry(path.as_mut(), &mut questions);
-        // Whatever ended it, there is nothing to wait for any more.
+        // Whatever ended it, `show` must not wait any longer.
         clock::interrupt();
         drop(questions);
         done
@@ -126,7 +133,7 @@ pub fn run(options: &Options) -> Result<Status> {
     last
 }
 
-/// Carries until the end; errors tell what they are about.
+/// Carries packets until the end.
 fn carry(path: &mut dyn DataPath, questions: &mut Questions) -> Result<()> {
     path.run(questions).context("carrying packets")
 }
@@ -144,32 +151,32 @@ fn about(files: &Files, network: &NetworkMachine, hosts: &Hosts, rights: Rights)
 }
 
 fn make(
-    kind: Kind,
+    kind: DataPathKind,
     network: NetworkMachine,
     hosts: &Hosts,
     files: &Files,
 ) -> Result<Box<dyn DataPath>> {
     let ports = Hosts::ports(network.plan());
     Ok(match kind {
-        Kind::Tun => {
+        DataPathKind::Tun => {
             let devices = TunPorts::new(network.plan(), hosts, &ports)?;
             Box::new(Driver::new(kind, network, devices, ports))
         }
-        Kind::Packet => {
+        DataPathKind::Packet => {
             let sockets = PacketPorts::new(network.plan(), hosts, &ports)?;
             Box::new(Driver::new(kind, network, sockets, ports))
         }
-        Kind::Tc => Box::new(Kernel::new(network.plan(), hosts, files)?),
+        DataPathKind::Tc => Box::new(Kernel::new(network.plan(), hosts, files)?),
     })
 }
 
-/// Shows what passes until the end; gives the last counters.
+/// Shows the traffic until the end; returns the last counters.
 fn show(
-    options: &Options,
+    options: &NetworkOptions,
     name: &str,
     asker: &mut Asker,
     ended: &std::sync::mpsc::Receiver<()>,
-) -> Result<Status> {
+) -> Result<NetworkStatus> {
     let end = options.time.map(Deadline::after);
     let mut view = View::new(name, options.quiet);
     let mut last = status(asker, name)?;
@@ -179,7 +186,7 @@ fn show(
             Err(RecvTimeoutError::Timeout) if !clock::is_interrupted() => {}
             _ => break,
         }
-        // Who ends the network may have been first.
+        // The driver may have ended already.
         let Ok(now) = status(asker, name) else { break };
         view.draw(&last, &now);
         last = now;
@@ -191,13 +198,13 @@ fn show(
     Ok(status(asker, name).unwrap_or(last))
 }
 
-fn status(asker: &mut Asker, name: &str) -> Result<Status> {
+fn status(asker: &mut Asker, name: &str) -> Result<NetworkStatus> {
     match asker.ask(Ask::Status) {
         Ok(Reply::Status(mut status)) => {
             name.clone_into(&mut status.name);
             Ok(*status)
         }
-        Ok(other) => anyhow::bail!("another answer than asked for: {other:?}"),
+        Ok(other) => anyhow::bail!("not an answer to this question: {other:?}"),
         Err(why) => anyhow::bail!("{why}"),
     }
 }

@@ -7,15 +7,15 @@ use testbed::clock::since_1970;
 
 /// The moment from which a machine's time is counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct TimeOrigin {
     at: Instant,
     since_1970: Duration,
 }
 
-impl Origin {
+impl TimeOrigin {
     /// This moment.
-    pub fn now() -> Origin {
-        Origin { at: Instant::now(), since_1970: since_1970() }
+    pub fn now() -> TimeOrigin {
+        TimeOrigin { at: Instant::now(), since_1970: since_1970() }
     }
 
     /// The time by now.
@@ -23,7 +23,7 @@ impl Origin {
         router::Time::from(self.at.elapsed())
     }
 
-    /// A time as nanoseconds since 1970, by what the system's clock said at the origin.
+    /// A time as nanoseconds since 1970, by the system's clock at the origin.
     pub fn since_1970(&self, time: router::Time) -> u64 {
         u64::try_from(self.since_1970.as_nanos()).unwrap_or(u64::MAX).saturating_add(time.0)
     }

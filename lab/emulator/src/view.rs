@@ -3,11 +3,11 @@
 //! By hand: one table is all there is to draw, and a terminal that understands four sequences is
 //! enough. A library of widgets would bring more code than it would save.
 
-use crate::control::status::{PartStatus, RowStatus, Status, Total};
+use crate::control::status::{NetworkStatus, PartStatus, RowStatus, Total};
 use comfy_table::{CellAlignment, presets};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
-use text::Table;
+use text::TextTable;
 
 /// Another screen, no cursor, no wrapping of long lines.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -40,7 +40,7 @@ impl View {
     }
 
     /// Shows what happened between two moments.
-    pub(crate) fn draw(&mut self, before: &Status, now: &Status) {
+    pub(crate) fn draw(&mut self, before: &NetworkStatus, now: &NetworkStatus) {
         let mut out = std::io::stderr().lock();
         let text = match &mut self.how {
             How::Nothing => return,
@@ -95,16 +95,16 @@ fn fit(text: &str, height: usize) -> Vec<String> {
     lines
 }
 
-fn seconds(before: &Status, now: &Status) -> f64 {
+fn seconds(before: &NetworkStatus, now: &NetworkStatus) -> f64 {
     (now.uptime_seconds - before.uptime_seconds).max(1e-3)
 }
 
 /// All of it in a line.
-fn line(before: &Status, now: &Status) -> String {
+fn line(before: &NetworkStatus, now: &NetworkStatus) -> String {
     let time = seconds(before, now);
     let packets = now.carried.to_hosts.packets.saturating_sub(before.carried.to_hosts.packets);
     let bytes = now.carried.to_hosts.bytes.saturating_sub(before.carried.to_hosts.bytes);
-    let all = |status: &Status| -> (u64, u64) {
+    let all = |status: &NetworkStatus| -> (u64, u64) {
         let parts = status.nodes.iter().flat_map(|router| &router.parts);
         parts.fold((0, 0), |(waiting, dropped), part| {
             let drops: u64 = part.rows.iter().map(drops).sum();
@@ -127,7 +127,7 @@ fn drops(row: &RowStatus) -> u64 {
 
 /// A row for each code point at each part that holds or drops packets, and at each interface; with
 /// the rate since `before` where that is given, else in all.
-pub fn table(before: Option<&Status>, now: &Status) -> String {
+pub fn table(before: Option<&NetworkStatus>, now: &NetworkStatus) -> String {
     let time = before.map(|before| seconds(before, now));
     let mut earlier: BTreeMap<(&str, &str, u8), &RowStatus> = BTreeMap::new();
     let mut totals: BTreeMap<(&str, &str), Total> = BTreeMap::new();
@@ -141,7 +141,7 @@ pub fn table(before: Option<&Status>, now: &Status) -> String {
             );
         }
     }
-    let mut table = Table::new();
+    let mut table = TextTable::new();
     table.load_preset(presets::NOTHING);
     let amount = |now: u64, then: u64| {
         let bytes = now.saturating_sub(then) as f64;
@@ -204,16 +204,16 @@ fn is_shown(part: &PartStatus) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
-    use crate::control::status::{Carried, Count, NodeStatus};
+    use crate::DataPathKind;
+    use crate::control::status::{CarriedTraffic, NodeStatus, TrafficCount};
 
-    fn status(uptime_seconds: f64, packets: u64) -> Status {
+    fn status(uptime_seconds: f64, packets: u64) -> NetworkStatus {
         let row = RowStatus {
             dscp: 46,
             dscp_name: "EF".to_owned(),
-            came: Count::default(),
-            went: Count { packets, bytes: packets * 1_000 },
-            taken: Count::default(),
+            came: TrafficCount::default(),
+            went: TrafficCount { packets, bytes: packets * 1_000 },
+            taken: TrafficCount::default(),
             queue: None,
             queue_average: None,
             marked: 0,
@@ -224,18 +224,18 @@ mod tests {
         let part = PartStatus {
             part: "wan/queueing".to_owned(),
             kind: "fifo".to_owned(),
-            queue: Count { packets: 3, bytes: 3_000 },
+            queue: TrafficCount { packets: 3, bytes: 3_000 },
             queue_most: 4,
             queue_average: 1.0,
             rows: vec![row],
             total: None,
         };
         let nodes = vec![NodeStatus { name: "sar".to_owned(), parts: vec![part] }];
-        Status {
+        NetworkStatus {
             name: "n".to_owned(),
-            path: Kind::Tun,
+            path: DataPathKind::Tun,
             uptime_seconds,
-            carried: Carried::default(),
+            carried: CarriedTraffic::default(),
             nodes,
         }
     }
@@ -257,11 +257,11 @@ mod tests {
     fn interfaces_of_the_kernel_have_rates_too() {
         let of = |uptime: f64, packets: u64| {
             let mut status = status(uptime, 0);
-            let went = Count { packets, bytes: packets * 1_000 };
+            let went = TrafficCount { packets, bytes: packets * 1_000 };
             let part = &mut status.nodes[0].parts[0];
             part.rows.clear();
             part.kind = "interface".to_owned();
-            part.total = Some(Total { came: Count::default(), went, dropped: packets / 10 });
+            part.total = Some(Total { came: TrafficCount::default(), went, dropped: packets / 10 });
             status
         };
         let (before, now) = (of(10.0, 100), of(12.0, 200));

@@ -11,8 +11,8 @@ use std::process::Stdio;
 use std::time::Duration;
 use testbed::{Cable, Namespace};
 use traffic::{
-    Ahead, Clock, Ending, FlowPlan, Pacing, Plan, Received, Receiver, Reception, Sender, Sent,
-    Transport,
+    Ahead, Ending, FlowPlan, LoadClock, LoadPlan, Pacing, Received, Receiver, Reception, Sender,
+    Sent, Transport,
 };
 
 fn receiver(listen: &str, flows: usize) -> Receiver {
@@ -27,7 +27,7 @@ fn flow(to: SocketAddr, dscp: Dscp) -> FlowPlan {
     FlowPlan { dscp, ..FlowPlan::udp(to, Rate::from_bits(800_000).unwrap(), 172) }
 }
 
-fn both(receiver: Receiver, plan: Plan) -> (Sent, Received) {
+fn both(receiver: Receiver, plan: LoadPlan) -> (Sent, Received) {
     let receiving = std::thread::spawn(|| receiver.run());
     let sent = Sender::new(plan).unwrap().run().unwrap();
     (sent, receiving.join().unwrap().unwrap())
@@ -45,7 +45,8 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
         congestion: Some("reno".into()),
         ..flow(v4, Dscp::CS2)
     };
-    let mut plan = Plan::single(FlowPlan { copies: 2, packets: Some(40), ..flow(v4, Dscp::EF) });
+    let mut plan =
+        LoadPlan::single(FlowPlan { copies: 2, packets: Some(40), ..flow(v4, Dscp::EF) });
     plan.flows.push(FlowPlan {
         packets: Some(30),
         jitter: 20,
@@ -60,7 +61,7 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
     let counts: Vec<u64> = sent.flows.iter().map(|flow| flow.sent).collect();
     assert_eq!(counts, [40, 40, 30, 12], "{sent:?}");
     assert!(sent.flows.iter().all(|flow| flow.errors.is_empty()), "{sent:?}");
-    assert_eq!((received.ending, received.clock), (Ending::AllEnded, Clock::Monotonic));
+    assert_eq!((received.ending, received.clock), (Ending::AllEnded, LoadClock::Monotonic));
     let measured = &received.measured;
     assert_eq!((measured.counts.received, measured.counts.lost), (122, 0), "{measured:?}");
     assert_eq!((measured.counts.duplicates, measured.counts.reordered), (0, 0));
@@ -91,7 +92,7 @@ fn what_is_sent_back_is_measured_where_it_was_sent() {
         let to = SocketAddr::new(ip.parse().unwrap(), port);
         FlowPlan { packets: Some(20), echo: true, ..flow(to, dscp) }
     };
-    let mut plan = Plan::single(of("127.0.0.1", Dscp::EF));
+    let mut plan = LoadPlan::single(of("127.0.0.1", Dscp::EF));
     plan.flows.push(of("::1", Dscp::AF11));
     plan.time = Span(Duration::from_secs(30));
     let (sent, received) = both(receiver, plan);
@@ -106,12 +107,12 @@ fn what_is_sent_back_is_measured_where_it_was_sent() {
 }
 
 #[test]
-fn senders_that_know_nothing_of_each_other_are_told_apart() {
+fn senders_with_the_same_run_are_distinguished() {
     let receiver = receiver("127.0.0.1:0", 2);
     let to = receiver.address();
     let receiving = std::thread::spawn(|| receiver.run());
     let senders = [Dscp::EF, Dscp::CS1].map(|dscp| {
-        let mut plan = Plan::single(FlowPlan { packets: Some(30), ..flow(to, dscp) });
+        let mut plan = LoadPlan::single(FlowPlan { packets: Some(30), ..flow(to, dscp) });
         plan.time = Span(Duration::from_secs(30));
         std::thread::spawn(|| Sender::new(plan).unwrap().run().unwrap())
     });
@@ -128,40 +129,40 @@ fn senders_that_know_nothing_of_each_other_are_told_apart() {
 #[test]
 fn time_bounds_a_load_and_its_rate_is_what_was_asked() {
     let receiver = receiver("127.0.0.1:0", 1);
-    let mut plan = Plan::single(flow(receiver.address(), Dscp::CS0));
+    let mut plan = LoadPlan::single(flow(receiver.address(), Dscp::CS0));
     plan.time = Span(Duration::from_millis(500));
     plan.pacing = Pacing::Busy;
-    plan.clock = Clock::Realtime;
+    plan.clock = LoadClock::Realtime;
     // All lateness is caught up, so the count does not depend on the machine.
     plan.catch_up = Span(Duration::from_secs(60));
     let (sent, received) = both(receiver, plan);
     // 200 octets at 800 kbit/s: one every 2 ms, the first at once and none at 500 ms. A machine that
-    // keeps the sender until the end is late, and what is not sent for it is told.
+    // keeps the sender until the end is late, and what is not sent because of it is reported.
     let flow = &sent.flows[0];
     assert_eq!(flow.sent * 2_000_000 + flow.cut, 500_000_000, "{sent:?}");
     assert_eq!(flow.given_up, 0);
     assert!(flow.sent > 0, "{sent:?}");
     assert_eq!(received.measured.counts.received, sent.flows[0].sent);
-    assert_eq!((received.clock, received.measured.counts.lost), (Clock::Realtime, 0));
+    assert_eq!((received.clock, received.measured.counts.lost), (LoadClock::Realtime, 0));
 }
 
 #[test]
 fn nobody_there_is_counted_and_sending_goes_on() {
     // A port that was free a moment ago.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut plan = Plan::single(FlowPlan { packets: Some(20), ..flow(port, Dscp::CS0) });
+    let mut plan = LoadPlan::single(FlowPlan { packets: Some(20), ..flow(port, Dscp::CS0) });
     plan.time = Span(Duration::from_secs(30));
     let sent = Sender::new(plan).unwrap().run().unwrap();
     assert_eq!(sent.flows[0].sent, 20);
     assert!(sent.flows[0].errors["ECONNREFUSED"] > 0, "{sent:?}");
 
     let tcp = FlowPlan { transport: Transport::Tcp, ..flow(port, Dscp::CS0) };
-    let sent = Sender::new(Plan::single(tcp)).unwrap().run().unwrap();
+    let sent = Sender::new(LoadPlan::single(tcp)).unwrap().run().unwrap();
     assert_eq!((sent.flows[0].sent, sent.flows[0].errors["ECONNREFUSED"]), (0, 1));
 }
 
 #[test]
-fn what_is_none_of_ours_is_told_and_a_receiver_ends_in_time() {
+fn foreign_packets_are_reported_and_a_receiver_ends_in_time() {
     let (listen, interval) = ("127.0.0.1:0".parse().unwrap(), Duration::from_millis(100));
     let limit = Duration::from_millis(400);
     let receiver = Receiver::bind(Reception {

@@ -9,7 +9,7 @@ fn lab(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lab")).args(arguments).output().unwrap()
 }
 
-fn said(of: &[u8]) -> String {
+fn utf8(of: &[u8]) -> String {
     String::from_utf8_lossy(of).into_owned()
 }
 
@@ -26,8 +26,8 @@ fn import_ios_ends_with_what_it_could_do() {
     let to = directory.path().join("policy.toml").display().to_string();
 
     let whole = lab(&["import-ios", &paper, "-o", &to]);
-    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stderr));
-    assert_eq!((said(&whole.stdout).as_str(), said(&whole.stderr).as_str()), ("", ""));
+    assert_eq!(whole.status.code(), Some(0), "{}", utf8(&whole.stderr));
+    assert_eq!((utf8(&whole.stdout).as_str(), utf8(&whole.stderr).as_str()), ("", ""));
     let written = translation::policy_file::PolicyFile::read(Path::new(&to)).unwrap();
     let steps = &written.policy().chains["MARK-BLAST"][..];
     let [router::policy::ChainStep::FirstMatch { classes }] = steps else { panic!("{steps:?}") };
@@ -36,7 +36,7 @@ fn import_ios_ends_with_what_it_could_do() {
     let part = file("part.ios", "class-map A\n match cos 5\ninterface E0\n");
     let part = lab(&["import-ios", &part, "--json"]);
     assert_eq!(part.status.code(), Some(3));
-    assert!(said(&part.stderr).contains("part.ios:2"), "{}", said(&part.stderr));
+    assert!(utf8(&part.stderr).contains("part.ios:2"), "{}", utf8(&part.stderr));
     let json: serde_json::Value = serde_json::from_slice(&part.stdout).unwrap();
     let first = &json["unmapped"][0];
     assert_eq!((&first["line"], &first["text"]), (&1.into(), &"class-map A".into()));
@@ -47,12 +47,12 @@ fn import_ios_ends_with_what_it_could_do() {
         "/dev/zero".to_owned(),
     ] {
         let none = lab(&["import-ios", &wrong]);
-        assert_eq!((none.status.code(), said(&none.stdout).as_str()), (Some(2), ""));
-        assert!(said(&none.stderr).contains(&wrong), "{}", said(&none.stderr));
+        assert_eq!((none.status.code(), utf8(&none.stdout).as_str()), (Some(2), ""));
+        assert!(utf8(&none.stderr).contains(&wrong), "{}", utf8(&none.stderr));
     }
 }
 
-/// What a router of the topology says to a policy.
+/// The answer of a router of the topology to a policy.
 fn built(policy: router::policy::RouterPolicy, ports: &[&str]) -> Result<(), String> {
     let interface = |name: &&str| router::InterfaceSetup {
         name: (*name).to_owned(),
@@ -98,7 +98,7 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
     assert!(comments.contains("--interface NAME=PORT): Ethernet0/0, Ethernet0/1"), "{comments}");
 
     let done = import(&["Ethernet0/0=lan", "ethernet 0/1=wan"]);
-    assert_eq!(done.status.code(), Some(0), "{}", said(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{}", utf8(&done.stderr));
     let policy = read();
     assert_eq!(policy.interfaces["wan"].queueing.as_deref(), Some("SHAPE-THREE-QUEUES"));
     assert_eq!(policy.interfaces["lan"].input, ["MARK-BLAST"]);
@@ -114,31 +114,34 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
         (&["Ethernet0/0"], "as in Ethernet0/1=wan"),
     ] {
         let refused = import(names);
-        let said = said(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains(part), "{names:?}: {said}");
+        let complaint = utf8(&refused.stderr);
+        assert!(
+            refused.status.code() == Some(2) && complaint.contains(part),
+            "{names:?}: {complaint}"
+        );
     }
 }
 
 #[test]
-fn export_tc_prints_a_script_or_says_what_is_missing() {
+fn export_tc_prints_a_script_or_reports_what_is_missing() {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
     let of = |name: &str| policies.join(name).display().to_string();
     let script = lab(&["export-tc", &of("nato-three-queues.toml"), "--dev", "eth7"]);
-    assert_eq!(script.status.code(), Some(0), "{}", said(&script.stderr));
-    let text = said(&script.stdout);
-    assert!(text.starts_with("#!/bin/sh\n# Not here"), "{text}");
+    assert_eq!(script.status.code(), Some(0), "{}", utf8(&script.stderr));
+    let printed = utf8(&script.stdout);
+    assert!(printed.starts_with("#!/bin/sh\n# Not here"), "{printed}");
     assert!(
-        text.contains("\nrun tc qdisc replace dev eth7 root handle 1: htb default 0\n"),
-        "{text}"
+        printed.contains("\nrun tc qdisc replace dev eth7 root handle 1: htb default 0\n"),
+        "{printed}"
     );
     // The script ends at the first command that is refused, and names it.
     let refused = "tc() { [ $1 != class ]; }\nnft() { echo not reached; }\n";
-    let run = Command::new("sh").arg("-c").arg(format!("{refused}{text}")).output();
+    let run = Command::new("sh").arg("-c").arg(format!("{refused}{printed}")).output();
     let run = run.unwrap();
-    let what = said(&run.stderr);
+    let what = utf8(&run.stderr);
     assert!(what.starts_with("refused: tc class add dev eth7 parent 1: classid 1:1 "), "{what}");
     assert_eq!(
-        (run.status.code(), what.lines().count(), said(&run.stdout)),
+        (run.status.code(), what.lines().count(), utf8(&run.stdout)),
         (Some(1), 1, "".into())
     );
     for (arguments, part) in [
@@ -151,8 +154,8 @@ fn export_tc_prints_a_script_or_says_what_is_missing() {
     ] {
         let file = of(arguments[0]);
         let wrong = lab(&[&["export-tc", &file], &arguments[1..]].concat());
-        assert_eq!((wrong.status.code(), said(&wrong.stdout).as_str()), (Some(2), ""));
-        assert!(said(&wrong.stderr).contains(part), "{}", said(&wrong.stderr));
+        assert_eq!((wrong.status.code(), utf8(&wrong.stdout).as_str()), (Some(2), ""));
+        assert!(utf8(&wrong.stderr).contains(part), "{}", utf8(&wrong.stderr));
     }
 }
 
@@ -164,7 +167,7 @@ fn export_tc_refuses_what_a_router_would() {
         "[chains]\nc = [\n  { kind = 'drop', class = 'x' },\n]\n[interfaces.wan]\ninput = ['c']\n";
     std::fs::write(&file, text).unwrap();
     let wrong = lab(&["export-tc", &file.display().to_string(), "--interface", "wan"]);
-    assert_eq!((wrong.status.code(), said(&wrong.stdout).as_str()), (Some(2), ""));
-    let what = said(&wrong.stderr);
+    assert_eq!((wrong.status.code(), utf8(&wrong.stdout).as_str()), (Some(2), ""));
+    let what = utf8(&wrong.stderr);
     assert!(what.contains("p.toml:3:") && what.contains("no class \"x\""), "{what}");
 }

@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Most rows that are drawn; the last line says how many are left out.
+/// The largest number of rows that are drawn; the last line has the number of those left out.
 pub const MAX_ROWS: usize = 300;
 /// Pixels across below which names stand above their dots.
 const NARROW: u32 = 640;
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_rows_it_says_how_many_are_left_out() {
+    fn the_number_of_rows_left_out_is_shown() {
         let mut dots = sample(1_000);
         dots.rows = vec![Dot { value: Some(Reach::Exactly(1.0)), ..Dot::heading("x") }; 310];
         assert!(dots.svg().unwrap().contains("and 10 more"));

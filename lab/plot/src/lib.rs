@@ -1,9 +1,9 @@
 //! Pictures of what was measured over time, as SVG and PNG.
 //!
 //! A [`Figure`] is plain data: panels one above the other with one axis of time, each with its
-//! series, and marks that say what happened when. Nothing of the system is needed to draw it: the
-//! font (DejaVu Sans, whose licence lets it be embedded) is within. The colours are told apart in print, on screen and by most who
-//! see few colours (Okabe and Ito), and beyond eight series dashes tell them apart.
+//! series, and marks that label events. Drawing needs nothing of the system: the font (DejaVu Sans,
+//! whose terms permit it) is embedded. The colours (Okabe and Ito) are distinct in print, on screen
+//! and for most colour-blind readers. Beyond eight series, lines are dashed.
 //!
 //! ```
 //! use plot::{Figure, Panel, Series, Shape};
@@ -27,7 +27,7 @@ use encode::Drawing;
 /// Most points of one series that are drawn: beyond, points that lie at the same place of the
 /// picture are left out, the highest and lowest kept.
 pub const MAX_POINTS: usize = 4_000;
-/// Most series of a panel that are drawn; the legend says how many are left out.
+/// The largest number of series of a panel that are drawn; the legend has the number of those left out.
 pub const MAX_SERIES: usize = 16;
 /// Most marks that are drawn; beyond, every second, third ... one is.
 pub const MAX_MARKS: usize = 40;
@@ -54,7 +54,7 @@ pub enum Error {
 pub enum Shape {
     /// By straight lines.
     Line,
-    /// A value holds until the next point: depths of queues, what a counter said.
+    /// A value holds until the next point: depths of queues, values of counters.
     Step,
     /// Not at all.
     Points,
@@ -74,7 +74,7 @@ pub struct Series {
     /// Seconds and value, by time. A value that is not finite interrupts the line.
     pub points: Vec<(f64, f64)>,
     /// Its place among the colours; by its order in the panel where absent. The same code point has
-    /// the same colour in every picture where this says so.
+    /// the same colour in every picture.
     pub colour: Option<usize>,
 }
 

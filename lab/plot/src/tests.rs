@@ -21,7 +21,7 @@ fn sample() -> Figure {
 }
 
 #[test]
-fn a_figure_is_an_svg_and_a_png_with_all_it_says() {
+fn a_figure_is_an_svg_and_a_png_with_all_its_texts() {
     let svg = sample().svg().unwrap();
     for word in [
         "Throughput by code point",

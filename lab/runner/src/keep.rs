@@ -2,7 +2,7 @@
 
 use super::Job;
 use anyhow::{Context as _, Result};
-use emulator::Kind;
+use emulator::DataPathKind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const VERSION: u32 = 3;
 pub(super) struct Keep {
     directory: PathBuf,
     /// The data path of the testbed that is asked for.
-    path: Option<Kind>,
+    path: Option<DataPathKind>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Keep {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(super) fn at(directory: &Path, path: Option<Kind>) -> Result<Keep> {
+    pub(super) fn at(directory: &Path, path: Option<DataPathKind>) -> Result<Keep> {
         let directory = directory.join("runs");
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
         Ok(Keep { directory, path })
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(keep.find(&notified), Some(Measured::default()));
         assert_eq!(keep.find(&one()).unwrap().seed, 7);
         // The data path of the testbed makes another number, that of the virtual one does not.
-        let packet = Keep::at(directory.path(), Some(Kind::Packet)).unwrap();
+        let packet = Keep::at(directory.path(), Some(DataPathKind::Packet)).unwrap();
         assert_eq!(packet.find(&one()), None);
         let simulated = job(Environment::Simulation, 1, 1);
         keep.put(&simulated, &Measured::default()).unwrap();

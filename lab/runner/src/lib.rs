@@ -14,7 +14,7 @@ mod testbed_run;
 pub use library::{Found, find, names};
 
 use anyhow::{Context as _, Result};
-use emulator::Kind;
+use emulator::DataPathKind;
 use keep::Keep;
 use progress::Progress;
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ use study::{Measured, Planned, Scale, StudyRow, Verdict};
 use testbed::Programs;
 use testbed::clock::is_interrupted;
 use testbed_run::Real;
-use text::Usage;
+use text::UsageError;
 
 /// What is run, and how.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Options {
     /// How many at once.
     pub parallel: usize,
     /// The data path of the testbed.
-    pub path: Option<Kind>,
+    pub path: Option<DataPathKind>,
     /// Where runs are kept.
     pub directory: PathBuf,
     /// Whether what is kept is made again.
@@ -101,7 +101,7 @@ impl Job {
 /// Makes what is wanted of a study.
 ///
 /// # Errors
-/// The study is wrong, or names nothing that is wanted ([`text::Usage`]); a program is missing; the
+/// The study is wrong, or names nothing that is wanted ([`text::UsageError`]); a program is missing; the
 /// directory cannot be written. A run that fails is told in the outcome.
 pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let all = found.plan()?;
@@ -122,7 +122,7 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     // then, so that it is not in the way of what is timed.
     left.sort_by_key(|place| jobs.get(*place).map(|job| (job.environment, Reverse(job.expected))));
     for job in left.iter().filter_map(|place| jobs.get(*place)) {
-        check(job).map_err(|wrong| Usage::error(format!("{}: {wrong:#}", job.planned.id)))?;
+        check(job).map_err(|wrong| UsageError::error(format!("{}: {wrong:#}", job.planned.id)))?;
     }
     let is_real = left
         .iter()
@@ -200,7 +200,7 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
     };
     let unknown = options.only.iter().find(|name| !all.iter().any(|one| names(one, name)));
     if let Some(name) = unknown {
-        return Err(Usage::error(format!(
+        return Err(UsageError::error(format!(
             "{} has no experiment or run {name}: `lab list {}` has all",
             found.name, found.name
         )));
@@ -247,7 +247,7 @@ fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
         Scale::ONE
     };
     let faster = planned.faster(scale).with_context(|| planned.id.clone());
-    let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
+    let faster = faster.map_err(|error| UsageError::error(format!("{error:#}")))?;
     // What was printed is as at the study's own rates.
     let expected = match planned.messages.is_empty() {
         true => expected(&faster).time,
@@ -418,6 +418,9 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
             }
         }
         let error = find("no-such-study").unwrap_err();
-        assert!(error.is::<Usage>() && error.to_string().contains("isode-nato-2007"), "{error}");
+        assert!(
+            error.is::<UsageError>() && error.to_string().contains("isode-nato-2007"),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use study::file::with_new_name;
 use study::{Library, Study};
-use text::Usage;
+use text::UsageError;
 use text::toml_file::{TomlFile, read_bounded};
 
 /// Longest topology or policy, in octets.
@@ -51,7 +51,7 @@ pub fn names() -> Vec<&'static str> {
 /// A study by its name, or by its file.
 ///
 /// # Errors
-/// There is none, or it says something wrong: with file, line and column ([`text::Usage`]).
+/// There is none, or it says something wrong: with file, line and column ([`text::UsageError`]).
 pub fn find(name_or_file: &str) -> Result<Found> {
     let shipped = STUDIES.iter().find(|(name, _)| *name == name_or_file);
     let (file, beside) = match shipped {
@@ -59,7 +59,7 @@ pub fn find(name_or_file: &str) -> Result<Found> {
         None => {
             let path = Path::new(name_or_file);
             if !name_or_file.contains(['/', '.']) && !path.exists() {
-                return Err(Usage::error(format!(
+                return Err(UsageError::error(format!(
                     "no study {name_or_file}: name a file, or one of {}",
                     names().join(", ")
                 )));
@@ -69,7 +69,7 @@ pub fn find(name_or_file: &str) -> Result<Found> {
     };
     let file = file.map_err(|mut mistake| {
         mistake.message = with_new_name(&mistake.message);
-        Usage::error(mistake.to_string())
+        UsageError::error(mistake.to_string())
     })?;
     let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
     Ok(Found { name: name.into_owned(), study: file.value, beside: beside.map(Path::to_path_buf) })
@@ -80,9 +80,9 @@ impl Found {
     /// a bare word for a text.
     ///
     /// # Errors
-    /// It is not of that form, or there is no such parameter ([`text::Usage`]).
+    /// It is not of that form, or there is no such parameter ([`text::UsageError`]).
     pub fn set(&mut self, given: &str) -> Result<()> {
-        let wrong = |what: &str| Usage::error(format!("--set {given}: {what}"));
+        let wrong = |what: &str| UsageError::error(format!("--set {given}: {what}"));
         let (name, text) = given.split_once('=').ok_or_else(|| wrong("write NAME=VALUE"))?;
         let (name, text) = (name.trim(), text.trim());
         if text.is_empty() {
@@ -101,16 +101,16 @@ impl Found {
         };
         self.study
             .set(name, &value, "on the command line")
-            .map_err(|error| Usage::error(format!("{}: --set {error}", self.name)))
+            .map_err(|error| UsageError::error(format!("{}: --set {error}", self.name)))
     }
 
     /// Its runs.
     ///
     /// # Errors
-    /// It says what cannot be ([`text::Usage`]).
+    /// It says what cannot be ([`text::UsageError`]).
     pub fn plan(&self) -> Result<Vec<study::Planned>> {
         study::plan(&self.study, self)
-            .map_err(|wrong| Usage::error(format!("{}: {wrong}", self.name)))
+            .map_err(|wrong| UsageError::error(format!("{}: {wrong}", self.name)))
     }
 
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
@@ -181,7 +181,7 @@ mod tests {
         let table = value("default_share={ percent = 2.5 }", "default_share").unwrap();
         assert_eq!(table["percent"], 2.5.into());
         for wrong in ["delay", "delay=", "dropper={ kind", "=1", "delays=1ms"] {
-            assert!(value(wrong, "delay").unwrap_err().is::<Usage>(), "{wrong}");
+            assert!(value(wrong, "delay").unwrap_err().is::<UsageError>(), "{wrong}");
         }
         let error = value("delays=1ms", "delay").unwrap_err().to_string();
         assert!(error.contains("delays") && error.contains("delay, dropper"), "{error}");

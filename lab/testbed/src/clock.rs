@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often a foreign process is asked again. It gives no event, so it is asked.
+/// How often the state of another process is polled: it sends no event.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Set once someone wants this program to end.
+/// Set once this program is asked to end.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends every wait of this program with an error, now and from now on. For handlers of signals.
+/// Ends every wait of this program, present and future, with an error. For signal handlers.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
@@ -22,7 +22,7 @@ pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// A moment by which something must have happened.
+/// The time by which something must have happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -30,12 +30,12 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// A deadline this long from now.
     pub fn after(limit: Duration) -> Deadline {
         Deadline { at: Instant::now() + limit, limit }
     }
 
-    /// What is left; zero once it has passed.
+    /// The time left; zero once it has passed.
     pub fn left(&self) -> Duration {
         self.at.saturating_duration_since(Instant::now())
     }
@@ -45,10 +45,10 @@ impl Deadline {
         self.left().is_zero()
     }
 
-    /// Asks until there is an answer, or the deadline has passed.
+    /// Polls `ask` until it returns a value, or the deadline has passed.
     ///
     /// # Errors
-    /// The asking's own, at once; or that `what` did not happen in time.
+    /// The error of `ask`, at once; the program was interrupted; or `what` did not happen in time.
     pub fn wait_for<T>(&self, what: &str, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         loop {
             if let Some(answer) = ask()? {
@@ -65,17 +65,17 @@ impl Deadline {
     }
 }
 
-/// Lets time pass, where the time is what matters.
+/// Sleeps, where the time itself matters.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// The time since 1970, as the system has it.
+/// The time since 1970, by the system's clock.
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What a piece of work gave, and how long it took.
+/// The result of `work`, and how long it took.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let result = work();

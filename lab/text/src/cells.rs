@@ -1,17 +1,17 @@
-//! Tables of what others chose: names in captures, in policies, in the configurations of routers.
+//! Tables with text from outside: names in captures, policies and router configurations.
 
 use base::shown;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// A table of whose cells no terminal obeys anything, each on one line.
-pub struct Table(comfy_table::Table);
+/// A table whose cells are one line each and cannot control a terminal.
+pub struct TextTable(comfy_table::Table);
 
-impl Table {
+impl TextTable {
     /// Without rows.
     #[expect(clippy::new_without_default, reason = "as the table it stands for")]
-    pub fn new() -> Table {
-        Table(comfy_table::Table::new())
+    pub fn new() -> TextTable {
+        TextTable(comfy_table::Table::new())
     }
 
     /// Adds a row.
@@ -21,7 +21,7 @@ impl Table {
     }
 }
 
-impl Deref for Table {
+impl Deref for TextTable {
     type Target = comfy_table::Table;
 
     fn deref(&self) -> &comfy_table::Table {
@@ -29,13 +29,13 @@ impl Deref for Table {
     }
 }
 
-impl DerefMut for Table {
+impl DerefMut for TextTable {
     fn deref_mut(&mut self) -> &mut comfy_table::Table {
         &mut self.0
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -46,8 +46,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_one_line_that_no_terminal_obeys() {
-        let mut table = Table::new();
+    fn a_cell_is_one_line_and_cannot_control_a_terminal() {
+        let mut table = TextTable::new();
         table.add_row(["eth0\u{1b}[2J\nforged", "\u{9b}2J\u{202e}"]);
         let text = table.to_string();
         assert!(text.contains("eth0\\u{1b}[2J\\nforged"), "{text}");

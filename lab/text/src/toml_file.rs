@@ -1,8 +1,8 @@
 //! A TOML file read into a serde type, with every mistake at its line and column.
 //!
-//! serde's enums with a tag inside read their content from a copy, and an error in it has the place
-//! of the whole table at best. So the place is narrowed down here: to the key or the value that the
-//! message names, within the span that is known.
+//! serde reads the content of internally tagged enums from a copy, so an error in it has at best the
+//! position of the whole table. Therefore the position is narrowed down here, to the key or the value
+//! that the message names.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use serde::de::DeserializeOwned;
@@ -20,7 +20,7 @@ pub const MAX_FILE: u64 = 4 << 20;
 /// What was read, with the text it was read from.
 #[derive(Clone, Debug)]
 pub struct TomlFile<T> {
-    /// What it says.
+    /// Its content.
     pub value: T,
     /// Its name, as given.
     pub file: String,
@@ -42,13 +42,13 @@ pub struct Mistake {
     text: String,
 }
 
-/// Reads a regular file of at most `most` octets, whatever its size is said to be: a device has no
-/// end, and a pipe may never have a writer.
+/// Reads a regular file of at most `most` octets, without regard to the size that the system reports:
+/// a device has no end, and a pipe may never have a writer.
 ///
 /// # Errors
-/// It cannot be read, is no regular file, or is longer; why, without its name.
+/// It cannot be read, is not a regular file, or is longer; why, without its name.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, String> {
-    // Looked at before it is opened: to open a pipe is to wait for its writer.
+    // Checked before it is opened: opening a pipe would wait for its writer.
     if !std::fs::metadata(path).map_err(|e| e.to_string())?.is_file() {
         return Err("no regular file: write what it gives into one".to_owned());
     }
@@ -81,10 +81,10 @@ impl<T: DeserializeOwned> TomlFile<T> {
         TomlFile::parse(&file, &text)
     }
 
-    /// The same from text; `file` is its name in messages.
+    /// Parses a text; `file` is its name in messages.
     ///
     /// # Errors
-    /// The first mistake: no TOML, an unknown key, a value of the wrong kind.
+    /// The first mistake: not TOML, an unknown key, a value of the wrong type.
     pub fn parse(file: &str, text: &str) -> Result<TomlFile<T>, Mistake> {
         match toml::from_str(text) {
             Ok(value) => Ok(TomlFile { value, file: file.to_owned(), text: text.to_owned() }),
@@ -119,7 +119,7 @@ fn mistake(file: &str, text: &str, span: Range<usize>, message: String) -> Mista
     }
 }
 
-/// A way down the tree.
+/// One step down the tree.
 #[derive(Clone, Debug)]
 enum PathStep {
     Key(String),
@@ -132,11 +132,11 @@ struct Candidate {
     span: Range<usize>,
 }
 
-/// Candidates that are tried; where there are more, the first ones.
+/// The largest number of candidates that are tried.
 const MAX_CANDIDATES: usize = 64;
 
-/// The key or value that serde's message is about: of those that it may be, the one without which
-/// the message is another, else the first one from `known` on.
+/// The key or value that serde's message is about. Of the candidates it is the one without which the
+/// message changes, otherwise the first one from `known` on.
 fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str) -> Range<usize> {
     let Ok(root) = DeTable::parse(text) else { return known };
     let quoted = |mark: char| message.split(mark).nth(1).filter(|name| !name.is_empty());

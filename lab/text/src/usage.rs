@@ -1,13 +1,13 @@
-//! Mistakes of who asked, told apart from what failed.
+//! Errors of the user, as distinct from failures.
 
-/// What was asked for cannot be done as it was written: a file or an argument is wrong.
+/// A file or an argument of the user is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);
 
-impl Usage {
+impl UsageError {
     /// As an error of the program, which then ends with code 2.
     pub fn error(what: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Usage(what.into()))
+        anyhow::Error::new(UsageError(what.into()))
     }
 }

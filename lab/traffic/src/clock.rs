@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A clock of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Clock {
+pub enum LoadClock {
     /// CLOCK_MONOTONIC: one for the whole machine, the same in all network namespaces; nobody sets
     /// it. One-way delays are right only where sender and receiver are on one machine.
     #[default]
@@ -16,10 +16,10 @@ pub enum Clock {
     Realtime,
 }
 
-impl Clock {
+impl LoadClock {
     /// The clock of a packet's sender.
-    pub(crate) fn from_header(header: &load_header::LoadHeader) -> Clock {
-        if header.realtime { Clock::Realtime } else { Clock::Monotonic }
+    pub(crate) fn from_header(header: &load_header::LoadHeader) -> LoadClock {
+        if header.realtime { LoadClock::Realtime } else { LoadClock::Monotonic }
     }
 
     /// Nanoseconds since its origin.
@@ -33,15 +33,15 @@ impl Clock {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Clock::Monotonic => "monotonic",
-            Clock::Realtime => "realtime",
+            LoadClock::Monotonic => "monotonic",
+            LoadClock::Realtime => "realtime",
         }
     }
 
     fn id(self) -> ClockId {
         match self {
-            Clock::Monotonic => ClockId::CLOCK_MONOTONIC,
-            Clock::Realtime => ClockId::CLOCK_REALTIME,
+            LoadClock::Monotonic => ClockId::CLOCK_MONOTONIC,
+            LoadClock::Realtime => ClockId::CLOCK_REALTIME,
         }
     }
 }
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn it_wakes_no_earlier_than_asked() {
-        let at = Clock::Monotonic.now() + 2_000_000;
+        let at = LoadClock::Monotonic.now() + 2_000_000;
         sleep_until(at).unwrap();
-        assert!(Clock::Monotonic.now() >= at);
-        assert!(Clock::Realtime.now() > 1_700_000_000_000_000_000);
+        assert!(LoadClock::Monotonic.now() >= at);
+        assert!(LoadClock::Realtime.now() > 1_700_000_000_000_000_000);
     }
 }

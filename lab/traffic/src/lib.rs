@@ -1,9 +1,9 @@
-//! Load: UDP at a constant bit rate and TCP limited to a rate, in many flows of any code point, and
-//! what becomes of them at the receiver.
+//! Load: UDP at a constant bit rate and TCP limited to a rate, in many flows of any code point, and its
+//! measurement at the receiver.
 //!
-//! A [`Plan`] says what a [`Sender`] sends; a [`Receiver`] gives what it [`Measured`]. Each is bounded
-//! in time. Times in packets are nanoseconds of CLOCK_MONOTONIC, which all network namespaces of a
-//! machine share, or of CLOCK_REALTIME between machines ([`Clock`]).
+//! A [`LoadPlan`] defines what a [`Sender`] sends. A [`Receiver`] returns what it [`Measured`]. Each is
+//! bounded in time. Times in packets are nanoseconds of CLOCK_MONOTONIC, which all network namespaces of a
+//! machine share, or of CLOCK_REALTIME between machines ([`LoadClock`]).
 
 pub mod clock;
 pub mod measure;
@@ -12,13 +12,13 @@ mod receive;
 mod report;
 mod send;
 
-pub use clock::Clock;
+pub use clock::LoadClock;
 pub use load_header::{HEADER, LoadHeader};
 pub use measure::spread::Summary;
 pub use measure::{
     Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, TrafficRow, kbit_s,
 };
-pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};
+pub use plan::{Counted, FlowPlan, LoadPlan, Pacing, Transport, WrongPlan};
 pub use receive::{Ending, Received, Receiver, Reception};
 pub use report::{csv, received_json, received_table, sent_json, sent_table};
 pub use send::pace::{MAX_JITTER, Pace};

@@ -1,6 +1,6 @@
 //! What is to be sent.
 
-use crate::clock::Clock;
+use crate::clock::LoadClock;
 use crate::measure::MAX_FLOWS;
 use crate::send::pace::MAX_JITTER;
 use dscp::Dscp;
@@ -23,7 +23,7 @@ pub(super) const MAX_BLOCK: u32 = 1 << 20;
 /// Flows to be sent together, for a time. In TOML: keys at the top and a table `[[flows]]` for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct LoadPlan {
     /// What is sent.
     pub flows: Vec<FlowPlan>,
     /// How long, up to an hour; 10 s where absent.
@@ -34,11 +34,11 @@ pub struct Plan {
     pub pacing: Pacing,
     /// The clock of the times in packets.
     #[serde(default)]
-    pub clock: Clock,
+    pub clock: LoadClock,
     /// From which jitter follows.
     #[serde(default)]
     pub seed: u64,
-    /// Tells this run from others at the same receiver.
+    /// Distinguishes this run from others at the same receiver.
     #[serde(default)]
     pub run: u32,
     /// A sender that is late by up to this catches up; what is beyond is never sent. 100 ms where
@@ -146,14 +146,14 @@ pub struct WrongPlan {
     pub what: String,
 }
 
-impl Plan {
+impl LoadPlan {
     /// One flow for ten seconds.
-    pub fn single(flow: FlowPlan) -> Plan {
-        Plan {
+    pub fn single(flow: FlowPlan) -> LoadPlan {
+        LoadPlan {
             flows: vec![flow],
             time: ten_seconds(),
             pacing: Pacing::Sleep,
-            clock: Clock::Monotonic,
+            clock: LoadClock::Monotonic,
             seed: 0,
             run: 0,
             catch_up: catch_up(),
@@ -272,11 +272,11 @@ mod tests {
 
     #[test]
     fn a_plan_is_read_from_toml() {
-        let plan = TomlFile::<Plan>::parse("p", TEXT).unwrap().value;
+        let plan = TomlFile::<LoadPlan>::parse("p", TEXT).unwrap().value;
         assert_eq!(plan.check(), Ok(()));
         assert_eq!((plan.flow_count(), plan.flows[0].counted_octets()), (4, 1000));
         assert_eq!(plan.flows[1].counted_octets(), 2000);
-        let wrong = TomlFile::<Plan>::parse("p", &TEXT.replace("size", "sise")).unwrap_err();
+        let wrong = TomlFile::<LoadPlan>::parse("p", &TEXT.replace("size", "sise")).unwrap_err();
         assert_eq!((wrong.line, wrong.column), (6, 1), "{wrong}");
     }
 
@@ -298,7 +298,7 @@ mod tests {
         ];
         for (from, to, path) in cases {
             let text = TEXT.replace(from, to);
-            let plan = TomlFile::<Plan>::parse("p", &text).unwrap().value;
+            let plan = TomlFile::<LoadPlan>::parse("p", &text).unwrap().value;
             assert_eq!(plan.check().unwrap_err().path, path, "{to}");
         }
     }

@@ -8,7 +8,7 @@ use comfy_table::presets;
 use dscp::Dscp;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use text::Table;
+use text::TextTable;
 
 /// Nanoseconds as milliseconds.
 fn ms(nanos: u64) -> f64 {
@@ -101,8 +101,8 @@ pub fn received_json(received: &Received) -> Value {
     with(whole, more)
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
+fn table(header: &[&str]) -> TextTable {
+    let mut table = TextTable::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Right);
@@ -179,7 +179,7 @@ pub fn received_table(received: &Received) -> String {
     }
     if measured.rows_left_out > 0 {
         let without = measured.rows_left_out;
-        let _ = writeln!(text, "{without} arrivals or empty intervals are not told by interval");
+        let _ = writeln!(text, "{without} arrivals or empty intervals have no row");
     }
     if measured.foreign > 0 {
         let _ = writeln!(text, "{} packets or connections were none of ours", measured.foreign);
@@ -214,7 +214,7 @@ fn interval_json(row: &TrafficRow) -> Value {
 }
 
 /// The intervals of all flows, with a line of names. A field is empty where there is nothing to
-/// tell: the delay of no packet, the rate of an interval that is not whole and has only one.
+/// report: the delay of no packet, the rate of an interval that is not whole and has only one.
 pub fn csv(measured: &Measured) -> String {
     let mut text = String::from(
         "run,flow,source,from_ms,length_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,\
@@ -316,7 +316,7 @@ pub fn sent_table(sent: &Sent) -> String {
     text
 }
 
-fn back_table(back: &Measured) -> Table {
+fn back_table(back: &Measured) -> TextTable {
     let header = ["flow", "from", "DSCP", "came back", "lost", "there and back ms", "99 %", "most"];
     let mut table = table(&header);
     for flow in &back.flows {
@@ -339,7 +339,7 @@ fn back_table(back: &Measured) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Clock;
+    use crate::LoadClock;
     use crate::measure::{Arrival, Meter};
     use crate::receive::Ending;
 
@@ -358,7 +358,7 @@ mod tests {
         }
         let measured = meter.measured();
         let ending = Ending::TimeOver;
-        Received { measured, clock: Clock::Monotonic, ending, dropped_here: 4 }
+        Received { measured, clock: LoadClock::Monotonic, ending, dropped_here: 4 }
     }
 
     #[test]
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_late_sender_left_out_is_told() {
+    fn what_a_late_sender_left_out_is_reported() {
         let (given_up, cut) = (20_500_000, 3_250_000);
         let flow = SentFlow { sent: 7, given_up, cut, ..SentFlow::default() };
         let sent = Sent { run: 1, flows: vec![flow], duration: 0, back: None };
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn json_and_table_say_the_same() {
+    fn json_and_table_have_the_same_numbers() {
         let json = received_json(&received());
         assert_eq!(json["lost"], 1);
         assert_eq!(json["loss_percent"], 25.0);

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 use testbed::clock::Deadline;
-use testbed::{Link, Pair, Place, Site};
+use testbed::{Pair, PeerSettings, Site, SiteLocation};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ struct Here {
 
 impl Here {
     fn start(settings: &[(&str, toml::Value)]) -> Here {
-        let place = Place::new();
+        let place = SiteLocation::new();
         let (peer, far) = (place.free_port().unwrap(), place.free_port().unwrap());
         // Nobody is called: the channels are opened by traffic, and there is none.
         let remote = TcpListener::bind((place.ip(), 0)).unwrap().local_addr().unwrap();
@@ -234,7 +234,7 @@ const FLOOD: u16 = 1_000;
 fn a_thousand_half_open_connections_are_in_nobody_s_way() {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
-    let builder = Pair::builder(Link::default()).unwrap();
+    let builder = Pair::builder(PeerSettings::default()).unwrap();
     let act_p1 = builder.act_listens()[0];
     let mut pair = builder.each(|s| s.run_with(&["--log-format", "json"])).start().unwrap();
     let up = |site: &Site| {

@@ -6,11 +6,11 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use testbed::clock::Deadline;
-use testbed::{Link, Pair, Run, Site};
+use testbed::{Pair, PeerSettings, ProgramOutput, Site};
 
 /// Two sites that log their events; `xuxa` at naples knows both users.
 fn pair() -> Pair {
-    let builder = Pair::builder(Link::per_precedence()).unwrap();
+    let builder = Pair::builder(PeerSettings::per_precedence()).unwrap();
     let pair = builder.each(|site| site.set("events.file", "events.jsonl")).start().unwrap();
     let profile = |name: &str, site: &Site| {
         format!(
@@ -35,7 +35,7 @@ fn plan(pair: &Pair, above: &str, groups: &str) -> PathBuf {
     path
 }
 
-fn burst(pair: &Pair, arguments: &[&str]) -> Run {
+fn burst(pair: &Pair, arguments: &[&str]) -> ProgramOutput {
     pair.naples.xuxa("OPS", &[&["burst"], arguments].concat()).unwrap()
 }
 
@@ -165,7 +165,7 @@ fn without_event_logs_it_reports_what_is_not_observed_and_keeps_other_messages()
     let log = std::fs::read_to_string(inbox.join("received.log")).unwrap();
     let line: Value = serde_json::from_str(&log).unwrap();
     assert_eq!(line["id"], other.messages[0].mts_identifier, "one line: {log}");
-    let idle = |s: &testbed::answer::Status| s.queued() + s.waiting() == 0;
+    let idle = |s: &testbed::answer::MtaStatus| s.queued() + s.waiting() == 0;
     pair.act.wait_until("nothing left", SOON, idle).unwrap();
 
     // Nobody takes them: acceptance is all there is to see.

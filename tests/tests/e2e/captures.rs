@@ -4,8 +4,8 @@ use super::proxy::{Disposition, Proxy};
 use super::tshark::Decoded;
 use super::{SOON, assert_arrived};
 use std::path::PathBuf;
-use testbed::answer::{Sent, Submitted};
-use testbed::{Link, Pair, Site};
+use testbed::answer::{SendOutput, SubmittedMessage};
+use testbed::{Pair, PeerSettings, Site};
 
 const SIZES: &str = "1kB,10kB,100kB,1MB,10MB";
 /// Octets between two checkpoints.
@@ -49,7 +49,7 @@ fn assert_transport(decoded: &Decoded, tsdus: usize, dts: usize) {
 }
 
 /// What a message has at each place where tshark shows it.
-fn assert_values(decoded: &Decoded, content: &str, sent: &[Submitted]) {
+fn assert_values(decoded: &Decoded, content: &str, sent: &[SubmittedMessage]) {
     let n = sent.len();
     let expected: Vec<(u64, String)> =
         sent.iter().map(|m| (m.content_length, m.content_sha256.clone())).collect();
@@ -62,27 +62,27 @@ fn assert_values(decoded: &Decoded, content: &str, sent: &[Submitted]) {
     assert_eq!(decoded.values("p772.Sic"), ["AAA", "NATO1"].repeat(n));
 }
 
-fn local_identifiers(sent: &[Submitted]) -> Vec<&str> {
+fn local_identifiers(sent: &[SubmittedMessage]) -> Vec<&str> {
     sent.iter()
         .map(|m| m.mts_identifier.rsplit_once(';').unwrap().1.trim_end_matches(']'))
         .collect()
 }
 
-fn content_identifiers(sent: &[Submitted]) -> Vec<&str> {
+fn content_identifiers(sent: &[SubmittedMessage]) -> Vec<&str> {
     sent.iter().map(|m| m.content_identifier.as_str()).collect()
 }
 
 const FLASH: &[&str] =
     &["--precedence", "flash", "--subject", "Lage", "--sic", "AAA", "--sic", "NATO1"];
 
-fn send(from: &Site, to: &Site, sizes: &str) -> Sent {
+fn send(from: &Site, to: &Site, sizes: &str) -> SendOutput {
     let to = to.address("OPS");
     from.send("OPS", &[&["--to", &to, "--size", sizes], FLASH].concat()).unwrap()
 }
 
 #[test]
 fn a_p1_association_with_a_transfer_of_each_size() {
-    let link = Link { window: 4, ..Link::default() }.on_demand("1s");
+    let link = PeerSettings { window: 4, ..PeerSettings::default() }.on_demand("1s");
     let mut pair = Pair::builder(link).unwrap().build().unwrap();
     record(&mut pair.naples);
     record(&mut pair.act);
@@ -90,7 +90,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
     pair.naples.start().unwrap();
     let sent = send(&pair.naples, &pair.act, SIZES).messages;
     assert_arrived(&sent, &pair.act.receive("OPS", sent.len()).unwrap());
-    let none = |status: &testbed::answer::Status| status.associations().count() == 0;
+    let none = |status: &testbed::answer::MtaStatus| status.associations().count() == 0;
     pair.naples.wait_until("the idle association's release", SOON, none).unwrap();
     pair.act.wait_until("the idle association's release", SOON, none).unwrap();
     assert!(pair.naples.stop().unwrap().success() && pair.act.stop().unwrap().success());
@@ -184,7 +184,7 @@ fn port_of(site: &Site) -> String {
 #[test]
 fn a_report_over_p1() {
     // One way only, so that ACT must open an association of its own for its report.
-    let link = Link { monologue: true, ..Link::default() }.on_demand("1s");
+    let link = PeerSettings { monologue: true, ..PeerSettings::default() }.on_demand("1s");
     let mut pair = Pair::start(link).unwrap();
     let to = pair.act.address("OPS");
     let arguments = ["--to", &to, "--size", "1kB", "--report", "delivery"];
@@ -217,7 +217,7 @@ fn a_report_over_p1() {
 
 #[test]
 fn a_refused_p1_association() {
-    let builder = Pair::builder(Link::default().on_demand("300s")).unwrap();
+    let builder = Pair::builder(PeerSettings::default().on_demand("300s")).unwrap();
     let mut pair = builder.with_wrong_password().build().unwrap();
     record(&mut pair.naples);
     pair.act.start().unwrap();
@@ -253,7 +253,7 @@ fn a_refused_p1_association() {
 #[test]
 fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
     for window in [1, 3] {
-        let link = Link { window, ..Link::default() }.on_demand("300s");
+        let link = PeerSettings { window, ..PeerSettings::default() }.on_demand("300s");
         let builder = Pair::builder(link).unwrap();
         let proxy = Proxy::start(builder.act_listens()[0], Disposition::HoldAnswers(3_000_000));
         let builder = builder.naples_connects(vec![proxy.address]);
@@ -300,7 +300,7 @@ fn p3_submission_and_delivery() {
     let pcap = submitting.display().to_string();
     let arguments = ["--json", "--pcap", &pcap, "send", "--to", &to, "--size", SIZES];
     let run = site.xuxa("OPS", &[&arguments[..], FLASH].concat()).unwrap();
-    let sent = run.json::<Sent>().unwrap().messages;
+    let sent = run.json::<SendOutput>().unwrap().messages;
     let pcap = delivering.display().to_string();
     let run = site.xuxa("OPS", &["--json", "--pcap", &pcap, "receive", "--count", "5"]).unwrap();
     assert_arrived(&sent, &run.json().unwrap());
@@ -312,7 +312,7 @@ fn p3_submission_and_delivery() {
         let session = [("CN", 1), ("AC", 1), ("DT", 10), ("FN", 1), ("DN", 1)];
         assert_session(&decoded, &session);
         // 100 kB, 1 MB and 10 MB do not fit one TPDU; what surrounds a content is far from filling one.
-        let more = |m: &Submitted| usize::try_from((m.content_length + 300) / DATA).unwrap();
+        let more = |m: &SubmittedMessage| usize::try_from((m.content_length + 300) / DATA).unwrap();
         assert_transport(&decoded, 14, 14 + sent.iter().map(more).sum::<usize>());
         assert_counts(
             &decoded,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use testbed::answer::Received;
+use testbed::answer::ReceiveOutput;
 use testbed::{DaemonEvent, Site};
 
 /// A small file system of its own.
@@ -117,7 +117,7 @@ fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
     fs::remove_file(ballast).unwrap();
     let run = site.xuxa("OPS", &["--json", "receive"]).unwrap();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let received: Received = run.json_anyway().unwrap();
+    let received: ReceiveOutput = run.json_anyway().unwrap();
     assert_arrived(&sent.messages, &received);
     assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
     assert_eq!(names().len(), 2, "{:?}", names());

@@ -1,7 +1,7 @@
 //! Messages of every size and precedence, both ways, over every form of the link.
 
 use super::{SOON, assert_arrived, is_address};
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 /// 1 kB to 10 MB, decimal.
 const SIZES: &str = "1kB,10kB,100kB,1MB,10MB";
@@ -17,7 +17,7 @@ fn send_sizes(from: &Site, to: &Site, sizes: &str) {
 
 #[test]
 fn five_sizes_each_way_exactly_once() {
-    let mut pair = Pair::start(Link::per_precedence()).unwrap();
+    let mut pair = Pair::start(PeerSettings::per_precedence()).unwrap();
     send_sizes(&pair.naples, &pair.act, SIZES);
     send_sizes(&pair.act, &pair.naples, SIZES);
     for (site, peer) in [(&pair.naples, &pair.act), (&pair.act, &pair.naples)] {
@@ -35,7 +35,7 @@ fn five_sizes_each_way_exactly_once() {
 
 #[test]
 fn every_precedence_arrives_as_it_was_sent() {
-    let pair = Pair::start(Link::per_precedence()).unwrap();
+    let pair = Pair::start(PeerSettings::per_precedence()).unwrap();
     let to = pair.act.address("OPS");
     // STANAG 4406 Annex A: two levels to each grade of X.411.
     for (precedence, grade) in [
@@ -62,16 +62,16 @@ fn every_precedence_arrives_as_it_was_sent() {
 
 #[test]
 fn every_form_of_the_link_carries_messages() {
-    let plain = Link::default;
+    let plain = PeerSettings::default;
     for (form, link) in [
-        ("no checkpoints", Link { checkpoint: 0, ..plain() }),
-        ("small checkpoints, window 1", Link { checkpoint: 1_024, window: 1, ..plain() }),
-        ("monologue", Link { monologue: true, ..plain() }),
-        ("indefinite lengths", Link { indefinite: true, ..plain() }),
-        ("smallest TPDUs", Link { tpdu_size: Some(128), ..plain() }),
-        ("TPDUs of 2048 octets", Link { tpdu_size: Some(2_048), ..plain() }),
-        ("credentials as octets", Link { octet_credentials: true, ..plain() }),
-        ("extensions of 1988", Link { dialect_1988: true, ..plain() }),
+        ("no checkpoints", PeerSettings { checkpoint: 0, ..plain() }),
+        ("small checkpoints, window 1", PeerSettings { checkpoint: 1_024, window: 1, ..plain() }),
+        ("monologue", PeerSettings { monologue: true, ..plain() }),
+        ("indefinite lengths", PeerSettings { indefinite: true, ..plain() }),
+        ("smallest TPDUs", PeerSettings { tpdu_size: Some(128), ..plain() }),
+        ("TPDUs of 2048 octets", PeerSettings { tpdu_size: Some(2_048), ..plain() }),
+        ("credentials as octets", PeerSettings { octet_credentials: true, ..plain() }),
+        ("extensions of 1988", PeerSettings { dialect_1988: true, ..plain() }),
         ("on demand", plain().on_demand("1s")),
     ] {
         super::print_line(&format!("    the link with {form}"));
@@ -86,7 +86,7 @@ fn every_form_of_the_link_carries_messages() {
 
 #[test]
 fn what_users_write_is_what_others_read() {
-    let pair = Pair::start(Link::default()).unwrap();
+    let pair = Pair::start(PeerSettings::default()).unwrap();
     let to = pair.act.address("OPS");
     let arguments = [
         "--to",
@@ -124,7 +124,7 @@ fn what_users_write_is_what_others_read() {
 
 #[test]
 fn the_same_content_identifier_makes_no_second_message() {
-    let pair = Pair::start(Link::default()).unwrap();
+    let pair = Pair::start(PeerSettings::default()).unwrap();
     let to = pair.act.address("OPS");
     let arguments = [
         "--to",

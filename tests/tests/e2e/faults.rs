@@ -5,15 +5,18 @@ use super::{SOON, assert_arrived};
 use nix::sys::signal::Signal;
 use std::net::TcpListener;
 use std::time::Duration;
-use testbed::answer::Sent;
+use testbed::answer::SendOutput;
 use testbed::clock::Deadline;
-use testbed::{Link, Pair, Site, clock};
+use testbed::{Pair, PeerSettings, Site, clock};
 
 /// Where the way is barred: in the middle of 10 MB, past many checkpoints.
 const MIDDLE: u64 = 5_000_000;
 
 /// A pair whose way from Naples to ACT goes over a proxy, and a message of 10 MB on it.
-fn stopped_in_the_middle(disposition: Disposition, link: &Link) -> (Pair, Proxy, Sent) {
+fn stopped_in_the_middle(
+    disposition: Disposition,
+    link: &PeerSettings,
+) -> (Pair, Proxy, SendOutput) {
     let builder = Pair::builder(link.clone().on_demand("300s")).unwrap();
     let proxy = Proxy::start(builder.act_listens()[0], disposition);
     let pair = builder
@@ -27,7 +30,7 @@ fn stopped_in_the_middle(disposition: Disposition, link: &Link) -> (Pair, Proxy,
     (pair, proxy, sent)
 }
 
-fn assert_arrives_once(pair: &Pair, sent: &Sent) {
+fn assert_arrives_once(pair: &Pair, sent: &SendOutput) {
     assert_arrived(&sent.messages, &pair.act.receive("OPS", 1).unwrap());
     pair.naples.wait_until("nothing left to send", SOON, |s| s.queued() == 0).unwrap();
     pair.act.wait_until("nothing left to deliver", SOON, |s| s.waiting() == 0).unwrap();
@@ -36,7 +39,8 @@ fn assert_arrives_once(pair: &Pair, sent: &Sent) {
 
 #[test]
 fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
-    let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &Link::default());
+    let (pair, proxy, sent) =
+        stopped_in_the_middle(Disposition::Cut(MIDDLE), &PeerSettings::default());
     assert_arrives_once(&pair, &sent);
     // 10 MB, and again what was sent beyond the last confirm: at most 16 checkpoints of 64 KiB,
     // and what the cut took from the network.
@@ -46,7 +50,7 @@ fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
 
 #[test]
 fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
-    let builder = Pair::builder(Link::default()).unwrap();
+    let builder = Pair::builder(PeerSettings::default()).unwrap();
     let proxy = Proxy::start(builder.act_listens()[0], Disposition::CutAnswers(MIDDLE));
     // Nobody listens there: ACT sends on what Naples opened.
     let nowhere = TcpListener::bind((proxy.address.ip(), 0)).unwrap().local_addr().unwrap();
@@ -64,7 +68,7 @@ fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
 
 #[test]
 fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
-    let link = Link { checkpoint: 0, ..Link::default() };
+    let link = PeerSettings { checkpoint: 0, ..PeerSettings::default() };
     let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &link);
     assert_arrives_once(&pair, &sent);
     let carried = proxy.to_server();
@@ -73,7 +77,8 @@ fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
 
 #[test]
 fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
-    for link in [Link::default(), Link { checkpoint: 0, ..Link::default() }] {
+    for link in [PeerSettings::default(), PeerSettings { checkpoint: 0, ..PeerSettings::default() }]
+    {
         let (mut pair, proxy, sent) = stopped_in_the_middle(Disposition::Hold(MIDDLE), &link);
         // Nothing moves, so neither can finish nor reach a checkpoint: only the bound ends them.
         for site in [&mut pair.naples, &mut pair.act] {
@@ -91,7 +96,7 @@ fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
 #[test]
 fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
     let (mut pair, proxy, sent) =
-        stopped_in_the_middle(Disposition::Hold(MIDDLE), &Link::default());
+        stopped_in_the_middle(Disposition::Hold(MIDDLE), &PeerSettings::default());
     pair.act.kill().unwrap();
     proxy.release();
     pair.act.start().unwrap();
@@ -101,7 +106,7 @@ fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
 #[test]
 fn a_sender_that_is_killed_sends_the_message_once_when_it_is_back() {
     let (mut pair, proxy, sent) =
-        stopped_in_the_middle(Disposition::Hold(MIDDLE), &Link::default());
+        stopped_in_the_middle(Disposition::Hold(MIDDLE), &PeerSettings::default());
     pair.naples.kill().unwrap();
     proxy.release();
     pair.naples.start().unwrap();
@@ -110,7 +115,7 @@ fn a_sender_that_is_killed_sends_the_message_once_when_it_is_back() {
 
 #[test]
 fn what_waits_outlives_both_daemons() {
-    let mut pair = Pair::builder(Link::default()).unwrap().build().unwrap();
+    let mut pair = Pair::builder(PeerSettings::default()).unwrap().build().unwrap();
     pair.naples.start().unwrap();
     let to = pair.act.address("OPS");
     let sent = pair.naples.send("OPS", &["--to", &to, "--size", "1kB,1MB,10MB"]).unwrap();
@@ -157,7 +162,7 @@ fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
     let run = site.xuxa("OPS", &same).unwrap();
     proxy.wait_until_struck(SOON);
     assert_eq!(run.code, 4, "in doubt: {}", run.stderr);
-    let first: Sent = run.json_anyway().unwrap();
+    let first: SendOutput = run.json_anyway().unwrap();
     let [doubt] = &first.in_doubt[..] else { panic!("{first:?}") };
     assert_eq!((doubt.tries, doubt.size, first.messages.len()), (1, 10_000, 0));
     let again = [&same[..], &["--content-id", &doubt.content_identifier, "--dtg", &doubt.dtg]];
@@ -168,7 +173,7 @@ fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
 
     // Delivered before it is settled, or after: the identifier is the first one's.
     let received = site.receive("OPS", 1).unwrap();
-    let second: Sent = site.xuxa("OPS", &again.concat()).unwrap().json().unwrap();
+    let second: SendOutput = site.xuxa("OPS", &again.concat()).unwrap().json().unwrap();
     assert_arrived(&second.messages, &received);
     assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
     assert_eq!(site.status().unwrap().counters.duplicates, 1);
@@ -195,12 +200,12 @@ fn a_submission_killed_between_its_commit_and_its_answer_is_one_message() {
         assert!(!client.ended().unwrap(), "no answer passed");
         client.signal(Signal::SIGINT).unwrap();
         let run = client.wait(SOON).unwrap();
-        let first: Sent = run.json_anyway().unwrap();
+        let first: SendOutput = run.json_anyway().unwrap();
         assert_eq!((run.code, first.in_doubt.len()), (4, 1), "{}", run.stderr);
 
         std::fs::write(site.profiles(), profiles).unwrap();
         site.start().unwrap();
-        let second: Sent = site.xuxa("OPS", &again).unwrap().json().unwrap();
+        let second: SendOutput = site.xuxa("OPS", &again).unwrap().json().unwrap();
         assert_eq!(second.messages[0].mts_identifier, committed);
         assert_eq!(site.status().unwrap().counters.duplicates, 1);
         assert_arrived(&second.messages, &site.receive("OPS", 1).unwrap());
@@ -216,8 +221,9 @@ fn what_the_mta_never_had_whole_or_does_not_take_is_not_in_doubt() {
     // More than the networks on the path hold.
     let run = site.xuxa("OPS", &sizes("30MB,1kB")).unwrap();
     proxy.wait_until_struck(SOON);
-    let sent: Sent = run.json_anyway().unwrap();
-    let counts = |s: &Sent| [s.messages.len(), s.in_doubt.len(), s.refused.len(), s.not_sent.len()];
+    let sent: SendOutput = run.json_anyway().unwrap();
+    let counts =
+        |s: &SendOutput| [s.messages.len(), s.in_doubt.len(), s.refused.len(), s.not_sent.len()];
     assert_eq!((run.code, counts(&sent)), (1, [0, 0, 0, 2]), "{}", run.stderr);
     assert_eq!([sent.not_sent[0].tries, sent.not_sent[1].tries], [1, 0]);
 
@@ -228,7 +234,7 @@ fn what_the_mta_never_had_whole_or_does_not_take_is_not_in_doubt() {
     std::fs::write(site.config(), format!("{config}\n[limits]\ncontent = \"100kB\"\n")).unwrap();
     site.start().unwrap();
     let run = site.xuxa("OPS", &sizes("1MB,1kB")).unwrap();
-    let sent: Sent = run.json_anyway().unwrap();
+    let sent: SendOutput = run.json_anyway().unwrap();
     assert_eq!((run.code, counts(&sent)), (3, [1, 0, 1, 0]), "{}", run.stderr);
     assert!(sent.refused[0].reason.contains("control-violated"), "{:?}", sent.refused);
     assert_arrived(&sent.messages, &site.receive("OPS", 1).unwrap());

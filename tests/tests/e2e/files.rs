@@ -4,7 +4,7 @@ use super::tshark::Decoded;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use testbed::Site;
-use testbed::answer::Received;
+use testbed::answer::ReceiveOutput;
 
 fn mode(path: &std::path::Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -35,7 +35,7 @@ fn a_file_comes_out_again_octet_for_octet_under_its_name() {
     let arguments = ["--json", "receive", "--count", "2", "--timeout", "60"];
     let run = site.xuxa("LOG", &[&arguments[..], &["--extract", &directory]].concat()).unwrap();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let received: Received = run.json().unwrap();
+    let received: ReceiveOutput = run.json().unwrap();
     let names = ["Lage \u{e5} 1.bin", "Lage \u{e5} 1-1.bin"];
     for (message, name) in received.messages().zip(names) {
         let path = out.join(name);

@@ -4,9 +4,9 @@ use super::SOON;
 use super::proxy::{Disposition, Proxy};
 use nix::sys::signal::Signal;
 use std::time::Duration;
-use testbed::answer::{Received, Sent};
+use testbed::answer::{ReceiveOutput, SendOutput};
 use testbed::clock::{Deadline, pause};
-use testbed::{Client, Site};
+use testbed::{RunningClient, Site};
 
 /// More than a busy machine can send before it is interrupted.
 const SIZE: &str = "2GB";
@@ -14,7 +14,7 @@ const SIZE: &str = "2GB";
 const BEGUN: u64 = 3_000_000;
 
 /// A site, and a large submission on its way to it that has got so far.
-fn submission_in_progress(disposition: Disposition) -> (Site, Proxy, Client) {
+fn submission_in_progress(disposition: Disposition) -> (Site, Proxy, RunningClient) {
     let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
     site.start().unwrap();
     let proxy = Proxy::start(site.p3(), disposition);
@@ -28,9 +28,9 @@ fn submission_in_progress(disposition: Disposition) -> (Site, Proxy, Client) {
 }
 
 /// The client ends soon, and reports both messages as not sent; the MTA has neither.
-fn assert_not_sent(site: &Site, client: Client) {
+fn assert_not_sent(site: &Site, client: RunningClient) {
     let run = client.wait(SOON).unwrap();
-    let sent: Sent = run.json_anyway().unwrap();
+    let sent: SendOutput = run.json_anyway().unwrap();
     let counts = [sent.messages.len(), sent.in_doubt.len(), sent.refused.len()];
     assert_eq!((run.code, counts, sent.not_sent.len()), (1, [0; 3], 2), "{}", run.stderr);
     assert!(sent.not_sent.iter().all(|m| m.reason.contains("interrupted")), "{:?}", sent.not_sent);
@@ -79,7 +79,7 @@ fn receiver_interrupted(
     client.signal(Signal::SIGINT).unwrap();
     let run = client.wait(SOON).unwrap();
     std::fs::write(site.profiles(), profiles).unwrap();
-    (run.code, run.json_anyway::<Received>().unwrap().deliveries.len())
+    (run.code, run.json_anyway::<ReceiveOutput>().unwrap().deliveries.len())
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::SOON;
 use ::load::{Login, Plan};
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 const USERS: [&str; 6] = ["U0", "U1", "U2", "U3", "U4", "U5"];
 
@@ -35,7 +35,7 @@ fn plan(pair: &Pair, users: usize, size: usize, count: u64) -> Plan {
 fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
     // Both an association for each message that waits, and one for all.
     for associations in [None, Some((8, 1))] {
-        let link = Link { associations, ..Link::default() };
+        let link = PeerSettings { associations, ..PeerSettings::default() };
         let builder = Pair::builder(link).unwrap();
         let pair = builder.each(|site| site.users(&USERS)).start().unwrap();
         // In memory, in a file; many and few.
@@ -46,7 +46,7 @@ fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
             assert!(outcome.accepted_ms.median <= outcome.delivered_ms.max, "{outcome:?}");
         }
         for site in [&pair.naples, &pair.act] {
-            let idle = |s: &testbed::answer::Status| s.queued() + s.waiting() == 0;
+            let idle = |s: &testbed::answer::MtaStatus| s.queued() + s.waiting() == 0;
             site.wait_until("nothing left", SOON, idle).unwrap();
         }
     }
@@ -54,7 +54,8 @@ fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
 
 #[test]
 fn a_run_reports_why_it_failed() {
-    let pair = Pair::builder(Link::default()).unwrap().each(|s| s.users(&USERS)).start().unwrap();
+    let pair =
+        Pair::builder(PeerSettings::default()).unwrap().each(|s| s.users(&USERS)).start().unwrap();
     let mut wrong = plan(&pair, 1, 1_000, 1);
     wrong.submitters[0].password_file = pair.act.password_file("U0");
     let error = format!("{:#}", ::load::run(wrong).unwrap_err());

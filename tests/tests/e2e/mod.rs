@@ -17,16 +17,16 @@ mod tshark;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use testbed::answer::{Message, Received, Submitted};
+use testbed::answer::{DeliveredMessage, ReceiveOutput, SubmittedMessage};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Each message submitted was received exactly once, as it was.
-fn assert_arrived(sent: &[Submitted], received: &Received) {
+fn assert_arrived(sent: &[SubmittedMessage], received: &ReceiveOutput) {
     let identifiers: BTreeSet<&str> = sent.iter().map(|m| m.mts_identifier.as_str()).collect();
     assert_eq!(identifiers.len(), sent.len(), "MTS identifiers are unique: {sent:?}");
-    let messages: Vec<&Message> = received.messages().collect();
+    let messages: Vec<&DeliveredMessage> = received.messages().collect();
     assert_eq!(messages.len(), sent.len(), "as many as were submitted: {messages:?}");
     for submitted in sent {
         let id = &submitted.mts_identifier;
@@ -37,7 +37,7 @@ fn assert_arrived(sent: &[Submitted], received: &Received) {
 }
 
 /// What was received is what was submitted.
-fn assert_same(sent: &Submitted, received: &Message) {
+fn assert_same(sent: &SubmittedMessage, received: &DeliveredMessage) {
     assert_eq!(received.content_sha256, sent.content_sha256);
     assert_eq!(received.content_length, sent.content_length);
     assert_eq!(received.size, sent.size);

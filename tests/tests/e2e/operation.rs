@@ -3,7 +3,7 @@
 use super::SOON;
 use std::fs;
 use std::path::Path;
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 #[test]
 fn exit_codes_distinguish_failure_from_wrong_use() {
@@ -62,7 +62,7 @@ fn a_second_daemon_on_the_same_data_is_refused() {
 
 #[test]
 fn passwords_are_nowhere_to_be_seen() {
-    let pair = Pair::builder(Link::default())
+    let pair = Pair::builder(PeerSettings::default())
         .unwrap()
         .with_wrong_password()
         .each(|site| site.run_with(&["--verbose", "--log-format", "json"]))

@@ -2,10 +2,10 @@
 
 use super::{SOON, assert_same, is_address};
 use testbed::answer::DeliveryReport;
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 fn pair_with_two_users_each() -> Pair {
-    Pair::builder(Link::default())
+    Pair::builder(PeerSettings::default())
         .unwrap()
         .each(|site| site.users(&["OPS", "LOG"]))
         .start()
@@ -13,12 +13,12 @@ fn pair_with_two_users_each() -> Pair {
 }
 
 /// The only line of a report.
-fn line(report: &DeliveryReport) -> &testbed::answer::ReportLine {
+fn line(report: &DeliveryReport) -> &testbed::answer::ReportedRecipient {
     assert_eq!(report.recipients.len(), 1, "{report:?}");
     &report.recipients[0]
 }
 
-fn is_about(line: &testbed::answer::ReportLine, site: &Site, user: &str) -> bool {
+fn is_about(line: &testbed::answer::ReportedRecipient, site: &Site, user: &str) -> bool {
     is_address(&line.recipient, &site.address(user))
 }
 

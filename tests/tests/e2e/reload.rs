@@ -5,12 +5,12 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
-use testbed::answer::{Association, Status};
+use testbed::answer::{AssociationStatus, MtaStatus};
 use testbed::clock::Deadline;
-use testbed::{Link, Pair, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 fn pair() -> Pair {
-    Pair::builder(Link::per_precedence())
+    Pair::builder(PeerSettings::per_precedence())
         .unwrap()
         .each(|site| site.run_with(&["--log-format", "json"]))
         .start()
@@ -24,18 +24,21 @@ fn edit(site: &Site, part: &str, by: &str) {
     fs::write(site.config(), text.replacen(part, by, 1)).unwrap();
 }
 
-fn of_channel<'s>(status: &'s Status, name: &str) -> impl Iterator<Item = &'s Association> {
+fn of_channel<'s>(
+    status: &'s MtaStatus,
+    name: &str,
+) -> impl Iterator<Item = &'s AssociationStatus> {
     let found = status.peers.iter().flat_map(|p| &p.channels).find(|c| c.name == name);
     found.into_iter().flat_map(|c| &c.associations)
 }
 
 /// The identifiers of the associations of a channel, ours and the peer's.
-fn ids(status: &Status, name: &str) -> Vec<String> {
+fn ids(status: &MtaStatus, name: &str) -> Vec<String> {
     of_channel(status, name).map(|a| a.id.clone()).collect()
 }
 
 /// Waits until every channel has an association from each side, and gives the status.
-fn settled(site: &Site) -> Status {
+fn settled(site: &Site) -> MtaStatus {
     site.wait_until("two idle associations a channel", SOON, |status| {
         let channels = status.peers.iter().flat_map(|p| &p.channels);
         channels.clone().count() >= 5
@@ -47,7 +50,7 @@ fn settled(site: &Site) -> Status {
 }
 
 /// Nobody lost an association.
-fn same(pair: &Pair, before: &Status, why: &str) {
+fn same(pair: &Pair, before: &MtaStatus, why: &str) {
     let after = pair.naples.status().unwrap();
     for channel in ["routine", "priority", "immediate", "flash", "override"] {
         assert_eq!(ids(&after, channel), ids(before, channel), "{why}: {channel}");
@@ -77,9 +80,9 @@ fn a_new_mark_is_on_new_connections_and_the_other_channels_stay() {
     // The other one by its signal.
     pair.act.signal(Signal::SIGHUP).unwrap();
 
-    let marked = |status: &Status| {
+    let marked = |status: &MtaStatus| {
         let seen: Vec<_> = of_channel(status, "flash").collect();
-        let theirs = |a: &&&Association| a.role == "responder" && a.dscp_seen == Some(46);
+        let theirs = |a: &&&AssociationStatus| a.role == "responder" && a.dscp_seen == Some(46);
         seen.len() == 2
             && seen.iter().all(|a| a.state == "idle" && a.dscp_expected == Some(46))
             && seen.iter().filter(theirs).count() == 1
@@ -168,7 +171,8 @@ fn a_peer_s_channels_come_and_go_under_traffic() {
     // A peer that stands still: what has begun is not over before the change.
     pair.act.signal(Signal::SIGSTOP).unwrap();
     pair.naples.send("OPS", &["--to", &to, "--precedence", "routine", "--size", "20MB"]).unwrap();
-    let is_sending = |status: &Status| of_channel(status, "routine").any(|a| a.state == "sending");
+    let is_sending =
+        |status: &MtaStatus| of_channel(status, "routine").any(|a| a.state == "sending");
     pair.naples.wait_until("a transfer", SOON, is_sending).unwrap();
     without_override(&pair.naples);
     assert!(is_sending(&pair.naples.status().unwrap()), "in the middle of a transfer");

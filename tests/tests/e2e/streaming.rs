@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use testbed::{Link, Pair, Site, clock};
+use testbed::{Pair, PeerSettings, Site, clock};
 
 /// How much a daemon may take beyond what it took idle, before anybody had bound.
 const ROOM: u64 = 32 << 20;
@@ -40,12 +40,12 @@ fn pass(what: &str, from: &Site, to: &Site) {
         let arguments = ["--json", "send", "--to", &address, "--file", &file];
         from.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
     });
-    let sent: testbed::answer::Sent = sent.json().unwrap();
+    let sent: testbed::answer::SendOutput = sent.json().unwrap();
     let (received, receiving) = clock::timed(|| {
         let arguments = ["--json", "receive", "--count", "1", "--discard", "--timeout", "600"];
         to.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
     });
-    let received: testbed::answer::Received = received.json().unwrap();
+    let received: testbed::answer::ReceiveOutput = received.json().unwrap();
     assert_same(&sent.messages[0], received.messages().next().unwrap());
     assert_eq!(sent.messages[0].size, SIZE);
     let mut figures = String::new();
@@ -69,21 +69,21 @@ fn mib(octets: u64) -> f64 {
 #[test]
 fn a_gigabyte_from_reader_to_reader() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let pair = Pair::start(Link::default()).unwrap();
+    let pair = Pair::start(PeerSettings::default()).unwrap();
     pass("with checkpoints", &pair.naples, &pair.act);
 }
 
 #[test]
 fn without_checkpoints() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let pair = Pair::start(Link { checkpoint: 0, ..Link::default() }).unwrap();
+    let pair = Pair::start(PeerSettings { checkpoint: 0, ..PeerSettings::default() }).unwrap();
     pass("without checkpoints", &pair.naples, &pair.act);
 }
 
 #[test]
 fn with_indefinite_lengths() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let link = Link { indefinite: true, ..Link::default() };
+    let link = PeerSettings { indefinite: true, ..PeerSettings::default() };
     let pair = Pair::start(link).unwrap();
     pass("with indefinite lengths", &pair.naples, &pair.act);
 }
@@ -91,7 +91,7 @@ fn with_indefinite_lengths() {
 #[test]
 fn with_indefinite_lengths_and_without_checkpoints() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let link = Link { indefinite: true, checkpoint: 0, ..Link::default() };
+    let link = PeerSettings { indefinite: true, checkpoint: 0, ..PeerSettings::default() };
     let pair = Pair::start(link).unwrap();
     pass("with indefinite lengths, without checkpoints", &pair.naples, &pair.act);
 }

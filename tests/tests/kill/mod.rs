@@ -12,7 +12,7 @@ use std::fs;
 use std::ops::Range;
 use std::time::Duration;
 use testbed::clock::{Deadline, pause};
-use testbed::{DaemonEvent, Link, Pair, Site};
+use testbed::{DaemonEvent, Pair, PeerSettings, Site};
 use traffic::{Traffic, USERS, bodies, inbox, received, sites};
 
 /// Moments of a run, and of one with `cargo xtask test --long`.
@@ -48,12 +48,12 @@ fn nothing_acknowledged_is_lost_or_doubled_when_daemons_are_killed() {
     let count = if many { MANY_MOMENTS } else { MOMENTS };
     let mut repeat = Repeat { seed: moment::seed(1), moments: Vec::new() };
     // One channel for all, then one for each precedence.
-    strike(Link::default(), 0..count / 2, &mut repeat);
-    strike(Link::per_precedence(), count / 2..count, &mut repeat);
+    strike(PeerSettings::default(), 0..count / 2, &mut repeat);
+    strike(PeerSettings::per_precedence(), count / 2..count, &mut repeat);
 }
 
 /// Kills at each of these moments, then drains and checks.
-fn strike(link: Link, numbers: Range<u64>, repeat: &mut Repeat) {
+fn strike(link: PeerSettings, numbers: Range<u64>, repeat: &mut Repeat) {
     let builder = Pair::builder(link).unwrap();
     let json = ["--log-format", "json"];
     let pair = builder.each(|site| site.users(&USERS).run_with(&json)).start().unwrap();

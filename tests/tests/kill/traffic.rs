@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
-use testbed::answer::{Sent, Submitted};
-use testbed::{Client, Pair, Run, Site};
+use testbed::answer::{SendOutput, SubmittedMessage};
+use testbed::{Pair, ProgramOutput, RunningClient, Site};
 
 /// The users of each site: the first one submits, both receive.
 pub(super) const USERS: [&str; 2] = ["OPS", "LOG"];
@@ -36,7 +36,7 @@ pub(super) struct Planned {
     reports: bool,
     /// How often a client ended in doubt of it.
     pub(super) doubts: u32,
-    pub(super) answer: Option<Submitted>,
+    pub(super) answer: Option<SubmittedMessage>,
 }
 
 impl Planned {
@@ -72,7 +72,7 @@ impl Planned {
         }
     }
 
-    fn submit(&self, sites: &[Site; 2]) -> Client {
+    fn submit(&self, sites: &[Site; 2]) -> RunningClient {
         let mut arguments = vec!["--json", "send", "--precedence", self.precedence];
         let to: Vec<String> = self.to.iter().map(|(s, user)| sites[*s].address(user)).collect();
         arguments.extend(to.iter().flat_map(|to| ["--to", to]));
@@ -84,8 +84,8 @@ impl Planned {
     }
 
     /// Takes the result of a client; whether the submission is answered.
-    fn receive(&mut self, run: &Run) -> bool {
-        let sent: Sent = run.json_anyway().unwrap();
+    fn receive(&mut self, run: &ProgramOutput) -> bool {
+        let sent: SendOutput = run.json_anyway().unwrap();
         match (&sent.messages[..], &sent.in_doubt[..], &sent.not_sent[..]) {
             ([answer], [], []) => {
                 assert_eq!(run.code, 0, "{}", run.stderr);
@@ -107,10 +107,10 @@ impl Planned {
 pub(super) struct Traffic {
     seed: u64,
     pub(super) planned: Vec<Planned>,
-    submitting: Vec<(usize, Client)>,
+    submitting: Vec<(usize, RunningClient)>,
     /// Not sent, or in doubt: to be submitted again as they were.
     again: VecDeque<usize>,
-    receiving: BTreeMap<(usize, &'static str), Client>,
+    receiving: BTreeMap<(usize, &'static str), RunningClient>,
     /// Files of bodies seen at each site.
     pub(super) bodies: [BTreeSet<OsString>; 2],
 }
@@ -211,7 +211,7 @@ impl Traffic {
         user: &str,
     ) -> (BTreeSet<String>, BTreeMap<String, String>) {
         let of_it = self.planned.iter().filter(|p| p.to.contains(&(site, user)));
-        let answers: Vec<&Submitted> = of_it.map(|p| p.answer.as_ref().unwrap()).collect();
+        let answers: Vec<&SubmittedMessage> = of_it.map(|p| p.answer.as_ref().unwrap()).collect();
         let identifiers: BTreeSet<String> =
             answers.iter().map(|a| a.mts_identifier.clone()).collect();
         assert_eq!(identifiers.len(), answers.len(), "an identifier for each message");

@@ -5,7 +5,7 @@ use super::{CHANNELS, SOON, assert_arrived, namespace, one_way, pair, wait_until
 use nix::sys::signal::Signal;
 use std::io::Write as _;
 use std::time::Duration;
-use testbed::answer::{Submitted, elapsed};
+use testbed::answer::{SubmittedMessage, elapsed};
 use testbed::{Cable, DaemonEvent, Pair, Site};
 
 /// The study's link, bit/s.
@@ -47,7 +47,7 @@ fn measure(pair: &mut Pair, cable: &Cable, hold: &'static str) -> Measured {
     let arguments = ["--json", "receive", "--count", &count, "--timeout", "120"];
     let chief = pair.act.xuxa_beside(CHIEF, &arguments).unwrap();
     pair.act.wait_until("the chief", SOON, |status| status.bound() == 1).unwrap();
-    let mut flashes: Vec<Submitted> = Vec::new();
+    let mut flashes: Vec<SubmittedMessage> = Vec::new();
     let mut alone: Vec<Duration> = Vec::new();
     for _ in 0..FLASHES {
         let flash = flash(pair);
@@ -88,7 +88,7 @@ fn measure(pair: &mut Pair, cable: &Cable, hold: &'static str) -> Measured {
 }
 
 /// The order, once the second Routine that starts after it has arrived.
-fn assert_beside(pair: &Pair, flash: &Submitted, hold: &str) {
+fn assert_beside(pair: &Pair, flash: &SubmittedMessage, hold: &str) {
     let id = &flash.mts_identifier;
     let confirmed = place(&pair.naples, "transfer_confirmed", id);
     let next = pair.naples.wait_for_events("the second Routine after it", SOON, |events| {
@@ -146,7 +146,7 @@ fn started(events: &[DaemonEvent]) -> impl Iterator<Item = &str> {
 }
 
 /// Submits a Flash of 1 kB.
-fn flash(pair: &Pair) -> Submitted {
+fn flash(pair: &Pair) -> SubmittedMessage {
     let to = pair.act.address(CHIEF);
     let arguments = ["--to", &to, "--precedence", "flash", "--size", "1kB"];
     pair.naples.send(CHIEF, &arguments).unwrap().messages.remove(0)
@@ -159,7 +159,7 @@ fn place(site: &Site, event: &str, message: &str) -> usize {
 }
 
 /// From its submission to the confirm of the user it was delivered to.
-fn delivery(pair: &Pair, message: &Submitted) -> Duration {
+fn delivery(pair: &Pair, message: &SubmittedMessage) -> Duration {
     let delivered = place(&pair.act, "delivered", &message.mts_identifier);
     let events = pair.act.events().unwrap();
     elapsed(&message.submitted_at, &events[delivered].timestamp).unwrap()

@@ -2,7 +2,7 @@
 
 use super::{CHANNELS, SOON, namespace, pair, programs, send, wait_until_open};
 use std::net::IpAddr;
-use testbed::{Cable, Capture, Link};
+use testbed::{Cable, Capture, PeerSettings};
 
 #[test]
 fn a_network_that_clears_marks_shows_in_the_status_and_in_the_log() {
@@ -11,7 +11,7 @@ fn a_network_that_clears_marks_shows_in_the_status_and_in_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("all.pcap");
     let capture = Capture::start(&cable.act, &programs(), &file).unwrap();
-    let pair = pair(&cable, Link::per_precedence()).start().unwrap();
+    let pair = pair(&cable, PeerSettings::per_precedence()).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     for site in [&pair.naples, &pair.act] {
         let status = site.status().unwrap();
@@ -47,7 +47,7 @@ fn a_network_that_clears_marks_shows_in_the_status_and_in_the_log() {
 fn a_network_that_keeps_marks_gives_no_cause_for_warnings() {
     let Some(namespace) = namespace("a_network_that_keeps_marks") else { return };
     let cable = Cable::new(namespace).unwrap();
-    let pair = pair(&cable, Link::per_precedence()).start().unwrap();
+    let pair = pair(&cable, PeerSettings::per_precedence()).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     for site in [&pair.naples, &pair.act] {
         let status = site.status().unwrap();

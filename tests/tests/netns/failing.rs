@@ -5,7 +5,7 @@ use super::{CHANNELS, assert_arrived, namespace, pair, send, wait_until_open};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::time::Duration;
-use testbed::{Cable, DaemonEvent, Link, Site};
+use testbed::{Cable, DaemonEvent, PeerSettings, Site};
 
 /// The times configured below are 2 and 3 s; what is more is the wait before a channel is opened
 /// again, which grows from 1 s, and room for a busy machine.
@@ -47,7 +47,7 @@ fn a_peer_that_refuses_one_channel_gets_the_others() {
     let Some(namespace) = namespace("a_peer_that_refuses_one_channel") else { return };
     let cable = Cable::new(namespace).unwrap();
     // One-way associations: a Flash cannot take ACT's own association to Naples.
-    let link = Link { monologue: true, ..Link::per_precedence() };
+    let link = PeerSettings { monologue: true, ..PeerSettings::per_precedence() };
     let mut pair = pair(&cable, link).build().unwrap();
     let right = fs::read_to_string(pair.act.config()).unwrap();
     let listens = format!("listen = [\"{}{PORT_OF_FLASH}\"]", cable.act.addresses().v4);
@@ -84,7 +84,7 @@ fn a_peer_that_stops_reading_is_given_up_and_tried_again() {
     let Some(namespace) = namespace("a_peer_that_stops_reading") else { return };
     let cable = Cable::new(namespace).unwrap();
     // Its kernel still answers, with a window of zero: the limit of TCP counts from there.
-    let mut link = Link::per_precedence();
+    let mut link = PeerSettings::per_precedence();
     link.transfer_timeout = Some("3s".to_owned());
     link.timeouts = vec![("unacknowledged", "3s")];
     let mut pair = pair(&cable, link).start().unwrap();
@@ -106,7 +106,7 @@ fn a_peer_that_stops_reading_is_given_up_and_tried_again() {
 fn a_link_that_dies_silently_is_noticed_by_tcp_and_comes_back() {
     let Some(namespace) = namespace("a_link_that_dies_silently") else { return };
     let cable = Cable::new(namespace).unwrap();
-    let mut link = Link::per_precedence();
+    let mut link = PeerSettings::per_precedence();
     link.timeouts = vec![("dead_after", "4s"), ("connect", "2s")];
     let pair = pair(&cable, link).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
@@ -134,7 +134,7 @@ fn a_link_that_dies_silently_is_noticed_by_tcp_and_comes_back() {
 fn a_peer_that_restarts_finds_every_channel_open_again() {
     let Some(namespace) = namespace("a_peer_that_restarts") else { return };
     let cable = Cable::new(namespace).unwrap();
-    let mut pair = pair(&cable, Link::per_precedence()).start().unwrap();
+    let mut pair = pair(&cable, PeerSettings::per_precedence()).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     let before = pair.naples.events().unwrap().len();
     pair.act.kill().unwrap();

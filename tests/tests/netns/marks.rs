@@ -5,14 +5,14 @@ use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use testbed::frame::{ACK, FIN, RST, SYN};
-use testbed::{Cable, Capture, Packet, Pair, PairBuilder};
+use testbed::{Cable, Capture, CapturedSegment, Pair, PairBuilder};
 
 const PRECEDENCES: [&str; 6] =
     ["deferred", "routine", "priority", "immediate", "flash", "override"];
 
 /// Starts both, sends a message of each precedence both ways, ends one site in order and lets the
 /// other break off.
-fn exercise(cable: &Cable, builder: PairBuilder) -> Vec<Packet> {
+fn exercise(cable: &Cable, builder: PairBuilder) -> Vec<CapturedSegment> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("all.pcap");
     let capture = Capture::start(&cable.act, &programs(), &file).unwrap();
@@ -35,7 +35,7 @@ fn break_off(pair: &mut Pair) {
     for precedence in PRECEDENCES {
         send(&pair.naples, &pair.act, precedence, "100kB");
     }
-    let sending = |status: &testbed::answer::Status| {
+    let sending = |status: &testbed::answer::MtaStatus| {
         status.associations().filter(|a| a.state == "sending").count() == CHANNELS.len()
     };
     pair.naples.wait_until("transfers that are not read", super::SOON, sending).unwrap();
@@ -48,9 +48,9 @@ fn break_off(pair: &mut Pair) {
 }
 
 /// What a connection must have shown on each channel, over each of these pairs of addresses.
-fn assert_marked(packets: &[Packet], expected: &[[IpAddr; 2]]) {
+fn assert_marked(packets: &[CapturedSegment], expected: &[[IpAddr; 2]]) {
     for (channel, port, mark) in CHANNELS {
-        let of_it: Vec<&Packet> = packets
+        let of_it: Vec<&CapturedSegment> = packets
             .iter()
             .filter(|p| [p.segment.source.port(), p.segment.destination.port()].contains(&port))
             .collect();
@@ -81,7 +81,7 @@ fn assert_marked(packets: &[Packet], expected: &[[IpAddr; 2]]) {
 }
 
 /// Connections whose last packet is a bare ACK after FINs of both sides: that of TIME-WAIT.
-fn last_acks(packets: &[&Packet], port: u16) -> usize {
+fn last_acks(packets: &[&CapturedSegment], port: u16) -> usize {
     let clients: BTreeSet<_> =
         packets
             .iter()

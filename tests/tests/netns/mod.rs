@@ -12,13 +12,13 @@ mod study;
 mod wire;
 
 use std::time::Duration;
-use testbed::answer::{Message, Received, Submitted};
+use testbed::answer::{DeliveredMessage, ReceiveOutput, SubmittedMessage};
 use testbed::{Cable, Namespace, Pair, PairBuilder, Programs, Site};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// The channels of `Link::per_precedence`: name, port, and mark of the plan `paper`.
+/// The channels of `PeerSettings::per_precedence`: name, port, and mark of the plan `paper`.
 const CHANNELS: [(&str, u16, u8); 5] = [
     ("routine", 5000, 0),
     ("priority", 5001, 8),
@@ -45,20 +45,20 @@ fn programs() -> Programs {
 }
 
 /// Two sites at the ends of a cable whose logs can be read.
-fn pair(cable: &Cable, link: testbed::Link) -> PairBuilder {
+fn pair(cable: &Cable, link: testbed::PeerSettings) -> PairBuilder {
     Pair::on_cable(cable, link).each(|site| site.run_with(&["--log-format", "json"]))
 }
 
 /// A channel for each precedence, on which a site sends on its own association only: on two-way
 /// ones the turn may be with the other.
-fn one_way() -> testbed::Link {
-    testbed::Link { monologue: true, ..testbed::Link::per_precedence() }
+fn one_way() -> testbed::PeerSettings {
+    testbed::PeerSettings { monologue: true, ..testbed::PeerSettings::per_precedence() }
 }
 
 /// Waits until both have this many associations open, and none opening.
 fn wait_until_open(pair: &Pair, count: usize) {
     for site in [&pair.naples, &pair.act] {
-        let open = |status: &testbed::answer::Status| {
+        let open = |status: &testbed::answer::MtaStatus| {
             let of = |state: &str| status.associations().filter(|a| a.state == state).count();
             of("idle") == count && status.associations().count() == count
         };
@@ -67,15 +67,15 @@ fn wait_until_open(pair: &Pair, count: usize) {
 }
 
 /// Submits one message from a user of the one to a user of the other.
-fn send(from: &Site, to: &Site, precedence: &str, size: &str) -> Submitted {
+fn send(from: &Site, to: &Site, precedence: &str, size: &str) -> SubmittedMessage {
     let to = to.address("OPS");
     let arguments = ["--to", &to, "--precedence", precedence, "--size", size];
     from.send("OPS", &arguments).unwrap().messages.remove(0)
 }
 
 /// Each message submitted was received exactly once, as it was.
-fn assert_arrived(sent: &[Submitted], received: &Received) {
-    let messages: Vec<&Message> = received.messages().collect();
+fn assert_arrived(sent: &[SubmittedMessage], received: &ReceiveOutput) {
+    let messages: Vec<&DeliveredMessage> = received.messages().collect();
     assert_eq!(messages.len(), sent.len(), "as many as were submitted: {messages:?}");
     for submitted in sent {
         let id = &submitted.mts_identifier;

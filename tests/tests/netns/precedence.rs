@@ -4,7 +4,7 @@
 
 use super::{CHANNELS, SOON, assert_arrived, namespace, one_way, pair, send, wait_until_open};
 use std::time::Duration;
-use testbed::answer::Submitted;
+use testbed::answer::SubmittedMessage;
 use testbed::{Cable, DaemonEvent, Site};
 
 /// The study's link, bit/s.
@@ -20,7 +20,7 @@ fn rate() -> u64 {
 }
 
 /// Where in the log of a site this stands, once it does.
-fn place(site: &Site, event: &str, message: &Submitted) -> usize {
+fn place(site: &Site, event: &str, message: &SubmittedMessage) -> usize {
     let what = format!("{event} of the {} of {}", message.precedence, message.size);
     let found =
         |events: &[DaemonEvent]| events.iter().position(|e| e.is(event, &message.mts_identifier));
@@ -28,7 +28,7 @@ fn place(site: &Site, event: &str, message: &Submitted) -> usize {
 }
 
 /// The place in a site's log at which this message, which has started since, was held.
-fn held(site: &Site, message: &Submitted) -> usize {
+fn held(site: &Site, message: &SubmittedMessage) -> usize {
     let started = place(site, "transfer_started", message);
     let events = site.events().unwrap();
     let entry = &events[started].entry;

@@ -2,7 +2,7 @@
 
 use super::{CHANNELS, assert_arrived, namespace, pair, programs, send, wait_until_open};
 use std::process::Command;
-use testbed::{Cable, Capture, Link};
+use testbed::{Cable, Capture, PeerSettings};
 
 /// STANAG 4406 Annex A: the precedence, its level in the heading, P1's priority (non-urgent 1,
 /// urgent 2; normal is the default and not sent) and the qualifier (low 0, high 1); with the channel that carries it.
@@ -25,7 +25,7 @@ fn tshark_reads_each_of_the_six_levels() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("six.pcap");
     let capture = Capture::start(&cable.act, &programs(), &file).unwrap();
-    let pair = pair(&cable, Link::per_precedence()).start().unwrap();
+    let pair = pair(&cable, PeerSettings::per_precedence()).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     for (precedence, ..) in LEVELS {
         let sent = send(&pair.naples, &pair.act, precedence, "1kB");

@@ -8,8 +8,8 @@ use super::tcp::Tcp;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
-use testbed::answer::{Received, Status};
-use testbed::{Place, Site};
+use testbed::answer::{MtaStatus, ReceiveOutput};
+use testbed::{Site, SiteLocation};
 
 /// Longest wait for what the daemon does by itself; a retry is among it.
 const SOON: Duration = Duration::from_secs(90);
@@ -29,7 +29,7 @@ pub(crate) struct Here {
 
 impl Here {
     pub(crate) fn start() -> Here {
-        let place = Place::new();
+        let place = SiteLocation::new();
         let listens = place.free_port().unwrap();
         let peer = TcpListener::bind((listens.ip(), 0)).unwrap();
         let far = TcpListener::bind((listens.ip(), 0)).unwrap();
@@ -97,12 +97,12 @@ impl Here {
         Peer::new(Tcp::accept(&self.peer, SOON))
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> MtaStatus {
         self.site.status().unwrap()
     }
 
     /// All that waits for the user: exactly this number of deliveries.
-    fn receive(&self, count: usize) -> Received {
+    fn receive(&self, count: usize) -> ReceiveOutput {
         let received = self.site.receive("Rossi", count).unwrap();
         assert_eq!(received.deliveries.len(), count);
         assert!(self.site.receive_waiting("Rossi").unwrap().deliveries.is_empty(), "one too many");
@@ -111,7 +111,7 @@ impl Here {
 }
 
 /// Each case's message was delivered once, its content octet by octet.
-fn assert_delivered(received: &Received, cases: &[&str]) {
+fn assert_delivered(received: &ReceiveOutput, cases: &[&str]) {
     for case in cases {
         let expected = content_of(case);
         let of_it: Vec<_> = received
@@ -455,7 +455,7 @@ fn refusals_of_every_layer_are_survived_and_tried_again() {
         .unwrap();
     for case in ["refuse-transport", "refuse-session", "refuse-presentation", "refuse-transient"] {
         here.accept().play(&[case]).expect_end();
-        let refused = |s: &Status| s.peers.iter().any(|p| p.channels[0].last_error.is_some());
+        let refused = |s: &MtaStatus| s.peers.iter().any(|p| p.channels[0].last_error.is_some());
         here.site.wait_until("a reason", SOON, refused).unwrap();
     }
     assert!(here.site.is_running().unwrap());

@@ -1,15 +1,15 @@
 //! Capture files, octet by octet: pcap and pcapng of either byte order.
 //!
-//! The workspace's `pcap-file` writes our captures and reads them back. It is not used here, as this
-//! reads anyone's: that crate (2.0) takes all times of pcapng for nanoseconds, refuses a packet that
+//! The workspace's `pcap-file` writes our captures and reads them back. It is not used here, as
+//! the files here come from any program: that crate (2.0) takes all times of pcapng for nanoseconds, refuses a packet that
 //! was longer than the snap length and a list of options without its end, and keeps 8 MB for each
-//! file. What is read here is handed out as it stands in the caller's buffer, and an error says at
-//! which octet.
+//! file. The reader returns slices of the caller's buffer, and an error has the
+//! number of the octet.
 
 mod pcap;
 mod pcapng;
 
-use crate::{Link, Time};
+use crate::{LinkType, Time};
 
 /// The longest record, in octets: longer ones are damage. Wireshark's limit for a packet is 256 KiB;
 /// blocks of secrets and names of pcapng are longer.
@@ -21,11 +21,11 @@ const MAX_NAME: usize = 64;
 
 /// Where packets of a file were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
+pub struct CaptureInterface {
     /// Its name, where the file has one.
     pub name: Option<String>,
     /// How frames begin.
-    pub link: Link,
+    pub link: LinkType,
     resolution: Resolution,
 }
 
@@ -65,10 +65,10 @@ impl Resolution {
 
 /// A packet as the file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Captured<'a> {
-    /// Place in [`Decoder::interfaces`].
+pub struct CapturedPacket<'a> {
+    /// Place in [`FileDecoder::interfaces`].
     pub interface: usize,
-    /// When it passed; `None` where the file does not say (a simple packet block).
+    /// When it was captured; `None` where the file does not have it (a simple packet block).
     pub time: Option<Time>,
     /// Octets that the frame had.
     pub original: u32,
@@ -78,7 +78,7 @@ pub struct Captured<'a> {
 
 /// What the octets at the front of a buffer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum DecodeStep<'a> {
     /// Not yet a whole record: so many octets are needed, those that are there included.
     Need(usize),
     /// So many octets without a packet.
@@ -88,23 +88,23 @@ pub enum Step<'a> {
         /// Octets of its record.
         size: usize,
         /// The packet.
-        packet: Captured<'a>,
+        packet: CapturedPacket<'a>,
     },
 }
 
 /// Why the file cannot be read on from there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at octet {at}: {fault}")]
-pub struct Error {
+pub struct FileError {
     /// Where its record begins, in octets from the file's begin.
     pub at: u64,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: FileFault,
 }
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum FileFault {
     /// It begins like none.
     #[error("no capture: it begins with neither pcap's nor pcapng's magic number")]
     Magic,
@@ -171,21 +171,21 @@ impl Order {
 
 /// Reads a file record by record. After an error there is nothing more to be had.
 #[derive(Clone, Debug)]
-pub struct Decoder {
+pub struct FileDecoder {
     format: Format,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<CaptureInterface>,
     at: u64,
 }
 
-impl Default for Decoder {
-    fn default() -> Decoder {
-        Decoder { format: Format::Unknown, interfaces: Vec::new(), at: 0 }
+impl Default for FileDecoder {
+    fn default() -> FileDecoder {
+        FileDecoder { format: Format::Unknown, interfaces: Vec::new(), at: 0 }
     }
 }
 
-impl Decoder {
+impl FileDecoder {
     /// The interfaces that were described so far, of all sections.
-    pub fn interfaces(&self) -> &[Interface] {
+    pub fn interfaces(&self) -> &[CaptureInterface] {
         &self.interfaces
     }
 
@@ -197,36 +197,36 @@ impl Decoder {
     /// What is at the front of `input`, which continues the file.
     ///
     /// # Errors
-    /// [`Error`]: the file is none, or damaged.
-    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Error> {
+    /// [`FileError`]: the file is none, or damaged.
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<DecodeStep<'a>, FileError> {
         let step = match &mut self.format {
             Format::Unknown => self.begin(input),
             Format::Pcap(format) => format.next(input),
             Format::Pcapng(section) => section.next(input, &mut self.interfaces),
         };
-        let step = step.map_err(|fault| Error { at: self.at, fault })?;
+        let step = step.map_err(|fault| FileError { at: self.at, fault })?;
         match step {
-            Step::Passed(size) | Step::Packet { size, .. } => self.at += size as u64,
-            Step::Need(_) => {}
+            DecodeStep::Passed(size) | DecodeStep::Packet { size, .. } => self.at += size as u64,
+            DecodeStep::Need(_) => {}
         }
         Ok(step)
     }
 
     /// By its first octets it is known what a file is.
-    fn begin<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Fault> {
+    fn begin<'a>(&mut self, input: &'a [u8]) -> Result<DecodeStep<'a>, FileFault> {
         let Some(magic) = input.first_chunk::<4>() else {
-            return Ok(Step::Need(4));
+            return Ok(DecodeStep::Need(4));
         };
         match magic {
-            [0x1f, 0x8b, ..] => return Err(Fault::Packed("gzip")),
-            [0x28, 0xb5, 0x2f, 0xfd] => return Err(Fault::Packed("zstd")),
-            [0x04, 0x22, 0x4d, 0x18] => return Err(Fault::Packed("lz4")),
-            [b'B', b'Z', b'h', _] => return Err(Fault::Packed("bzip2")),
-            [0xfd, b'7', b'z', b'X'] => return Err(Fault::Packed("xz")),
+            [0x1f, 0x8b, ..] => return Err(FileFault::Packed("gzip")),
+            [0x28, 0xb5, 0x2f, 0xfd] => return Err(FileFault::Packed("zstd")),
+            [0x04, 0x22, 0x4d, 0x18] => return Err(FileFault::Packed("lz4")),
+            [b'B', b'Z', b'h', _] => return Err(FileFault::Packed("bzip2")),
+            [0xfd, b'7', b'z', b'X'] => return Err(FileFault::Packed("xz")),
             [0x0a, 0x0d, 0x0d, 0x0a] => {
                 let mut section = pcapng::Section::default();
                 let step = section.next(input, &mut self.interfaces)?;
-                if !matches!(step, Step::Need(_)) {
+                if !matches!(step, DecodeStep::Need(_)) {
                     self.format = Format::Pcapng(section);
                 }
                 return Ok(step);
@@ -234,12 +234,12 @@ impl Decoder {
             _ => {}
         }
         match pcap::Format::read(input)? {
-            None => Ok(Step::Need(pcap::HEADER)),
+            None => Ok(DecodeStep::Need(pcap::HEADER)),
             Some((format, link)) => {
                 self.format = Format::Pcap(format);
                 let resolution = Resolution::MICROSECONDS;
-                self.interfaces.push(Interface { name: None, link, resolution });
-                Ok(Step::Passed(pcap::HEADER))
+                self.interfaces.push(CaptureInterface { name: None, link, resolution });
+                Ok(DecodeStep::Passed(pcap::HEADER))
             }
         }
     }

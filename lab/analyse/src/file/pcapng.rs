@@ -1,9 +1,10 @@
 //! pcapng (draft-ietf-opsawg-pcapng): sections of blocks.
 
 use super::{
-    Captured, Fault, Interface, MAX_INTERFACES, MAX_NAME, MAX_RECORD, Order, Resolution, Step, Unit,
+    CaptureInterface, CapturedPacket, DecodeStep, FileFault, MAX_INTERFACES, MAX_NAME, MAX_RECORD,
+    Order, Resolution, Unit,
 };
-use crate::Link;
+use crate::LinkType;
 
 /// Types of blocks that are read; all others are passed over.
 mod kind {
@@ -39,32 +40,32 @@ impl Section {
     pub(super) fn next<'a>(
         &mut self,
         input: &'a [u8],
-        interfaces: &mut Vec<Interface>,
-    ) -> Result<Step<'a>, Fault> {
-        let Some(head) = input.first_chunk::<12>() else { return Ok(Step::Need(12)) };
+        interfaces: &mut Vec<CaptureInterface>,
+    ) -> Result<DecodeStep<'a>, FileFault> {
+        let Some(head) = input.first_chunk::<12>() else { return Ok(DecodeStep::Need(12)) };
         let [t0, t1, t2, t3, l0, l1, l2, l3, m0, m1, m2, m3] = *head;
-        // The type of a section's header is the same in both orders; its magic number says which.
+        // The type of a section header is the same in both byte orders; its magic number has the order.
         if u32::from_be_bytes([t0, t1, t2, t3]) == kind::SECTION {
             self.order = match u32::from_be_bytes([m0, m1, m2, m3]) {
                 0x1a2b_3c4d => Order::Big,
                 0x4d3c_2b1a => Order::Little,
-                _ => return Err(Fault::Magic),
+                _ => return Err(FileFault::Magic),
             };
         }
         let order = self.order;
         let (kind, length) = (order.u32([t0, t1, t2, t3]), order.u32([l0, l1, l2, l3]));
         let size = length as usize;
         if size < 12 || !size.is_multiple_of(4) || size > MAX_RECORD {
-            return Err(Fault::Length { what: "a block", length: u64::from(length) });
+            return Err(FileFault::Length { what: "a block", length: u64::from(length) });
         }
         let Some(body) = input.get(8..size - 4).filter(|_| input.len() >= size) else {
-            return Ok(Step::Need(size));
+            return Ok(DecodeStep::Need(size));
         };
         let trailer = order.u32_at(input, size - 4).unwrap_or_default();
         if trailer != length {
-            return Err(Fault::Trailer(length, trailer));
+            return Err(FileFault::Trailer(length, trailer));
         }
-        let passed = Ok(Step::Passed(size));
+        let passed = Ok(DecodeStep::Passed(size));
         let packet = match kind {
             kind::SECTION => {
                 self.first_interface = interfaces.len();
@@ -72,7 +73,7 @@ impl Section {
             }
             kind::INTERFACE => {
                 if interfaces.len() >= MAX_INTERFACES {
-                    return Err(Fault::Interfaces);
+                    return Err(FileFault::Interfaces);
                 }
                 interfaces.push(describe(order, body)?);
                 return passed;
@@ -86,56 +87,67 @@ impl Section {
             kind::SIMPLE => self.simple(body, interfaces)?,
             _ => return passed,
         };
-        Ok(Step::Packet { size, packet })
+        Ok(DecodeStep::Packet { size, packet })
     }
 
-    fn place(&self, number: u32, interfaces: &[Interface]) -> Result<usize, Fault> {
+    fn place(&self, number: u32, interfaces: &[CaptureInterface]) -> Result<usize, FileFault> {
         let place = self.first_interface.saturating_add(number as usize);
-        if place < interfaces.len() { Ok(place) } else { Err(Fault::Interface(number)) }
+        if place < interfaces.len() { Ok(place) } else { Err(FileFault::Interface(number)) }
     }
 
     fn stamped<'a>(
         &self,
         interface: Option<u32>,
         body: &'a [u8],
-        interfaces: &[Interface],
-    ) -> Result<Captured<'a>, Fault> {
-        let short = || Fault::Length { what: "a packet's block", length: body.len() as u64 + 12 };
+        interfaces: &[CaptureInterface],
+    ) -> Result<CapturedPacket<'a>, FileFault> {
+        let short =
+            || FileFault::Length { what: "a packet's block", length: body.len() as u64 + 12 };
         let field = |at| self.order.u32_at(body, at).ok_or_else(short);
         let interface = self.place(interface.ok_or_else(short)?, interfaces)?;
         let (high, low, captured, original) = (field(4)?, field(8)?, field(12)?, field(16)?);
         let octets = body.get(20..).and_then(|data| data.get(..captured as usize));
         let octets =
-            octets.ok_or(Fault::Length { what: "a packet", length: u64::from(captured) })?;
+            octets.ok_or(FileFault::Length { what: "a packet", length: u64::from(captured) })?;
         let stamp = u64::from(high) << 32 | u64::from(low);
         let time = interfaces.get(interface).map(|at| at.resolution.time(stamp));
-        Ok(Captured { interface, time, original: original.max(captured), octets })
+        Ok(CapturedPacket { interface, time, original: original.max(captured), octets })
     }
 
     /// Without a time, and of the first interface.
-    fn simple<'a>(&self, body: &'a [u8], interfaces: &[Interface]) -> Result<Captured<'a>, Fault> {
+    fn simple<'a>(
+        &self,
+        body: &'a [u8],
+        interfaces: &[CaptureInterface],
+    ) -> Result<CapturedPacket<'a>, FileFault> {
         let interface = self.place(0, interfaces)?;
         let Some(original) = self.order.u32_at(body, 0) else {
-            return Err(Fault::Length { what: "a packet's block", length: body.len() as u64 + 12 });
+            return Err(FileFault::Length {
+                what: "a packet's block",
+                length: body.len() as u64 + 12,
+            });
         };
         let data = body.get(4..).unwrap_or_default();
         let octets = data.get(..data.len().min(original as usize)).unwrap_or_default();
-        Ok(Captured { interface, time: None, original, octets })
+        Ok(CapturedPacket { interface, time: None, original, octets })
     }
 }
 
-fn describe(order: Order, body: &[u8]) -> Result<Interface, Fault> {
+fn describe(order: Order, body: &[u8]) -> Result<CaptureInterface, FileFault> {
     let (Some(link), Some(mut options)) = (order.u16_at(body, 0), body.get(8..)) else {
-        return Err(Fault::Length { what: "an interface's block", length: body.len() as u64 + 12 });
+        return Err(FileFault::Length {
+            what: "an interface's block",
+            length: body.len() as u64 + 12,
+        });
     };
-    let mut interface = Interface {
+    let mut interface = CaptureInterface {
         name: None,
-        link: Link::from(u32::from(link)),
+        link: LinkType::from(u32::from(link)),
         resolution: Resolution::MICROSECONDS,
     };
     while let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) {
         let Some(value) = options.get(4..).and_then(|rest| rest.get(..usize::from(length))) else {
-            return Err(Fault::Length { what: "an option", length: u64::from(length) });
+            return Err(FileFault::Length { what: "an option", length: u64::from(length) });
         };
         match (code, value) {
             (option::END, _) => break,

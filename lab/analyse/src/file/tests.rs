@@ -5,20 +5,20 @@ use proptest::prelude::*;
 type Found = (usize, Option<u64>, u32, Vec<u8>);
 
 /// A file's packets, read from a buffer that grows by `piece` octets; and how it ended.
-fn read(file: &[u8], piece: usize) -> (Vec<Found>, Result<(), Error>) {
-    let mut decoder = Decoder::default();
+fn read(file: &[u8], piece: usize) -> (Vec<Found>, Result<(), FileError>) {
+    let mut decoder = FileDecoder::default();
     let (mut packets, mut from, mut to) = (Vec::new(), 0, 0);
     loop {
         match decoder.next(&file[from..to]) {
-            Ok(Step::Need(octets)) => {
+            Ok(DecodeStep::Need(octets)) => {
                 assert!(octets > to - from, "needs no more than there is");
                 if to == file.len() {
                     return (packets, Ok(()));
                 }
                 to = (to + piece).min(file.len());
             }
-            Ok(Step::Passed(size)) => from += size,
-            Ok(Step::Packet { size, packet }) => {
+            Ok(DecodeStep::Passed(size)) => from += size,
+            Ok(DecodeStep::Packet { size, packet }) => {
                 from += size;
                 let time = packet.time.map(|time| time.0);
                 packets.push((packet.interface, time, packet.original, packet.octets.to_vec()));
@@ -122,14 +122,19 @@ fn pcapng_of_both_orders_several_interfaces_and_resolutions() {
             ]
         );
     }
-    let mut decoder = Decoder::default();
+    let mut decoder = FileDecoder::default();
     let (file, mut at) = (pcapng(false), 0);
-    while let Ok(Step::Passed(size) | Step::Packet { size, .. }) = decoder.next(&file[at..]) {
+    while let Ok(DecodeStep::Passed(size) | DecodeStep::Packet { size, .. }) =
+        decoder.next(&file[at..])
+    {
         at += size;
     }
     let found: Vec<_> =
         decoder.interfaces().iter().map(|of| (of.name.as_deref(), of.link)).collect();
-    assert_eq!(found, [(Some("eth0"), Link::Ethernet), (None, Link::Raw), (None, Link::Sll)]);
+    assert_eq!(
+        found,
+        [(Some("eth0"), LinkType::Ethernet), (None, LinkType::Raw), (None, LinkType::Sll)]
+    );
 }
 
 #[test]
@@ -155,24 +160,24 @@ fn pcap_of_both_orders_and_units() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn an_error_has_its_position() {
     let fault = |file: &[u8]| read(file, file.len()).1.unwrap_err();
-    assert_eq!(fault(b"GET / HTTP/1.1\r\n"), Error { at: 0, fault: Fault::Magic });
-    assert_eq!(fault(&[0x1f, 0x8b, 8, 0]).fault, Fault::Packed("gzip"));
+    assert_eq!(fault(b"GET / HTTP/1.1\r\n"), FileError { at: 0, fault: FileFault::Magic });
+    assert_eq!(fault(&[0x1f, 0x8b, 8, 0]).fault, FileFault::Packed("gzip"));
     let mut file = File(Vec::new(), false);
     file.section();
     let at = file.0.len() as u64;
     let sound = file.0.clone();
     file.packet(3, 0, 0, b"");
-    assert_eq!(fault(&file.0), Error { at, fault: Fault::Interface(3) });
+    assert_eq!(fault(&file.0), FileError { at, fault: FileFault::Interface(3) });
     let bad = [&sound[..], &[6, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(fault(&bad).to_string(), format!("at octet {at}: a block of 13 octets"));
     let mut trailer = sound.clone();
     *trailer.last_mut().unwrap() = 1;
-    assert!(matches!(fault(&trailer).fault, Fault::Trailer(..)));
+    assert!(matches!(fault(&trailer).fault, FileFault::Trailer(..)));
     let mut many = File(sound, false);
     (0..=MAX_INTERFACES).for_each(|_| many.interface(1, &[]));
-    assert_eq!(fault(&many.0).fault, Fault::Interfaces);
+    assert_eq!(fault(&many.0).fault, FileFault::Interfaces);
 }
 
 #[test]

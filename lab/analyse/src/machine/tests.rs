@@ -6,7 +6,7 @@ mod messages;
 
 use super::*;
 use crate::packet::flag;
-use crate::report::Outcome;
+use crate::report::TransferOutcome;
 use std::net::Ipv4Addr;
 
 const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ impl Bench {
     fn new(limits: Limits, points: usize) -> Bench {
         let mut analysis = Analysis::new(limits);
         for place in 0..points {
-            assert_eq!(analysis.point(format!("p{place}"), Link::Raw), place);
+            assert_eq!(analysis.point(format!("p{place}"), LinkType::Raw), place);
         }
         Bench { analysis, flows: Vec::new(), messages: Vec::new() }
     }
@@ -211,8 +211,8 @@ fn load_is_recognised_by_its_payload_and_its_loss_counted() {
 #[test]
 fn what_is_no_ip_is_counted_and_nothing_else() {
     let mut analysis = Analysis::new(Limits::default());
-    let ethernet = analysis.point("e".into(), Link::Ethernet);
-    let other = analysis.point("o".into(), Link::Other(147));
+    let ethernet = analysis.point("e".into(), LinkType::Ethernet);
+    let other = analysis.point("o".into(), LinkType::Other(147));
     let arp = [&[0; 12][..], &[8, 6, 0, 1]].concat();
     let broken = [&[0; 12][..], &[8, 0, 0x45, 0]].concat();
     for (point, octets) in
@@ -229,7 +229,7 @@ fn what_is_no_ip_is_counted_and_nothing_else() {
 #[test]
 fn interfaces_that_frames_name_are_points_of_their_own() {
     let mut analysis = Analysis::new(Limits::default());
-    let any = analysis.point("any".into(), Link::Sll2);
+    let any = analysis.point("any".into(), LinkType::Sll2);
     for interface in [3u8, 4, 3] {
         let head = [8, 0, 0, 0, 0, 0, 0, interface, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0];
         let frame = [&head[..], &TCP.octets()].concat();

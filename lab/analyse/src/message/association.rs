@@ -2,7 +2,7 @@
 
 use super::envelope::Reader;
 use super::stream::{Stream, Taken, looks_like_tpkt};
-use crate::report::{Application, Envelope, Outcome};
+use crate::report::{Application, Envelope, TransferOutcome};
 use crate::{Series, Time};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -43,7 +43,7 @@ pub(crate) struct Transfer {
     pub(crate) checkpoints: u64,
     pub(crate) resumed: bool,
     pub(crate) gaps: bool,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: TransferOutcome,
     pub(crate) envelope: Option<Envelope>,
     pub(crate) series: Series<u64>,
 }
@@ -188,12 +188,14 @@ impl Association {
                     open.sent = Some(passing.now);
                 }
             }
-            Spdu::ActivityEndAck(_) => self.end(passing, other, Outcome::Confirmed, done),
-            Spdu::ActivityInterrupt(_) => self.end(passing, own, Outcome::Interrupted, done),
-            Spdu::ActivityDiscard(_) => self.end(passing, own, Outcome::Discarded, done),
+            Spdu::ActivityEndAck(_) => self.end(passing, other, TransferOutcome::Confirmed, done),
+            Spdu::ActivityInterrupt(_) => {
+                self.end(passing, own, TransferOutcome::Interrupted, done)
+            }
+            Spdu::ActivityDiscard(_) => self.end(passing, own, TransferOutcome::Discarded, done),
             Spdu::Abort { .. } | Spdu::Disconnect { .. } => {
-                self.end(passing, own, Outcome::Broken, done);
-                self.end(passing, other, Outcome::Broken, done);
+                self.end(passing, own, TransferOutcome::Broken, done);
+                self.end(passing, other, TransferOutcome::Broken, done);
             }
             _ => {}
         }
@@ -216,7 +218,7 @@ impl Association {
     }
 
     fn begin(&mut self, passing: &Passing<'_>, resumed: bool, done: &mut Vec<Transfer>) {
-        self.end(passing, passing.side, Outcome::Broken, done);
+        self.end(passing, passing.side, TransferOutcome::Broken, done);
         let again = passing.again.get(passing.side).copied().unwrap_or_default();
         let open = Open {
             begun: passing.now,
@@ -239,12 +241,12 @@ impl Association {
         &mut self,
         passing: &Passing<'_>,
         side: usize,
-        outcome: Outcome,
+        outcome: TransferOutcome,
         done: &mut Vec<Transfer>,
     ) {
         let again = passing.again.get(side).copied().unwrap_or_default();
         if let Some(transfer) = self.close(passing.now, side, again, outcome) {
-            // Only P1 transfers in activities; P3 over RTSE does, too, and said so in its CONNECT.
+            // Only P1 and P3 over RTSE transfer in activities, and the CONNECT has shown P3.
             if transfer.envelope.is_some() && self.application == Application::Tpkt {
                 self.application = Application::P1;
             }
@@ -252,10 +254,16 @@ impl Association {
         }
     }
 
-    fn close(&mut self, now: Time, side: usize, again: u64, outcome: Outcome) -> Option<Transfer> {
+    fn close(
+        &mut self,
+        now: Time,
+        side: usize,
+        again: u64,
+        outcome: TransferOutcome,
+    ) -> Option<Transfer> {
         let open = *self.sides.get_mut(side)?.open.take()?;
-        let broken = outcome == Outcome::Broken;
-        let outcome = if broken && open.sent.is_some() { Outcome::Sent } else { outcome };
+        let broken = outcome == TransferOutcome::Broken;
+        let outcome = if broken && open.sent.is_some() { TransferOutcome::Sent } else { outcome };
         let end = if broken { open.sent.unwrap_or(open.last) } else { now };
         let all = (0..64u8).filter(|number| open.marks & 1 << number != 0);
         Some(Transfer {
@@ -277,7 +285,7 @@ impl Association {
     /// The connection is over: so is what is still open.
     pub(crate) fn finish(&mut self, now: Time, again: [u64; 2], done: &mut Vec<Transfer>) {
         for (side, again) in again.into_iter().enumerate() {
-            done.extend(self.close(now, side, again, Outcome::Broken));
+            done.extend(self.close(now, side, again, TransferOutcome::Broken));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! From the user data of a session to what an envelope says: presentation data values, RT-TRANSFER's
+//! From the user data of a session to the fields of an envelope: presentation data values, RT-TRANSFER's
 //! octets, and the head of an MTS-APDU.
 
-use crate::report::{Envelope, Kind};
+use crate::report::{Envelope, TransferKind};
 use base::ber::{Class, Header, Length, Limits, MAX_DEPTH, Tag, Token, Tokenizer, universal};
 use p1::grade::{PriorityLevelQualifier, join};
 use p1::{ApduParser, Event, MtsApduHead, Priority};
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
     before: Option<Vec<u8>>,
     /// Octets of the APDU so far.
     pub(crate) octets: u64,
-    /// What the envelope says, once it is read.
+    /// The fields of the envelope, once it is read.
     pub(crate) envelope: Option<Envelope>,
 }
 
@@ -170,10 +170,12 @@ fn values() -> Wrap {
 
 fn notified(head: &MtsApduHead) -> Envelope {
     let (kind, identifier) = match head {
-        MtsApduHead::Message(message) => (Kind::Message, message.message_identifier.to_string()),
-        MtsApduHead::Probe(probe) => (Kind::Probe, probe.probe_identifier.to_string()),
+        MtsApduHead::Message(message) => {
+            (TransferKind::Message, message.message_identifier.to_string())
+        }
+        MtsApduHead::Probe(probe) => (TransferKind::Probe, probe.probe_identifier.to_string()),
         MtsApduHead::Report(report) => {
-            (Kind::Report, report.envelope.report_identifier.to_string())
+            (TransferKind::Report, report.envelope.report_identifier.to_string())
         }
     };
     let (precedence, priority) = match head {

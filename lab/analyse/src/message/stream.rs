@@ -23,7 +23,7 @@ pub(crate) fn looks_like_tpkt(payload: &[u8]) -> bool {
     }
 }
 
-/// What became of a segment.
+/// The outcome of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// There may be more in order now.

@@ -1,10 +1,10 @@
-//! What one direction of a TCP connection tells of loss and round-trip time.
+//! Loss and round-trip time, from one direction of a TCP connection.
 
 mod round_trip;
 mod track;
 
-pub use track::Counts;
+pub use track::TcpCounts;
 pub(crate) use {
     round_trip::RoundTrip,
-    track::{Acknowledged, Seen, Track},
+    track::{Acknowledged, SegmentKind, Track},
 };

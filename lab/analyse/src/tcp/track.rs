@@ -12,7 +12,7 @@ const REORDERING: u64 = 3_000_000;
 
 /// What was counted of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct TcpCounts {
     /// Segments with data, SYN or FIN.
     pub segments: u64,
     /// Of these, sent again.
@@ -27,17 +27,17 @@ pub struct Counts {
     pub out_of_order: u64,
     /// Octets that never passed this point, though later ones did.
     pub missing_octets: u64,
-    /// Acknowledgements that repeat the one before and tell of a gap at the receiver.
+    /// Acknowledgements that repeat the one before: the receiver has a gap.
     pub duplicate_acks: u64,
     /// Probes of a window that is closed or of a connection that is idle.
     pub probes: u64,
-    /// Segments that say the window is closed.
+    /// Segments that close the window.
     pub zero_windows: u64,
 }
 
 /// What a segment was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum SegmentKind {
     /// It takes no sequence numbers.
     Nothing,
     /// It goes on where the last one ended, or behind a gap.
@@ -68,7 +68,7 @@ pub(crate) struct Track {
     acknowledged: Option<u64>,
     /// The window of the last segment.
     window: Option<u16>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: TcpCounts,
 }
 
 impl Track {
@@ -92,7 +92,7 @@ impl Track {
         })
     }
 
-    /// Whether the window that this end last said is closed.
+    /// Whether the window that this end last advertised is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.window == Some(0)
     }
@@ -105,22 +105,22 @@ impl Track {
         segment: &Segment<'_>,
         closed: bool,
         trip: Option<u64>,
-    ) -> Seen {
+    ) -> SegmentKind {
         if segment.window == 0 && !segment.has(flag::RST | flag::SYN) {
             self.counts.zero_windows += 1;
         }
         self.window = Some(segment.window);
         let span = u64::from(segment.span());
-        // A reset may say why, but takes no numbers.
+        // A reset may carry its reason as data, but uses no sequence numbers.
         if span == 0 || segment.has(flag::RST) {
-            return Seen::Nothing;
+            return SegmentKind::Nothing;
         }
         let from = self.unwrap(segment.sequence);
         let to = from + span;
         let Some(next) = self.next else {
             self.next = Some(to);
             self.counts.segments += 1;
-            return Seen::New;
+            return SegmentKind::New;
         };
         let bare = !segment.has(flag::SYN | flag::FIN);
         // RFC 9293 3.8.4: an octet already sent, or none; 3.8.6.1: one that the window has no room for.
@@ -129,7 +129,7 @@ impl Track {
             && (from + 1 == next && self.holes.is_empty() || from == next && closed)
         {
             self.counts.probes += 1;
-            return Seen::Probe;
+            return SegmentKind::Probe;
         }
         self.counts.segments += 1;
         if from >= next {
@@ -137,7 +137,7 @@ impl Track {
                 self.hole(Hole { from: next, to: from, since: now });
             }
             self.next = Some(to);
-            return Seen::New;
+            return SegmentKind::New;
         }
         self.next = Some(next.max(to));
         let known = to.min(next) - from;
@@ -147,14 +147,14 @@ impl Track {
         let seen = known.saturating_sub(filled);
         if filled > 0 && seen == 0 && since.is_some_and(overtaken) {
             self.counts.out_of_order += 1;
-            return Seen::OutOfOrder;
+            return SegmentKind::OutOfOrder;
         }
         self.counts.retransmissions += 1;
         self.counts.retransmitted_octets += known;
         self.counts.lost_before += u64::from(filled > 0);
         let spurious = self.acknowledged.is_some_and(|acknowledged| to <= acknowledged);
         self.counts.spurious += u64::from(spurious);
-        Seen::Again(known)
+        SegmentKind::Again(known)
     }
 
     fn hole(&mut self, hole: Hole) {
@@ -215,13 +215,13 @@ impl Track {
     }
 
     /// What was counted, gaps that are still open with it.
-    pub(crate) fn finish(&self) -> Counts {
+    pub(crate) fn finish(&self) -> TcpCounts {
         let open: u64 = self.holes.iter().map(|hole| hole.to - hole.from).sum();
-        Counts { missing_octets: self.counts.missing_octets + open, ..self.counts }
+        TcpCounts { missing_octets: self.counts.missing_octets + open, ..self.counts }
     }
 }
 
-/// What an acknowledgement said.
+/// The content of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acknowledged {
     /// Nothing new.

@@ -1,15 +1,15 @@
-//! The network's machine in real time: one thread that reads what hosts send, hands it to the
-//! machine, and writes what the machine delivers.
+//! The network's machine in real time: one thread reads what hosts send, passes it to the machine,
+//! and writes what the machine delivers.
 
-use crate::Origin;
+use crate::TimeOrigin;
 use crate::carrier::flood::Floods;
-use crate::carrier::hosts::PortOf;
-use crate::carrier::kind::Kind;
+use crate::carrier::hosts::HostPort;
+use crate::carrier::kind::DataPathKind;
 use crate::carrier::path::DataPath;
 use crate::carrier::ports::{Pool, Ports};
 use crate::carrier::tap::TapSender;
 use crate::control::ask::{Ask, Asked, FlowAsk, Passed, Questions, Reply};
-use crate::control::status::{Carried, Status, nodes};
+use crate::control::status::{CarriedTraffic, NetworkStatus, nodes};
 use anyhow::{Context, Result};
 use network::{HostId, Input, NetworkMachine, Output, PortId, TapDirection};
 use nix::errno::Errno;
@@ -20,10 +20,10 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 use testbed::clock;
 
-/// The longest sleep: how late it is noticed that the program shall end, at worst.
+/// The longest sleep: the longest delay until the thread notices that the program must end.
 const SLEEP: Duration = Duration::from_millis(500);
 
-/// Who listens to a port.
+/// A receiver of the packets of a port.
 struct Listener {
     port: PortId,
     to: TapSender,
@@ -31,30 +31,30 @@ struct Listener {
 
 /// The machine with the hosts' ports.
 pub(crate) struct Driver<P> {
-    kind: Kind,
+    kind: DataPathKind,
     core: Core,
     ports: P,
-    numbers: Vec<PortOf>,
+    numbers: Vec<HostPort>,
 }
 
 /// All but the ports, so that both can be changed at once.
 struct Core {
     network: NetworkMachine,
     /// The number of each host's port.
-    places: BTreeMap<PortOf, usize>,
+    places: BTreeMap<HostPort, usize>,
     pool: Pool,
     listeners: Vec<Listener>,
     floods: Floods,
-    carried: Carried,
-    origin: Origin,
+    carried: CarriedTraffic,
+    origin: TimeOrigin,
 }
 
 impl<P: Ports> Driver<P> {
     pub(crate) fn new(
-        kind: Kind,
+        kind: DataPathKind,
         network: NetworkMachine,
         ports: P,
-        numbers: Vec<PortOf>,
+        numbers: Vec<HostPort>,
     ) -> Driver<P> {
         let places = numbers.iter().enumerate().map(|(number, port)| (*port, number)).collect();
         let core = Core {
@@ -63,13 +63,13 @@ impl<P: Ports> Driver<P> {
             pool: Pool::default(),
             listeners: Vec::new(),
             floods: Floods::default(),
-            carried: Carried::default(),
-            origin: Origin::now(),
+            carried: CarriedTraffic::default(),
+            origin: TimeOrigin::now(),
         };
         Driver { kind, core, ports, numbers }
     }
 
-    /// Reads each port that is ready, and hands on what it gave. Gives whether more may wait.
+    /// Reads each port that is ready, and passes the packets to the machine. Returns whether more may wait.
     fn read(&mut self, ready: &mut [bool], batch: &mut Vec<Vec<u8>>) -> Result<bool> {
         let mut more = false;
         let all = self.numbers.iter().enumerate().zip(ready);
@@ -87,7 +87,7 @@ impl<P: Ports> Driver<P> {
         Ok(more)
     }
 
-    /// Makes what packets of floods are due. Gives whether more are.
+    /// Makes the packets of floods that are due. Returns whether more are due.
     fn flood(&mut self) -> bool {
         let Core { network, floods, origin, .. } = &mut self.core;
         let now = origin.time();
@@ -125,7 +125,7 @@ impl<P: Ports> Driver<P> {
 
 impl<P: Ports> DataPath for Driver<P> {
     fn run(&mut self, questions: &mut Questions) -> Result<()> {
-        // The kernel rounds the sleep of a thread up by its slack: 50 us where nothing is said.
+        // The kernel rounds the sleep of a thread up by its slack: 50 us by default.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut ready = vec![false; self.numbers.len()];
         let mut batch = Vec::new();
@@ -137,7 +137,7 @@ impl<P: Ports> DataPath for Driver<P> {
                     if matches!(ask, Ask::Status) {
                         self.core.carried.not_read = self.ports.not_read();
                     }
-                    // Who asked may be gone.
+                    // The client may have closed its connection.
                     let _ = answer.send(self.core.answer(self.kind, ask));
                     self.core.settle(&mut self.ports);
                 }
@@ -156,7 +156,7 @@ impl<P: Ports> DataPath for Driver<P> {
 }
 
 impl Core {
-    /// Does what the machine wants done.
+    /// Carries out the outputs of the machine.
     fn settle(&mut self, ports: &mut impl Ports) {
         while let Some(output) = self.network.poll() {
             match output {
@@ -165,7 +165,7 @@ impl Core {
                         self.pool.give(octets);
                         continue;
                     }
-                    let Some(number) = self.places.get(&PortOf { node: host.0, port }) else {
+                    let Some(number) = self.places.get(&HostPort { node: host.0, port }) else {
                         continue;
                     };
                     self.carried.to_hosts.add(octets.len());
@@ -182,14 +182,14 @@ impl Core {
         }
     }
 
-    /// Hands a packet to those that listen there. One that is slow misses it; nothing waits.
+    /// Passes a packet to the listeners of its port. A slow listener misses it; nothing waits.
     fn attach_tap(&mut self, port: PortId, packet: &Passed) {
         let there = self.listeners.iter().filter(|listener| listener.port == port);
         let missed = there.filter(|listener| !listener.to.send(packet) && !listener.to.is_over());
         self.carried.captures_missed += missed.count() as u64;
     }
 
-    /// Forgets listeners that are gone, and has ports tapped no longer that nobody listens to.
+    /// Removes listeners that have ended, and the taps of ports without a listener.
     fn sweep(&mut self) {
         let over = |listener: &Listener| listener.to.is_over().then_some(listener.port);
         let left: Vec<PortId> = self.listeners.iter().filter_map(over).collect();
@@ -202,13 +202,13 @@ impl Core {
         }
     }
 
-    fn answer(&mut self, kind: Kind, ask: Ask) -> Result<Reply, String> {
+    fn answer(&mut self, kind: DataPathKind, ask: Ask) -> Result<Reply, String> {
         match ask {
             Ask::Status => {
                 let now = self.origin.time();
                 let nodes = nodes(&self.network, now);
                 let carried = self.carried;
-                Ok(Reply::Status(Box::new(Status::new(kind, now, carried, nodes))))
+                Ok(Reply::Status(Box::new(NetworkStatus::new(kind, now, carried, nodes))))
             }
             Ask::Flow { router, ask } => self.flow(&router, ask),
             Ask::Listen { port, to } => {
@@ -269,7 +269,7 @@ impl Core {
         }
     }
 
-    /// The ports there are, for who named another.
+    /// The names of all ports, for an error message.
     fn known(&self) -> String {
         let plan = self.network.plan();
         let nodes = plan.nodes.iter();
@@ -294,7 +294,7 @@ ends = ["a.eth0", "b.eth0"]
 "#;
 
     #[test]
-    fn listeners_of_an_idle_port_are_forgotten() {
+    fn listeners_of_an_idle_port_are_removed() {
         let topology = network::Topology::read(PAIR).unwrap();
         let network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
         let mut core = Core {
@@ -303,17 +303,17 @@ ends = ["a.eth0", "b.eth0"]
             pool: Pool::default(),
             listeners: Vec::new(),
             floods: Floods::default(),
-            carried: Carried::default(),
-            origin: Origin::now(),
+            carried: CarriedTraffic::default(),
+            origin: TimeOrigin::now(),
         };
         let mut listen = || {
             let (to, receiver) = tap();
-            core.answer(Kind::Tun, Ask::Listen { port: "a.eth0".to_owned(), to }).unwrap();
+            core.answer(DataPathKind::Tun, Ask::Listen { port: "a.eth0".to_owned(), to }).unwrap();
             receiver
         };
         let (one, _other) = (listen(), listen());
         drop(one);
-        core.answer(Kind::Tun, Ask::Sweep).unwrap();
+        core.answer(DataPathKind::Tun, Ask::Sweep).unwrap();
         assert_eq!(core.listeners.len(), 1);
     }
 }

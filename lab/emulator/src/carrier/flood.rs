@@ -1,7 +1,7 @@
 //! Floods: UDP at a constant rate that is made here and counted here, and crosses the network as if a
 //! host had sent it. Through sockets it would measure what the machine can copy.
 
-use crate::control::status::Count;
+use crate::control::status::TrafficCount;
 use network::plan::RouteNextHop;
 use network::{HostId, NetworkMachine};
 use router::packet::{self, HeaderFields};
@@ -59,17 +59,17 @@ pub struct FloodAsk {
     pub seed: u64,
 }
 
-/// What became of a flood.
+/// The state of a flood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FloodStatus {
     /// Its name.
     pub name: String,
     /// Made so far.
-    pub sent: Count,
+    pub sent: TrafficCount,
     /// Not made, this process being late: the machine was too slow.
     pub left_out: u64,
     /// Come to the end so far, by the code point they came with.
-    pub received: BTreeMap<u8, Count>,
+    pub received: BTreeMap<u8, TrafficCount>,
     /// Seconds from the first that came to the last.
     pub seconds: f64,
 }
@@ -190,7 +190,7 @@ impl Floods {
         true
     }
 
-    /// What became of all.
+    /// The state of all floods.
     pub(crate) fn status(&self) -> Vec<FloodStatus> {
         self.all.iter().map(|flood| flood.status.clone()).collect()
     }
@@ -325,7 +325,7 @@ rate = "1Mbit"
     }
 
     #[test]
-    fn what_would_be_late_is_left_out_and_told() {
+    fn packets_that_would_be_late_are_left_out_and_counted() {
         let topology = Topology::read(PAIR).unwrap();
         let network = NetworkMachine::new(&topology, &BTreeMap::new(), 1).unwrap();
         let mut floods = Floods::default();

@@ -8,7 +8,7 @@ use testbed::netns::{Netns, has_ipv6};
 
 /// A host's port: its host's place among the hosts, and its own in the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PortOf {
+pub(crate) struct HostPort {
     /// The node's place in the plan.
     pub(crate) node: usize,
     /// The port's place in the node.
@@ -44,9 +44,11 @@ impl Hosts {
     }
 
     /// The ports of all hosts, in the order of the plan.
-    pub(crate) fn ports(plan: &NetworkPlan) -> Vec<PortOf> {
+    pub(crate) fn ports(plan: &NetworkPlan) -> Vec<HostPort> {
         let of = |(place, node): (usize, &PlanNode)| {
-            (0..node.ports.len()).map(move |port| PortOf { node: place, port }).collect::<Vec<_>>()
+            (0..node.ports.len())
+                .map(move |port| HostPort { node: place, port })
+                .collect::<Vec<_>>()
         };
         plan.hosts().flat_map(of).collect()
     }
@@ -63,7 +65,7 @@ impl Hosts {
 
 fn settings(name: &str, namespace: &Netns, host: &TopologyHost) -> Result<()> {
     if let Some(control) = &host.congestion_control {
-        // Which ones a namespace may have is a setting of the whole machine, and not ours to change.
+        // A machine-wide setting permits controls in namespaces, and the lab does not change it.
         if namespace.set("ipv4/tcp_congestion_control", control).is_err() {
             let taken = namespace.get("ipv4/tcp_congestion_control")?;
             eprintln!(
@@ -80,7 +82,7 @@ fn settings(name: &str, namespace: &Netns, host: &TopologyHost) -> Result<()> {
     Ok(())
 }
 
-/// What `ip -batch` is told inside a host: links first, so that routes find them up.
+/// The lines for `ip -batch` inside a host: links first, because routes need them up.
 pub(crate) fn lines(node: &PlanNode, more: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for port in &node.ports {
@@ -88,7 +90,7 @@ pub(crate) fn lines(node: &PlanNode, more: &[&str]) -> Vec<String> {
         for words in more {
             lines.push(format!("link set dev {name} {words}"));
         }
-        // What a fast sender has ready waits in the interface, as in a network card's ring.
+        // Packets of a fast sender wait in the interface, as in a network card's ring.
         lines.push(format!("link set dev {name} mtu {} txqueuelen 1000 up", port.mtu));
     }
     let six = has_ipv6();
@@ -102,7 +104,7 @@ pub(crate) fn lines(node: &PlanNode, more: &[&str]) -> Vec<String> {
         let RouteNextHop::Port(port) = route.next_hop else { continue };
         let to = route.to;
         let Some(port) = node.ports.get(port) else { continue };
-        // The kernel has made those of the addresses.
+        // The kernel adds the routes of the addresses itself.
         let own = port.addresses.iter().any(|address| address.prefix() == to);
         if own || (to.address().is_ipv6() && !six) {
             continue;

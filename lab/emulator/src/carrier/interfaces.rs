@@ -1,6 +1,6 @@
 //! What the kernel counts at the interfaces of a namespace (proc_net_dev(5)).
 
-use crate::control::status::{Count, Total};
+use crate::control::status::{Total, TrafficCount};
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -37,8 +37,8 @@ fn interface(line: &str) -> Option<Interface> {
     }
     let at = |place: usize| numbers.get(place).copied().unwrap_or_default();
     let total = Total {
-        came: Count { bytes: at(0), packets: at(1) },
-        went: Count { bytes: at(8), packets: at(9) },
+        came: TrafficCount { bytes: at(0), packets: at(1) },
+        went: TrafficCount { bytes: at(8), packets: at(9) },
         dropped: at(3) + at(11),
     };
     Some(Interface { name: name.to_owned(), total, not_sent: at(11) })

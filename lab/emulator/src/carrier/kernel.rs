@@ -1,14 +1,15 @@
-//! The kernel's own routers: a namespace for each, forwarding and htb. It does less than a policy
-//! says; what it leaves out is said. For comparing with, and for what is faster than we are.
+//! The kernel's own routers: a namespace for each, with forwarding and htb. They do less than a policy
+//! defines; what they leave out is reported. They serve as a comparison, and for rates beyond those of
+//! our routers.
 
-use crate::Origin;
+use crate::TimeOrigin;
 use crate::carrier::hosts::{Hosts, lines};
 use crate::carrier::interfaces::{self, Interface};
-use crate::carrier::kind::Kind;
+use crate::carrier::kind::DataPathKind;
 use crate::carrier::path::DataPath;
 use crate::carrier::taps::Taps;
 use crate::control::ask::{Ask, Asked, Questions, Reply};
-use crate::control::status::{Carried, Count, NodeStatus, PartStatus, Status};
+use crate::control::status::{CarriedTraffic, NetworkStatus, NodeStatus, PartStatus, TrafficCount};
 use crate::files::Files;
 use anyhow::{Context, Result};
 use network::plan::{NetworkPlan, NodeKind, PlanLink, PlanNode, PortId};
@@ -21,8 +22,8 @@ use std::time::Duration;
 use testbed::batch;
 use testbed::clock;
 use testbed::netns::Netns;
-use testbed::probe::{Probe, said};
-use text::Usage;
+use testbed::probe::{MachineProbe, run_here};
+use text::UsageError;
 use translation::tc_export::{Command, Qdiscs, ScriptLine, script};
 
 /// The longest sleep.
@@ -35,17 +36,17 @@ pub(crate) struct Kernel {
     routers: BTreeMap<String, Netns>,
     at_hosts: BTreeSet<(String, String)>,
     taps: Taps,
-    origin: Origin,
+    origin: TimeOrigin,
 }
 
 impl Kernel {
-    /// Makes all of it.
+    /// Makes all routers and links.
     ///
     /// # Errors
-    /// The topology has gateways, which the kernel has not; or it does not let itself be made.
+    /// The topology has gateways, which the kernel does not have; or a command fails.
     pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, files: &Files) -> Result<Kernel> {
         if let Some(gateway) = plan.nodes.iter().find(|node| node.kind == NodeKind::Gateway) {
-            return Err(Usage::error(format!(
+            return Err(UsageError::error(format!(
                 "gateways.{}: the data path tc has no gateways; take tun or packet",
                 gateway.name
             )));
@@ -63,7 +64,7 @@ impl Kernel {
             }
             routers.insert(node.name.clone(), namespace);
         }
-        let origin = Origin::now();
+        let origin = TimeOrigin::now();
         let taps = Taps::new(ports(plan, hosts, &routers)?, origin);
         let kernel = Kernel { routers, at_hosts: at_hosts(plan), taps, origin };
         for (number, wire) in plan.links.iter().enumerate() {
@@ -93,8 +94,8 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// Gives a router's ports what the kernel has that is nearest to their policy; gives what it
-    /// leaves out. Ports that have their policy's queueing are added to `queued`.
+    /// Configures a router's ports with the kernel's nearest equivalent of their policy; returns what
+    /// that leaves out. Ports that have their policy's queueing are added to `queued`.
     ///
     /// # Errors
     /// The kernel refuses a command.
@@ -111,10 +112,10 @@ impl Kernel {
         let (Some(policy), Some(namespace)) = (policy, self.routers.get(&node.name)) else {
             return Ok(Vec::new());
         };
-        let probe = Probe::of_qdiscs(namespace);
+        let probe = MachineProbe::of_qdiscs(namespace);
         let has = probe.iter().filter(|(_, finding)| finding.works);
         let qdiscs = Qdiscs::from_names(has.map(|(name, _)| name.as_str()));
-        let nft = namespace.within(|| said(&["nft", "list", "tables"]));
+        let nft = namespace.within(|| run_here(&["nft", "list", "tables"]));
         let mut left_out = Vec::new();
         for (place, port) in node.ports.iter().enumerate() {
             let of = policy.interfaces.get(&port.name).or_else(|| policy.interfaces.get("*"));
@@ -141,7 +142,7 @@ impl Kernel {
             for command in script.commands.iter().filter(|of| nft.is_ok() || !is_nft(of)) {
                 let shown = command.words.join(" ");
                 namespace
-                    .within(|| said(&command.words))
+                    .within(|| run_here(&command.words))
                     .with_context(|| format!("{name}: {shown}"))?;
                 left_out.extend(
                     command.about.as_ref().map(|about| format!("{name}: {shown}: {about}")),
@@ -210,8 +211,9 @@ impl Kernel {
         Ok(())
     }
 
-    fn status(&self) -> Result<Status> {
-        let mut carried = Carried { captures_missed: self.taps.missed(), ..Carried::default() };
+    fn status(&self) -> Result<NetworkStatus> {
+        let mut carried =
+            CarriedTraffic { captures_missed: self.taps.missed(), ..CarriedTraffic::default() };
         let mut routers = Vec::new();
         for (name, namespace) in &self.routers {
             let all = namespace.within(|| interfaces::read(&mut interfaces::open()?))?;
@@ -224,7 +226,7 @@ impl Kernel {
             let parts = all.into_iter().map(part).collect();
             routers.push(NodeStatus { name: name.clone(), parts });
         }
-        Ok(Status::new(Kind::Tc, self.origin.time(), carried, routers))
+        Ok(NetworkStatus::new(DataPathKind::Tc, self.origin.time(), carried, routers))
     }
 }
 
@@ -276,7 +278,7 @@ fn part(of: Interface) -> PartStatus {
     PartStatus {
         part: of.name,
         kind: "interface".to_owned(),
-        queue: Count::default(),
+        queue: TrafficCount::default(),
         queue_most: 0,
         queue_average: 0.0,
         rows: Vec::new(),
@@ -316,18 +318,18 @@ impl DataPath for Kernel {
             }
             questions.woken();
             while let Some(Asked { ask, answer }) = questions.next() {
-                let told = match ask {
+                let reply = match ask {
                     Ask::Status => self.status().map(|status| Reply::Status(Box::new(status))),
                     Ask::Sweep => Ok(Reply::Done),
-                    Ask::Flow { .. } => Err(Usage::error(
+                    Ask::Flow { .. } => Err(UsageError::error(
                         "the data path tc has no tables of flows: the kernel forwards",
                     )),
-                    Ask::Flood(_) | Ask::Floods => Err(Usage::error(
+                    Ask::Flood(_) | Ask::Floods => Err(UsageError::error(
                         "the data path tc makes no packets itself: the kernel forwards",
                     )),
                     Ask::Listen { port, to } => self.taps.listen(&port, to).map(|()| Reply::Done),
                 };
-                let _ = answer.send(told.map_err(|error| format!("{error:#}")));
+                let _ = answer.send(reply.map_err(|error| format!("{error:#}")));
             }
         }
         Ok(())

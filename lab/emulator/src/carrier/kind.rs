@@ -1,16 +1,16 @@
-//! Which data path is taken.
+//! The choice of the data path.
 
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use testbed::probe::Probe;
-use text::Usage;
+use testbed::probe::MachineProbe;
+use text::UsageError;
 
 /// How packets get from a host's kernel to the routers and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DataPathKind {
     /// Over a TUN device in each host: our routers, least overhead.
     Tun,
     /// Over a packet socket at the far end of a veth pair: our routers, where /dev/net/tun cannot
@@ -20,30 +20,30 @@ pub enum Kind {
     Tc,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DataPathKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Tun => "tun",
-            Kind::Packet => "packet",
-            Kind::Tc => "tc",
+            DataPathKind::Tun => "tun",
+            DataPathKind::Packet => "packet",
+            DataPathKind::Tc => "tc",
         })
     }
 }
 
-impl Kind {
-    /// The one that is asked for, or the first that works: TUN, then packet sockets. The kernel's
-    /// forwarding does not do what a policy says, and so is never taken without being asked for.
+impl DataPathKind {
+    /// The requested one, or the first that works: TUN, then packet sockets. The kernel's
+    /// forwarding does not implement policies, and so is taken only on request.
     ///
     /// # Errors
     /// It does not work here; why.
-    pub fn choose(wanted: Option<Kind>, probe: &Probe) -> Result<Kind> {
-        let kinds = wanted.map_or(vec![Kind::Tun, Kind::Packet], |kind| vec![kind]);
+    pub fn choose(wanted: Option<DataPathKind>, probe: &MachineProbe) -> Result<DataPathKind> {
+        let kinds = wanted.map_or(vec![DataPathKind::Tun, DataPathKind::Packet], |kind| vec![kind]);
         let mut against = Vec::new();
         for kind in kinds {
             let needs = match kind {
-                Kind::Tun => vec![&probe.namespaces, &probe.tun],
-                Kind::Packet => vec![&probe.namespaces, &probe.veth, &probe.packet_socket],
-                Kind::Tc => vec![&probe.namespaces, &probe.veth],
+                DataPathKind::Tun => vec![&probe.namespaces, &probe.tun],
+                DataPathKind::Packet => vec![&probe.namespaces, &probe.veth, &probe.packet_socket],
+                DataPathKind::Tc => vec![&probe.namespaces, &probe.veth],
             };
             match needs.iter().find(|finding| !finding.works) {
                 None => return Ok(kind),
@@ -58,6 +58,6 @@ impl Kind {
             Some(_) => "this data path does not work here",
             None => "no data path works here",
         };
-        Err(Usage::error(format!("{what}: {against} (see `lab doctor`)")))
+        Err(UsageError::error(format!("{what}: {against} (see `lab doctor`)")))
     }
 }

@@ -8,6 +8,6 @@ pub(crate) trait DataPath: Send {
     /// Carries packets and answers questions until the program is interrupted.
     ///
     /// # Errors
-    /// It can carry no more.
+    /// The data path has failed.
     fn run(&mut self, questions: &mut Questions) -> Result<()>;
 }

@@ -1,7 +1,7 @@
 //! Where the hosts' packets come in and go out: TUN devices, or packet sockets at the far ends of
 //! veth pairs.
 
-use crate::carrier::hosts::{Hosts, PortOf};
+use crate::carrier::hosts::{HostPort, Hosts};
 use crate::carrier::interfaces;
 use anyhow::{Context, Result};
 use network::NetworkPlan;
@@ -74,10 +74,10 @@ pub(crate) struct TunPorts {
 
 impl TunPorts {
     /// Makes the devices in the hosts, and configures them.
-    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[PortOf]) -> Result<TunPorts> {
+    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[HostPort]) -> Result<TunPorts> {
         let mut files = Vec::with_capacity(ports.len());
         let mut counters = Vec::with_capacity(ports.len());
-        for PortOf { node, port } in ports {
+        for HostPort { node, port } in ports {
             let namespace = hosts.namespace(*node).context("a host without a namespace")?;
             let node = plan.nodes.get(*node).context("a host that is not in the plan")?;
             let port = node.ports.get(*port).context("a port that is not in the plan")?;
@@ -126,11 +126,11 @@ impl Ports for TunPorts {
     }
 }
 
-/// No packet waits: that is no error, nor is an interface that someone took down.
+/// No packet waits, or the interface is down: neither is an error.
 fn nothing_more(error: &io::Error) -> io::Result<bool> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::NetworkDown => Ok(false),
-        // EIO is what a TUN device says that is down.
+        // A TUN device that is down returns EIO.
         _ if error.raw_os_error() == Some(nix::libc::EIO) => Ok(false),
         kind => Err(kind.into()),
     }
@@ -161,14 +161,14 @@ struct FarEnd {
 
 impl PacketPorts {
     /// Makes the pairs, and configures the hosts' ends.
-    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[PortOf]) -> Result<PacketPorts> {
+    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[HostPort]) -> Result<PacketPorts> {
         let namespace = Netns::new().context("a namespace for the far ends")?;
-        // It passes packets on; its kernel shall say nothing.
+        // It only forwards packets; its kernel must send nothing of its own.
         let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
         let mut lines = Vec::new();
         let mut names = Vec::new();
         let mut longest = 0;
-        for (number, PortOf { node, port }) in ports.iter().enumerate() {
+        for (number, HostPort { node, port }) in ports.iter().enumerate() {
             let host = hosts.namespace(*node).context("a host without a namespace")?;
             let node = plan.nodes.get(*node).context("a host that is not in the plan")?;
             let port = node.ports.get(*port).context("a port that is not in the plan")?;

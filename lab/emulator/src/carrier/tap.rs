@@ -16,7 +16,7 @@ const OCTETS: usize = 8 << 20;
 #[derive(Debug)]
 pub(crate) struct TapSender {
     to: SyncSender<Passed>,
-    /// Octets on the way. Shared by the two ends, and so says whether the other one is there.
+    /// Octets in transit. Both ends share it, so its count of owners shows whether the other end exists.
     waiting: Arc<AtomicUsize>,
 }
 

@@ -1,7 +1,7 @@
-//! Taps of the kernel's interfaces: where it forwards by itself, no packet passes our process, and who
-//! listens to a port hears it from a packet socket.
+//! Taps of the kernel's interfaces. Where the kernel forwards, no packet passes this process, so a
+//! listener of a port receives its packets from a packet socket.
 
-use crate::Origin;
+use crate::TimeOrigin;
 use crate::carrier::ports::{ETHERNET, is_ip};
 use crate::carrier::tap::TapSender;
 use crate::control::ask::Passed;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use testbed::clock;
 use testbed::netns::Netns;
 use testbed::packet_socket::PacketSocket;
-use text::Usage;
+use text::UsageError;
 
 /// How often it is looked whether somebody still listens.
 const LOOK: Duration = Duration::from_millis(200);
@@ -26,12 +26,12 @@ const LOOK_FRAMES: u64 = 256;
 pub(crate) struct Taps {
     /// Namespace and name of each, by node and port: `sar.wan`.
     ports: BTreeMap<String, (Netns, String)>,
-    origin: Origin,
+    origin: TimeOrigin,
     missed: Arc<AtomicU64>,
 }
 
 impl Taps {
-    pub(crate) fn new(ports: BTreeMap<String, (Netns, String)>, origin: Origin) -> Taps {
+    pub(crate) fn new(ports: BTreeMap<String, (Netns, String)>, origin: TimeOrigin) -> Taps {
         Taps { ports, origin, missed: Arc::default() }
     }
 
@@ -42,7 +42,7 @@ impl Taps {
     pub(crate) fn listen(&self, port: &str, to: TapSender) -> Result<()> {
         let Some((namespace, interface)) = self.ports.get(port) else {
             let known = self.ports.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(Usage::error(format!("no port {port}: {known}")));
+            return Err(UsageError::error(format!("no port {port}: {known}")));
         };
         let socket = namespace.within(|| PacketSocket::open(interface, LOOK))?;
         let (origin, missed) = (self.origin, self.missed.clone());
@@ -58,7 +58,7 @@ impl Taps {
 }
 
 /// Until the listener, the interface or the network is gone.
-fn pass_on(mut socket: PacketSocket, to: &TapSender, origin: Origin, missed: &AtomicU64) {
+fn pass_on(mut socket: PacketSocket, to: &TapSender, origin: TimeOrigin, missed: &AtomicU64) {
     let mut frames = 0u64;
     while !to.is_over() && !clock::is_interrupted() {
         let Ok(received_event) = socket.receive_either() else { break };

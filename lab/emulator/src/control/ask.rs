@@ -1,53 +1,53 @@
-//! What a running network is asked, and how its driver is reached.
+//! Questions to the driver of a running network, and the channel to it.
 
 use crate::carrier::flood::{FloodAsk, FloodStatus};
 use crate::carrier::tap::TapSender;
-use crate::control::status::Status;
+use crate::control::status::NetworkStatus;
 use router::policy::TableFlow;
 use serde::{Deserialize, Serialize};
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A packet that passed a port that someone listens to.
+/// A packet at a port with a listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
-    /// When, in nanoseconds since 1970.
+    /// Its time, in nanoseconds since 1970.
     pub(crate) at: u64,
-    /// Whether into the node, or out of it.
+    /// Whether it enters the node.
     pub(crate) inbound: bool,
     /// Its octets from the IP header on.
     pub(crate) octets: Vec<u8>,
 }
 
-/// A change of a table of flows, or a look at it.
+/// A change or a listing of a table of flows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowAsk {
-    /// One more, behind all others.
+    /// Adds a flow after all others.
     Add {
         /// The table's name.
         table: String,
         /// The flow.
         flow: TableFlow,
-        /// The name of the one it stands right before, instead.
+        /// Instead, right before the flow of this name.
         #[serde(default)]
         before: Option<String>,
     },
-    /// Another one in the place of that of its name: what waits there goes on at its rate.
+    /// Replaces the flow of the same name; packets that wait there continue at the new rate.
     Replace {
         /// The table's name.
         table: String,
         /// The flow.
         flow: TableFlow,
     },
-    /// One less.
+    /// Deletes a flow.
     Delete {
         /// The table's name.
         table: String,
         /// The flow's name.
         flow: String,
     },
-    /// All there are.
+    /// Lists flows.
     List {
         /// Of this table only.
         table: Option<String>,
@@ -60,13 +60,13 @@ pub(crate) enum Ask {
     Status,
     /// About the flows of a router.
     Flow { router: String, ask: FlowAsk },
-    /// Hand on what passes a port, until its listener is gone.
+    /// Pass on the packets of a port until the listener ends.
     Listen { port: String, to: TapSender },
-    /// Forget the listeners that are gone.
+    /// Remove listeners that have ended.
     Sweep,
     /// A flood.
     Flood(FloodAsk),
-    /// What became of all floods.
+    /// The state of all floods.
     Floods,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Ask {
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// To [`Ask::Status`].
-    Status(Box<Status>),
+    Status(Box<NetworkStatus>),
     /// To [`FlowAsk::List`]: tables with their flows.
     Flows(Vec<(String, Vec<TableFlow>)>),
     /// To [`Ask::Floods`].
@@ -83,20 +83,20 @@ pub(crate) enum Reply {
     Done,
 }
 
-/// A question with the way back for its answer; what is wrong with it is said in words.
+/// A question with the channel for its answer; an error is a text.
 pub(crate) struct Asked {
     pub(crate) ask: Ask,
     pub(crate) answer: Sender<Result<Reply, String>>,
 }
 
-/// Who asks.
+/// The asking end of the channel to the driver.
 #[derive(Debug)]
 pub(crate) struct Asker {
     questions: Sender<Asked>,
     wake: PipeWriter,
 }
 
-/// Who is asked.
+/// The driver's end of the channel.
 pub(crate) struct Questions {
     questions: Receiver<Asked>,
     /// Readable when there may be a question.
@@ -111,12 +111,12 @@ pub(crate) fn questions() -> std::io::Result<(Asker, Questions)> {
 }
 
 impl Asker {
-    /// Another one.
+    /// Another asking end.
     pub(crate) fn another(&self) -> std::io::Result<Asker> {
         Ok(Asker { questions: self.questions.clone(), wake: self.wake.try_clone()? })
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a question, and waits for the answer.
     pub(crate) fn ask(&mut self, ask: Ask) -> Result<Reply, String> {
         let (answer, notified) = channel();
         let gone = || "the network is ending".to_owned();
@@ -125,7 +125,7 @@ impl Asker {
         notified.recv().map_err(|_| gone())?
     }
 
-    /// Lets the driver look up: at questions, and at whether it shall end.
+    /// Wakes the driver, so that it checks for questions and for the end.
     pub(crate) fn wake(&mut self) {
         let _ = self.wake.write(&[0]);
     }
@@ -137,7 +137,7 @@ impl Questions {
         self.questions.try_recv().ok()
     }
 
-    /// Takes what made `wake` readable, a question's octet or some.
+    /// Reads the octets that made `wake` readable.
     pub(crate) fn woken(&mut self) {
         let mut octets = [0; 64];
         let _ = self.wake.read(&mut octets);

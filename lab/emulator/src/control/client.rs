@@ -3,7 +3,7 @@
 use crate::carrier::flood::{FloodAsk, FloodStatus};
 use crate::control::ask::FlowAsk;
 use crate::control::protocol::{Answer, MAX_LINE, Question, socket_name, socket_prefix};
-use crate::control::status::Status;
+use crate::control::status::NetworkStatus;
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
@@ -11,11 +11,11 @@ use router::policy::TableFlow;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
-use text::Usage;
+use text::UsageError;
 
 /// A network that is up.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct ControlClient {
     name: String,
 }
 
@@ -30,22 +30,26 @@ pub struct HostAccess {
     pub connection: UnixStream,
 }
 
-impl Client {
+impl ControlClient {
     /// The network of this name, or the only one that is up.
     ///
     /// # Errors
     /// None is up, several are and none was named, or none has that name.
-    pub fn find(name: Option<&str>) -> Result<Client> {
+    pub fn find(name: Option<&str>) -> Result<ControlClient> {
         let up = names()?;
         let known = up.join(", ");
         match (name, up.as_slice()) {
-            (_, []) => Err(Usage::error("no network is up: `lab up TOPOLOGY` keeps one up")),
-            (None, [only]) => Ok(Client { name: only.clone() }),
-            (None, _) => Err(Usage::error(format!("several networks are up: name one of {known}"))),
-            (Some(name), _) if up.iter().any(|other| other == name) => {
-                Ok(Client { name: name.to_owned() })
+            (_, []) => Err(UsageError::error("no network is up: `lab up TOPOLOGY` keeps one up")),
+            (None, [only]) => Ok(ControlClient { name: only.clone() }),
+            (None, _) => {
+                Err(UsageError::error(format!("several networks are up: name one of {known}")))
             }
-            (Some(name), _) => Err(Usage::error(format!("no network {name} is up, but {known}"))),
+            (Some(name), _) if up.iter().any(|other| other == name) => {
+                Ok(ControlClient { name: name.to_owned() })
+            }
+            (Some(name), _) => {
+                Err(UsageError::error(format!("no network {name} is up, but {known}")))
+            }
         }
     }
 
@@ -58,10 +62,10 @@ impl Client {
     ///
     /// # Errors
     /// It has ended meanwhile.
-    pub fn status(&self) -> Result<Status> {
+    pub fn status(&self) -> Result<NetworkStatus> {
         match self.ask(&Question::Status)?.0 {
             Answer::Status(status) => Ok(*status),
-            other => bail!("another answer than asked for: {other:?}"),
+            other => bail!("not an answer to this question: {other:?}"),
         }
     }
 
@@ -73,7 +77,7 @@ impl Client {
         match self.ask(&Question::Flow { router: router.to_owned(), ask })?.0 {
             Answer::Flows(flows) => Ok(flows),
             Answer::Done => Ok(Vec::new()),
-            other => bail!("another answer than asked for: {other:?}"),
+            other => bail!("not an answer to this question: {other:?}"),
         }
     }
 
@@ -85,18 +89,18 @@ impl Client {
     pub fn flood(&self, ask: FloodAsk) -> Result<()> {
         match self.ask(&Question::Flood(ask))?.0 {
             Answer::Done => Ok(()),
-            other => bail!("another answer than asked for: {other:?}"),
+            other => bail!("not an answer to this question: {other:?}"),
         }
     }
 
-    /// What became of all such packets so far, in the order they were asked for.
+    /// The state of all floods, in the order of their requests.
     ///
     /// # Errors
     /// It has ended meanwhile.
     pub fn floods(&self) -> Result<Vec<FloodStatus>> {
         match self.ask(&Question::Floods)?.0 {
             Answer::Floods(floods) => Ok(floods),
-            other => bail!("another answer than asked for: {other:?}"),
+            other => bail!("not an answer to this question: {other:?}"),
         }
     }
 
@@ -110,7 +114,7 @@ impl Client {
             Answer::Enter { network, user } => {
                 Ok(HostAccess { network, user, connection: reader.into_inner() })
             }
-            other => bail!("another answer than asked for: {other:?}"),
+            other => bail!("not an answer to this question: {other:?}"),
         }
     }
 
@@ -121,7 +125,7 @@ impl Client {
     pub fn capture(&self, port: &str) -> Result<BufReader<UnixStream>> {
         match self.ask(&Question::Capture { port: port.to_owned() })? {
             (Answer::Done, reader) => Ok(reader),
-            (other, _) => bail!("another answer than asked for: {other:?}"),
+            (other, _) => bail!("not an answer to this question: {other:?}"),
         }
     }
 
@@ -151,7 +155,7 @@ impl Client {
         }
         let mut line = serde_json::to_string(question)?;
         line.push('\n');
-        // One that has refused us has closed its end already, and has said why.
+        // A network that refuses a client has sent the reason and closed its end.
         let asked = stream.write_all(line.as_bytes());
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -160,7 +164,7 @@ impl Client {
             asked.with_context(gone)?;
         }
         match serde_json::from_str(&line).with_context(gone)? {
-            Answer::Wrong(why) => Err(Usage::error(why)),
+            Answer::Wrong(why) => Err(UsageError::error(why)),
             answer => Ok((answer, reader)),
         }
     }

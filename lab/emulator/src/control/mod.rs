@@ -1,4 +1,4 @@
-//! The socket by which a running network is asked.
+//! The control socket of a running network.
 
 pub(crate) mod ask;
 pub mod client;
@@ -22,31 +22,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use testbed::clock::{self, Deadline};
-use text::Usage;
+use text::UsageError;
 
 /// The longest question, in octets.
 const MAX_QUESTION: usize = 64 << 10;
-/// How often a capture without packets looks whether it shall end.
+/// How often a capture without packets checks whether it must end.
 const CAPTURE_LOOK: Duration = Duration::from_millis(200);
 
-/// What clients may take up.
+/// Limits on clients.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
-    /// Connections at once.
+struct ClientLimits {
+    /// Simultaneous connections.
     connections: usize,
-    /// Those among them that stay: captures and programs in hosts. The rest is for questions, so that
-    /// a network can always be asked how it is, and be ended.
+    /// Connections that stay open: captures and programs in hosts. The rest is for questions, so
+    /// that `lab status` and `lab down` always work.
     staying: usize,
     /// Captures among those.
     captures: usize,
-    /// How long a client may take for its question in all, and for taking the answer.
+    /// How long a client may take to send its question, and to receive the answer.
     patience: Duration,
 }
 
-const LIMITS: Limits =
-    Limits { connections: 256, staying: 224, captures: 32, patience: Duration::from_secs(10) };
+const LIMITS: ClientLimits = ClientLimits {
+    connections: 256,
+    staying: 224,
+    captures: 32,
+    patience: Duration::from_secs(10),
+};
 
-/// What is taken up now.
+/// Current counts of what [`ClientLimits`] bounds.
 #[derive(Debug, Default)]
 struct Taken {
     connections: Arc<AtomicUsize>,
@@ -54,7 +58,7 @@ struct Taken {
     captures: Arc<AtomicUsize>,
 }
 
-/// One of so many; given back when dropped.
+/// One unit of a limited count; released when dropped.
 #[derive(Debug)]
 struct Slot(Arc<AtomicUsize>);
 
@@ -74,7 +78,7 @@ impl Drop for Slot {
     }
 }
 
-/// The socket, bound: the network's name is ours.
+/// The bound socket: it reserves the network's name.
 #[derive(Debug)]
 pub(crate) struct Control {
     listener: UnixListener,
@@ -100,7 +104,7 @@ impl Control {
         let address = SocketAddr::from_abstract_name(socket_name(geteuid().as_raw(), name))?;
         match UnixListener::bind_addr(&address) {
             Ok(listener) => Ok(Control { listener }),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => Err(Usage::error(format!(
+            Err(error) if error.kind() == ErrorKind::AddrInUse => Err(UsageError::error(format!(
                 "a network {name} is up already: `lab down {name}`, or `--name`"
             ))),
             Err(error) => Err(error).context("the control socket"),
@@ -112,7 +116,7 @@ impl Control {
         self.serve_within(LIMITS, about, asker)
     }
 
-    fn serve_within(self, limits: Limits, about: About, asker: &Asker) -> Result<()> {
+    fn serve_within(self, limits: ClientLimits, about: About, asker: &Asker) -> Result<()> {
         let asker = asker.another()?;
         let about = Arc::new(about);
         let taken = Arc::new(Taken::default());
@@ -121,18 +125,18 @@ impl Control {
                 let (Ok(stream), Ok(asker)) = (stream, asker.another()) else { continue };
                 let (about, taken) = (about.clone(), taken.clone());
                 let slot = Slot::acquire(&taken.connections, limits.connections, "connections");
-                let mut connection = Connection { stream, asker, about, limits, taken };
+                let mut connection = ControlConnection { stream, asker, about, limits, taken };
                 let slot = match slot {
                     Ok(slot) => slot,
                     Err(why) => {
-                        // One line fits into a fresh socket: nothing is waited for.
-                        let _ = connection.say(&Answer::Wrong(why));
+                        // One line fits into the buffer of a new socket, so this does not block.
+                        let _ = connection.send(&Answer::Wrong(why));
                         continue;
                     }
                 };
                 // Without a thread the client finds the connection closed.
                 let _ = std::thread::Builder::new().spawn(move || {
-                    // A client that went away, or was none of ours, is nobody's concern.
+                    // An error of one client does not concern the network.
                     let _ = connection.serve();
                     drop(slot);
                 });
@@ -142,33 +146,33 @@ impl Control {
     }
 }
 
-struct Connection {
+struct ControlConnection {
     stream: UnixStream,
     asker: Asker,
     about: Arc<About>,
-    limits: Limits,
+    limits: ClientLimits,
     taken: Arc<Taken>,
 }
 
-impl Connection {
+impl ControlConnection {
     fn serve(mut self) -> Result<()> {
-        // As this process sees it, who has its user id has it in a user namespace of ours, too.
+        // The same user has the same id here, also in a user namespace of this process.
         let peer = getsockopt(&self.stream, PeerCredentials)?;
         if peer.uid() != geteuid().as_raw() {
-            return self.say(&Answer::Wrong("this network is another user's".to_owned()));
+            return self.send(&Answer::Wrong("this network is another user's".to_owned()));
         }
         self.stream.set_write_timeout(Some(self.limits.patience))?;
         let line = match self.line() {
             Ok(line) => line,
-            Err(why) => return self.say(&Answer::Wrong(format!("no question: {why}"))),
+            Err(why) => return self.send(&Answer::Wrong(format!("no question: {why}"))),
         };
         match serde_json::from_slice(&line) {
             Ok(question) => self.answer(question),
-            Err(error) => self.say(&Answer::Wrong(format!("no question: {error}"))),
+            Err(error) => self.send(&Answer::Wrong(format!("no question: {error}"))),
         }
     }
 
-    /// The question's line. It is to be there in time as a whole, however many pieces it comes in.
+    /// The question's line. The limit is for the whole line, in however many pieces it arrives.
     fn line(&mut self) -> Result<Vec<u8>> {
         let end = Deadline::after(self.limits.patience);
         let (mut line, mut piece) = (Vec::new(), [0; 4_096]);
@@ -176,7 +180,7 @@ impl Connection {
             if end.has_passed() {
                 bail!("none within {:?}", self.limits.patience);
             }
-            // A timeout of zero would be none at all.
+            // A timeout of zero would mean no timeout.
             self.stream.set_read_timeout(Some(end.left().max(Duration::from_millis(1))))?;
             let read = match self.stream.read(&mut piece) {
                 Ok(0) => return Ok(line),
@@ -195,7 +199,7 @@ impl Connection {
         bail!("longer than {MAX_QUESTION} octets")
     }
 
-    fn say(&mut self, answer: &Answer) -> Result<()> {
+    fn send(&mut self, answer: &Answer) -> Result<()> {
         let mut line = serde_json::to_string(answer)?;
         line.push('\n');
         Ok(self.stream.write_all(line.as_bytes())?)
@@ -211,36 +215,36 @@ impl Connection {
                     }
                     other => plain(other),
                 };
-                self.say(&answer)
+                self.send(&answer)
             }
             Question::Flow { router, ask } => {
                 let answer = plain(self.asker.ask(Ask::Flow { router, ask }));
-                self.say(&answer)
+                self.send(&answer)
             }
             Question::Enter { host } => {
                 let Some(network) = self.about.hosts.get(&host) else {
                     let known = self.about.hosts.keys().cloned().collect::<Vec<_>>().join(", ");
-                    return self.say(&Answer::Wrong(format!("no host {host}: there are {known}")));
+                    return self.send(&Answer::Wrong(format!("no host {host}: there are {known}")));
                 };
                 let (network, user) = (network.clone(), self.about.user.clone());
                 let _slot = match self.stays() {
                     Ok(slot) => slot,
-                    Err(why) => return self.say(&Answer::Wrong(why)),
+                    Err(why) => return self.send(&Answer::Wrong(why)),
                 };
-                self.say(&Answer::Enter { network, user })?;
+                self.send(&Answer::Enter { network, user })?;
                 self.until_it_ends()
             }
             Question::Flood(ask) => {
                 let answer = plain(self.asker.ask(Ask::Flood(ask)));
-                self.say(&answer)
+                self.send(&answer)
             }
             Question::Floods => {
                 let answer = plain(self.asker.ask(Ask::Floods));
-                self.say(&answer)
+                self.send(&answer)
             }
             Question::Capture { port } => self.capture(&port),
             Question::Down => {
-                self.say(&Answer::Done)?;
+                self.send(&Answer::Done)?;
                 clock::interrupt();
                 self.asker.wake();
                 self.until_it_ends()
@@ -248,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// Holds the connection: its end tells the client that we are gone, and us that it is.
+    /// Keeps the connection open: its end shows each side that the other has ended.
     fn until_it_ends(&mut self) -> Result<()> {
         self.stream.set_read_timeout(None)?;
         let mut octets = [0; 64];
@@ -268,30 +272,30 @@ impl Connection {
         });
         let _slots = match slots {
             Ok(slots) => slots,
-            Err(why) => return self.say(&Answer::Wrong(why)),
+            Err(why) => return self.send(&Answer::Wrong(why)),
         };
         let (to, receiver) = tap();
         let answer = plain(self.asker.ask(Ask::Listen { port: port.to_owned(), to }));
-        let is_heard = matches!(answer, Answer::Done);
-        let done = self.say(&answer).and_then(|()| match is_heard {
+        let is_listening = matches!(answer, Answer::Done);
+        let done = self.send(&answer).and_then(|()| match is_listening {
             true => self.pass_on(port, &receiver),
             false => Ok(()),
         });
-        // The driver forgets us even where no packet passes.
+        // Without this the driver would keep the tap until the next packet.
         drop(receiver);
         let _ = self.asker.ask(Ask::Sweep);
         done
     }
 
     fn pass_on(&self, port: &str, receiver: &TapReceiver) -> Result<()> {
-        // Who reads may stop for as long as it likes, and misses packets; its slot is its own.
+        // A client that stops reading misses packets, and keeps only its own slot.
         self.stream.set_write_timeout(None)?;
         let mut file = Pcapng::new(std::io::BufWriter::new(&self.stream), port)?;
         loop {
             match receiver.next(CAPTURE_LOOK) {
                 Ok(packet) => {
                     file.packet(packet.at, packet.inbound, &packet.octets)?;
-                    // What comes in a burst is written at once.
+                    // A burst is written with one flush.
                     for packet in receiver.there() {
                         file.packet(packet.at, packet.inbound, &packet.octets)?;
                     }
@@ -309,7 +313,7 @@ fn is_patience(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Whether the other end has closed; nothing is ever said there.
+/// Whether the other end has closed; it never sends.
 fn is_closed(stream: &UnixStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let mut octet = [0];

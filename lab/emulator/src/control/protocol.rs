@@ -1,11 +1,12 @@
-//! What the programs say to a running network, over a socket that only its owner may use.
+//! The protocol between the program `lab` and a running network, over a socket that only its owner may
+//! use.
 //!
 //! The socket has a name in the abstract namespace and no file, so nothing is left of it. A client
 //! sends one line of JSON and gets one back; after some questions the connection stays.
 
 use crate::carrier::flood::{FloodAsk, FloodStatus};
 use crate::control::ask::FlowAsk;
-use crate::control::status::Status;
+use crate::control::status::NetworkStatus;
 use router::policy::TableFlow;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub(crate) enum Question {
         /// What.
         ask: FlowAsk,
     },
-    /// The way into a host. The connection then stays as long as the network.
+    /// The namespaces of a host. The connection then stays open as long as the network.
     Enter {
         /// The host's name.
         host: String,
@@ -35,11 +36,11 @@ pub(crate) enum Question {
         /// Node and port: `sar.wan`.
         port: String,
     },
-    /// Packets that the network makes, and counts, itself.
+    /// Start a flood: packets that the network itself makes and counts.
     Flood(FloodAsk),
-    /// What became of those.
+    /// The state of all floods.
     Floods,
-    /// The end. The connection then ends with the network's process.
+    /// End the network. The connection ends with the network's process.
     Down,
 }
 
@@ -48,7 +49,7 @@ pub(crate) enum Question {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     /// To [`Question::Status`].
-    Status(Box<Status>),
+    Status(Box<NetworkStatus>),
     /// Tables with their flows.
     Flows(Vec<(String, Vec<TableFlow>)>),
     /// The files of the host's namespaces.

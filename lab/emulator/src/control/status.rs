@@ -1,6 +1,6 @@
 //! What a running network counts, as `lab status` and the live view show it.
 
-use crate::carrier::kind::Kind;
+use crate::carrier::kind::DataPathKind;
 use network::NetworkMachine;
 use router::Time;
 use router::count::{Amount, Cause, PartCounters};
@@ -9,36 +9,36 @@ use std::collections::BTreeMap;
 
 /// Packets and octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Count {
+pub struct TrafficCount {
     /// Packets.
     pub packets: u64,
     /// Their octets, IP headers included.
     pub bytes: u64,
 }
 
-impl Count {
+impl TrafficCount {
     pub(crate) fn add(&mut self, length: usize) {
         self.packets += 1;
         self.bytes += length as u64;
     }
 
-    pub(crate) fn add_all(&mut self, other: Count) {
+    pub(crate) fn add_all(&mut self, other: TrafficCount) {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }
 
-    fn from_amount(amount: Amount) -> Count {
-        Count { packets: amount.packets, bytes: amount.octets }
+    fn from_amount(amount: Amount) -> TrafficCount {
+        TrafficCount { packets: amount.packets, bytes: amount.octets }
     }
 }
 
 /// What passed between the hosts' kernels and the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
+pub struct CarriedTraffic {
     /// Read from hosts.
-    pub from_hosts: Count,
+    pub from_hosts: TrafficCount,
     /// Given to hosts.
-    pub to_hosts: Count,
+    pub to_hosts: TrafficCount,
     /// Packets that hosts sent and that were lost before the network read them: the queue of the
     /// TUN device, or of the packet socket, was full.
     #[serde(default)]
@@ -51,16 +51,16 @@ pub struct Carried {
 
 /// A network at a moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Status {
+pub struct NetworkStatus {
     /// Its name; set by who is asked from outside.
     #[serde(default)]
     pub name: String,
     /// How packets pass.
-    pub path: Kind,
+    pub path: DataPathKind,
     /// How long it has been up.
     pub uptime_seconds: f64,
     /// Between hosts and the network.
-    pub carried: Carried,
+    pub carried: CarriedTraffic,
     /// Hosts, routers and gateways with their parts.
     pub nodes: Vec<NodeStatus>,
 }
@@ -83,14 +83,14 @@ pub struct PartStatus {
     /// What it is.
     pub kind: String,
     /// What waits in it.
-    pub queue: Count,
+    pub queue: TrafficCount,
     /// The most packets that ever did.
     pub queue_most: u64,
     /// Packets on the average over time.
     pub queue_average: f64,
     /// What it did, by code point.
     pub rows: Vec<RowStatus>,
-    /// What it did in all, where code points are not told apart (the kernel's interfaces).
+    /// Its totals, where code points are not distinguished (the kernel's interfaces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Total>,
 }
@@ -99,9 +99,9 @@ pub struct PartStatus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// Came in.
-    pub came: Count,
+    pub came: TrafficCount,
     /// Went out.
-    pub went: Count,
+    pub went: TrafficCount,
     /// Packets dropped, coming or going.
     pub dropped: u64,
 }
@@ -114,15 +114,15 @@ pub struct RowStatus {
     /// Its name.
     pub dscp_name: String,
     /// Came in.
-    pub came: Count,
+    pub came: TrafficCount,
     /// Went on.
-    pub went: Count,
+    pub went: TrafficCount,
     /// Were for the router or gateway itself.
     #[serde(default)]
-    pub taken: Count,
+    pub taken: TrafficCount,
     /// Wait now, where packets wait in the part itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Count>,
+    pub queue: Option<TrafficCount>,
     /// Packets that waited on the average since the first one came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_average: Option<f64>,
@@ -148,10 +148,15 @@ pub struct DelayStatus {
     pub below_us: BTreeMap<u64, u64>,
 }
 
-impl Status {
-    pub(crate) fn new(path: Kind, now: Time, carried: Carried, nodes: Vec<NodeStatus>) -> Status {
+impl NetworkStatus {
+    pub(crate) fn new(
+        path: DataPathKind,
+        now: Time,
+        carried: CarriedTraffic,
+        nodes: Vec<NodeStatus>,
+    ) -> NetworkStatus {
         let uptime_seconds = now.0 as f64 / 1e9;
-        Status { name: String::new(), path, uptime_seconds, carried, nodes }
+        NetworkStatus { name: String::new(), path, uptime_seconds, carried, nodes }
     }
 }
 
@@ -180,10 +185,10 @@ fn part_of(part: &PartCounters<'_>, name: &str, now: Time) -> PartStatus {
         RowStatus {
             dscp: dscp.number(),
             dscp_name: dscp.to_string(),
-            came: Count::from_amount(row.came),
-            went: Count::from_amount(row.went),
-            taken: Count::from_amount(row.taken),
-            queue: depth.map(|depth| Count::from_amount(depth.now())),
+            came: TrafficCount::from_amount(row.came),
+            went: TrafficCount::from_amount(row.went),
+            taken: TrafficCount::from_amount(row.taken),
+            queue: depth.map(|depth| TrafficCount::from_amount(depth.now())),
             queue_average: depth.map(|depth| depth.average(now)),
             marked: row.marked,
             congestion_marked: row.congestion_marked,
@@ -194,7 +199,7 @@ fn part_of(part: &PartCounters<'_>, name: &str, now: Time) -> PartStatus {
     PartStatus {
         part: name.to_owned(),
         kind: part.kind.to_owned(),
-        queue: Count::from_amount(counters.depth.now()),
+        queue: TrafficCount::from_amount(counters.depth.now()),
         queue_most: counters.depth.most().packets,
         queue_average: counters.depth.average(now),
         rows: rows.collect(),

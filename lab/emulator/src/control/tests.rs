@@ -2,12 +2,12 @@ use super::*;
 use crate::control::ask::{Asked, questions};
 use std::io::{BufRead as _, BufReader};
 
-/// A control socket without a network: whatever the driver is asked, it says no.
+/// A control socket without a network: the driver refuses every question.
 struct Served {
     address: SocketAddr,
 }
 
-fn served(name: &str, limits: Limits) -> Served {
+fn served(name: &str, limits: ClientLimits) -> Served {
     let name = format!("{name}-{}", std::process::id());
     let (asker, mut asked) = questions().unwrap();
     let hosts = [("a".to_owned(), "/proc/1/ns/net".to_owned())].into();
@@ -53,7 +53,7 @@ fn answer(stream: &UnixStream) -> Answer {
 #[test]
 fn who_stays_leaves_room_for_questions() {
     let patience = Duration::from_secs(60);
-    let limits = Limits { connections: 4, staying: 2, captures: 1, patience };
+    let limits = ClientLimits { connections: 4, staying: 2, captures: 1, patience };
     let served = served("room", limits);
     let enter = Question::Enter { host: "a".to_owned() };
     let (one, other) = (served.ask(&enter), served.ask(&enter));
@@ -64,7 +64,7 @@ fn who_stays_leaves_room_for_questions() {
     let capture = Question::Capture { port: "a.eth0".to_owned() };
     assert!(served.wrong(&capture).contains("too many captures and programs in hosts"));
     assert_eq!(served.wrong(&Question::Status), "no driver", "it can still be asked");
-    // Those that say nothing take the rest, as those before them go, until their time is over.
+    // Silent clients take the remaining connections as others end, until their time is over.
     let mut silent = Vec::new();
     let refused = Deadline::after(patience).wait_for("a refusal", || {
         silent.push(UnixStream::connect_addr(&served.address).unwrap());
@@ -82,7 +82,7 @@ fn who_stays_leaves_room_for_questions() {
 #[test]
 fn a_question_in_drops_has_its_time_in_all() {
     let patience = Duration::from_millis(100);
-    let limits = Limits { connections: 4, staying: 2, captures: 1, patience };
+    let limits = ClientLimits { connections: 4, staying: 2, captures: 1, patience };
     let served = served("drops", limits);
     let stream = UnixStream::connect_addr(&served.address).unwrap();
     let mut writer = &stream;
@@ -100,7 +100,7 @@ fn a_question_in_drops_has_its_time_in_all() {
 #[test]
 fn a_question_without_end_is_refused() {
     let patience = Duration::from_secs(60);
-    let limits = Limits { connections: 4, staying: 2, captures: 1, patience };
+    let limits = ClientLimits { connections: 4, staying: 2, captures: 1, patience };
     let served = served("long", limits);
     let mut stream = UnixStream::connect_addr(&served.address).unwrap();
     let _ = stream.write_all(&vec![b'x'; MAX_QUESTION + 4_097]);

@@ -81,7 +81,7 @@ impl Csv {
                     of.marks.iter().map(|(dscp, n)| format!("{dscp}:{n}")).collect();
                 let most = of.marks.iter().max_by_key(|(_, packets)| *packets);
                 let (tcp, numbered) = (of.tcp, of.numbered);
-                let count = |of: fn(&::analyse::Counts) -> u64| cell(tcp.as_ref().map(of));
+                let count = |of: fn(&::analyse::TcpCounts) -> u64| cell(tcp.as_ref().map(of));
                 let mut line = vec![
                     self.flow.to_string(),
                     point(analysis, of.point),
@@ -150,7 +150,7 @@ impl Csv {
         }
     }
 
-    /// What is known at the end: code points, and what became of packets between points.
+    /// What is known only at the end: code points, and the outcome of packets between points.
     ///
     /// # Errors
     /// The disk is full.
@@ -270,7 +270,7 @@ fn intervals(file: &mut impl Write, of: u64, series: &::analyse::Series<u64>) ->
 /// A line; a cell with a comma, a quotation mark or a line's end is quoted (RFC 4180 2).
 fn write(file: &mut impl Write, cells: &[String]) -> Result<()> {
     for (place, cell) in cells.iter().enumerate() {
-        // Names of points and messages are what the capture says.
+        // Names of points and messages come from the capture.
         let cell = base::shown::line(cell);
         let comma = if place > 0 { "," } else { "" };
         if cell.contains([',', '"', '\n', '\r']) {

@@ -2,8 +2,8 @@
 //! `_size` in octets).
 
 use super::{Cut, Feed, Rows};
-use ::analyse::report::{Aggregate, Hop, Kind};
-use ::analyse::{Analysis, Counts, Flow, Message, Received, Summary, Time};
+use ::analyse::report::{Aggregate, Hop, TransferKind};
+use ::analyse::{Analysis, Flow, Message, Received, Summary, TcpCounts, Time};
 use base::time::Utc;
 use dscp::Dscp;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ fn summary(of: &Summary) -> Value {
     Value::Object(object)
 }
 
-fn tcp(of: &Counts) -> Value {
+fn tcp(of: &TcpCounts) -> Value {
     json!({
         "segments": of.segments,
         "retransmissions": of.retransmissions,
@@ -193,9 +193,9 @@ fn message(analysis: &Analysis, of: &Message) -> Value {
         object.extend(of.sent.map(|at| ("sent".to_owned(), Value::from(utc(at)))));
         if let Some(envelope) = &of.envelope {
             let kind = match envelope.kind {
-                Kind::Message => "message",
-                Kind::Probe => "probe",
-                Kind::Report => "report",
+                TransferKind::Message => "message",
+                TransferKind::Probe => "probe",
+                TransferKind::Report => "report",
             };
             object.insert("kind".into(), kind.into());
             object.insert("mts_identifier".into(), envelope.identifier.as_str().into());

@@ -20,7 +20,7 @@ const LOOK: u64 = 1 << 14;
 /// `each` is called after every packet, `look` now and then.
 ///
 /// # Errors
-/// A file cannot be read any more; what `each` or `look` says.
+/// A file cannot be read any longer, or the error of `each` or `look`.
 pub(crate) fn files(
     sources: &mut [Source],
     analysis: &mut Analysis,
@@ -40,7 +40,7 @@ pub(crate) fn files(
         let Some(source) = sources.get_mut(number) else { break };
         points.add(number, source, analysis);
         if let Some(pending) = source.pending()
-            && let Some(point) = points.of(number, pending.interface)
+            && let Some(point) = points.get(number, pending.interface)
         {
             let (original, octets) = (pending.original, pending.octets);
             analysis.handle(pending.time, Frame { point, original, octets });
@@ -75,7 +75,7 @@ impl Points {
         let Some(known) = self.files.get_mut(number) else { return };
         let interfaces = source.interfaces();
         while let Some(interface) = interfaces.get(known.len()) {
-            let same = |(_, of): &(usize, &::analyse::file::Interface)| *of == interface;
+            let same = |(_, of): &(usize, &::analyse::file::CaptureInterface)| *of == interface;
             let before = interfaces.iter().take(known.len()).enumerate();
             let place = before.filter(|_| interface.name.is_some()).find(same);
             let place = place.and_then(|(place, _)| known.get(place).copied());
@@ -91,7 +91,7 @@ impl Points {
         }
     }
 
-    fn of(&self, number: usize, interface: usize) -> Option<usize> {
+    fn get(&self, number: usize, interface: usize) -> Option<usize> {
         self.files.get(number)?.get(interface).copied()
     }
 }

@@ -17,13 +17,13 @@ pub(crate) use rows::Rows;
 pub(crate) use source::{Cut, Source};
 pub(crate) use table::table;
 
-use ::analyse::{Analysis, Frame, Link, Time};
+use ::analyse::{Analysis, Frame, LinkType, Time};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 
 use testbed::clock::{self, Deadline};
 use testbed::packet_socket::PacketSocket;
-use text::Usage;
+use text::UsageError;
 
 /// How often a live capture looks whether it shall end, and its view is drawn.
 const LOOK: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// interrupted. `look` is called several times a second. Gives how many frames there was no room for.
 ///
 /// # Errors
-/// The interface is not there or may not be listened to; what `each` or `look` says.
+/// The interface does not exist or cannot be captured, or the error of `each` or `look`.
 pub(crate) fn live(
     interface: &str,
     time: Option<Duration>,
@@ -41,7 +41,7 @@ pub(crate) fn live(
     mut look: impl FnMut(&Analysis) -> Result<()>,
 ) -> Result<u64> {
     if nix::net::if_::if_nametoindex(interface).is_err() {
-        return Err(Usage::error(format!(
+        return Err(UsageError::error(format!(
             "there is no interface {interface} here: `ip link` lists those there are; those of a \
              lab's host are seen from inside, with `lab exec HOST lab analyse --live ...`"
         )));
@@ -80,9 +80,9 @@ pub(crate) fn live(
 const LOOPBACK: u16 = 772;
 
 /// How frames of an interface begin, by its type: TUN devices and tunnels have no link header.
-fn link_of(hardware: Option<u16>) -> Link {
+fn link_of(hardware: Option<u16>) -> LinkType {
     match hardware {
-        Some(65_534 | 768 | 769 | 776 | 778 | 823) => Link::Raw,
-        _ => Link::Ethernet,
+        Some(65_534 | 768 | 769 | 776 | 778 | 823) => LinkType::Raw,
+        _ => LinkType::Ethernet,
     }
 }

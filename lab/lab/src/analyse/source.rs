@@ -1,13 +1,13 @@
 //! One capture file, read packet by packet through a buffer that grows no more than a packet needs.
 
 use ::analyse::Time;
-use ::analyse::file::{Decoder, Error, Fault, Interface, Step};
+use ::analyse::file::{CaptureInterface, DecodeStep, FileDecoder, FileError, FileFault};
 use anyhow::{Context as _, Result};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use text::Usage;
+use text::UsageError;
 
 /// The buffer to begin with, in octets.
 const BUFFER: usize = 256 << 10;
@@ -45,7 +45,7 @@ struct Place {
 pub(crate) struct Source {
     name: String,
     reader: Box<dyn Read>,
-    decoder: Decoder,
+    decoder: FileDecoder,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
@@ -65,10 +65,10 @@ impl Source {
     /// Opens a file, and reads up to its first packet.
     ///
     /// # Errors
-    /// [`Usage`] where it is not there, is empty, is no file or no capture; else it cannot be read.
+    /// [`UsageError`] where it does not exist, is empty, or is not a capture file; else it cannot be read.
     pub(crate) fn open(path: &Path) -> Result<Source> {
         let name = path.display().to_string();
-        let wrong = |what: &str| Usage::error(format!("{name}: {what}"));
+        let wrong = |what: &str| UsageError::error(format!("{name}: {what}"));
         // Without waiting for a pipe's other end: a pipe is refused.
         let flags = nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -99,7 +99,7 @@ impl Source {
         let mut source = Source {
             name,
             reader,
-            decoder: Decoder::default(),
+            decoder: FileDecoder::default(),
             buffer: vec![0; BUFFER],
             from: 0,
             to: 0,
@@ -112,7 +112,7 @@ impl Source {
         if let Some(cut) = &source.cut
             && source.decoder.offset() == 0
         {
-            return Err(Usage::error(format!("{}: {}", source.name, cut.reason)));
+            return Err(UsageError::error(format!("{}: {}", source.name, cut.reason)));
         }
         Ok(source)
     }
@@ -132,7 +132,7 @@ impl Source {
         self.cut.as_ref()
     }
 
-    pub(super) fn interfaces(&self) -> &[Interface] {
+    pub(super) fn interfaces(&self) -> &[CaptureInterface] {
         self.decoder.interfaces()
     }
 
@@ -155,8 +155,8 @@ impl Source {
         while self.cut.is_none() {
             let input = self.buffer.get(self.from..self.to).unwrap_or_default();
             match self.decoder.next(input) {
-                Ok(Step::Passed(size)) => self.from += size,
-                Ok(Step::Packet { size, packet }) => {
+                Ok(DecodeStep::Passed(size)) => self.from += size,
+                Ok(DecodeStep::Packet { size, packet }) => {
                     // Octets of a packet end its record, but for padding and a trailer.
                     let begin = self.from + offset_in(input, packet.octets);
                     let time = packet.time.unwrap_or(self.last);
@@ -171,12 +171,15 @@ impl Source {
                     });
                     return Ok(());
                 }
-                Ok(Step::Need(octets)) => {
+                Ok(DecodeStep::Need(octets)) => {
                     if !self.fill(octets)? {
                         return Ok(());
                     }
                 }
-                Err(Error { at: 0, fault: fault @ (Fault::Magic | Fault::Packed(_)) }) => {
+                Err(FileError {
+                    at: 0,
+                    fault: fault @ (FileFault::Magic | FileFault::Packed(_)),
+                }) => {
                     self.stop(fault.to_string());
                 }
                 Err(error) => self.stop(error.to_string()),
@@ -298,7 +301,7 @@ mod tests {
         let long = vec![b'x'; 1 << 20];
         for octets in [Vec::new(), b"a".to_vec(), long, capture(0, 0)[..20].to_vec()] {
             let error = source(octets, 99).unwrap_err();
-            assert!(error.is::<Usage>(), "{error}");
+            assert!(error.is::<UsageError>(), "{error}");
         }
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
@@ -306,7 +309,7 @@ mod tests {
         let paths = [directory.path(), &fifo, Path::new("/dev/null"), Path::new("/nonexistent")];
         for path in paths {
             let error = Source::open(path).unwrap_err();
-            assert!(error.is::<Usage>(), "{}: {error}", path.display());
+            assert!(error.is::<UsageError>(), "{}: {error}", path.display());
         }
     }
 }

@@ -3,18 +3,18 @@
 use super::json::{kbit_s, ms, percent, signed_ms, utc};
 use super::{Cut, Rows};
 use ::analyse::packet::protocol;
-use ::analyse::report::{Aggregate, Flow, Hop, Kind, Message};
+use ::analyse::report::{Aggregate, Flow, Hop, Message, TransferKind};
 use ::analyse::{Analysis, Summary, Totals};
 use comfy_table::{CellAlignment, presets};
 use std::fmt::Write as _;
-use text::Table;
+use text::TextTable;
 
-/// What stands where there is nothing to say.
+/// Stands for an absent value.
 const NONE: &str = "-";
 
 /// A table: names of columns, of which the first `left` are text.
-fn new(header: &[&str], left: usize) -> Table {
-    let mut table = Table::new();
+fn new(header: &[&str], left: usize) -> TextTable {
+    let mut table = TextTable::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -52,7 +52,7 @@ fn trip(of: &Summary) -> [String; 2] {
 /// The tables, with at most `most` flows.
 pub(crate) fn table(analysis: &Analysis, rows: &Rows, cuts: &[Cut], most: usize) -> String {
     let mut text = String::new();
-    let mut part = |title: &str, table: &Table| {
+    let mut part = |title: &str, table: &TextTable| {
         let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
     };
     let several = analysis.points().len() > 1;
@@ -81,7 +81,7 @@ fn point(analysis: &Analysis, place: usize) -> String {
     analysis.points().get(place).map_or(NONE.to_owned(), |point| point.name.clone())
 }
 
-fn points(analysis: &Analysis) -> Table {
+fn points(analysis: &Analysis) -> TextTable {
     let mut table = new(&["point", "begin", "end", "frames"], 3);
     for point in analysis.points() {
         let [begin, end] = match point.span {
@@ -97,7 +97,7 @@ fn with_point(several: bool, point: String, cells: Vec<String>) -> Vec<String> {
     several.then_some(point).into_iter().chain(cells).collect()
 }
 
-fn aggregates(analysis: &Analysis, several: bool) -> Table {
+fn aggregates(analysis: &Analysis, several: bool) -> TextTable {
     let columns = [
         "dscp", "packets", "octets", "share %", "kbit/s", "peak", "flows", "retrans", "%", "ooo",
         "lost", "%", "rtt p50", "p95 ms",
@@ -143,7 +143,7 @@ fn peak(of: &Aggregate) -> Option<f64> {
     kbit_s(most, of.series.width())
 }
 
-fn flows(analysis: &Analysis, rows: &Rows, several: bool, most: usize) -> Table {
+fn flows(analysis: &Analysis, rows: &Rows, several: bool, most: usize) -> TextTable {
     let columns = [
         "source",
         "destination",
@@ -211,7 +211,7 @@ fn marks(of: &Flow) -> String {
     most.map_or(NONE.to_owned(), |(dscp, _)| format!("{dscp}{star}"))
 }
 
-fn messages(analysis: &Analysis, rows: &Rows, several: bool) -> Table {
+fn messages(analysis: &Analysis, rows: &Rows, several: bool) -> TextTable {
     let columns = [
         "message",
         "precedence",
@@ -252,9 +252,9 @@ fn identifier(of: &Message) -> String {
         return if of.resumed { "(resumed)".to_owned() } else { NONE.to_owned() };
     };
     match envelope.kind {
-        Kind::Message => envelope.identifier.clone(),
-        Kind::Probe => format!("probe {}", envelope.identifier),
-        Kind::Report => format!("report {}", envelope.identifier),
+        TransferKind::Message => envelope.identifier.clone(),
+        TransferKind::Probe => format!("probe {}", envelope.identifier),
+        TransferKind::Report => format!("report {}", envelope.identifier),
     }
 }
 
@@ -266,7 +266,7 @@ fn precedence(of: &Message) -> String {
     precedence.or(priority).unwrap_or(NONE).to_owned()
 }
 
-fn between(analysis: &Analysis, hops: &[Hop]) -> Table {
+fn between(analysis: &Analysis, hops: &[Hop]) -> TextTable {
     let columns = [
         "from",
         "to",
@@ -305,28 +305,34 @@ fn between(analysis: &Analysis, hops: &[Hop]) -> Table {
     table
 }
 
-/// What a reader of the tables must know.
+/// Notes below the tables.
 fn notes(totals: &Totals, rows: &Rows, hops: &[Hop], cuts: &[Cut]) -> Vec<String> {
     let mut notes = vec![format!(
         "{} frames, {} IP packets, {} flows, {} messages",
         totals.frames, totals.packets, totals.flows, totals.messages
     )];
-    let mut tell = |count: u64, what: &str| {
+    let mut count_note = |count: u64, what: &str| {
         if count > 0 {
             notes.push(format!("{count} {what}"));
         }
     };
-    tell(totals.not_ip, "frames without IP");
-    tell(totals.unknown_link, "frames of a link type that is not read");
-    tell(totals.cut + totals.broken, "frames with a header that is cut off or contradicts itself");
-    tell(totals.truncated, "packets of which the capture has not all octets");
-    tell(totals.flows_evicted, "flows told in two rows or more, as too many were there at once");
-    tell(totals.associations_passed, "connections with TPKT not followed, as too many were");
-    tell(totals.sightings_evicted, "packets forgotten before another point could show them");
-    tell(totals.points_passed, "interfaces not told apart, as there are too many");
-    tell(rows.messages_left_out, "messages left out here; --csv has all");
+    count_note(totals.not_ip, "frames without IP");
+    count_note(totals.unknown_link, "frames of a link type that is not read");
+    count_note(
+        totals.cut + totals.broken,
+        "frames with a header that is cut off or contradicts itself",
+    );
+    count_note(totals.truncated, "packets of which the capture has not all octets");
+    count_note(
+        totals.flows_evicted,
+        "flows split into two rows or more, as too many were there at once",
+    );
+    count_note(totals.associations_passed, "connections with TPKT not followed, as too many were");
+    count_note(totals.sightings_evicted, "packets forgotten before another point could show them");
+    count_note(totals.points_passed, "interfaces not distinguished, as there are too many");
+    count_note(rows.messages_left_out, "messages left out here; --csv has all");
     let bleached: u64 = hops.iter().map(Hop::bleached).sum();
-    tell(bleached, "packets BLEACHED: marked at one point, CS0 at the next");
+    count_note(bleached, "packets BLEACHED: marked at one point, CS0 at the next");
     if hops.iter().any(|of| of.delay.least().is_some_and(|least| least < 0)) {
         notes.push("delays below zero: the clocks of two points differ".to_owned());
     }

@@ -9,7 +9,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use testbed::clock;
-use text::Usage;
+use text::UsageError;
 
 /// A file was cut off, or has frames that are not read.
 const IN_PART: u8 = 3;
@@ -64,7 +64,7 @@ impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let nanos = |span: &Span| u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX);
         if nanos(&self.interval) == 0 {
-            return Err(Usage::error("--interval 0: an interval takes time"));
+            return Err(UsageError::error("--interval 0: an interval takes time"));
         }
         let limits = Limits {
             interval: nanos(&self.interval),
@@ -128,7 +128,7 @@ impl Args {
 
     fn open(&self) -> Result<Vec<Source>> {
         if self.files.len() > MAX_FILES {
-            return Err(Usage::error(format!("more than {MAX_FILES} files")));
+            return Err(UsageError::error(format!("more than {MAX_FILES} files")));
         }
         let open = |path: &PathBuf| match path.to_str() {
             Some("-") => Source::standard_input(),

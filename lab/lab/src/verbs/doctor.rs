@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use comfy_table::{ContentArrangement, presets};
-use emulator::Kind;
+use emulator::DataPathKind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use testbed::probe::{Finding, Probe};
-use text::Table;
+use testbed::probe::{Finding, MachineProbe};
+use text::TextTable;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -21,11 +21,11 @@ pub(crate) struct Args {
 struct DoctorReport {
     uid: u32,
     kernel: String,
-    as_root: Probe,
-    in_user_namespace: Probe,
+    as_root: MachineProbe,
+    in_user_namespace: MachineProbe,
     tools: Vec<Tool>,
     rights: Option<&'static str>,
-    path: Option<Kind>,
+    path: Option<DataPathKind>,
     advice: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Args {
 }
 
 /// Asks another process: what a process may do changes with its moving into a user namespace.
-fn probe(arguments: &[&str]) -> Result<Probe> {
+fn probe(arguments: &[&str]) -> Result<MachineProbe> {
     let own = std::env::current_exe().context("where this program is")?;
     let mut command = Command::new(own);
     let output = command.arg("probe").args(arguments).stdin(Stdio::null()).output()?;
@@ -81,7 +81,7 @@ impl DoctorReport {
         });
         let taken = [("root", &as_root), ("user namespace", &in_user_namespace)];
         let taken = taken.into_iter().find(|(_, probe)| probe.namespaces.works);
-        let path = taken.and_then(|(_, probe)| Kind::choose(None, probe).ok());
+        let path = taken.and_then(|(_, probe)| DataPathKind::choose(None, probe).ok());
         let mut report = DoctorReport {
             uid: nix::unistd::geteuid().as_raw(),
             kernel: kernel.trim().to_owned(),
@@ -140,7 +140,7 @@ impl DoctorReport {
     }
 
     fn print(&self) {
-        let mut table = Table::new();
+        let mut table = TextTable::new();
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(["", "as root", "in a user namespace"]);
         let (root, user) = (&self.as_root, &self.in_user_namespace);

@@ -8,11 +8,11 @@ use router::time::Rate;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use text::Usage;
+use text::UsageError;
 use text::toml_file::TomlFile;
 use traffic::{
-    Ahead, Clock, Counted, FlowPlan, Pacing, Plan, Receiver, Reception, Sender, Transport, csv,
-    received_json, received_table, sent_json, sent_table,
+    Ahead, Counted, FlowPlan, LoadClock, LoadPlan, Pacing, Receiver, Reception, Sender, Transport,
+    csv, received_json, received_table, sent_json, sent_table,
 };
 
 /// Something could not be done, and something was.
@@ -75,7 +75,7 @@ struct SendArgs {
     pacing: Option<Pacing>,
     /// The clock of the times in packets: monotonic on one machine, realtime between two
     #[arg(long, value_enum)]
-    clock: Option<Clock>,
+    clock: Option<LoadClock>,
     /// Over TCP
     #[arg(long)]
     tcp: bool,
@@ -88,7 +88,7 @@ struct SendArgs {
     /// From this address
     #[arg(long, value_name = "ADDRESS")]
     from: Option<IpAddr>,
-    /// Tells this run from others at the same receiver
+    /// Distinguishes this run from others at the same receiver
     #[arg(long)]
     run: Option<u32>,
     /// As one JSON object
@@ -131,7 +131,7 @@ struct ReceiveArgs {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        // Ctrl-C ends a load early; what was measured is told all the same.
+        // Ctrl-C ends a load early; the measurements so far are still reported.
         let _ = ctrlc::set_handler(testbed::clock::interrupt);
         if self.with_input {
             super::end_with_standard_input();
@@ -144,14 +144,14 @@ impl Args {
 }
 
 impl SendArgs {
-    fn plan(&self) -> Result<Plan> {
+    fn plan(&self) -> Result<LoadPlan> {
         let mut plan = match (&self.plan, self.to) {
             (Some(path), _) => {
-                TomlFile::<Plan>::read(path)
-                    .map_err(|mistake| Usage::error(mistake.render(false)))?
+                TomlFile::<LoadPlan>::read(path)
+                    .map_err(|mistake| UsageError::error(mistake.render(false)))?
                     .value
             }
-            (None, Some(to)) => Plan::single(FlowPlan {
+            (None, Some(to)) => LoadPlan::single(FlowPlan {
                 from: self.from,
                 transport: if self.tcp { Transport::Tcp } else { Transport::Udp },
                 counted: self.counted,
@@ -163,14 +163,14 @@ impl SendArgs {
                 echo: self.echo,
                 ..FlowPlan::udp(to, self.rate, self.size)
             }),
-            (None, None) => return Err(Usage::error("an address, or --plan FILE")),
+            (None, None) => return Err(UsageError::error("an address, or --plan FILE")),
         };
         plan.time = self.time.unwrap_or(plan.time);
         plan.pacing = self.pacing.unwrap_or(plan.pacing);
         plan.clock = self.clock.unwrap_or(plan.clock);
         plan.seed = self.seed.unwrap_or(plan.seed);
         plan.run = self.run.unwrap_or(plan.run);
-        plan.check().map_err(|wrong| Usage::error(wrong.to_string()))?;
+        plan.check().map_err(|wrong| UsageError::error(wrong.to_string()))?;
         Ok(plan)
     }
 
@@ -195,7 +195,7 @@ impl ReceiveArgs {
     fn listen(&self) -> Result<SocketAddr> {
         let port = self.listen.parse().map(|port| (Ipv6Addr::UNSPECIFIED, port).into());
         port.or_else(|_| self.listen.parse()).map_err(|_| {
-            Usage::error(format!("{:?}: PORT, ADDRESS:PORT or [ADDRESS]:PORT", self.listen))
+            UsageError::error(format!("{:?}: PORT, ADDRESS:PORT or [ADDRESS]:PORT", self.listen))
         })
     }
 
@@ -231,7 +231,7 @@ mod tests {
         args: Args,
     }
 
-    fn plan(text: &str) -> Result<Plan> {
+    fn plan(text: &str) -> Result<LoadPlan> {
         let words = ["lab", "send"].into_iter().chain(text.split_whitespace());
         match Cli::try_parse_from(words)?.args.role {
             Role::Send(args) => args.plan(),
@@ -247,7 +247,7 @@ mod tests {
         let flow = &plan.flows[0];
         assert_eq!((flow.rate.bits(), flow.size, flow.copies), (2_000_000, 200, 3));
         assert_eq!((flow.dscp, flow.jitter, flow.packets), (Dscp::EF, 20, Some(9)));
-        assert_eq!((plan.pacing, plan.clock), (Pacing::Busy, Clock::Realtime));
+        assert_eq!((plan.pacing, plan.clock), (Pacing::Busy, LoadClock::Realtime));
         assert_eq!((plan.seed, plan.run, plan.time.to_string().as_str()), (7, 4, "2s"));
     }
 
@@ -256,7 +256,7 @@ mod tests {
         for wrong in ["127.0.0.1:5000 --size 20", "127.0.0.1:5000 --for 0s", "--plan /nonexistent"]
         {
             let error = plan(wrong).unwrap_err();
-            assert!(error.is::<Usage>(), "{wrong}: {error}");
+            assert!(error.is::<UsageError>(), "{wrong}: {error}");
         }
         for wrong in ["", "localhost", "127.0.0.1:1 --dscp CS9", "127.0.0.1:1 --congestion reno"] {
             assert!(plan(wrong).is_err(), "{wrong}");

@@ -127,7 +127,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
 
 #[cfg(feature = "studies")]
 fn is_usage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<text::Usage>())
+    error.chain().any(|cause| cause.is::<text::UsageError>())
 }
 
 #[cfg(not(feature = "studies"))]
@@ -135,8 +135,8 @@ fn is_usage(_: &anyhow::Error) -> bool {
     false
 }
 
-/// Ends the work of a verb that others started once its standard input ends, at the latest with
-/// who started it.
+/// Ends the work of a verb once its standard input ends, and so with the process that started it at
+/// the latest.
 fn end_with_standard_input() {
     std::thread::spawn(|| {
         let mut rest = Vec::new();
@@ -145,7 +145,7 @@ fn end_with_standard_input() {
     });
 }
 
-/// Prints a text, of which no terminal obeys anything. That nobody reads to its end is no mistake.
+/// Prints a text without control characters. A closed pipe is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(shown::text(text).as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -158,12 +158,12 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", shown::json(&serde_json::to_string_pretty(value)?)))
 }
 
-/// Prints to standard error what is of the program, not what it was asked for.
+/// Prints a note of the program itself to standard error.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown::text(text));
 }
 
-/// Tells who started this that it is at work.
+/// Notifies the process that started this that it works now.
 fn print_ready() {
     let mut stdout = std::io::stdout().lock();
     let _ = writeln!(stdout, "{}", testbed::tool::READY).and_then(|()| stdout.flush());

@@ -1,7 +1,7 @@
 //! `lab run`: a study, repeated.
 
 use anyhow::{Context as _, Result};
-use emulator::Kind;
+use emulator::DataPathKind;
 use runner::{Options, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// For droppers, jitter, loss and load
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Make each run so many times, each with the next seed, and show medians; as the study says where
-    /// absent
+    /// Make each run so many times, each with the next seed, and show medians; the study's number
+    /// where absent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(study::MAX_REPEAT)))]
     repeat: Option<u32>,
     /// So many runs at once; the processors of this machine where absent
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     parallel: Option<usize>,
     /// How packets get from the hosts to the routers; see `lab doctor`
     #[arg(long, value_enum)]
-    path: Option<Kind>,
+    path: Option<DataPathKind>,
     /// Where runs are kept, and the report; default: results/STUDY-SCALE
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Files that are no captures, cut off, or empty; and what is written.
+//! Files that are not captures, are truncated, or are empty; and the files that are written.
 
 use crate::support::{As, text};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
@@ -58,9 +58,9 @@ fn what_is_no_capture_is_refused_with_2_and_what_is_cut_off_is_read_in_part() {
     ];
     for (path, code, word) in cases {
         let output = analyse(&[path]);
-        let said = text(&output);
-        assert_eq!(output.status.code(), Some(code), "{}: {said}", path.display());
-        assert!(said.contains(word), "{}: {said}", path.display());
+        let output_text = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{}: {output_text}", path.display());
+        assert!(output_text.contains(word), "{}: {output_text}", path.display());
     }
     let output = analyse(&[Path::new("/nonexistent/x.pcap")]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
@@ -74,9 +74,9 @@ fn tables_values_and_pictures_are_written() {
     std::fs::write(&file, capture(500, DataLink::RAW)).unwrap();
     let (csv, plots) = (directory.path().join("csv"), directory.path().join("plots"));
     let output = analyse(&[&file, Path::new("--csv"), &csv, Path::new("--plots"), &plots]);
-    let said = text(&output);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("CS3") && said.contains("14.0 kB"), "{said}");
+    let output_text = text(&output);
+    assert!(output.status.success(), "{output_text}");
+    assert!(output_text.contains("CS3") && output_text.contains("14.0 kB"), "{output_text}");
     let lines = |name: &str| std::fs::read_to_string(csv.join(name)).unwrap().lines().count();
     assert_eq!((lines("dscp.csv"), lines("flows.csv"), lines("messages.csv")), (2, 2, 1));
     assert!(lines("dscp-intervals.csv") > 4);

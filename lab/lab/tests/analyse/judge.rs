@@ -21,7 +21,7 @@ impl Found {
         self.retransmissions.get(&dscp).copied().unwrap_or_default()
     }
 
-    /// And those that were said to be out of order.
+    /// Segments that are reported as out of order.
     pub(crate) fn either(&self, dscp: u64) -> u64 {
         self.retransmitted(dscp) + self.out_of_order.get(&dscp).copied().unwrap_or_default()
     }

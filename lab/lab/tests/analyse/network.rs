@@ -27,7 +27,7 @@ delay = "8ms"
 loss = 0.03
 "#;
 
-/// A capture under way, and what it says: it must be able to.
+/// A running capture, and its standard error, which must stay open.
 type Capture = (Child, BufReader<ChildStderr>);
 
 /// Begins to capture at a port.
@@ -104,14 +104,14 @@ fn ours(of: &Value) -> Found {
 /// Within 5 %, rounded up.
 fn within(ours: u64, theirs: u64, what: &str) {
     let most = (theirs * 5).div_ceil(100);
-    assert!(ours.abs_diff(theirs) <= most, "{what}: we say {ours}, another {theirs}");
+    assert!(ours.abs_diff(theirs) <= most, "{what}: ours {ours}, theirs {theirs}");
 }
 
 /// Segments that the kernel of host `a` has sent again.
 fn sent_again(up: &Up) -> u64 {
     let output = up.exec("a", &["cat", "/proc/net/snmp"]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let mut lines = said.lines().filter(|line| line.starts_with("Tcp:")).map(str::split_whitespace);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:")).map(str::split_whitespace);
     let (names, mut values) = (lines.next().unwrap(), lines.next().unwrap());
     let place = names.into_iter().position(|name| name == "RetransSegs").unwrap();
     values.nth(place).unwrap().parse().unwrap()
@@ -132,7 +132,7 @@ fn our_numbers_are_those_of_tshark() {
     let [left, right] = &files;
     let captures = [capture(&up, "r.left", left), capture(&up, "b.eth0", right)];
     load(&up);
-    for (mut capture, _said) in captures {
+    for (mut capture, _stderr) in captures {
         assert!(capture.wait().unwrap().success());
     }
     // What passes again within the first round-trip time after what went on is out of order to
@@ -146,12 +146,12 @@ fn our_numbers_are_those_of_tshark() {
         for dscp in [THIN, FAST] {
             within(ours.either(dscp), theirs.either(dscp), "sent again or out of order");
             let (fewest, most) = (theirs.retransmitted(dscp), theirs.either(dscp));
-            let said = ours.retransmitted(dscp);
-            within(said.clamp(fewest, most), said, "retransmissions, but for those out of order");
+            let count = ours.retransmitted(dscp);
+            within(count.clamp(fewest, most), count, "retransmissions, but for those out of order");
         }
         // Where segments are far apart, few are.
-        let (said, fewest) = (ours.retransmitted(THIN), theirs.retransmitted(THIN));
-        assert!(said <= fewest + fewest / 4 + 2, "we say {said}, tshark {fewest}");
+        let (count, fewest) = (ours.retransmitted(THIN), theirs.retransmitted(THIN));
+        assert!(count <= fewest + fewest / 4 + 2, "ours {count}, tshark {fewest}");
         if file == left {
             let all = ours.retransmitted(THIN) + ours.retransmitted(FAST);
             within(all, again, "retransmissions by the kernel");
@@ -179,7 +179,7 @@ fn way(both: &Value) {
         assert!(lost > 0 && lost < packets / 10, "{hop}");
         assert!(hop["delay"]["min_ms"].as_f64().unwrap() >= 8.0, "{}", hop["delay"]);
     }
-    // The load's own numbers say the same as the two captures.
+    // The load's own numbers agree with the two captures.
     let flows = rows(both, "flows");
     let load = |flow: &&Value| {
         flow["application"] == "lab-load"

@@ -30,9 +30,9 @@ fn a_wrong_file_is_named_with_line_and_key() {
         (&[("t.toml", &no_policy)], &["t.toml:7:", "nark.toml", "--policy nark=FILE"]),
         (&[], &["t.toml", "No such file"]),
     ];
-    for (files, said) in cases {
+    for (files, expected) in cases {
         let refusal = refused(files, &[]);
-        for part in said {
+        for part in expected {
             assert!(refusal.contains(part), "{part:?} is not in {refusal}");
         }
         assert!(!refusal.contains("is up"), "{refusal}");
@@ -62,9 +62,9 @@ fn a_data_path_that_is_asked_for_and_not_there_is_refused() {
     command.args(["--name", &unique(), "--for", "1s", "--path", "tun"]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    let said = text(&output);
-    assert!(said.contains("this data path does not work here: tun: "), "{said}");
-    assert!(said.contains("/dev/net/tun") && said.contains("lab doctor"), "{said}");
+    let printed = text(&output);
+    assert!(printed.contains("this data path does not work here: tun: "), "{printed}");
+    assert!(printed.contains("/dev/net/tun") && printed.contains("lab doctor"), "{printed}");
 }
 
 const QUEUED: &str = r#"
@@ -108,7 +108,7 @@ fn a_command_that_the_kernel_refuses_ends_it() {
     std::fs::set_permissions(tools.path().join("tc"), executable).unwrap();
     let refused = up(Some(format!("{}:{path}", tools.path().display())));
     assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
-    let said = text(&refused);
-    assert!(said.contains("r.right: tc class add dev right"), "{said}");
-    assert!(said.contains("no classes here") && !said.contains("is up"), "{said}");
+    let printed = text(&refused);
+    assert!(printed.contains("r.right: tc class add dev right"), "{printed}");
+    assert!(printed.contains("no classes here") && !printed.contains("is up"), "{printed}");
 }

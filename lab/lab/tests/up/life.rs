@@ -1,6 +1,6 @@
 //! Nothing is left behind, whenever and however a network ends.
 
-use crate::support::{As, PAIR, PATIENCE, Up, links, skipped, text, unique};
+use crate::support::{As, PAIR, PATIENCE, Up, ignores_interrupt, links, skipped, text, unique};
 use nix::sys::signal::Signal;
 use std::process::Stdio;
 use std::time::Duration;
@@ -60,9 +60,11 @@ fn a_signal_at_any_moment_of_its_start_leaves_nothing() {
         return;
     }
     let before = links();
+    // An ignored signal has no effect before `lab up` blocks it.
+    let interrupt = if ignores_interrupt() { Signal::SIGTERM } else { Signal::SIGINT };
     const MOMENTS: [u64; 10] = [0, 3, 10, 20, 35, 50, 75, 100, 150, 220];
     for (number, moment) in MOMENTS.into_iter().enumerate() {
-        let signals = [Signal::SIGKILL, Signal::SIGINT, Signal::SIGKILL, Signal::SIGTERM];
+        let signals = [Signal::SIGKILL, interrupt, Signal::SIGKILL, Signal::SIGTERM];
         for who in [As::Own, As::WithoutTun] {
             if who.lacks().is_some() {
                 continue;
@@ -84,6 +86,27 @@ fn a_signal_at_any_moment_of_its_start_leaves_nothing() {
         }
     }
     assert_eq!(links(), before);
+}
+
+#[test]
+fn a_start_with_sigint_ignored_loses_no_signal_once_its_name_is_bound() {
+    let test = "a_start_with_sigint_ignored_loses_no_signal_once_its_name_is_bound";
+    if skipped(test, As::IgnoringInterrupt) {
+        return;
+    }
+    for _ in 0..3 {
+        let mut up = Up::start(As::IgnoringInterrupt, PAIR, &["--for", "5min"]);
+        let socket = format!("/{}", up.name);
+        // Polled without a pause: soon after it is bound, the handler is installed.
+        let deadline = Deadline::after(PATIENCE);
+        while !std::fs::read_to_string("/proc/net/unix").unwrap().contains(&socket) {
+            assert!(!deadline.has_passed(), "no socket");
+        }
+        up.signal(Signal::SIGINT);
+        let held = up.namespaces();
+        up.wait();
+        up.assert_nothing_left(&held);
+    }
 }
 
 #[test]
@@ -183,14 +206,14 @@ fn two_are_up_at_once_and_a_name_is_taken_once() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
-    if skipped("what_is_not_there_is_said", As::Own) {
+fn an_unknown_name_is_reported() {
+    if skipped("an_unknown_name_is_reported", As::Own) {
         return;
     }
     let up = Up::new(As::Own, PAIR, &[]);
     let name = up.name.as_str();
     let other = unique();
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (vec!["exec", "--lab", name, "c", "true"], "no host c: there are a, b"),
         (vec!["capture", "--lab", name, "c.eth0"], "a.eth0, b.eth0, r.left, r.right"),
         (vec!["router", "--lab", name, "s", "flow", "list"], "no router s"),
@@ -209,7 +232,7 @@ fn what_is_not_there_is_said() {
     ] {
         let refused = up.run(&arguments);
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", text(&refused));
-        assert!(text(&refused).contains(said), "{arguments:?}: {}", text(&refused));
+        assert!(text(&refused).contains(expected), "{arguments:?}: {}", text(&refused));
     }
     assert_eq!(up.exec("a", &["no-such-program"]).status.code(), Some(127));
     assert_eq!(up.exec("b", &["sh", "-c", "exit 7"]).status.code(), Some(7));

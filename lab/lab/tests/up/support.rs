@@ -53,6 +53,8 @@ pub(crate) enum As {
     Nobody,
     /// In a mount namespace without /dev/net/tun.
     WithoutTun,
+    /// With SIGINT ignored, as shells start commands in the background.
+    IgnoringInterrupt,
 }
 
 impl As {
@@ -72,13 +74,18 @@ impl As {
                 command.args(["--mount", "sh", "-c", script, "sh", lab]);
                 command
             }
+            As::IgnoringInterrupt => {
+                let mut command = Command::new("sh");
+                command.args(["-c", "trap '' INT; exec \"$@\"", "sh", lab]);
+                command
+            }
         }
     }
 
     /// Why it cannot be tried here.
     pub(crate) fn lacks(self) -> Option<String> {
         let root = nix::unistd::geteuid().is_root();
-        if self != As::Own && !root {
+        if matches!(self, As::Nobody | As::WithoutTun) && !root {
             return Some("only root can become somebody else, or hide /dev/net/tun".to_owned());
         }
         let output = self.command().arg("doctor").stdin(Stdio::null()).output();
@@ -94,7 +101,7 @@ impl As {
     }
 }
 
-/// Says why a test is not run; whether it is not.
+/// Prints why a test cannot run here, if so; returns whether it is skipped.
 pub(crate) fn skipped(test: &str, who: As) -> bool {
     let lacks = who.lacks();
     if let Some(why) = &lacks {
@@ -114,6 +121,14 @@ pub(crate) fn lacks_htb() -> Option<String> {
     let root = nix::unistd::geteuid().is_root();
     let htb = &report[if root { "as_root" } else { "in_user_namespace" }]["qdiscs"]["htb"];
     (htb["works"] != true).then(|| format!("no htb: {htb}"))
+}
+
+/// Whether this process was started with SIGINT ignored. The programs that it starts ignore it too.
+pub(crate) fn ignores_interrupt() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+    mask & (1 << (Signal::SIGINT as u32 - 1)) != 0
 }
 
 /// A name that no other network, of this test or another, has.
@@ -139,12 +154,12 @@ pub(crate) struct Held {
     processes: Vec<PathBuf>,
 }
 
-/// A `lab up` and what it says.
+/// A running `lab up` and its standard error.
 pub(crate) struct Up {
     pub(crate) name: String,
     who: As,
     child: Child,
-    said: Receiver<String>,
+    stderr_lines: Receiver<String>,
     _directory: tempfile::TempDir,
 }
 
@@ -167,23 +182,23 @@ impl Up {
         command.arg("up").arg(file).args(["--name", &name]).args(arguments).env(MARK, &name);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let (to, said) = channel();
+        let (to, stderr_lines) = channel();
         let stderr = child.stderr.take().unwrap();
         std::thread::spawn(move || {
             let lines = BufReader::new(stderr).lines();
             lines.map_while(Result::ok).try_for_each(|line| to.send(line))
         });
-        Up { name, who, child, said, _directory: directory }
+        Up { name, who, child, stderr_lines, _directory: directory }
     }
 
-    /// Waits until it is up; gives the line that says so.
+    /// Waits until it is up; returns the line that reports it.
     pub(crate) fn is_up(&self) -> String {
-        let mut said = Vec::new();
+        let mut before = Vec::new();
         loop {
-            match self.said.recv_timeout(PATIENCE) {
+            match self.stderr_lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.contains(" is up: ") => return line,
-                Ok(line) => said.push(line),
-                Err(error) => panic!("{error}: {said:?}"),
+                Ok(line) => before.push(line),
+                Err(error) => panic!("{error}: {before:?}"),
             }
         }
     }
@@ -304,8 +319,8 @@ pub(crate) fn links() -> BTreeSet<String> {
     listed.lines().filter_map(name).collect()
 }
 
-/// All that a program said.
+/// The exit status and all output of a program.
 pub(crate) fn text(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    let [out, err] = [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets));
     format!("{} {out}{err}", output.status)
 }

@@ -55,7 +55,7 @@ fn seen(up: &Up, port: &str, tos: u8) -> Vec<u8> {
     marks(&file)
 }
 
-/// The same where the kernel forwards, and has things of its own to say: until four requests were
+/// The same where the kernel forwards, and sends packets of its own: until four requests were
 /// seen, of which all went the same way. Gives which.
 fn seen_by_the_kernel(up: &Up, port: &str, dscp: u8) -> bool {
     let directory = tempfile::tempdir().unwrap();
@@ -84,8 +84,8 @@ fn seen_by_the_kernel(up: &Up, port: &str, dscp: u8) -> bool {
 
 fn carries(who: As, path: &str, arguments: &[&str]) {
     let up = Up::start(who, PAIR, arguments);
-    let said = up.is_up();
-    assert!(said.contains(&format!("data path {path}")), "{said}");
+    let line = up.is_up();
+    assert!(line.contains(&format!("data path {path}")), "{line}");
     up.assert_ping("a", "10.0.2.2", &[]);
     up.assert_ping("b", "fd00:1::2", &[]);
     if path == "tc" {
@@ -137,7 +137,7 @@ fn status(up: &Up) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Whether programs that are no part of the project are there.
+/// Whether programs from outside the project are installed.
 fn lacks_ping(test: &str) -> bool {
     let found = std::process::Command::new("ping").arg("-V").output().is_ok();
     if !found {
@@ -196,8 +196,8 @@ fn the_kernel_forwards_too() {
 }
 
 #[test]
-fn the_counters_tell_routers_parts_and_code_points() {
-    let test = "the_counters_tell_routers_parts_and_code_points";
+fn the_counters_distinguish_routers_parts_and_code_points() {
+    let test = "the_counters_distinguish_routers_parts_and_code_points";
     if skipped(test, As::Own) || lacks_ping(test) {
         return;
     }
@@ -228,16 +228,16 @@ fn counts_what_is_lost(who: As, path: &str, count: u64, size: u64) {
     let mut command = up.command(&["exec", "--lab", &up.name, "a", "sh", "-c", &burst]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
     assert_eq!(line, "inside\n");
     up.signal(Signal::SIGSTOP);
     let mut stdin = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
-    // It says how much it sent when it gives up.
+    // It reports how much it sent when it ends.
     let mut rest = String::new();
-    std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
+    std::io::Read::read_to_string(&mut stdout, &mut rest).unwrap();
     up.signal(Signal::SIGCONT);
     child.wait().unwrap();
     assert!(rest.contains(&format!("{count} packets transmitted")), "{rest}");
@@ -265,7 +265,7 @@ fn what_is_lost_before_it_is_read_is_counted() {
     if report["path"] != "tun" {
         return skip(test, &report["advice"].to_string());
     }
-    // A TUN device keeps 500 or as many as its queue's length says: 1000.
+    // A TUN device keeps 500 or its queue length: 1000.
     counts_what_is_lost(As::Own, "tun", 1_500, 8);
 }
 
@@ -287,8 +287,8 @@ fn what_packet_sockets_of_a_user_lose_is_counted() {
 }
 
 #[test]
-fn two_networks_of_one_file_do_not_hear_each_other() {
-    let test = "two_networks_of_one_file_do_not_hear_each_other";
+fn two_networks_of_one_file_do_not_receive_each_other() {
+    let test = "two_networks_of_one_file_do_not_receive_each_other";
     if skipped(test, As::Own) || lacks_ping(test) {
         return;
     }
@@ -302,7 +302,7 @@ fn two_networks_of_one_file_do_not_hear_each_other() {
     let (one, other) = (of(&["--path", "packet"]), of(&["--path", "packet"]));
     one.assert_ping("a", "10.0.2.2", &[]);
     let status = status(&other);
-    // What a host's kernel says by itself (IPv6 multicast) goes no further than the first router.
+    // What a host's kernel sends by itself (IPv6 multicast) goes no further than the first router.
     assert_eq!(status["carried"]["to_hosts"]["packets"], 0, "{status}");
 }
 

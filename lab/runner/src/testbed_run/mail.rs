@@ -12,10 +12,10 @@ use std::time::Duration;
 use study::Planned;
 use study::file::{Stage, Start};
 use study::measured::MessageTimes;
-use testbed::Place;
+use testbed::SiteLocation;
 use testbed::clock::{Deadline, is_interrupted, pause};
 use testbed::config::secret_file;
-use testbed::{Client, Site, password};
+use testbed::{RunningClient, Site, password};
 use toml::{Table, Value};
 
 /// What `xuxa burst` may take, beside the run, to say what it saw.
@@ -27,8 +27,8 @@ pub(super) struct MailSites {
     sites: BTreeMap<String, Site>,
     plan: PathBuf,
     report: PathBuf,
-    burst: Option<Client>,
-    receiver: Option<Client>,
+    burst: Option<RunningClient>,
+    receiver: Option<RunningClient>,
 }
 
 impl MailSites {
@@ -57,7 +57,7 @@ impl MailSites {
         }
         let mut built = BTreeMap::new();
         for (name, host, ip) in sites.all() {
-            let place = Place::in_host(ip, network.entrance(host));
+            let place = SiteLocation::in_host(ip, network.entrance(host));
             let mut builder = Site::builder(name)
                 .programs(real.programs.clone())
                 .place_at(place)
@@ -94,7 +94,7 @@ impl MailSites {
             let wanted = sites.permanent() * (self.sites.len() - 1);
             site.wait_until("its permanent channels", PATIENCE, |status| {
                 let channels = status.peers.iter().flat_map(|peer| &peer.channels);
-                let open = |channel: &&testbed::answer::Channel| {
+                let open = |channel: &&testbed::answer::ChannelStatus| {
                     let mut ours = channel.associations.iter();
                     ours.any(|a| a.role == "initiator" && matches!(a.state.as_str(), "idle"))
                 };

@@ -6,8 +6,8 @@ mod up;
 mod watch;
 
 use anyhow::{Result, bail};
-use emulator::Kind;
-use emulator::Origin;
+use emulator::DataPathKind;
+use emulator::TimeOrigin;
 use loads::{Found, Loads};
 use mail::MailSites;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) type OnStage<'a> = &'a (dyn Fn(&str) + Sync);
 #[derive(Clone, Debug)]
 pub(crate) struct Real {
     pub(crate) programs: Programs,
-    pub(crate) path: Option<Kind>,
+    pub(crate) path: Option<DataPathKind>,
     pub(crate) seed: u64,
 }
 
@@ -103,12 +103,12 @@ impl Real {
 /// The beginning of a run, on the clocks that its parts have.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
-    origin: Origin,
+    origin: TimeOrigin,
 }
 
 impl Moment {
     fn now() -> Moment {
-        Moment { origin: Origin::now() }
+        Moment { origin: TimeOrigin::now() }
     }
 
     /// Since then.

@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, Real};
 use anyhow::{Context as _, Result, bail};
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ const PREFIX: &str = "lab-run-";
 /// A network that is up, and the directory of its run.
 #[derive(Debug)]
 pub(super) struct Network {
-    client: Client,
+    client: ControlClient,
     child: Child,
     lab: PathBuf,
     directory: TempDir,
@@ -66,13 +66,13 @@ impl Network {
                 let said = fs::read_to_string(&said).unwrap_or_default();
                 bail!("lab up ended at once ({status}): {}", said.trim());
             }
-            let up = Client::find(Some(&name)).ok();
+            let up = ControlClient::find(Some(&name)).ok();
             Ok(up.filter(|client| client.status().is_ok()))
         })?;
         Ok(Network { client, child, lab: real.programs.lab.clone(), directory })
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(super) fn client(&self) -> &ControlClient {
         &self.client
     }
 

@@ -3,8 +3,8 @@
 use super::Moment;
 use super::up::Network;
 use anyhow::Result;
-use emulator::client::Client;
-use emulator::{PartStatus, Status};
+use emulator::client::ControlClient;
+use emulator::{NetworkStatus, PartStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +80,7 @@ impl Sum {
 }
 
 fn watch(
-    client: &Client,
+    client: &ControlClient,
     routers: &[String],
     step: Duration,
     origin: Moment,
@@ -133,7 +133,7 @@ fn add(to: &mut Steps, step: usize, now: Sum, was: Sum) {
 }
 
 /// By port, what the queueing there has sent, dropped and holds.
-fn sums(status: &Status, routers: &[String]) -> BTreeMap<String, BTreeMap<u8, Sum>> {
+fn sums(status: &NetworkStatus, routers: &[String]) -> BTreeMap<String, BTreeMap<u8, Sum>> {
     let mut ports: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
     for node in status.nodes.iter().filter(|node| routers.contains(&node.name)) {
         for part in &node.parts {

@@ -1,5 +1,5 @@
-//! Many frames with one system call (recvmmsg(2), sendmmsg(2)), and what a packet socket and a
-//! network interface must be told before that.
+//! Many frames with one system call (recvmmsg(2), sendmmsg(2)), and the options that a packet
+//! socket and a network interface need for that.
 
 #![expect(unsafe_code, reason = "system calls that nix has no safe form of for reused memory")]
 
@@ -11,11 +11,11 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// Frames of one call.
 pub const FRAMES: usize = 64;
 
-/// Receives what waits, at most [`FRAMES`] frames, without waiting: frame n lies in slot n of
-/// `memory`, whose slots have `slot` octets, and has `lengths[n]` of them. Gives how many there are.
+/// Receives the frames that wait, at most [`FRAMES`], without blocking. Frame n is in slot n of
+/// `memory` and has `lengths[n]` octets. A slot has `slot` octets. Returns the number of frames.
 ///
 /// # Errors
-/// Nothing waits (`WouldBlock`), or what the socket says.
+/// Nothing waits (`WouldBlock`), or the error of the socket.
 pub fn receive(
     fd: BorrowedFd<'_>,
     memory: &mut [u8],
@@ -51,10 +51,10 @@ pub fn receive(
     Ok(received)
 }
 
-/// Lets a packet socket hear one interface alone, by its number.
+/// Binds a packet socket to one interface, by its number.
 ///
 /// # Errors
-/// There is none of this number.
+/// No interface has this number.
 pub fn listen(fd: BorrowedFd<'_>, interface: c_int) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -74,10 +74,10 @@ pub fn listen(fd: BorrowedFd<'_>, interface: c_int) -> io::Result<()> {
     }
 }
 
-/// Frames that a packet socket had no room for since this was asked last.
+/// Frames that a packet socket dropped for lack of room since the last call.
 ///
 /// # Errors
-/// It is no packet socket.
+/// It is not a packet socket.
 pub fn dropped(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -98,11 +98,11 @@ pub fn dropped(fd: BorrowedFd<'_>) -> io::Result<u64> {
     }
 }
 
-/// Sends frames, each from two parts, at most [`FRAMES`] of them, without waiting. Gives how many
-/// were taken.
+/// Sends frames, each from two parts, at most [`FRAMES`], without blocking. Returns how many the
+/// socket took.
 ///
 /// # Errors
-/// What the socket says against the first one.
+/// The socket refuses the first frame.
 pub fn send<'a>(
     fd: BorrowedFd<'_>,
     frames: impl Iterator<Item = (&'a [u8], &'a [u8])>,
@@ -128,8 +128,8 @@ pub fn send<'a>(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Lets a packet socket see only what comes in, and send without the interface's queue: what passes
-/// is queued by our routers, and nowhere else.
+/// Makes a packet socket receive only incoming frames, and send past the interface's queue: only our
+/// routers queue packets.
 ///
 /// # Errors
 /// The kernel is older than 4.20.
@@ -156,8 +156,8 @@ pub fn incoming_only(fd: BorrowedFd<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What ethtool(8) would be asked for: checksums computed by the kernel, and no segments left to
-/// others to divide or to join.
+/// The offloads that are turned off, as ethtool(8) names them, each with its command. Then the kernel
+/// computes checksums, and nothing divides or joins segments.
 const OFFLOADS: [(&str, u32); 4] =
     [("tx-checksumming", 0x17), ("tso", 0x1f), ("gso", 0x24), ("gro", 0x2c)];
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
@@ -168,11 +168,11 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Turns off all that a network card would do of the kernel's work, at an interface of the network
-/// namespace of this thread: what leaves is what a wire would carry.
+/// Turns off the offloads of an interface in the network namespace of this thread. Then the frames
+/// that leave are those that a wire would carry.
 ///
 /// # Errors
-/// There is no such interface, or it does not let itself be told.
+/// There is no such interface, or an offload cannot be turned off.
 pub fn without_offloads(interface: &str) -> Result<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").context("a socket to ask by")?;
     for (name, command) in OFFLOADS {

@@ -1,14 +1,14 @@
-//! What joins namespaces: veth pairs, their addresses and their rate, and what stands between.
+//! Namespaces joined by veth pairs: addresses, rates, and a device between them.
 
 use crate::net::ns::Namespace;
 use crate::process::programs::Programs;
-use crate::process::tool::Tool;
+use crate::process::tool::LabTool;
 use anyhow::{Context, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The interface of a site.
 pub(crate) const INTERFACE: &str = "eth0";
-/// The interface of the middle that leads to the second site.
+/// The interface of the device between the sites that leads to the second one.
 const BEYOND: &str = "eth1";
 /// Packets that wait for a shaped link, at most.
 const QUEUE: u32 = 50;
@@ -38,12 +38,12 @@ impl Addresses {
 
 /// One end of a [`Cable`]: a namespace with one interface beside its loopback.
 #[derive(Debug)]
-pub struct End {
+pub struct CableEnd {
     namespace: Namespace,
     addresses: Addresses,
 }
 
-impl End {
+impl CableEnd {
     /// Its namespace.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
@@ -54,7 +54,7 @@ impl End {
         self.addresses
     }
 
-    /// Lets out so many bits a second (htb, link headers counted); at most 50 packets wait.
+    /// Limits what leaves to a rate (htb, link headers counted); at most 50 packets wait.
     ///
     /// # Errors
     /// The kernel lacks htb.
@@ -69,7 +69,7 @@ impl End {
         Ok(())
     }
 
-    /// Changes the rate of what is shaped, without a moment in which more gets out.
+    /// Changes the rate; at no time more than the larger of the two rates leaves.
     ///
     /// # Errors
     /// It was not shaped.
@@ -80,7 +80,7 @@ impl End {
         Ok(())
     }
 
-    /// Lets out as much as there is again.
+    /// Removes the rate limit.
     ///
     /// # Errors
     /// It was not shaped.
@@ -89,8 +89,8 @@ impl End {
         Ok(())
     }
 
-    /// Takes the interface down, or up again. The other side is told nothing: what it sends is
-    /// dropped without a word.
+    /// Takes the interface down, or up again. The other side is not notified: its packets are
+    /// dropped silently.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -110,14 +110,14 @@ impl End {
     }
 }
 
-/// Two namespaces joined by a veth pair, or by two with something between them.
+/// Two namespaces joined by a veth pair, or by two pairs with a device between them.
 #[derive(Debug)]
 pub struct Cable {
-    /// The one.
-    pub naples: End,
-    /// The other.
-    pub act: End,
-    middle: Option<(Tool, Namespace)>,
+    /// The first end.
+    pub naples: CableEnd,
+    /// The second end.
+    pub act: CableEnd,
+    middle: Option<(LabTool, Namespace)>,
 }
 
 impl Cable {
@@ -140,28 +140,28 @@ impl Cable {
         let (second, middle) = (first.another()?, first.another()?);
         join((&first, INTERFACE), (&middle, INTERFACE))?;
         join((&middle, BEYOND), (&second, INTERFACE))?;
-        // It passes frames on; its own kernel shall say nothing.
+        // It only forwards frames; its kernel must send nothing of its own.
         middle.entrance().set("ipv6/conf/all/disable_ipv6", "1")?;
         for interface in [INTERFACE, BEYOND] {
             bring_up(&middle, interface)?;
         }
-        let tool = Tool::start(&middle, programs, &["bleach", INTERFACE, BEYOND])?;
+        let tool = LabTool::start(&middle, programs, &["bleach", INTERFACE, BEYOND])?;
         Cable::between(first, second, Some((tool, middle)))
     }
 
     fn between(
         first: Namespace,
         second: Namespace,
-        middle: Option<(Tool, Namespace)>,
+        middle: Option<(LabTool, Namespace)>,
     ) -> Result<Cable> {
-        let naples = End { namespace: first, addresses: Addresses::for_site(1) };
-        let act = End { namespace: second, addresses: Addresses::for_site(2) };
+        let naples = CableEnd { namespace: first, addresses: Addresses::for_site(1) };
+        let act = CableEnd { namespace: second, addresses: Addresses::for_site(2) };
         naples.configure()?;
         act.configure()?;
         Ok(Cable { naples, act, middle })
     }
 
-    /// Whether something stands between the two.
+    /// Whether a device stands between the two.
     pub fn has_middle(&self) -> bool {
         self.middle.is_some()
     }
@@ -173,7 +173,7 @@ fn join(a: (&Namespace, &str), b: (&Namespace, &str)) -> Result<()> {
     a.0.entrance().run("ip", &arguments).map(drop)
 }
 
-/// No segment is left to the other side to divide: a packet captured is a packet sent.
+/// Brings an interface up, without segmentation offload: each captured packet is a sent packet.
 fn bring_up(namespace: &Namespace, interface: &str) -> Result<()> {
     let arguments = ["link", "set", interface, "gso_max_segs", "1", "up"];
     namespace.entrance().run("ip", &arguments).map(drop)

@@ -1,11 +1,11 @@
-//! What passes an interface: recorded, and read back packet by packet.
+//! Records the packets of an interface, and reads them back one by one.
 
 use crate::clock::{self, Deadline};
-use crate::net::cable::{End, INTERFACE};
-use crate::net::frame::Segment;
+use crate::net::cable::{CableEnd, INTERFACE};
+use crate::net::frame::TcpSegment;
 use crate::net::packet_socket::PacketSocket;
 use crate::process::programs::Programs;
-use crate::process::tool::Tool;
+use crate::process::tool::LabTool;
 use anyhow::{Context, Result};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, TsResolution};
@@ -14,43 +14,43 @@ use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A recorder looks so often whether it shall end.
+/// How often a recorder checks whether it must end.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Longest time for what is still waiting at the end.
+/// Longest time for reading the frames that still wait at the end.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// A recording of all packets at one end of a cable.
 #[derive(Debug)]
 pub struct Capture {
-    tool: Tool,
+    tool: LabTool,
     path: PathBuf,
 }
 
-/// A TCP segment that passed.
+/// A captured TCP segment.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    /// When, since 1970.
+pub struct CapturedSegment {
+    /// Capture time, since 1970.
     pub at: Duration,
     /// Its headers.
-    pub segment: Segment,
+    pub segment: TcpSegment,
 }
 
 impl Capture {
-    /// Begins, into this file (pcap).
+    /// Starts a recording into this file (pcap).
     ///
     /// # Errors
     /// The program `lab` cannot record there.
-    pub fn start(end: &End, programs: &Programs, path: &Path) -> Result<Capture> {
+    pub fn start(end: &CableEnd, programs: &Programs, path: &Path) -> Result<Capture> {
         let file = path.to_str().context("a path that is not UTF-8")?;
-        let tool = Tool::start(end.namespace(), programs, &["record", INTERFACE, file])?;
+        let tool = LabTool::start(end.namespace(), programs, &["record", INTERFACE, file])?;
         Ok(Capture { tool, path: path.to_owned() })
     }
 
-    /// Ends, and reads what passed.
+    /// Ends the recording, and reads it.
     ///
     /// # Errors
-    /// It ended before, or its file cannot be read.
-    pub fn finish(self) -> Result<Vec<Packet>> {
+    /// The recorder ended early, or its file cannot be read.
+    pub fn finish(self) -> Result<Vec<CapturedSegment>> {
         self.tool.finish()?;
         read(&self.path)
     }
@@ -59,25 +59,25 @@ impl Capture {
 /// The TCP segments of a pcap file, in order.
 ///
 /// # Errors
-/// It cannot be read, or is none.
-pub fn read(path: &Path) -> Result<Vec<Packet>> {
+/// It cannot be read, or is not a pcap file.
+pub fn read(path: &Path) -> Result<Vec<CapturedSegment>> {
     let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
     let mut reader = PcapReader::new(BufReader::new(file))?;
     let mut packets = Vec::new();
     while let Some(packet) = reader.next_packet() {
         let packet = packet.with_context(|| format!("reading {}", path.display()))?;
-        if let Some(segment) = Segment::from_frame(&packet.data) {
-            packets.push(Packet { at: packet.timestamp, segment });
+        if let Some(segment) = TcpSegment::from_frame(&packet.data) {
+            packets.push(CapturedSegment { at: packet.timestamp, segment });
         }
     }
     Ok(packets)
 }
 
 /// Records all frames of an interface of our namespace into a pcap file until this program is
-/// interrupted, and then what still waits.
+/// interrupted, and then the frames that still wait.
 ///
 /// # Errors
-/// The interface cannot be listened to, or the file not be written.
+/// The interface cannot be captured, or the file cannot be written.
 pub fn record(interface: &str, path: &Path, ready: impl FnOnce()) -> Result<()> {
     let mut socket = PacketSocket::open(interface, PATIENCE)?;
     let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_tcp_is_passed_over_and_a_cut_file_is_said_to_be_one() {
+    fn frames_without_tcp_are_skipped_and_a_truncated_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.pcap");
         let mut writer = PcapWriter::new(File::create(&path).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Ethernet frames with TCP over IPv4 or IPv6: what a mark is read from, and how it is cleared.
+//! Ethernet frames with TCP over IPv4 or IPv6: reading and clearing the DSCP.
 
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpSlice};
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = EtherType::IPV4.0.to_be_bytes();
 const IPV6: [u8; 2] = EtherType::IPV6.0.to_be_bytes();
-/// Where the flags and the checksum are in a TCP header.
+/// Offsets of the flags and the checksum in a TCP header.
 const TCP_FLAGS: usize = 13;
 const TCP_CHECKSUM: usize = 16;
 
@@ -22,10 +22,10 @@ pub const ACK: u8 = 0x10;
 
 /// The headers of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Where it comes from.
+pub struct TcpSegment {
+    /// Source address and port.
     pub source: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub destination: SocketAddr,
     /// The DSCP, 0 to 63.
     pub dscp: u8,
@@ -40,16 +40,16 @@ struct Parts<'a> {
     source: IpAddr,
     destination: IpAddr,
     dscp: u8,
-    /// Header and data, without what pads the frame.
+    /// Header and data, without the padding of the frame.
     tcp: &'a [u8],
 }
 
-impl Segment {
-    /// Reads a frame; `None` where it carries no whole TCP segment, or IPv6 extension headers.
-    pub fn from_frame(frame: &[u8]) -> Option<Segment> {
+impl TcpSegment {
+    /// Reads a frame; `None` where it has no whole TCP segment, or has IPv6 extension headers.
+    pub fn from_frame(frame: &[u8]) -> Option<TcpSegment> {
         let parts = parts(frame)?;
         let tcp = TcpSlice::from_slice(parts.tcp).ok()?;
-        Some(Segment {
+        Some(TcpSegment {
             source: SocketAddr::new(parts.source, tcp.source_port()),
             destination: SocketAddr::new(parts.destination, tcp.destination_port()),
             dscp: parts.dscp,
@@ -192,13 +192,16 @@ mod tests {
     #[test]
     fn the_mark_is_read_and_cleared_and_all_else_stays() {
         for (frame, source) in [(v4(), "127.0.0.1:4660"), (v6(), "[::1]:4660")] {
-            let segment = Segment::from_frame(&frame).unwrap();
+            let segment = TcpSegment::from_frame(&frame).unwrap();
             assert_eq!((segment.dscp, segment.flags, segment.length), (24, SYN, 2));
             assert_eq!(segment.source.to_string(), source);
             assert_eq!(segment.destination.port(), 5003);
             let mut bleached = frame.clone();
             bleach(&mut bleached);
-            assert_eq!(Segment::from_frame(&bleached).unwrap(), Segment { dscp: 0, ..segment });
+            assert_eq!(
+                TcpSegment::from_frame(&bleached).unwrap(),
+                TcpSegment { dscp: 0, ..segment }
+            );
             // ECN, flow label, the rest of the header, the padding.
             let ip = ETHERNET..ETHERNET + 2;
             let of = |frame: &[u8]| frame[ip.clone()].to_vec();
@@ -229,10 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_something_else_is_no_segment() {
+    fn truncated_and_other_frames_are_not_segments() {
         for whole in [v4(), v6()] {
             for length in 0..ETHERNET + 42 {
-                assert_eq!(Segment::from_frame(&whole[..length]), None, "{length}");
+                assert_eq!(TcpSegment::from_frame(&whole[..length]), None, "{length}");
                 bleach(&mut whole[..length].to_vec());
             }
         }
@@ -240,13 +243,13 @@ mod tests {
             let mut short = v4();
             short[ETHERNET] = 0x40 | words;
             let before = short.clone();
-            assert_eq!(Segment::from_frame(&short), None, "a header of {words} words");
+            assert_eq!(TcpSegment::from_frame(&short), None, "a header of {words} words");
             bleach(&mut short);
             assert_eq!(short, before);
         }
         let mut arp = v4();
         arp[13] = 0x06;
-        assert_eq!(Segment::from_frame(&arp), None);
+        assert_eq!(TcpSegment::from_frame(&arp), None);
         let before = arp.clone();
         bleach(&mut arp);
         assert_eq!(arp, before);

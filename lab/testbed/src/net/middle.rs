@@ -1,4 +1,4 @@
-//! What stands between two sites and spoils what passes.
+//! A device between two sites that clears marks.
 
 use crate::clock;
 use crate::net::frame::bleach;
@@ -6,19 +6,19 @@ use crate::net::packet_socket::PacketSocket;
 use anyhow::Result;
 use std::time::Duration;
 
-/// A direction looks so often whether it shall end.
+/// How often each direction checks whether it must end.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Passes all frames between two interfaces of our namespace, the DSCP of every packet cleared,
+/// Forwards all frames between two interfaces of our namespace, and clears the DSCP of every packet,
 /// until this program is interrupted.
 ///
 /// # Errors
-/// An interface cannot be listened to.
+/// A packet socket cannot be opened.
 pub fn bleach_between(interfaces: [&str; 2], ready: impl FnOnce()) -> Result<()> {
     let open = |interface| PacketSocket::open(interface, PATIENCE);
     let [a, b] = interfaces;
     // Each direction has a socket to receive and one to send, so that no two threads share one.
-    let ways = [(open(a)?, open(b)?), (open(b)?, open(a)?)];
+    let directions = [(open(a)?, open(b)?), (open(b)?, open(a)?)];
     ready();
     std::thread::scope(|scope| {
         let pass = |(mut from, to): (PacketSocket, PacketSocket)| -> Result<()> {
@@ -30,7 +30,7 @@ pub fn bleach_between(interfaces: [&str; 2], ready: impl FnOnce()) -> Result<()>
             }
             Ok(())
         };
-        let [there, back] = ways;
+        let [there, back] = directions;
         let other = scope.spawn(move || pass(back));
         pass(there)?;
         other.join().unwrap_or(Ok(()))

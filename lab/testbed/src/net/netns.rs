@@ -1,11 +1,11 @@
-//! Network namespaces of the program `lab up`, held by descriptors and by nothing else.
+//! Network namespaces of the program `lab up`, held only by descriptors.
 //!
-//! No process stands in them and no name leads to them: they end with the process that holds the
-//! descriptors, however it ends. Where we are not root they belong to a user namespace that this
-//! process itself moved into ([`Rights::acquire`]).
+//! They have neither processes nor names: they end with the process that holds the descriptors,
+//! however it ends. Where we are not root they belong to a user namespace that this process moved
+//! into ([`Rights::acquire`]).
 //!
-//! [`crate::Namespace`] is for programs that have many threads before they know that they need one,
-//! and so cannot move: there a process holds it.
+//! A program with many threads cannot move into a user namespace. For such programs
+//! [`crate::Namespace`] keeps a process in the namespace.
 
 use crate::clock;
 use crate::net::ns::{CONGESTION, Entrance, search_path};
@@ -20,30 +20,30 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How many milliseconds a thread may take to be gone after its end.
+/// How many milliseconds the kernel may take to remove a thread that has ended.
 const MOMENTS: usize = 100;
 
-/// As whom this process makes namespaces and interfaces.
+/// The rights with which this process makes namespaces and interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// As root of this machine or container.
+    /// Root of this machine or container.
     Root,
-    /// As root of a user namespace of its own, which any user may be.
+    /// Root of a user namespace of its own; any user may make one.
     User,
 }
 
 impl Rights {
-    /// Those this process has; where it is not root enough it moves into a user namespace, for
-    /// which it may have one thread only.
+    /// The rights of this process. Where they do not suffice for a network namespace, the process
+    /// moves into a user namespace; then it must have one thread only.
     ///
     /// # Errors
-    /// Why neither is possible.
+    /// Neither is possible; why.
     pub fn acquire() -> Result<Rights> {
         let as_root = if geteuid().is_root() { Rights::as_root() } else { bail_user() };
         as_root.or_else(|root| Rights::as_user().with_context(|| format!("as root: {root:#}")))
     }
 
-    /// Root's, where this process has them.
+    /// The rights of root, where this process has them.
     ///
     /// # Errors
     /// It is not root, or not allowed to make a network namespace.
@@ -55,13 +55,13 @@ impl Rights {
         Ok(Rights::Root)
     }
 
-    /// Moves this process, which has one thread only, into a user namespace.
+    /// Moves this process, which must have one thread only, into a user namespace.
     ///
     /// # Errors
-    /// The system does not let users make them, or gives no rights in them.
+    /// The system does not permit user namespaces, or gives no rights in them.
     pub fn as_user() -> Result<Rights> {
         let (user, group) = (geteuid(), getegid());
-        // A thread that was waited for may still be counted for a moment.
+        // The kernel may still count a thread that was joined.
         let mut moved = unshare(CloneFlags::CLONE_NEWUSER);
         for _ in 0..MOMENTS {
             if moved != Err(Errno::EINVAL) {
@@ -82,7 +82,7 @@ impl Rights {
         Ok(Rights::User)
     }
 
-    /// In words.
+    /// A name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Rights::Root => "root",
@@ -105,9 +105,9 @@ impl Netns {
     /// A new one; its loopback is down.
     ///
     /// # Errors
-    /// We lack the right.
+    /// This process lacks the right.
     pub fn new() -> Result<Netns> {
-        // A thread moves alone, and leaves the descriptor behind.
+        // Only the thread moves; the descriptor outlives it.
         in_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).context("unshare(2)")?;
             let path = "/proc/thread-self/ns/net";
@@ -116,7 +116,7 @@ impl Netns {
         })
     }
 
-    /// The same one, held a second time.
+    /// The same namespace, with another descriptor.
     ///
     /// # Errors
     /// There are too many descriptors.
@@ -124,10 +124,10 @@ impl Netns {
         Ok(Netns { fd: self.fd.try_clone()? })
     }
 
-    /// Does something in it, in a thread of its own.
+    /// Does `work` in the namespace, in a thread of its own.
     ///
     /// # Errors
-    /// That of the work; or that the namespace cannot be entered.
+    /// The work fails, or the namespace cannot be entered.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         in_thread(|| {
             setns(&self.fd, CloneFlags::CLONE_NEWNET).context("setns(2)")?;
@@ -135,13 +135,13 @@ impl Netns {
         })
     }
 
-    /// The way inside for other processes of this user, as long as this process lives.
+    /// How other processes of this user start programs inside, while this process lives.
     pub fn entrance(&self, rights: Rights) -> Entrance {
         let user = format!("/proc/{}/ns/user", std::process::id());
         Entrance::by_path(&self.path(), (rights == Rights::User).then_some(&user))
     }
 
-    /// The file that it is for other processes of this user, as long as this process lives.
+    /// The path of the namespace for other processes of this user, while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
@@ -149,7 +149,7 @@ impl Netns {
     /// Runs the lines as `ip -batch` does, inside.
     ///
     /// # Errors
-    /// What ip(8) says against a line.
+    /// ip(8) refuses a line; with its message.
     pub fn ip(&self, lines: &[String]) -> Result<()> {
         self.batch("ip", &["-batch", "-"], lines)
     }
@@ -157,7 +157,7 @@ impl Netns {
     /// Runs the lines as `tc -batch` does, inside.
     ///
     /// # Errors
-    /// What tc(8) says against a line.
+    /// tc(8) refuses a line; with its message.
     pub fn tc(&self, lines: &[String]) -> Result<()> {
         self.batch("tc", &["-batch", "-"], lines)
     }
@@ -174,16 +174,16 @@ impl Netns {
                 .spawn()
                 .with_context(|| format!("starting {program} (of iproute2)"))?;
             if let Some(mut stdin) = child.stdin.take() {
-                // A program that ends before it has read all says why by itself.
+                // A program that ends before it has read all reports why on standard error.
                 let _ = stdin.write_all(text.as_bytes());
             }
             let output = child.wait_with_output()?;
             if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let number = said.rsplit_once("-:").and_then(|(_, at)| at.trim().parse().ok());
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                let number = stderr.rsplit_once("-:").and_then(|(_, at)| at.trim().parse().ok());
                 let line = number.and_then(|at: usize| lines.get(at.checked_sub(1)?));
                 let line = line.map_or_else(|| lines.join("; "), Clone::clone);
-                bail!("{program} {line}: {}", said.lines().next().unwrap_or("failed"));
+                bail!("{program} {line}: {}", stderr.lines().next().unwrap_or("failed"));
             }
             Ok(())
         })
@@ -210,12 +210,12 @@ impl Netns {
         })
     }
 
-    /// Gives a host's namespace what every one has: loopback, IPv6, a congestion control that is
-    /// the same everywhere, and a TCP that leaves marks alone.
+    /// Configures the namespace of a host: loopback, IPv6, the same congestion control in all hosts,
+    /// and no TCP option that changes marks.
     ///
     /// # Errors
-    /// The loopback cannot be brought up. A setting that is not to be had is passed over: the
-    /// machine may have no IPv6, and a container may keep `/proc/sys` from being written.
+    /// The loopback cannot be brought up. A setting that cannot be made is skipped: the machine may
+    /// have no IPv6, and a container may not permit writes to `/proc/sys`.
     pub fn prepare(&self) -> Result<()> {
         self.within(|| {
             let _ = CONGESTION

@@ -1,11 +1,11 @@
-//! Network namespaces of our own.
+//! Network namespaces, each held by a process.
 //!
-//! A namespace has no name that others could meet: it lives as long as a process in it, and that
-//! process is ours. It reads from a pipe whose other end only we hold, so it ends with us, however
-//! we end. Programs are put inside with nsenter(1), which becomes the program: its process id, its
-//! signals and its memory are the program's own.
+//! A namespace has no name. It lives as long as a process in it, which we start. That process reads
+//! from a pipe whose other end only we hold, so it ends with us, however we end. nsenter(1) starts
+//! programs inside. It replaces itself by the program, so process id, signals and memory are the
+//! program's own.
 //!
-//! Where we are not root, the namespaces stand in a user namespace of ours.
+//! Where we are not root, the namespaces belong to a user namespace that we make.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
@@ -15,17 +15,17 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What the process that holds a namespace must give back before the namespace is there.
+/// The line that the process in a namespace echoes once the namespace exists.
 const ECHO: &str = "here\n";
 
-/// Where systems keep `ip` and `tc`, which a user's PATH may leave out.
+/// Where systems keep `ip` and `tc`; a user's PATH may lack these directories.
 const SYSTEM_DIRECTORIES: &str = "/usr/sbin:/sbin";
 
-/// Congestion controls, best first. One that is not allowed in a namespace of its own (a setting of
-/// the whole machine, which is not ours to change) is passed over; reno always is allowed.
+/// Congestion controls, best first. One that the machine does not permit in a namespace is skipped
+/// (the setting is machine-wide, and the lab does not change it); reno is always permitted.
 pub const CONGESTION: [&str; 2] = ["cubic", "reno"];
 
-/// This machine does not let us make namespaces; why.
+/// This machine does not permit namespaces; why.
 #[derive(Debug)]
 pub struct Unavailable(String);
 
@@ -37,17 +37,17 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// How a program gets into a namespace.
+/// How programs are started in a namespace.
 #[derive(Clone, Debug)]
 pub struct Entrance {
-    /// What starts programs inside: the program's name and its arguments follow these.
+    /// The command that starts programs inside; the program and its arguments follow.
     program: OsString,
     arguments: Vec<String>,
 }
 
 impl Entrance {
-    /// Into the network namespace that this file is, and the user namespace it belongs to where
-    /// that is another than ours.
+    /// Into the network namespace with this path, and the user namespace that it belongs to where
+    /// that is not ours.
     pub fn by_path(network: &str, user: Option<&str>) -> Entrance {
         let mut arguments = vec![format!("--net={network}")];
         if let Some(user) = user {
@@ -56,8 +56,8 @@ impl Entrance {
         Entrance::by_nsenter(arguments)
     }
 
-    /// Into a host of a network that is up, by this program `lab`. What is started so ends with the
-    /// network, however that ends.
+    /// Into a host of a network that is up, by this program `lab`. The programs end with the network,
+    /// however it ends.
     pub fn by_exec(lab: &Path, network: &str, host: &str) -> Entrance {
         let arguments = ["exec", "--lab", network, host].map(str::to_owned).to_vec();
         Entrance { program: lab.into(), arguments }
@@ -77,7 +77,7 @@ impl Entrance {
     /// Runs a program inside and returns its standard output.
     ///
     /// # Errors
-    /// It cannot be started, or ends with another code than 0; with what it said.
+    /// It cannot be started, or ends with another code than 0; with its standard error.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
         let shown = || format!("{program} {}", arguments.join(" "));
         let output = self.command(program).args(arguments).stdin(Stdio::null()).output();
@@ -93,13 +93,13 @@ impl Entrance {
     /// # Errors
     /// There is no such setting, or not such a value.
     pub fn set(&self, setting: &str, value: &str) -> Result<()> {
-        // These files are those of the namespace of the process that opens them.
+        // The kernel shows a process the settings of its own namespace.
         let path = format!("/proc/sys/net/{setting}");
         self.run("sh", &["-c", "printf '%s' \"$2\" >\"$1\"", "sh", &path, value]).map(drop)
     }
 }
 
-/// A network namespace. It goes when this and the programs inside are gone.
+/// A network namespace. It ends once this is dropped and the programs inside have ended.
 #[derive(Debug)]
 pub struct Namespace {
     holder: Child,
@@ -111,7 +111,7 @@ impl Namespace {
     /// One of its own, with its loopback up and with TCP as a site needs it.
     ///
     /// # Errors
-    /// The system does not let us, or lacks unshare(1), nsenter(1) or ip(8).
+    /// The system does not permit it, or lacks unshare(1), nsenter(1) or ip(8).
     pub fn new() -> Result<Namespace, Unavailable> {
         let unavailable = |error: anyhow::Error| Unavailable(format!("{error:#}"));
         let user = || {
@@ -122,7 +122,7 @@ impl Namespace {
         let namespace = if nix::unistd::geteuid().is_root() {
             let mut command = Command::new("unshare");
             command.arg("--net");
-            // Root of a container may lack the right, and have that of any user.
+            // Root of a container may lack the right, but may make a user namespace as any user.
             Namespace::hold(command, false).or_else(|_| user())
         } else {
             user()
@@ -132,14 +132,14 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Another one that can be joined to this one.
+    /// Another namespace that a cable can join to this one.
     ///
     /// # Errors
     /// As [`Namespace::new`].
     pub fn another(&self) -> Result<Namespace> {
         let mut command = Command::new("unshare");
         if self.in_user_namespace {
-            // In the same user namespace, so that the owner of the one is that of the other.
+            // In the same user namespace, so that both have the same owner.
             let target = self.holder.id().to_string();
             command = Command::new("nsenter");
             command.args(["--target", &target, "--user", "--preserve-credentials", "unshare"]);
@@ -150,19 +150,19 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The way inside.
+    /// How programs are started inside.
     pub fn entrance(&self) -> &Entrance {
         &self.entrance
     }
 
-    /// The process whose namespace it is.
+    /// The process that holds the namespace.
     pub(crate) fn holder(&self) -> u32 {
         self.holder.id()
     }
 
     fn hold(mut command: Command, in_user_namespace: bool) -> Result<Namespace> {
         command.arg("cat").env("PATH", search_path());
-        // A group of its own: Ctrl-C is for us, and we take down in order.
+        // A process group of its own: Ctrl-C reaches only us, and we stop everything in order.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let shown = format!("{command:?}");
@@ -174,18 +174,18 @@ impl Namespace {
         }
         let mut namespace =
             Namespace { holder, entrance: Entrance::by_nsenter(arguments), in_user_namespace };
-        // An echo says that the process is inside.
+        // An echo shows that the process is inside.
         let pipes = namespace.holder.stdin.as_mut().zip(namespace.holder.stdout.as_mut());
         let (stdin, stdout) = pipes.context("no pipes")?;
         let asked = stdin.write_all(ECHO.as_bytes());
         let mut answer = String::new();
         BufReader::new(stdout).read_line(&mut answer)?;
         if asked.is_err() || answer != ECHO {
-            let mut said = String::new();
+            let mut complaint = String::new();
             if let Some(stderr) = namespace.holder.stderr.as_mut() {
-                BufReader::new(stderr).read_line(&mut said)?;
+                BufReader::new(stderr).read_line(&mut complaint)?;
             }
-            bail!("{}", said.trim());
+            bail!("{}", complaint.trim());
         }
         Ok(namespace)
     }
@@ -199,7 +199,7 @@ impl Namespace {
         chosen.context("no congestion control can be set")?;
         inside.set("ipv4/tcp_slow_start_after_idle", "0")?;
         inside.set("ipv4/tcp_reflect_tos", "0")?;
-        // A machine may have no IPv6 at all; then addresses cannot be given, and that says so.
+        // A machine may have no IPv6 at all; then adding an address fails with its own error.
         if Path::new("/proc/sys/net/ipv6").exists() {
             inside.set("ipv6/conf/all/disable_ipv6", "0")?;
             inside.set("ipv6/conf/default/disable_ipv6", "0")?;
@@ -216,7 +216,7 @@ impl Drop for Namespace {
     }
 }
 
-/// PATH with the directories behind it in which systems keep `ip` and `tc`.
+/// PATH, followed by the directories in which systems keep `ip` and `tc`.
 pub fn search_path() -> String {
     match std::env::var("PATH") {
         Ok(path) if !path.is_empty() => format!("{path}:{SYSTEM_DIRECTORIES}"),
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_is_empty_and_goes_with_its_owner() {
+    fn a_namespace_is_empty_and_ends_with_its_owner() {
         let namespace = match Namespace::new() {
             Ok(namespace) => namespace,
             Err(why) => {

@@ -1,4 +1,4 @@
-//! Packet sockets (packet(7)): whole frames of one interface, as they pass.
+//! Packet sockets (packet(7)): all frames of one interface.
 
 use crate::net::batch;
 use anyhow::{Context, Result, bail};
@@ -13,12 +13,12 @@ use nix::sys::time::TimeVal;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Frames the kernel keeps for us, in octets: a second of a fast transfer.
+/// Receive buffer in octets: a second of a fast transfer.
 const BUFFER: usize = 64 << 20;
 /// The longest frame: an Ethernet header and the longest packet.
 const FRAME: usize = 14 + 65_535;
 
-/// All frames of one interface, in both directions; without our own.
+/// All frames of one interface, in both directions, except those that this socket sends.
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
@@ -28,12 +28,12 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// On this interface of our namespace; a wait for a frame ends after `patience`.
+    /// Opens a socket on this interface of our namespace; a wait for a frame ends after `patience`.
     ///
     /// # Errors
-    /// There is no such interface, or we are not its root.
+    /// There is no such interface, or this process lacks the right.
     pub fn open(interface: &str, patience: Duration) -> Result<PacketSocket> {
-        // By its number: one without a link address, such as a TUN device, has nothing else.
+        // By its number: an interface without a link address, such as a TUN device, has nothing else.
         let index =
             if_nametoindex(interface).with_context(|| format!("no interface {interface}"))?;
         let all = SockProtocol::EthAll;
@@ -50,7 +50,8 @@ impl PacketSocket {
         Ok(PacketSocket { fd, index, hardware: None, buffer: vec![0; FRAME] })
     }
 
-    /// On this interface of our namespace: only what comes in there, and without ever waiting.
+    /// Opens a socket on this interface of our namespace that receives only incoming frames and
+    /// never blocks.
     ///
     /// # Errors
     /// As [`PacketSocket::open`], or the kernel is older than 4.20.
@@ -68,7 +69,7 @@ impl PacketSocket {
         Ok(self.receive_either()?.map(|(frame, _)| frame))
     }
 
-    /// The same, with whether it came in.
+    /// The next frame, and whether it is incoming.
     ///
     /// # Errors
     /// The interface is gone.
@@ -78,7 +79,7 @@ impl PacketSocket {
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
             Err(error) => bail!("packet(7): {error}"),
         };
-        // Before it was bound, the socket heard all interfaces.
+        // Before it was bound, the socket received the frames of all interfaces.
         if from.is_some_and(|from| from.ifindex() != self.index) {
             return Ok(None);
         }
@@ -103,7 +104,7 @@ impl PacketSocket {
         batch::receive(self.fd.as_fd(), memory, slot, lengths)
     }
 
-    /// Frames that there was no room for since this was asked last; see [`batch::dropped`].
+    /// Frames dropped for lack of room since the last call; see [`batch::dropped`].
     pub fn dropped(&self) -> std::io::Result<u64> {
         batch::dropped(self.fd.as_fd())
     }
@@ -116,7 +117,7 @@ impl PacketSocket {
         batch::send(self.fd.as_fd(), frames)
     }
 
-    /// Sends a frame; one that the interface does not take is lost, as on any network.
+    /// Sends a frame; a frame that the interface does not take is lost, as on any network.
     pub fn send(&self, frame: &[u8]) {
         let _ = send(self.fd.as_raw_fd(), frame, MsgFlags::empty());
     }

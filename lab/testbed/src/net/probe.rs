@@ -1,4 +1,4 @@
-//! What this machine lets a process do, found out by doing it in a namespace that goes again.
+//! What this machine permits a process to do, found by trying it in a temporary namespace.
 
 use crate::net::netns::{Netns, Rights};
 use crate::net::ns::search_path;
@@ -13,23 +13,23 @@ use std::time::Duration;
 /// Whether something works; where not, why not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// It does.
+    /// Whether it works.
     pub works: bool,
-    /// What was said against it; absent where it works.
+    /// The error; absent where it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl Finding {
-    fn of<T>(done: Result<T>) -> Finding {
+    fn new<T>(done: Result<T>) -> Finding {
         let why = done.err().map(|error| format!("{error:#}"));
         Finding { works: why.is_none(), why }
     }
 }
 
-/// What works with some rights.
+/// What works with the rights of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Probe {
+pub struct MachineProbe {
     /// Network namespaces.
     pub namespaces: Finding,
     /// A TUN device in one.
@@ -40,12 +40,12 @@ pub struct Probe {
     pub packet_socket: Finding,
     /// Queueing disciplines of the kernel, by name.
     pub qdiscs: BTreeMap<String, Finding>,
-    /// Congestion controls that a host may be given.
+    /// Congestion controls that a host may use.
     pub congestion: Vec<String>,
 }
 
-/// Queueing disciplines that the path `tc` makes use of, or that people ask for, each as tc(8) is
-/// asked for it.
+/// Queueing disciplines that the data path `tc` uses, or that users ask about, each with its
+/// arguments for tc(8).
 const QDISCS: [(&str, &str); 10] = [
     ("htb", "htb default 1"),
     ("gred", "gred setup DPs 3 default 1"),
@@ -59,9 +59,9 @@ const QDISCS: [(&str, &str); 10] = [
     ("fq_codel", "fq_codel"),
 ];
 
-impl Probe {
-    /// With the rights this process has acquired, or why it has none.
-    pub fn with(rights: Result<Rights>) -> Probe {
+impl MachineProbe {
+    /// With the rights that this process has acquired, or the reason why it has none.
+    pub fn with(rights: Result<Rights>) -> MachineProbe {
         let nothing =
             |error: &anyhow::Error| Finding { works: false, why: Some(format!("{error:#}")) };
         let both = rights.and_then(|_| Ok((Netns::new()?, Netns::new()?)));
@@ -69,7 +69,7 @@ impl Probe {
             Ok(both) => both,
             Err(error) => {
                 let qdiscs = QDISCS.iter().map(|(name, _)| ((*name).to_owned(), nothing(&error)));
-                return Probe {
+                return MachineProbe {
                     namespaces: nothing(&error),
                     tun: nothing(&error),
                     veth: nothing(&error),
@@ -80,31 +80,31 @@ impl Probe {
             }
         };
         let veth = veth(&one, &other);
-        Probe {
+        MachineProbe {
             namespaces: Finding { works: true, why: None },
-            tun: Finding::of(one.within(|| tun::open("probe"))),
-            packet_socket: Finding::of(
+            tun: Finding::new(one.within(|| tun::open("probe"))),
+            packet_socket: Finding::new(
                 one.within(|| PacketSocket::open("near", Duration::ZERO).map(drop)),
             ),
-            veth: Finding::of(veth),
-            qdiscs: Probe::of_qdiscs(&one),
+            veth: Finding::new(veth),
+            qdiscs: MachineProbe::of_qdiscs(&one),
             congestion: congestion(&one),
         }
     }
 }
 
-impl Probe {
-    /// The queueing disciplines that can be had in a namespace; its loopback is tried upon, and left
-    /// without any.
+impl MachineProbe {
+    /// The queueing disciplines that work in a namespace. They are tried on its loopback, which is
+    /// left without any.
     pub fn of_qdiscs(namespace: &Netns) -> BTreeMap<String, Finding> {
         let qdisc = |(name, arguments): &(&str, &str)| {
             let line = format!("tc qdisc replace dev lo root {arguments}");
             let words: Vec<&str> = line.split_whitespace().collect();
             let tried = namespace.within(|| {
-                said(&words)?;
-                said(&["tc", "qdisc", "delete", "dev", "lo", "root"])
+                run_here(&words)?;
+                run_here(&["tc", "qdisc", "delete", "dev", "lo", "root"])
             });
-            ((*name).to_owned(), Finding::of(tried))
+            ((*name).to_owned(), Finding::new(tried))
         };
         QDISCS.iter().map(qdisc).collect()
     }
@@ -114,21 +114,21 @@ fn veth(one: &Netns, other: &Netns) -> Result<()> {
     one.ip(&[format!("link add near type veth peer name far netns {}", other.path())])
 }
 
-/// Runs a program with its arguments, in the network namespace of this thread; an error is what it
-/// said.
-pub fn said<S: AsRef<std::ffi::OsStr>>(words: &[S]) -> Result<()> {
+/// Runs a program with its arguments in the network namespace of this thread; an error has the
+/// first line of its standard error.
+pub fn run_here<S: AsRef<std::ffi::OsStr>>(words: &[S]) -> Result<()> {
     let Some((program, arguments)) = words.split_first() else { bail!("no program") };
     let mut command = Command::new(program);
     command.args(arguments).env("PATH", search_path());
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{}", said.lines().next().unwrap_or("it failed").trim_start_matches("Error: "));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{}", stderr.lines().next().unwrap_or("it failed").trim_start_matches("Error: "));
     }
     Ok(())
 }
 
-/// Those that can be set in a namespace.
+/// The congestion controls that can be set in a namespace.
 fn congestion(namespace: &Netns) -> Vec<String> {
     let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let available = std::fs::read_to_string(available).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! TUN devices: IP packets of one interface, as the kernel would send them, and back.
+//! TUN devices: the IP packets that the kernel sends over one interface, and those for it.
 
 #![expect(unsafe_code, reason = "the ioctl that makes the device")]
 
@@ -31,7 +31,7 @@ pub fn open(name: &str) -> Result<File> {
     // SAFETY: an ifreq is numbers and a union of such, for all of which zero is a value.
     let mut request: ifreq = unsafe { std::mem::zeroed() };
     if name.is_empty() || name.len() >= request.ifr_name.len() {
-        bail!("{name:?} is no name of an interface: 1 to 15 octets");
+        bail!("invalid name of an interface: {name:?} (1 to 15 octets)");
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as c_char;

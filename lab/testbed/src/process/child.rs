@@ -1,5 +1,5 @@
-//! A child process that ends with its owner, whose output goes to a file, and that is waited for
-//! only so long.
+//! A child process that ends with its owner. Its output goes to files, and each wait for it has a
+//! limit.
 
 use crate::clock::Deadline;
 use anyhow::{Context, Result, bail};
@@ -18,7 +18,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts it; what it prints is appended to these files.
+    /// Starts a program; its output is appended to these files.
     ///
     /// # Errors
     /// It cannot be started.
@@ -39,10 +39,10 @@ impl Child {
         self.inner.id()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.inner.try_wait().with_context(|| format!("asking whether {} runs", self.name))
     }
@@ -50,7 +50,7 @@ impl Child {
     /// Waits for its end.
     ///
     /// # Errors
-    /// It still runs after `limit`; it goes on running.
+    /// It still runs after `limit`; it is left running.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let what = format!("the end of {}", self.name);
         Deadline::after(limit).wait_for(&what, || self.ended())
@@ -61,7 +61,7 @@ impl Child {
     /// # Errors
     /// It has ended.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
-        // A process that was waited for has given its id back: it may be another's by now.
+        // After the wait the process id is free: another process may have it.
         if let Some(status) = self.ended()? {
             bail!("{} has ended ({status}) before {signal}", self.name);
         }
@@ -91,16 +91,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_output_is_kept_and_its_end_is_waited_for_only_so_long() {
+    fn its_output_is_kept_and_a_wait_has_a_limit() {
         let directory = tempfile::tempdir().unwrap();
         let (out, err) = (directory.path().join("out"), directory.path().join("err"));
         let mut command = Command::new("sh");
-        command.args(["-c", "echo said; echo complained >&2; exec sleep 600"]);
+        command.args(["-c", "echo printed; echo complained >&2; exec sleep 600"]);
         let mut child = Child::spawn(command, &out, &err).unwrap();
         Deadline::after(Duration::from_secs(20))
             .wait_for("output", || Ok((std::fs::read(&err)?.ends_with(b"\n")).then_some(())))
             .unwrap();
-        assert_eq!(std::fs::read_to_string(&out).unwrap(), "said\n");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "printed\n");
         assert_eq!(std::fs::read_to_string(&err).unwrap(), "complained\n");
         let error = child.wait(Duration::from_millis(20)).unwrap_err().to_string();
         assert_eq!(error, "the end of sh: not within 20ms");

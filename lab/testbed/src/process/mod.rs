@@ -1,4 +1,4 @@
-//! Processes that the testbed starts: the programs, where they are, and their end.
+//! Processes that the testbed starts: the paths of the programs, and their start and end.
 
 pub mod child;
 pub(crate) mod programs;

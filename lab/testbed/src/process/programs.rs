@@ -3,23 +3,24 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The daemon, the client, and what runs in namespaces.
+/// The paths of the daemon, the client, and the program that runs in namespaces.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// `mta`.
     pub mta: PathBuf,
     /// `xuxa`.
     pub xuxa: PathBuf,
-    /// `lab`, which listens and bleaches in namespaces.
+    /// `lab`, which captures packets and clears marks in namespaces.
     pub lab: PathBuf,
 }
 
 impl Programs {
-    /// Those that `MTA_BIN`, `XUXA_BIN` and `LAB_BIN` name, else those in the target directory of the running
-    /// program: beside it, or one directory up, as for a test program in `deps/`.
+    /// The programs that `MTA_BIN`, `XUXA_BIN` and `LAB_BIN` name. Otherwise those in the target
+    /// directory of the running program: beside it, or one directory up, as for a test program in
+    /// `deps/`.
     ///
     /// # Errors
-    /// Which program is missing, and how to build it.
+    /// A program is missing; which, and how to build it.
     pub fn find() -> Result<Programs> {
         let own = std::env::current_exe().context("where the running program is")?;
         let near: Vec<&Path> = own.ancestors().skip(1).take(2).collect();
@@ -30,10 +31,10 @@ impl Programs {
         })
     }
 
-    /// Those in this directory.
+    /// The programs in this directory.
     ///
     /// # Errors
-    /// Which program is missing.
+    /// A program is missing; which.
     pub fn in_directory(directory: &Path) -> Result<Programs> {
         Ok(Programs {
             mta: file(directory, "mta")?,
@@ -48,7 +49,7 @@ fn find(name: &str, variable: &str, near: &[&Path]) -> Result<PathBuf> {
         if path.is_file() {
             return Ok(path);
         }
-        bail!("{variable} names {}, which is no file", path.display());
+        bail!("{variable} names {}, which is not a file", path.display());
     }
     near.iter().find_map(|directory| file(directory, name).ok()).with_context(|| {
         let near: Vec<String> = near.iter().map(|path| path.display().to_string()).collect();
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named_with_the_way_to_build_it() {
+    fn the_error_for_a_missing_program_has_the_command_that_builds_it() {
         let directory = tempfile::tempdir().unwrap();
         let error = find("mta", "NO_SUCH_VARIABLE", &[directory.path()]).unwrap_err().to_string();
         assert!(

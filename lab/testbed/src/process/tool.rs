@@ -7,27 +7,27 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
 
-/// What the program says once it is at work.
+/// The line that the program prints once it works.
 pub const READY: &str = "ready";
 
-/// A running `lab`. It works until its standard input ends, thus at the latest with us.
+/// A running `lab`. It works until its standard input ends, so it ends with us at the latest.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct LabTool {
     child: Child,
 }
 
-impl Tool {
-    /// Starts it inside, and waits until it is at work.
+impl LabTool {
+    /// Starts it inside, and waits until it works.
     pub(crate) fn start(
         namespace: &Namespace,
         programs: &Programs,
         arguments: &[&str],
-    ) -> Result<Tool> {
+    ) -> Result<LabTool> {
         let mut command = namespace.entrance().command(&programs.lab);
         command.args(arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().context("starting lab")?;
-        let mut tool = Tool { child };
+        let mut tool = LabTool { child };
         let stdout = tool.child.stdout.as_mut().context("lab has no standard output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
@@ -37,7 +37,7 @@ impl Tool {
         Ok(tool)
     }
 
-    /// Lets it finish.
+    /// Closes its standard input, and waits for its end.
     pub(crate) fn finish(mut self) -> Result<()> {
         drop(self.child.stdin.take());
         let status = self.child.wait().context("the end of lab")?;
@@ -56,7 +56,7 @@ impl Tool {
     }
 }
 
-impl Drop for Tool {
+impl Drop for LabTool {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! What `xuxa --json` and `mta status --json` say, as far as tests and the demo look at it.
+//! The output of `xuxa --json` and `mta status --json`, as far as tests and the demo read it.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -6,20 +6,20 @@ use std::time::Duration;
 
 /// `xuxa send --json`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Sent {
+pub struct SendOutput {
     /// Accepted, in order of submission.
-    pub messages: Vec<Submitted>,
-    /// Sent whole, and not answered.
-    pub in_doubt: Vec<Unsent>,
+    pub messages: Vec<SubmittedMessage>,
+    /// Sent completely, and not answered.
+    pub in_doubt: Vec<UnsentMessage>,
     /// Answered with an error.
-    pub refused: Vec<Unsent>,
-    /// Not sent whole.
-    pub not_sent: Vec<Unsent>,
+    pub refused: Vec<UnsentMessage>,
+    /// Not sent completely.
+    pub not_sent: Vec<UnsentMessage>,
 }
 
-/// A message that was not accepted, or not as far as the client knows.
+/// A message that was not accepted, or whose acceptance the client does not know.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Unsent {
+pub struct UnsentMessage {
     /// Content identifier.
     pub content_identifier: String,
     /// Date-time group, as `xuxa send --dtg` takes it.
@@ -36,7 +36,7 @@ pub struct Unsent {
 
 /// A message the MTA accepted.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Submitted {
+pub struct SubmittedMessage {
     /// MTS identifier.
     pub mts_identifier: String,
     /// Content identifier.
@@ -59,31 +59,31 @@ pub struct Submitted {
 
 /// `xuxa receive --json`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Received {
+pub struct ReceiveOutput {
     /// In order of delivery.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<DeliveredItem>,
 }
 
 /// A message or a report.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Delivery {
+pub enum DeliveredItem {
     /// A message.
-    Message(Box<Message>),
+    Message(Box<DeliveredMessage>),
     /// A report.
     Report(DeliveryReport),
 }
 
 /// A delivered message.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Message {
+pub struct DeliveredMessage {
     /// MTS identifier.
     pub mts_identifier: String,
     /// O/R address.
     pub originator: String,
     /// From the heading.
     pub precedence: Option<String>,
-    /// P1's three grades.
+    /// The priority of P1.
     pub priority: String,
     /// `P772` or `P22`.
     pub content_type: String,
@@ -106,18 +106,18 @@ pub struct Message {
     pub content_length: u64,
     /// Of the content, in hexadecimal.
     pub content_sha256: String,
-    /// When it was complete and kept, RFC 3339.
+    /// When the client had received and kept it, RFC 3339.
     pub received_at: String,
-    /// Delivered before.
+    /// Whether it was delivered before.
     pub duplicate: bool,
     /// The beginning of the text.
     pub text: Option<String>,
-    /// Another content was delivered under the same identifier.
+    /// Whether another content was delivered under the same identifier.
     #[serde(default)]
     pub identifier_reused: bool,
-    /// Where the content is kept.
+    /// The file of the content.
     pub file: Option<String>,
-    /// Where the files in it were put.
+    /// The files extracted from it.
     #[serde(default)]
     pub extracted: Vec<String>,
 }
@@ -129,105 +129,105 @@ pub struct DeliveryReport {
     pub mts_identifier: String,
     /// Content identifier of the subject.
     pub content_identifier: Option<String>,
-    /// One line a recipient.
-    pub recipients: Vec<ReportLine>,
+    /// One element for each recipient.
+    pub recipients: Vec<ReportedRecipient>,
 }
 
-/// What became of one recipient.
+/// The result for one recipient.
 #[derive(Clone, Debug, Deserialize)]
-pub struct ReportLine {
+pub struct ReportedRecipient {
     /// O/R address.
     pub recipient: String,
     /// Delivered or not.
     pub delivered: bool,
     /// When it was delivered.
     pub delivery_time: Option<String>,
-    /// Why not.
+    /// Reason code of a non-delivery.
     pub reason: Option<String>,
-    /// Why not, more closely.
+    /// Diagnostic code of a non-delivery.
     pub diagnostic: Option<String>,
 }
 
-impl Received {
+impl ReceiveOutput {
     /// The messages.
-    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+    pub fn messages(&self) -> impl Iterator<Item = &DeliveredMessage> {
         self.deliveries.iter().filter_map(|delivery| match delivery {
-            Delivery::Message(message) => Some(&**message),
-            Delivery::Report(_) => None,
+            DeliveredItem::Message(message) => Some(&**message),
+            DeliveredItem::Report(_) => None,
         })
     }
 
     /// The reports.
     pub fn reports(&self) -> impl Iterator<Item = &DeliveryReport> {
         self.deliveries.iter().filter_map(|delivery| match delivery {
-            Delivery::Report(report) => Some(report),
-            Delivery::Message(_) => None,
+            DeliveredItem::Report(report) => Some(report),
+            DeliveredItem::Message(_) => None,
         })
     }
 }
 
 /// `mta status --json`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Status {
+pub struct MtaStatus {
     /// MTA name.
     pub mta: String,
     /// Whether it was asked to stop.
     pub stopping: bool,
     /// Peers.
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerStatus>,
     /// Mailboxes with waiting deliveries or bound users.
-    pub mailboxes: Vec<Mailbox>,
-    /// Since the start.
-    pub counters: Counters,
+    pub mailboxes: Vec<MailboxStatus>,
+    /// Counters since the start.
+    pub counters: MtaCounters,
 }
 
 /// A peer.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Peer {
+pub struct PeerStatus {
     /// Name.
     pub name: String,
     /// Channels.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<ChannelStatus>,
 }
 
 /// A channel.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Channel {
+pub struct ChannelStatus {
     /// Name.
     pub name: String,
     /// Associations.
-    pub associations: Vec<Association>,
-    /// Waiting messages by precedence.
+    pub associations: Vec<AssociationStatus>,
+    /// Number of waiting messages by precedence.
     pub queued: BTreeMap<String, u64>,
-    /// Why the last association was not opened, or broke.
+    /// Why the last association was not opened, or was lost.
     pub last_error: Option<String>,
 }
 
 /// An association.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Association {
+pub struct AssociationStatus {
     /// Identifier in the log.
     pub id: String,
     /// `initiator` or `responder`.
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
     pub state: String,
-    /// The mark of its channel.
+    /// The DSCP of its channel.
     #[serde(default)]
     pub dscp_expected: Option<u8>,
-    /// The mark the peer's handshake arrived with, where that can be observed.
+    /// The DSCP with which the peer's TCP handshake arrived, where that can be observed.
     #[serde(default)]
     pub dscp_seen: Option<u8>,
-    /// Octets of content so far.
+    /// Octets of content transferred so far.
     pub bytes_done: Option<u64>,
 }
 
 /// A mailbox.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Mailbox {
+pub struct MailboxStatus {
     /// O/R address.
     pub address: String,
-    /// Waiting deliveries by precedence.
+    /// Number of waiting deliveries by precedence.
     pub queued: BTreeMap<String, u64>,
     /// Users bound now.
     pub bound: u64,
@@ -235,7 +235,7 @@ pub struct Mailbox {
 
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Counters {
+pub struct MtaCounters {
     /// Submitted by users.
     pub submitted: u64,
     /// Received over P1.
@@ -246,13 +246,13 @@ pub struct Counters {
     pub delivered: u64,
     /// Reports made.
     pub reports_made: u64,
-    /// Repetitions dropped.
+    /// Duplicates dropped.
     pub duplicates: u64,
 }
 
-impl Status {
+impl MtaStatus {
     /// All associations with peers.
-    pub fn associations(&self) -> impl Iterator<Item = &Association> {
+    pub fn associations(&self) -> impl Iterator<Item = &AssociationStatus> {
         self.peers.iter().flat_map(|peer| &peer.channels).flat_map(|channel| &channel.associations)
     }
 
@@ -273,8 +273,8 @@ impl Status {
     }
 }
 
-/// From one time to a later one, both as these programs write them (`2026-05-04T03:02:01.000123Z`)
-/// and less than a day apart. `None` where one is no such time.
+/// The time from `from` to `to`, which is later and less than a day apart. Both have the form that the
+/// programs write (`2026-05-04T03:02:01.000123Z`); otherwise `None`.
 pub fn elapsed(from: &str, to: &str) -> Option<Duration> {
     const DAY: u64 = 86_400_000_000;
     let of_day = |text: &str| -> Option<u64> {
@@ -306,10 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_are_told_apart() {
+    fn messages_and_reports_are_distinguished() {
         let json = r#"{"deliveries":[{"kind":"report","mts_identifier":"x","recipients":
             [{"recipient":"/S=A","delivered":false,"reason":"unable-to-transfer"}]}]}"#;
-        let received: Received = serde_json::from_str(json).unwrap();
+        let received: ReceiveOutput = serde_json::from_str(json).unwrap();
         assert_eq!((received.messages().count(), received.reports().count()), (0, 1));
     }
 }

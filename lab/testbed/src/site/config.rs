@@ -1,4 +1,4 @@
-//! The configuration file of a site: what differs from the daemon's defaults, and nothing else.
+//! The configuration file of a site: only keys that differ from the daemon's defaults.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -7,16 +7,16 @@ use toml::{Table, Value};
 
 /// When the associations of a link are open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Connection {
+pub enum ConnectionPolicy {
     /// Always.
     Permanent,
-    /// While there is something to send, and this long after, as in `"300s"`.
+    /// While there is something to send, and for this long after, as in `"300s"`.
     OnDemand(String),
 }
 
-/// How two sites talk to each other. The defaults are the daemon's.
+/// The configuration of a peer, the same at both sites. The defaults are the daemon's.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct PeerSettings {
     /// Octets between checkpoints, a multiple of 1,024; 0 for none.
     pub checkpoint: u64,
     /// Unconfirmed checkpoints.
@@ -25,22 +25,22 @@ pub struct Link {
     pub monologue: bool,
     /// Send indefinite lengths.
     pub indefinite: bool,
-    /// Octets of a TPDU; the standard's most if absent.
+    /// Octets of a TPDU; the largest size of the standard if absent.
     pub tpdu_size: Option<u32>,
     /// Credentials as OCTET STRING instead of IA5String.
     pub octet_credentials: bool,
     /// Extension fields of 1988.
     pub dialect_1988: bool,
     /// When associations are open.
-    pub connection: Connection,
+    pub connection: ConnectionPolicy,
     /// Longest wait for a confirm, as in `"120s"`.
     pub transfer_timeout: Option<String>,
     /// Further timeouts, as in `("unacknowledged", "3s")`.
     pub timeouts: Vec<(&'static str, &'static str)>,
-    /// Most associations of a channel, and how many messages of equal precedence must wait for a
-    /// further one; the daemon's defaults if absent.
+    /// The largest number of associations of a channel, and how many messages of equal precedence
+    /// must wait before it opens a further one; the daemon's defaults if absent.
     pub associations: Option<(u32, u32)>,
-    /// The channels and who may use them.
+    /// The channels, each with its precedences.
     pub channels: Vec<(&'static str, &'static [&'static str])>,
 }
 
@@ -48,9 +48,9 @@ pub struct Link {
 const ONE_FOR_ALL: (&str, &[&str]) =
     ("all", &["deferred", "routine", "priority", "immediate", "flash", "override"]);
 
-impl Default for Link {
-    fn default() -> Link {
-        Link {
+impl Default for PeerSettings {
+    fn default() -> PeerSettings {
+        PeerSettings {
             checkpoint: 65_536,
             window: 16,
             monologue: false,
@@ -58,7 +58,7 @@ impl Default for Link {
             tpdu_size: None,
             octet_credentials: false,
             dialect_1988: false,
-            connection: Connection::Permanent,
+            connection: ConnectionPolicy::Permanent,
             transfer_timeout: None,
             timeouts: Vec::new(),
             associations: None,
@@ -67,11 +67,11 @@ impl Default for Link {
     }
 }
 
-impl Link {
+impl PeerSettings {
     /// One channel for each precedence, Routine and Deferred sharing one, as in the files of
     /// `config/sites`.
-    pub fn per_precedence() -> Link {
-        Link {
+    pub fn per_precedence() -> PeerSettings {
+        PeerSettings {
             channels: vec![
                 ("routine", &["deferred", "routine"]),
                 ("priority", &["priority"]),
@@ -79,55 +79,55 @@ impl Link {
                 ("flash", &["flash"]),
                 ("override", &["override"]),
             ],
-            ..Link::default()
+            ..PeerSettings::default()
         }
     }
 
-    /// Opened by traffic, closed so long after it.
-    pub fn on_demand(mut self, idle_close: &str) -> Link {
-        self.connection = Connection::OnDemand(idle_close.to_owned());
+    /// Associations that traffic opens, and that close this long after it.
+    pub fn on_demand(mut self, idle_close: &str) -> PeerSettings {
+        self.connection = ConnectionPolicy::OnDemand(idle_close.to_owned());
         self
     }
 }
 
-/// The addresses of one channel, as a site sees it.
+/// The addresses of one channel of a peer.
 #[derive(Clone, Debug)]
-pub(crate) struct Ends {
-    /// Where we connect.
+pub(crate) struct ChannelAddresses {
+    /// Where the site connects to.
     pub(crate) remote: SocketAddr,
-    /// Where the peer connects.
+    /// Where the site listens for the peer.
     pub(crate) listen: Vec<SocketAddr>,
 }
 
-/// A peer, as a site sees it.
+/// The configuration of a peer at one site.
 #[derive(Clone, Debug)]
-pub(crate) struct PeerOf {
+pub(crate) struct PeerConfig {
     pub(crate) name: String,
-    pub(crate) link: Link,
+    pub(crate) link: PeerSettings,
     /// One for each channel of the link.
-    pub(crate) ends: Vec<Ends>,
+    pub(crate) ends: Vec<ChannelAddresses>,
 }
 
 #[derive(Serialize)]
-struct Peer<'a> {
+struct PeerTable<'a> {
     name: &'a str,
     mta_name: String,
-    password: Secret,
-    expect: Secret,
+    password: SecretTable,
+    expect: SecretTable,
     credentials: &'static str,
     extensions: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tpdu_size: Option<u32>,
-    channel: Vec<Channel<'a>>,
+    channel: Vec<ChannelTable<'a>>,
 }
 
 #[derive(Serialize)]
-struct Secret {
+struct SecretTable {
     file: String,
 }
 
 #[derive(Serialize)]
-struct Channel<'a> {
+struct ChannelTable<'a> {
     name: &'a str,
     precedences: &'a [&'a str],
     remote: SocketAddr,
@@ -136,20 +136,20 @@ struct Channel<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_close: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    associations: Option<Associations>,
-    rts: Rts,
+    associations: Option<AssociationLimits>,
+    rts: RtsTable,
     #[serde(skip_serializing_if = "Table::is_empty")]
     timeouts: Table,
 }
 
 #[derive(Clone, Copy, Serialize)]
-struct Associations {
+struct AssociationLimits {
     max: u32,
     grow_at: u32,
 }
 
 #[derive(Serialize)]
-struct Rts {
+struct RtsTable {
     checkpoint: u64,
     window: u32,
     dialogue: &'static str,
@@ -171,7 +171,7 @@ pub fn secret_file(from: &str, to: &str) -> String {
     format!("secrets/{from}-to-{to}")
 }
 
-/// The file's content for a site without peers.
+/// The configuration file of a site without peers.
 pub fn site(name: &str, p3: SocketAddr) -> Result<Table> {
     let mut table = Table::new();
     set(&mut table, "mta.name", mta_name(name))?;
@@ -185,11 +185,11 @@ pub fn site(name: &str, p3: SocketAddr) -> Result<Table> {
 }
 
 /// Adds a peer and the route to it.
-pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerOf) -> Result<()> {
+pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerConfig) -> Result<()> {
     let link = &peer.link;
     let (connection, idle_close) = match &link.connection {
-        Connection::Permanent => ("permanent", None),
-        Connection::OnDemand(idle) => ("on-demand", Some(idle.as_str())),
+        ConnectionPolicy::Permanent => ("permanent", None),
+        ConnectionPolicy::OnDemand(idle) => ("on-demand", Some(idle.as_str())),
     };
     let mut timeouts = Table::new();
     if let Some(limit) = &link.transfer_timeout {
@@ -199,15 +199,15 @@ pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerOf) -> Result<()
         timeouts.insert((*name).to_owned(), Value::from(*limit));
     }
     let pairs = link.channels.iter().zip(&peer.ends);
-    let channels = pairs.map(|((name, precedences), ends)| Channel {
+    let channels = pairs.map(|((name, precedences), ends)| ChannelTable {
         name,
         precedences,
         remote: ends.remote,
         listen: &ends.listen,
         connection,
         idle_close,
-        associations: link.associations.map(|(max, grow_at)| Associations { max, grow_at }),
-        rts: Rts {
+        associations: link.associations.map(|(max, grow_at)| AssociationLimits { max, grow_at }),
+        rts: RtsTable {
             checkpoint: link.checkpoint,
             window: link.window,
             dialogue: if link.monologue { "monologue" } else { "two-way-alternate" },
@@ -215,11 +215,11 @@ pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerOf) -> Result<()
         },
         timeouts: timeouts.clone(),
     });
-    let written = Peer {
+    let written = PeerTable {
         name: &peer.name,
         mta_name: mta_name(&peer.name),
-        password: Secret { file: secret_file(own, &peer.name) },
-        expect: Secret { file: secret_file(&peer.name, own) },
+        password: SecretTable { file: secret_file(own, &peer.name) },
+        expect: SecretTable { file: secret_file(&peer.name, own) },
         credentials: if link.octet_credentials { "octet" } else { "ia5" },
         extensions: if link.dialect_1988 { "1988" } else { "modern" },
         tpdu_size: link.tpdu_size,
@@ -240,7 +240,7 @@ fn push(table: &mut Table, key: &str, value: Value) -> Result<()> {
     let list = table.entry(key).or_insert_with(|| Value::Array(Vec::new()));
     match list.as_array_mut() {
         Some(list) => list.push(value),
-        None => bail!("{key} is no list of tables"),
+        None => bail!("{key} is not a list of tables"),
     }
     Ok(())
 }
@@ -256,7 +256,7 @@ pub fn set(table: &mut Table, path: &str, value: impl Into<Value>) -> Result<()>
             let inner = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
             match inner.as_table_mut() {
                 Some(inner) => set(inner, rest, value),
-                None => bail!("{key} is no table"),
+                None => bail!("{key} is not a table"),
             }
         }
     }
@@ -267,18 +267,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_says_what_was_asked_for_and_no_secret() {
+    fn the_file_has_the_keys_that_were_set_and_no_secret() {
         let at = |port| SocketAddr::from(([127, 64, 0, 1], port));
         let mut table = site("naples", at(5010)).unwrap();
-        let link = Link {
+        let link = PeerSettings {
             checkpoint: 0,
             octet_credentials: true,
             associations: Some((4, 1)),
-            ..Link::default()
+            ..PeerSettings::default()
         };
         let link = link.on_demand("2s");
-        let ends = vec![Ends { remote: at(1), listen: vec![at(2)] }];
-        let peer = PeerOf { name: "act".to_owned(), link, ends };
+        let ends = vec![ChannelAddresses { remote: at(1), listen: vec![at(2)] }];
+        let peer = PeerConfig { name: "act".to_owned(), link, ends };
         add_peer(&mut table, "naples", &peer).unwrap();
         set(&mut table, "limits.content", "1GB").unwrap();
         let text = toml::to_string(&table).unwrap();
@@ -297,7 +297,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
-        assert!(!text.contains("tpdu_size"), "what is not given is the daemon's default");
+        assert!(!text.contains("tpdu_size"), "an absent key has the daemon's default");
         assert!(set(&mut table, "mta.name.x", "y").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The daemon's log, line by line, where it is written with `--log-format json`.
+//! Events of the daemon's log, where it is written with `--log-format json`.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ pub struct DaemonEvent {
     pub timestamp: String,
     /// `INFO`, `WARN` or `ERROR`.
     pub level: String,
-    /// What happened, as in `transfer_started`.
+    /// The name of the event, as in `transfer_started`.
     pub event: String,
     /// Association.
     pub association: Option<String>,
@@ -21,22 +21,22 @@ pub struct DaemonEvent {
     pub entry: Option<String>,
     /// Precedence.
     pub precedence: Option<String>,
-    /// What else there is to say.
+    /// Further information.
     pub detail: Option<String>,
 }
 
 impl DaemonEvent {
-    /// The events of a log, in order; other lines are passed over.
+    /// The events of a log, in order; other lines are skipped.
     pub fn from_log(log: &str) -> Vec<DaemonEvent> {
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Whether it is such an event about this message.
+    /// Whether it is an event of this name about this message.
     pub fn is(&self, event: &str, message: &str) -> bool {
         self.event == event && self.mts_id.as_deref() == Some(message)
     }
 
-    /// Whether it is such an event on this channel, by its name without the peer's.
+    /// Whether it is an event of this name on this channel; `channel` is without the peer's name.
     pub fn is_on(&self, event: &str, channel: &str) -> bool {
         let own = self.channel.as_deref().and_then(|name| name.split_once('/'));
         self.event == event && own.is_some_and(|(_, name)| name == channel)

@@ -7,13 +7,13 @@ pub(crate) mod memory;
 pub(crate) mod pair;
 
 use crate::clock::Deadline;
-use crate::net::place::Place;
+use crate::net::location::SiteLocation;
 use crate::process::child::Child;
 use crate::process::programs::Programs;
-use crate::site::answer::{Received, Sent, Status};
-use crate::site::config::PeerOf;
+use crate::site::answer::{MtaStatus, ReceiveOutput, SendOutput};
+use crate::site::config::PeerConfig;
 use crate::site::event::DaemonEvent;
-use crate::site::memory::{Memory, processor_time};
+use crate::site::memory::{ProcessMemory, processor_time};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use std::fs;
@@ -27,23 +27,23 @@ use std::time::Duration;
 use tempfile::TempDir;
 use toml::{Table, Value};
 
-/// Longest start of a daemon, on a busy machine.
+/// Longest start of a daemon on a busy machine.
 const START: Duration = Duration::from_secs(60);
 /// Longest end of a daemon after SIGTERM: its own limit of 20 s, and room.
 const STOP: Duration = Duration::from_secs(40);
-/// Longest run of a client, unless told otherwise.
+/// Longest run of a client, where the caller gives no limit.
 const CLIENT: Duration = Duration::from_secs(120);
 /// Octets of a log that are shown.
 const TAIL: usize = 6_000;
 
-/// A site to be.
+/// Builds a site.
 #[derive(Debug)]
 pub struct SiteBuilder {
     name: String,
     programs: Option<Programs>,
-    place: Place,
+    place: SiteLocation,
     users: Vec<String>,
-    peers: Vec<PeerOf>,
+    peers: Vec<PeerConfig>,
     secrets: Vec<(String, String)>,
     settings: Vec<(String, Value)>,
     arguments: Vec<String>,
@@ -63,7 +63,7 @@ impl SiteBuilder {
         self
     }
 
-    /// With a key of the configuration file, by its path, as in `limits.content`.
+    /// With a key of the configuration file, given by its path, as in `limits.content`.
     pub fn set(mut self, path: &str, value: impl Into<Value>) -> SiteBuilder {
         self.settings.push((path.to_owned(), value.into()));
         self
@@ -75,8 +75,8 @@ impl SiteBuilder {
         self
     }
 
-    /// With a peer, and the passwords: ours, and the one it must present.
-    pub(crate) fn peer(mut self, peer: PeerOf, ours: &str, theirs: &str) -> SiteBuilder {
+    /// With a peer and two passwords: that of this site, and that which the peer must present.
+    pub(crate) fn peer(mut self, peer: PeerConfig, ours: &str, theirs: &str) -> SiteBuilder {
         self.secrets.push((config::secret_file(&self.name, &peer.name), ours.to_owned()));
         self.secrets.push((config::secret_file(&peer.name, &self.name), theirs.to_owned()));
         self.peers.push(peer);
@@ -89,19 +89,19 @@ impl SiteBuilder {
         self
     }
 
-    /// With its directory below this one instead of the system's for what is temporary.
+    /// With its directory below this one instead of the system's temporary directory.
     pub fn below(mut self, directory: &Path) -> SiteBuilder {
         self.below = Some(directory.to_owned());
         self
     }
 
-    /// At this place instead of a loopback address of its own.
-    pub fn place_at(mut self, place: Place) -> SiteBuilder {
+    /// At this location instead of a loopback address of its own.
+    pub fn place_at(mut self, place: SiteLocation) -> SiteBuilder {
         self.place = place;
         self
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &SiteLocation {
         &self.place
     }
 
@@ -153,8 +153,8 @@ impl SiteBuilder {
     }
 }
 
-/// An MTA on this machine. Its processes and its directory go when it is dropped; where a test
-/// fails, its log is shown.
+/// An MTA on this machine. When it is dropped, its processes end and its directory is deleted. If the
+/// test fails, the end of its log is printed.
 #[derive(Debug)]
 pub struct Site {
     name: String,
@@ -162,7 +162,7 @@ pub struct Site {
     home: Option<TempDir>,
     path: PathBuf,
     p3: SocketAddr,
-    place: Place,
+    place: SiteLocation,
     arguments: Vec<String>,
     secrets: Vec<String>,
     daemon: Option<Child>,
@@ -171,7 +171,7 @@ pub struct Site {
 
 /// How a program ended and what it printed.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ProgramOutput {
     /// How it ended.
     pub status: ExitStatus,
     /// Its exit code; -1 where a signal ended it.
@@ -182,8 +182,8 @@ pub struct Run {
     pub stderr: String,
 }
 
-impl Run {
-    /// Standard output as one JSON object, where the program ended well.
+impl ProgramOutput {
+    /// Standard output as one JSON object, where the program ended with code 0.
     ///
     /// # Errors
     /// It ended with another code than 0, or printed no such object.
@@ -204,19 +204,19 @@ impl Run {
     }
 }
 
-/// A client that runs beside the test.
+/// A client that runs while the test continues.
 #[derive(Debug)]
-pub struct Client {
+pub struct RunningClient {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
-impl Client {
-    /// How it ended, if it has.
+impl RunningClient {
+    /// Whether it has ended.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn ended(&mut self) -> Result<bool> {
         Ok(self.child.ended()?.is_some())
     }
@@ -232,13 +232,13 @@ impl Client {
     /// Waits for its end.
     ///
     /// # Errors
-    /// It still ran after `limit`, and was ended.
-    pub fn wait(mut self, limit: Duration) -> Result<Run> {
+    /// It still ran after `limit`, and was killed.
+    pub fn wait(mut self, limit: Duration) -> Result<ProgramOutput> {
         let status = self
             .child
             .wait(limit)
-            .with_context(|| format!("it said {:?}", tail(&self.stderr, TAIL)))?;
-        Ok(Run {
+            .with_context(|| format!("its standard error ends: {:?}", tail(&self.stderr, TAIL)))?;
+        Ok(ProgramOutput {
             status,
             code: status.code().unwrap_or(-1),
             stdout: fs::read_to_string(&self.stdout)?,
@@ -253,7 +253,7 @@ impl Site {
         SiteBuilder {
             name: name.to_owned(),
             programs: None,
-            place: Place::new(),
+            place: SiteLocation::new(),
             users: vec!["OPS".to_owned()],
             peers: Vec::new(),
             secrets: Vec::new(),
@@ -268,7 +268,7 @@ impl Site {
         &self.name
     }
 
-    /// The O/R address of a user here, existing or not.
+    /// The O/R address of a user of this site, existing or not.
     pub fn address(&self, user: &str) -> String {
         format!("{}/S={user}", config::domain(&self.name))
     }
@@ -278,7 +278,7 @@ impl Site {
         config::mta_name(&self.name)
     }
 
-    /// Where users bind.
+    /// The address at which users bind.
     pub fn p3(&self) -> SocketAddr {
         self.p3
     }
@@ -308,7 +308,7 @@ impl Site {
         self.path.join("logs/mta.log")
     }
 
-    /// All passwords it knows.
+    /// All passwords of the site.
     pub fn secrets(&self) -> &[String] {
         &self.secrets
     }
@@ -339,10 +339,10 @@ impl Site {
     /// Starts the daemon and does not wait for it.
     ///
     /// # Errors
-    /// It runs already, or cannot be started.
+    /// It is already running, or cannot be started.
     pub fn launch(&mut self) -> Result<()> {
         if self.daemon.is_some() {
-            bail!("{} runs already", self.name);
+            bail!("{} is already running", self.name);
         }
         let mut command = self.place.command(&self.programs.mta);
         command.arg("run").arg("--config").arg(self.config()).args(&self.arguments);
@@ -355,28 +355,28 @@ impl Site {
     ///
     /// # Errors
     /// It cannot be started, or runs too long.
-    pub fn mta(&self, arguments: &[&str]) -> Result<Run> {
+    pub fn mta(&self, arguments: &[&str]) -> Result<ProgramOutput> {
         self.mta_with_input(arguments, "")
     }
 
     /// The daemon's answer to `mta status`.
     ///
     /// # Errors
-    /// There is none.
-    pub fn status(&self) -> Result<Status> {
+    /// The daemon does not answer.
+    pub fn status(&self) -> Result<MtaStatus> {
         self.mta(&["status", "--json"])?.json().context("mta status")
     }
 
-    /// Asks the daemon until its status is as wanted.
+    /// Polls the daemon's status until `is_so` accepts it.
     ///
     /// # Errors
-    /// It was not within `limit`; with the last status.
+    /// No status was accepted within `limit`; with the last one.
     pub fn wait_until(
         &self,
         what: &str,
         limit: Duration,
-        mut is_so: impl FnMut(&Status) -> bool,
-    ) -> Result<Status> {
+        mut is_so: impl FnMut(&MtaStatus) -> bool,
+    ) -> Result<MtaStatus> {
         let mut last = None;
         let waited = Deadline::after(limit).wait_for(what, || {
             let status = self.status()?;
@@ -387,15 +387,15 @@ impl Site {
         waited.with_context(|| format!("{} was last {last:?}", self.name))
     }
 
-    /// What the daemon takes of memory.
+    /// The memory of the daemon.
     ///
     /// # Errors
     /// It does not run.
-    pub fn memory(&self) -> Result<Memory> {
-        Memory::of_process(self.pid()?)
+    pub fn memory(&self) -> Result<ProcessMemory> {
+        ProcessMemory::of_process(self.pid()?)
     }
 
-    /// The processor time its daemon has taken.
+    /// The processor time of the daemon so far.
     ///
     /// # Errors
     /// It does not run.
@@ -407,7 +407,7 @@ impl Site {
         Ok(self.daemon.as_ref().context("the daemon does not run")?.id())
     }
 
-    /// Sends the daemon a signal, as SIGSTOP and SIGCONT.
+    /// Sends the daemon a signal, such as SIGSTOP.
     ///
     /// # Errors
     /// It does not run.
@@ -418,7 +418,7 @@ impl Site {
     /// Whether the daemon runs.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn is_running(&mut self) -> Result<bool> {
         match &mut self.daemon {
             Some(daemon) => Ok(daemon.ended()?.is_none()),
@@ -436,7 +436,7 @@ impl Site {
         daemon.wait(STOP).with_context(|| format!("stopping {}", self.name))
     }
 
-    /// Ends the daemon as a crash does (SIGKILL).
+    /// Ends the daemon as a crash would (SIGKILL).
     ///
     /// # Errors
     /// It had ended before.
@@ -450,35 +450,35 @@ impl Site {
     ///
     /// # Errors
     /// It cannot be started, or runs too long.
-    pub fn xuxa(&self, user: &str, arguments: &[&str]) -> Result<Run> {
+    pub fn xuxa(&self, user: &str, arguments: &[&str]) -> Result<ProgramOutput> {
         self.xuxa_beside(user, arguments)?.wait(CLIENT)
     }
 
-    /// Starts `xuxa` as this user, to run beside.
+    /// Starts `xuxa` as this user, and does not wait for it.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn xuxa_beside(&self, user: &str, arguments: &[&str]) -> Result<Client> {
+    pub fn xuxa_beside(&self, user: &str, arguments: &[&str]) -> Result<RunningClient> {
         let mut command = self.place.command(&self.programs.xuxa);
         command.arg("--config").arg(self.profiles()).args(["--profile", user]).args(arguments);
         command.current_dir(&self.path).stdin(Stdio::null());
         self.spawn(command, "xuxa")
     }
 
-    /// Submits with `xuxa send`, which must do.
+    /// Submits with `xuxa send`.
     ///
     /// # Errors
-    /// It did not.
-    pub fn send(&self, user: &str, arguments: &[&str]) -> Result<Sent> {
+    /// It ends with another code than 0.
+    pub fn send(&self, user: &str, arguments: &[&str]) -> Result<SendOutput> {
         let all = [&["--json", "send"], arguments].concat();
         self.xuxa(user, &all)?.json().with_context(|| format!("xuxa {}", all.join(" ")))
     }
 
-    /// Takes so many deliveries with `xuxa receive`.
+    /// Takes `count` deliveries with `xuxa receive`.
     ///
     /// # Errors
-    /// They did not come within a minute.
-    pub fn receive(&self, user: &str, count: usize) -> Result<Received> {
+    /// They did not arrive within a minute.
+    pub fn receive(&self, user: &str, count: usize) -> Result<ReceiveOutput> {
         let count = count.to_string();
         let arguments = ["--json", "receive", "--count", &count, "--timeout", "60"];
         self.xuxa(user, &arguments)?.json().with_context(|| {
@@ -486,11 +486,11 @@ impl Site {
         })
     }
 
-    /// Takes what waits.
+    /// Takes the deliveries that wait.
     ///
     /// # Errors
     /// The user cannot bind.
-    pub fn receive_waiting(&self, user: &str) -> Result<Received> {
+    pub fn receive_waiting(&self, user: &str) -> Result<ReceiveOutput> {
         self.xuxa(user, &["--json", "receive"])?.json().context("xuxa receive")
     }
 
@@ -508,10 +508,10 @@ impl Site {
         Ok(DaemonEvent::from_log(&String::from_utf8_lossy(&log)))
     }
 
-    /// Waits until the events are as wanted.
+    /// Polls the events until `found` returns a value.
     ///
     /// # Errors
-    /// They were not within `limit`; with all there were.
+    /// It did not within `limit`; with the end of the log.
     pub fn wait_for_events<T>(
         &self,
         what: &str,
@@ -522,7 +522,7 @@ impl Site {
         waited.with_context(|| format!("the log of {} ends:\n{}", self.name, self.log_tail()))
     }
 
-    /// All that its programs printed and logged so far, by file.
+    /// All output and logs of its programs so far, by file.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -537,7 +537,7 @@ impl Site {
         Ok(all)
     }
 
-    /// Leaves the directory when the site goes; says where it is.
+    /// Keeps the directory after the site is dropped; returns its path.
     pub fn keep(&mut self) -> PathBuf {
         if let Some(home) = self.home.take() {
             self.path = home.keep();
@@ -545,17 +545,17 @@ impl Site {
         self.path.clone()
     }
 
-    fn spawn(&self, command: Command, name: &str) -> Result<Client> {
+    fn spawn(&self, command: Command, name: &str) -> Result<RunningClient> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let stdout = self.path.join(format!("logs/{name}-{number}.out"));
         let stderr = self.path.join(format!("logs/{name}-{number}.err"));
-        Ok(Client { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
+        Ok(RunningClient { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
     }
 
-    fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<Run> {
+    fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<ProgramOutput> {
         let [verb, rest @ ..] = arguments else { bail!("no verb for mta") };
         let mut command = self.place.command(&self.programs.mta);
-        // The password comes from standard input, not from whoever started us.
+        // The password comes from standard input, not from the environment of the test.
         command.current_dir(&self.path).env_remove("XUXA_PASSWORD");
         if *verb == "user" {
             // `mta user add --config FILE ...`: the option belongs to the inner verb.
@@ -614,7 +614,7 @@ fn user_secret(user: &str) -> String {
     format!("secrets/user-{user}")
 }
 
-/// A password nobody can guess, with a word in it that can be searched for.
+/// A random password that contains a word to search for.
 pub fn password(of: &str) -> Result<String> {
     let mut random = [0u8; 12];
     fs::File::open("/dev/urandom")?.read_exact(&mut random).context("random octets")?;

@@ -1,9 +1,9 @@
 //! Two sites that are each other's peer.
 
 use crate::net::cable::Cable;
-use crate::net::place::Place;
+use crate::net::location::SiteLocation;
 use crate::process::programs::Programs;
-use crate::site::config::{Ends, Link, PeerOf};
+use crate::site::config::{ChannelAddresses, PeerConfig, PeerSettings};
 use crate::site::{Site, SiteBuilder, password};
 use anyhow::Result;
 use std::net::{IpAddr, SocketAddr};
@@ -14,18 +14,18 @@ const FIRST_CHANNEL: u16 = 5000;
 /// Naples and ACT, as in the files of `config/sites`.
 #[derive(Debug)]
 pub struct Pair {
-    /// The one.
+    /// The site `naples`.
     pub naples: Site,
-    /// The other.
+    /// The site `act`.
     pub act: Site,
 }
 
-/// A pair to be.
+/// Builds a pair.
 #[derive(Debug)]
 pub struct PairBuilder {
     naples: SiteBuilder,
     act: SiteBuilder,
-    link: Link,
+    link: PeerSettings,
     naples_listens: Vec<SocketAddr>,
     act_listens: Vec<SocketAddr>,
     naples_connects: Vec<SocketAddr>,
@@ -35,58 +35,58 @@ pub struct PairBuilder {
 }
 
 impl Pair {
-    /// Two sites joined by this link, with one user `OPS` each.
+    /// Two sites with this configuration of each other as peers, each with one user `OPS`.
     ///
     /// # Errors
     /// No port is free.
-    pub fn builder(link: Link) -> Result<PairBuilder> {
+    pub fn builder(link: PeerSettings) -> Result<PairBuilder> {
         let (naples, act) = (Site::builder("naples"), Site::builder("act"));
         let ports = |site: &SiteBuilder| -> Result<Vec<SocketAddr>> {
             link.channels.iter().map(|_| site.place().free_port()).collect()
         };
         let (naples_listens, act_listens) = (ports(&naples)?, ports(&act)?);
-        Ok(PairBuilder::of([naples, act], link, [naples_listens, act_listens]))
+        Ok(PairBuilder::new([naples, act], link, [naples_listens, act_listens]))
     }
 
     /// Two sites at the ends of a cable, their channels on ports from 5000 on, over IPv4.
-    pub fn on_cable(cable: &Cable, link: Link) -> PairBuilder {
-        Pair::at([Place::at(&cable.naples), Place::at(&cable.act)], link)
+    pub fn on_cable(cable: &Cable, link: PeerSettings) -> PairBuilder {
+        Pair::at([SiteLocation::at(&cable.naples), SiteLocation::at(&cable.act)], link)
     }
 
     /// Two sites on loopback addresses of their own, their channels on ports from 5000 on.
-    pub fn on_loopback(link: Link) -> PairBuilder {
-        Pair::at([Place::new(), Place::new()], link)
+    pub fn on_loopback(link: PeerSettings) -> PairBuilder {
+        Pair::at([SiteLocation::new(), SiteLocation::new()], link)
     }
 
-    fn at([naples, act]: [Place; 2], link: Link) -> PairBuilder {
-        let ports = |place: &Place| -> Vec<SocketAddr> {
+    fn at([naples, act]: [SiteLocation; 2], link: PeerSettings) -> PairBuilder {
+        let ports = |place: &SiteLocation| -> Vec<SocketAddr> {
             let numbers = (FIRST_CHANNEL..).take(link.channels.len());
             numbers.map(|port| SocketAddr::new(place.ip(), port)).collect()
         };
         let listens = [ports(&naples), ports(&act)];
         let naples = Site::builder("naples").place_at(naples);
         let act = Site::builder("act").place_at(act);
-        PairBuilder::of([naples, act], link, listens)
+        PairBuilder::new([naples, act], link, listens)
     }
 
-    /// Both started.
+    /// Builds and starts a pair.
     ///
     /// # Errors
     /// As [`PairBuilder::build`] and [`Site::start`].
-    pub fn start(link: Link) -> Result<Pair> {
+    pub fn start(link: PeerSettings) -> Result<Pair> {
         Pair::builder(link)?.start()
     }
 
-    /// Leaves the directories when the pair goes, and says where they are.
+    /// Keeps the directories after the pair is dropped; returns their paths.
     pub fn keep(&mut self) -> [std::path::PathBuf; 2] {
         [self.naples.keep(), self.act.keep()]
     }
 }
 
 impl PairBuilder {
-    fn of(
+    fn new(
         [naples, act]: [SiteBuilder; 2],
-        link: Link,
+        link: PeerSettings,
         [naples_listens, act_listens]: [Vec<SocketAddr>; 2],
     ) -> PairBuilder {
         PairBuilder {
@@ -126,25 +126,26 @@ impl PairBuilder {
         self
     }
 
-    /// Where ACT listens, for each channel.
+    /// The addresses at which ACT listens, one for each channel.
     pub fn act_listens(&self) -> &[SocketAddr] {
         &self.act_listens
     }
 
-    /// Naples connects here instead, for each channel: to what stands between the two.
+    /// With other addresses that Naples connects to, one for each channel: those of a program between
+    /// the two.
     pub fn naples_connects(mut self, to: Vec<SocketAddr>) -> PairBuilder {
         self.naples_connects = to;
         self
     }
 
-    /// ACT connects here instead, for each channel.
+    /// With other addresses that ACT connects to, one for each channel.
     pub fn act_connects(mut self, to: Vec<SocketAddr>) -> PairBuilder {
         self.act_connects = to;
         self
     }
 
-    /// Both listen at these addresses instead, Naples at the first, on the same ports, and connect
-    /// there.
+    /// Both listen at these addresses instead, Naples at the first, on the same ports, and connect to
+    /// them.
     pub fn over(mut self, [naples, act]: [IpAddr; 2]) -> PairBuilder {
         let at = |ip: IpAddr, ports: &[SocketAddr]| -> Vec<SocketAddr> {
             ports.iter().map(|address| SocketAddr::new(ip, address.port())).collect()
@@ -156,7 +157,7 @@ impl PairBuilder {
         self
     }
 
-    /// Both listen at these addresses, too, Naples at the first, on the same ports.
+    /// Both listen at these addresses too, Naples at the first, on the same ports.
     pub fn and_at(mut self, addresses: [IpAddr; 2]) -> PairBuilder {
         self.also = Some(addresses);
         self
@@ -179,9 +180,12 @@ impl PairBuilder {
             |name: &str, remote: &[SocketAddr], listen: &[SocketAddr], also: Option<IpAddr>| {
                 let ends = remote.iter().zip(listen).map(|(&remote, &listen)| {
                     let also = also.map(|ip| SocketAddr::new(ip, listen.port()));
-                    Ends { remote, listen: [Some(listen), also].into_iter().flatten().collect() }
+                    ChannelAddresses {
+                        remote,
+                        listen: [Some(listen), also].into_iter().flatten().collect(),
+                    }
                 });
-                PeerOf { name: name.to_owned(), link: self.link.clone(), ends: ends.collect() }
+                PeerConfig { name: name.to_owned(), link: self.link.clone(), ends: ends.collect() }
             };
         let [naples_also, act_also] = self.also.map_or([None; 2], |also| also.map(Some));
         let of_naples = peer("act", &self.naples_connects, &self.naples_listens, naples_also);

@@ -1,18 +1,19 @@
 //! From what arrived to numbers: (flow, sequence, sent, received) in; throughput, loss, duplicates,
 //! reordering, one-way delay and jitter out. No clock and no socket: the times are arguments.
 //!
-//! * *Loss*: sent minus received. How many were sent says the end of the flow; while it has not
-//!   come, the highest sequence seen.
+//! * *Loss*: sent minus received. The end of the flow has the number of packets sent. Before it
+//!   arrives, the highest sequence seen counts instead.
 //! * *Reordered*: arrived after one with a higher sequence (RFC 4737 3).
 //! * *Duplicate*: arrived before, within the last [`WINDOW`] sequences; older than that is *stale*
 //!   and counted neither as received nor as duplicate.
 //! * *Throughput*: octets that arrived after the first packet, over the time since it did: n packets
 //!   have n - 1 gaps.
-//! * *Delay*: received minus sent. Below zero (clocks that disagree) counts as zero, and is told.
+//! * *Delay*: received minus sent. A negative delay (clocks that disagree) counts as zero, and is
+//!   reported.
 //! * *Jitter*: the absolute difference of inter-arrival and inter-departure of two successive
 //!   packets of a flow, as in the Bern study; duplicates take no part.
 
-use crate::measure::seen::{Seen, Verdict};
+use crate::measure::seen::{SequenceVerdict, SequenceWindow};
 use crate::measure::spread::{Spread, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,12 +46,11 @@ pub struct Arrival {
     pub octets: u32,
     /// Octets of IP and transport headers that came with it.
     pub overhead: u32,
-    /// The octet with its code point, where the system told it.
+    /// The octet with its code point, where the system reports it.
     pub tos: Option<u8>,
 }
 
-/// A flow, as a receiver tells it from others. Senders that choose the same run are told apart by
-/// where their packets come from.
+/// What identifies a flow at a receiver. The source distinguishes senders that choose the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FlowKey {
     /// The sender's run.
@@ -74,7 +74,7 @@ pub struct Counts {
     pub duplicates: u64,
     /// Received after a later one.
     pub reordered: u64,
-    /// Too old to say whether they came before.
+    /// Too old to determine whether they are duplicates.
     pub stale: u64,
     /// Octets of payload received, duplicates not counted.
     pub payload_octets: u64,
@@ -82,14 +82,14 @@ pub struct Counts {
     pub ip_octets: u64,
 }
 
-/// What one flow came to.
+/// The measurement of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowMeasured {
     /// Which.
     pub key: FlowKey,
     /// Packets and octets.
     pub counts: Counts,
-    /// Whether its end came, so that `sent` is what the sender says.
+    /// Whether its end arrived, so that `sent` is the sender's count.
     pub ended: bool,
     /// First arrival, in nanoseconds since the first of all.
     pub first: u64,
@@ -103,7 +103,7 @@ pub struct FlowMeasured {
     pub negative_delays: u64,
     /// Jitter in nanoseconds.
     pub jitter: Summary,
-    /// Packets by the code point they arrived with; empty where the system does not tell.
+    /// Packets by the code point they arrived with; empty where the system does not report it.
     pub dscp: BTreeMap<u8, u64>,
     /// The same by the whole octet, with the two bits of ECN.
     pub tos: BTreeMap<u8, u64>,
@@ -113,7 +113,7 @@ pub struct FlowMeasured {
     pub rows: Vec<TrafficRow>,
 }
 
-/// What all of it came to.
+/// The measurement of all flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// Of all flows together.
@@ -128,7 +128,7 @@ pub struct Measured {
     pub jitter: Summary,
     /// By flow, in their order.
     pub flows: Vec<FlowMeasured>,
-    /// What arrived and was none of ours, or of a flow too many.
+    /// Packets that are not of this load, or of a flow beyond [`MAX_FLOWS`].
     pub foreign: u64,
     /// Arrivals, and intervals without one, that have no row, there being too many.
     pub rows_left_out: u64,
@@ -157,8 +157,8 @@ impl Measured {
     }
 }
 
-/// A clock beside another, along a line: what a study finds and takes off, or puts on to see that it is
-/// found.
+/// How far one clock is ahead of another: an offset and a drift. A study determines it and corrects
+/// for it, or adds one to check that it is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ahead {
     /// So many nanoseconds ahead.
@@ -186,7 +186,7 @@ pub struct Meter {
     first: Option<u64>,
     first_octets: Octets,
     last: u64,
-    flows: BTreeMap<FlowKey, Flow>,
+    flows: BTreeMap<FlowKey, MeteredFlow>,
     delay: Spread,
     jitter: Spread,
     foreign: u64,
@@ -195,15 +195,15 @@ pub struct Meter {
 }
 
 #[derive(Debug)]
-struct Flow {
-    seen: Seen,
+struct MeteredFlow {
+    seen: SequenceWindow,
     counts: Counts,
     ended: Option<u64>,
     first: u64,
     first_octets: Octets,
     last: u64,
-    /// The last that was heard of it, duplicates and its end too.
-    heard: u64,
+    /// The last packet of it, duplicates and its end included.
+    last_activity: u64,
     previous: Option<(u64, u64)>,
     delay: Spread,
     jitter: Spread,
@@ -230,13 +230,13 @@ impl Meter {
         }
     }
 
-    /// With a clock of the receiver that is ahead: that is taken off what arrives.
+    /// With a clock of the receiver that is ahead; arrival times are corrected by it.
     #[must_use]
     pub fn ahead(self, ahead: Ahead) -> Meter {
         Meter { ahead, ..self }
     }
 
-    /// Something arrived that is none of ours.
+    /// A packet arrived that is not of this load.
     pub fn foreign(&mut self) {
         self.foreign += 1;
     }
@@ -246,25 +246,25 @@ impl Meter {
         self.flows.len() >= flows && self.flows.values().all(|flow| flow.ended.is_some())
     }
 
-    /// The sender of a flow says that it sent so many; `received` is when this arrived.
+    /// The end of a flow arrived at `received`; its sender has sent `sent` packets.
     pub fn ended(&mut self, key: FlowKey, sent: u64, received: u64) {
         let since = received.saturating_sub(self.first.unwrap_or(received));
         match self.flow(key) {
-            // It is said again and again.
+            // A sender repeats the end.
             Some(flow) if flow.ended == Some(sent) => {}
             Some(flow) => {
                 flow.ended = Some(sent);
-                flow.heard = flow.heard.max(since);
+                flow.last_activity = flow.last_activity.max(since);
             }
             None => self.foreign += 1,
         }
     }
 
-    fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
+    fn flow(&mut self, key: FlowKey) -> Option<&mut MeteredFlow> {
         if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
             return None;
         }
-        Some(self.flows.entry(key).or_insert_with(Flow::new))
+        Some(self.flows.entry(key).or_insert_with(MeteredFlow::new))
     }
 
     /// Something arrived.
@@ -308,7 +308,7 @@ impl Meter {
         let mut room = MAX_ROWS.saturating_sub(self.rows) as u64;
         let mut flows = Vec::new();
         for (key, flow) in &self.flows {
-            let end = if flow.ended.is_some() { flow.heard } else { duration };
+            let end = if flow.ended.is_some() { flow.last_activity } else { duration };
             let (rows, without) = flow.rows(self.interval, end, &mut room);
             rows_left_out = rows_left_out.saturating_add(without);
             flows.push(flow.measured(*key, rows));
@@ -358,25 +358,25 @@ impl Counts {
     }
 }
 
-/// What an arrival was.
+/// What one arrival changed.
 struct Effect {
-    verdict: Verdict,
+    verdict: SequenceVerdict,
     delay: Option<u64>,
-    /// Received minus sent, which clocks that disagree make less than nothing.
+    /// Received minus sent; negative where the clocks disagree.
     transit: i64,
     jitter: Option<u64>,
 }
 
-impl Flow {
-    fn new() -> Flow {
-        Flow {
-            seen: Seen::new(),
+impl MeteredFlow {
+    fn new() -> MeteredFlow {
+        MeteredFlow {
+            seen: SequenceWindow::new(),
             counts: Counts::default(),
             ended: None,
             first: 0,
             first_octets: Octets::default(),
             last: 0,
-            heard: 0,
+            last_activity: 0,
             previous: None,
             delay: Spread::coarse(),
             jitter: Spread::coarse(),
@@ -388,12 +388,12 @@ impl Flow {
 
     fn take(&mut self, arrival: &Arrival, since: u64) -> Effect {
         let verdict = self.seen.take(arrival.sequence);
-        self.heard = self.heard.max(since);
+        self.last_activity = self.last_activity.max(since);
         match verdict {
-            Verdict::Stale => self.counts.stale += 1,
-            Verdict::Again => self.counts.duplicates += 1,
-            Verdict::Late => self.counts.reordered += 1,
-            Verdict::Next { .. } => {}
+            SequenceVerdict::Stale => self.counts.stale += 1,
+            SequenceVerdict::Again => self.counts.duplicates += 1,
+            SequenceVerdict::Late => self.counts.reordered += 1,
+            SequenceVerdict::Next { .. } => {}
         }
         if !verdict.is_new() {
             return Effect { verdict, delay: None, transit: 0, jitter: None };
@@ -429,7 +429,7 @@ impl Flow {
 
     fn measured(&self, key: FlowKey, rows: Vec<TrafficRow>) -> FlowMeasured {
         let mut counts = self.counts.clone();
-        // A sender that says less than what was seen is not believed.
+        // A count below the highest sequence seen cannot be right.
         counts.sent = self.ended.unwrap_or(0).max(self.seen.next());
         counts.lost = counts.sent.saturating_sub(counts.received);
         let after_first = counts.without(self.first_octets);

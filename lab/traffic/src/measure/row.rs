@@ -1,7 +1,7 @@
 //! Octets over time, and the intervals of a flow.
 
-use super::{Arrival, Effect, Flow};
-use crate::measure::seen::Verdict;
+use super::{Arrival, Effect, MeteredFlow};
+use crate::measure::seen::SequenceVerdict;
 use serde::Serialize;
 
 /// Octets of packets, or of the blocks of a stream.
@@ -58,7 +58,7 @@ pub struct TrafficRow {
     pub duplicates: u64,
     /// Sum of delays, in nanoseconds.
     pub delay_sum: u64,
-    /// Sum of what the delays are by the clocks, also where that is less than nothing.
+    /// Sum of received minus sent, negative values included.
     pub transit_sum: i64,
     /// The longest delay.
     pub delay_max: u64,
@@ -86,10 +86,12 @@ impl TrafficRow {
 
     pub(super) fn take(&mut self, arrival: &Arrival, effect: &Effect, since: u64) {
         match effect.verdict {
-            Verdict::Stale => {}
-            Verdict::Again => self.duplicates += 1,
-            Verdict::Late => self.reordered += 1,
-            Verdict::Next { skipped } => self.skipped = self.skipped.saturating_add(skipped),
+            SequenceVerdict::Stale => {}
+            SequenceVerdict::Again => self.duplicates += 1,
+            SequenceVerdict::Late => self.reordered += 1,
+            SequenceVerdict::Next { skipped } => {
+                self.skipped = self.skipped.saturating_add(skipped)
+            }
         }
         if let Some(delay) = effect.delay {
             let octets = Octets::from_arrival(arrival);
@@ -112,11 +114,11 @@ impl TrafficRow {
     }
 }
 
-impl Flow {
+impl MeteredFlow {
     /// Its rows from the first arrival to the end, and how many empty ones had no room.
     pub(super) fn rows(&self, interval: u64, end: u64, room: &mut u64) -> (Vec<TrafficRow>, u64) {
         let (mut rows, mut without) = (Vec::new(), 0u64);
-        let end = end.max(self.heard);
+        let end = end.max(self.last_activity);
         let mut next = self.first / interval;
         let mut fill = |rows: &mut Vec<TrafficRow>, next: u64, to: u64| {
             let empty = to.saturating_sub(next);

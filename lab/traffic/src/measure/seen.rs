@@ -5,18 +5,18 @@ pub const WINDOW: u64 = 16_384;
 
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// The memory of a flow.
+/// The sequences of a flow that have arrived.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SequenceWindow {
     /// One above the highest that arrived.
     next: u64,
     /// A bit for each sequence of the window, at its place modulo the window.
     bits: Box<[u64]>,
 }
 
-/// What a sequence is.
+/// How a sequence relates to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum SequenceVerdict {
     /// Above all that came before; so many were passed over.
     Next {
         /// Sequences between the highest so far and this one.
@@ -26,20 +26,20 @@ pub(crate) enum Verdict {
     Late,
     /// It came before.
     Again,
-    /// Too far below the highest to say.
+    /// Too far below the highest to be in the window.
     Stale,
 }
 
-impl Verdict {
+impl SequenceVerdict {
     /// Whether it came for the first time.
     pub(crate) fn is_new(self) -> bool {
-        matches!(self, Verdict::Next { .. } | Verdict::Late)
+        matches!(self, SequenceVerdict::Next { .. } | SequenceVerdict::Late)
     }
 }
 
-impl Seen {
-    pub(crate) fn new() -> Seen {
-        Seen { next: 0, bits: vec![0; WORDS].into_boxed_slice() }
+impl SequenceWindow {
+    pub(crate) fn new() -> SequenceWindow {
+        SequenceWindow { next: 0, bits: vec![0; WORDS].into_boxed_slice() }
     }
 
     /// One above the highest that arrived.
@@ -47,7 +47,7 @@ impl Seen {
         self.next
     }
 
-    pub(crate) fn take(&mut self, sequence: u64) -> Verdict {
+    pub(crate) fn take(&mut self, sequence: u64) -> SequenceVerdict {
         if sequence >= self.next {
             let skipped = sequence - self.next;
             if skipped >= WINDOW {
@@ -58,16 +58,16 @@ impl Seen {
             self.set(sequence, true);
             // The highest number of all is not counted on: nothing sends that many.
             self.next = sequence.saturating_add(1);
-            return Verdict::Next { skipped };
+            return SequenceVerdict::Next { skipped };
         }
         if self.next - sequence > WINDOW {
-            return Verdict::Stale;
+            return SequenceVerdict::Stale;
         }
         if self.get(sequence) {
-            return Verdict::Again;
+            return SequenceVerdict::Again;
         }
         self.set(sequence, true);
-        Verdict::Late
+        SequenceVerdict::Late
     }
 
     fn place(sequence: u64) -> (usize, u64) {
@@ -76,12 +76,12 @@ impl Seen {
     }
 
     fn get(&self, sequence: u64) -> bool {
-        let (word, bit) = Seen::place(sequence);
+        let (word, bit) = SequenceWindow::place(sequence);
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
     fn set(&mut self, sequence: u64, to: bool) {
-        let (word, bit) = Seen::place(sequence);
+        let (word, bit) = SequenceWindow::place(sequence);
         if let Some(word) = self.bits.get_mut(word) {
             *word = if to { *word | bit } else { *word & !bit };
         }
@@ -96,18 +96,21 @@ mod tests {
 
     #[test]
     fn each_verdict() {
-        let mut seen = Seen::new();
-        assert_eq!(seen.take(0), Verdict::Next { skipped: 0 });
-        assert_eq!(seen.take(3), Verdict::Next { skipped: 2 });
-        assert_eq!(seen.take(1), Verdict::Late);
-        assert_eq!(seen.take(1), Verdict::Again);
-        assert_eq!(seen.take(WINDOW + 2), Verdict::Next { skipped: WINDOW - 2 });
-        assert_eq!(seen.take(2), Verdict::Stale);
-        assert_eq!(seen.take(3), Verdict::Again);
-        assert_eq!(seen.take(4), Verdict::Late);
-        assert_eq!(seen.take(10 * WINDOW), Verdict::Next { skipped: 9 * WINDOW - 3 });
-        assert_eq!(seen.take(10 * WINDOW - 1), Verdict::Late);
-        assert_eq!(seen.take(u64::MAX), Verdict::Next { skipped: u64::MAX - 10 * WINDOW - 1 });
+        let mut seen = SequenceWindow::new();
+        assert_eq!(seen.take(0), SequenceVerdict::Next { skipped: 0 });
+        assert_eq!(seen.take(3), SequenceVerdict::Next { skipped: 2 });
+        assert_eq!(seen.take(1), SequenceVerdict::Late);
+        assert_eq!(seen.take(1), SequenceVerdict::Again);
+        assert_eq!(seen.take(WINDOW + 2), SequenceVerdict::Next { skipped: WINDOW - 2 });
+        assert_eq!(seen.take(2), SequenceVerdict::Stale);
+        assert_eq!(seen.take(3), SequenceVerdict::Again);
+        assert_eq!(seen.take(4), SequenceVerdict::Late);
+        assert_eq!(seen.take(10 * WINDOW), SequenceVerdict::Next { skipped: 9 * WINDOW - 3 });
+        assert_eq!(seen.take(10 * WINDOW - 1), SequenceVerdict::Late);
+        assert_eq!(
+            seen.take(u64::MAX),
+            SequenceVerdict::Next { skipped: u64::MAX - 10 * WINDOW - 1 }
+        );
     }
 
     proptest! {
@@ -115,19 +118,19 @@ mod tests {
         #[test]
         fn the_window_agrees_with_a_set(steps in prop::collection::vec(
             prop_oneof![0i64..4, -6i64..6, -20_000i64..33_000], 1..200)) {
-            let (mut seen, mut all, mut at) = (Seen::new(), BTreeSet::new(), 0i64);
+            let (mut seen, mut all, mut at) = (SequenceWindow::new(), BTreeSet::new(), 0i64);
             for step in steps {
                 at = (at + step).max(0);
                 let sequence = at as u64;
                 let next = all.last().map_or(0, |highest: &u64| highest + 1);
                 let expected = if sequence >= next {
-                    Verdict::Next { skipped: sequence - next }
+                    SequenceVerdict::Next { skipped: sequence - next }
                 } else if sequence + WINDOW < next {
-                    Verdict::Stale
+                    SequenceVerdict::Stale
                 } else if all.contains(&sequence) {
-                    Verdict::Again
+                    SequenceVerdict::Again
                 } else {
-                    Verdict::Late
+                    SequenceVerdict::Late
                 };
                 prop_assert_eq!(seen.take(sequence), expected);
                 if expected.is_new() {

@@ -1,9 +1,9 @@
-//! How times are spread: least, mean, percentiles, most.
+//! The distribution of times: minimum, mean, percentiles, maximum.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The longest time told apart, in nanoseconds: an hour.
+/// The longest time in the histogram, in nanoseconds: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Times, in nanoseconds.
@@ -16,7 +16,7 @@ pub(crate) struct Spread {
     max: u64,
 }
 
-/// What they come to, in nanoseconds. All zero where there was none.
+/// Statistics of times in nanoseconds; all zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// How many.

@@ -66,7 +66,7 @@ fn the_throughput_of_a_steady_flow_is_its_rate_however_short_it_is() {
 }
 
 #[test]
-fn senders_of_the_same_run_are_told_apart() {
+fn senders_of_the_same_run_are_distinguished() {
     let mut meter = Meter::new(100);
     for source in ["10.0.1.2:1", "10.0.1.2:2", "[fd00::2]:1"] {
         let flow = FlowKey { source: source.parse().unwrap(), ..key(0) };
@@ -86,7 +86,7 @@ fn an_outage_has_rows_and_the_last_interval_its_own_rate() {
         let sent = sequence * 1_000_000;
         meter.take(&arrival(0, sequence, sent, sent));
     }
-    // Of a flow that begins within an interval, and one that nothing is heard of again.
+    // A flow that begins within an interval, and whose end never arrives.
     for sequence in 0..90 {
         let sent = 30_000_000 + sequence * 1_000_000;
         meter.take(&arrival(1, sequence, sent, sent));
@@ -128,7 +128,7 @@ fn a_long_silence_does_not_fill_the_memory() {
 }
 
 #[test]
-fn clocks_that_disagree_are_told() {
+fn clocks_that_disagree_are_reported() {
     let mut meter = Meter::new(100);
     meter.take(&arrival(0, 0, 500, 400));
     let flow = &meter.measured().flows[0];
@@ -153,7 +153,7 @@ fn nothing_at_all_is_no_division_by_zero() {
     assert_eq!(measured.delay, Summary::default());
 }
 
-/// What a list says, looked at whole each time: the definitions, word by word.
+/// The definitions, computed from the whole list each time.
 fn naive(arrivals: &[Arrival], key: FlowKey, sent: u64) -> (Counts, Vec<u64>, Vec<u64>) {
     let mine: Vec<_> = arrivals.iter().filter(|a| a.flow == key).collect();
     let came_before = |at: usize| mine[..at].iter().any(|b| b.sequence == mine[at].sequence);

@@ -1,6 +1,6 @@
 //! Packets that are sent back to where they came from, and what comes back of a flow.
 
-use crate::clock::Clock;
+use crate::clock::LoadClock;
 use crate::measure::{Arrival, FlowKey, Measured, Meter};
 use crate::plan::udp_overhead;
 use crate::receive::incoming::{Incoming, canonical, take};
@@ -67,7 +67,7 @@ impl Back {
             }
             let incoming = match take(socket, &mut buffer) {
                 Ok(incoming) => incoming,
-                // Nobody listens there: that is told as lost.
+                // Nothing listens there: the packet is reported as lost.
                 Err(nix::errno::Errno::ECONNREFUSED) => continue,
                 Err(error) if is_patience(&error.into()) => continue,
                 Err(error) => return Err(error).context("receiving what comes back"),
@@ -83,7 +83,7 @@ impl Back {
                 flow: FlowKey { run: header.run, flow: header.flow, source: to },
                 sequence: header.sequence,
                 sent: header.sent,
-                received: Clock::from_header(&header).now(),
+                received: LoadClock::from_header(&header).now(),
                 octets: u32::try_from(incoming.length).unwrap_or(u32::MAX),
                 overhead: udp_overhead(to.is_ipv4()),
                 tos: incoming.tos,
@@ -96,7 +96,7 @@ impl Back {
     pub(crate) fn measured(&self, sent: &[(FlowKey, u64)]) -> Measured {
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
         for (flow, sent) in sent {
-            meter.ended(*flow, *sent, Clock::Monotonic.now());
+            meter.ended(*flow, *sent, LoadClock::Monotonic.now());
         }
         meter.measured()
     }

@@ -16,15 +16,15 @@ pub(crate) struct Incoming {
     pub(crate) length: usize,
     /// Where it came from, as the socket has it: IPv4 within IPv6 at a socket of both.
     pub(crate) from: Option<SocketAddr>,
-    /// The octet with its code point, where the system tells it.
+    /// The octet with its code point, where the system reports it.
     pub(crate) tos: Option<u8>,
-    /// Datagrams that the system has dropped at this socket so far, where it tells it.
+    /// Datagrams that the system has dropped at this socket so far, where it reports them.
     pub(crate) dropped: Option<u64>,
 }
 
-/// Has the system tell the TOS octets of IPv4 or the traffic classes of IPv6, as far as it can.
+/// Makes the system report the TOS octets of IPv4 and the traffic classes of IPv6, as far as it can.
 pub(crate) fn enable_tos_reports(socket: &Socket, v4: bool, v6: bool) {
-    // What the system does not tell is left out of the report.
+    // What the system does not report is absent from the results.
     if v4 {
         let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
     }
@@ -36,7 +36,7 @@ pub(crate) fn enable_tos_reports(socket: &Socket, v4: bool, v6: bool) {
 /// Takes a datagram, as the socket waits for one or does not.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub(crate) fn take(socket: &Socket, payload: &mut [u8]) -> Result<Incoming, Errno> {
     let mut control = nix::cmsg_space!(u8, i32, u32);
     let mut slices = [IoSliceMut::new(payload)];

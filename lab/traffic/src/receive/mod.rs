@@ -3,7 +3,7 @@
 pub(crate) mod echo;
 pub(crate) mod incoming;
 
-use crate::clock::{self, Clock};
+use crate::clock::{self, LoadClock};
 use crate::measure::{Ahead, Arrival, FlowKey, Measured, Meter};
 use crate::plan::{LONGEST, MAX_BLOCK, MAX_TCP_FLOWS, udp_overhead};
 use crate::receive::incoming::{canonical, enable_tos_reports, take};
@@ -48,7 +48,7 @@ pub struct Reception {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// All flows said that they end.
+    /// All flows have ended.
     AllEnded,
     /// The time was over.
     TimeOver,
@@ -56,13 +56,13 @@ pub enum Ending {
     Interrupted,
 }
 
-/// What a receiver has to tell.
+/// The result of a receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// The numbers.
     pub measured: Measured,
     /// The clock that the senders used; of several, the last.
-    pub clock: Clock,
+    pub clock: LoadClock,
     /// Why it ended.
     pub ending: Ending,
     /// Packets that arrived and were lost because we did not read fast enough: the receiver's fault,
@@ -101,7 +101,7 @@ impl Shared {
         udp: Option<Option<u8>>,
     ) {
         let flow = FlowKey { run: header.run, flow: header.flow, source };
-        let received = Clock::from_header(header).now();
+        let received = LoadClock::from_header(header).now();
         if header.end {
             return self.meter().ended(flow, header.sequence, received);
         }
@@ -160,7 +160,7 @@ impl Receiver {
             scope.spawn(|| {
                 while !shared.stop.load(Ordering::Relaxed) {
                     let Ok((stream, source)) = self.tcp.accept() else {
-                        let soon = Clock::Monotonic.now().saturating_add(NAP / 5);
+                        let soon = LoadClock::Monotonic.now().saturating_add(NAP / 5);
                         if clock::sleep_until(soon).is_err() {
                             return;
                         }
@@ -182,17 +182,17 @@ impl Receiver {
         })?;
         let realtime = shared.realtime.load(Ordering::Relaxed);
         let measured = shared.meter().measured();
-        let clock = if realtime { Clock::Realtime } else { Clock::Monotonic };
+        let clock = if realtime { LoadClock::Realtime } else { LoadClock::Monotonic };
         Ok(Received { measured, clock, ending, dropped_here })
     }
 
     fn wait(&self, shared: &Shared) -> Result<Ending> {
-        let begin = Clock::Monotonic.now();
+        let begin = LoadClock::Monotonic.now();
         let limit = u64::try_from(self.setup.limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline = begin.saturating_add(limit);
         let mut until = deadline;
         loop {
-            let now = Clock::Monotonic.now();
+            let now = LoadClock::Monotonic.now();
             if is_interrupted() {
                 return Ok(Ending::Interrupted);
             }
@@ -231,7 +231,7 @@ fn open(listen: SocketAddr) -> Result<(Socket, TcpListener)> {
     Ok((udp, tcp.into()))
 }
 
-/// Reads packets until told to stop; gives how many the system dropped because we were slow.
+/// Reads packets until `stop` is set; returns how many the system dropped because this was slow.
 fn datagrams(socket: &Socket, echo: bool, shared: &Shared) -> Result<u64> {
     let mut payload = vec![0; 65_536];
     let mut dropped = 0;
@@ -293,7 +293,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Takes octets and tells each block once it is whole; false where they are no blocks.
+    /// Takes octets and calls `whole` for each complete block; false where they are not blocks.
     fn take(&mut self, mut octets: &[u8], mut whole: impl FnMut(&LoadHeader)) -> bool {
         loop {
             let Some(header) = self.current else {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_refused() {
+    fn octets_that_are_not_a_block_are_refused() {
         assert!(!Blocks::default().take(&[0x58; 80], |_| panic!("a block")));
         let (_, octets) = block(0, MAX_BLOCK + 1);
         assert!(!Blocks::default().take(&octets, |_| panic!("a block")));

@@ -3,9 +3,9 @@
 pub(crate) mod pace;
 pub(crate) mod stream;
 
-use crate::clock::{self, Clock};
+use crate::clock::{self, LoadClock};
 use crate::measure::{FlowKey, Measured, kbit_s};
-use crate::plan::{FlowPlan, Pacing, Plan, Transport};
+use crate::plan::{FlowPlan, LoadPlan, Pacing, Transport};
 use crate::receive::echo::Back;
 use crate::receive::incoming::enable_tos_reports;
 use crate::send::pace::Pace;
@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use testbed::clock::is_interrupted;
 
-/// How often the end of a UDP flow is said, since it may be lost.
+/// How often the end of a UDP flow is sent, since it may be lost.
 const ENDS: u32 = 10;
 /// Between these.
 const END_GAP: Duration = Duration::from_millis(50);
@@ -100,12 +100,12 @@ impl Sent {
 /// Sends by a plan.
 #[derive(Debug)]
 pub struct Sender {
-    plan: Plan,
-    flows: Vec<Flow>,
+    plan: LoadPlan,
+    flows: Vec<OutgoingFlow>,
 }
 
 #[derive(Debug)]
-struct Flow {
+struct OutgoingFlow {
     run: u32,
     number: u32,
     plan: FlowPlan,
@@ -117,19 +117,19 @@ struct Flow {
 
 /// What all flows of a run share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct SendRun {
     /// When it began, by CLOCK_MONOTONIC.
     pub(super) origin: u64,
     /// When it ends, in nanoseconds since then.
     pub(super) end: u64,
     pub(super) pacing: Pacing,
-    pub(super) clock: Clock,
+    pub(super) clock: LoadClock,
 }
 
-impl Run {
+impl SendRun {
     /// Nanoseconds since it began.
     pub(super) fn now(&self) -> u64 {
-        Clock::Monotonic.now().saturating_sub(self.origin)
+        LoadClock::Monotonic.now().saturating_sub(self.origin)
     }
 
     /// Waits until then; false if it is to stop.
@@ -158,7 +158,7 @@ impl Sender {
     ///
     /// # Errors
     /// A plan that cannot be carried out, by its key; a socket that cannot be had.
-    pub fn new(plan: Plan) -> Result<Sender> {
+    pub fn new(plan: LoadPlan) -> Result<Sender> {
         plan.check()?;
         let mut flows = Vec::new();
         for of in &plan.flows {
@@ -174,7 +174,7 @@ impl Sender {
                 let socket = open(of).with_context(|| format!("a flow to {}", of.to))?;
                 let result = SentFlow::default();
                 let (run, plan) = (plan.run, of.clone());
-                flows.push(Flow { run, number, plan, pace, start, socket, result });
+                flows.push(OutgoingFlow { run, number, plan, pace, start, socket, result });
             }
         }
         Ok(Sender { plan, flows })
@@ -186,17 +186,17 @@ impl Sender {
     /// Only what is not the network's: errors of sending are counted.
     pub fn run(mut self) -> Result<Sent> {
         let end = u64::try_from(self.plan.time.0.as_nanos()).unwrap_or(u64::MAX);
-        let Plan { pacing, clock, .. } = self.plan;
-        let run = Run { origin: Clock::Monotonic.now(), end, pacing, clock };
+        let LoadPlan { pacing, clock, .. } = self.plan;
+        let run = SendRun { origin: LoadClock::Monotonic.now(), end, pacing, clock };
         let back = Back::new();
         let echoes: Vec<(Socket, FlowKey)> =
-            self.flows.iter().filter_map(Flow::echo).collect::<io::Result<_>>()?;
+            self.flows.iter().filter_map(OutgoingFlow::echo).collect::<io::Result<_>>()?;
         let done = std::thread::scope(|scope| -> Result<u64> {
             let listening: Vec<_> = echoes
                 .iter()
                 .map(|(socket, flow)| scope.spawn(|| back.listen(socket, flow.source)))
                 .collect();
-            let (udp, tcp): (Vec<&mut Flow>, Vec<&mut Flow>) =
+            let (udp, tcp): (Vec<&mut OutgoingFlow>, Vec<&mut OutgoingFlow>) =
                 self.flows.iter_mut().partition(|f| f.plan.transport == Transport::Udp);
             let streams: Vec<_> =
                 tcp.into_iter().map(|flow| scope.spawn(move || flow.stream(&run))).collect();
@@ -236,7 +236,7 @@ fn open(flow: &FlowPlan) -> Result<Socket> {
             .with_context(|| format!("congestion control {congestion:?}"))?;
     }
     if flow.transport == Transport::Udp {
-        // Where the system's queue is full it says so, and we count it.
+        // The system reports a full queue, and the sender counts it.
         enable_tos_reports(&socket, flow.to.is_ipv4(), flow.to.is_ipv6());
         socket.connect(&flow.to.into())?;
         socket.set_nonblocking(true)?;
@@ -245,7 +245,7 @@ fn open(flow: &FlowPlan) -> Result<Socket> {
 }
 
 /// Sends all UDP flows; gives when the last packet went, in nanoseconds since the start.
-fn datagrams(mut flows: Vec<&mut Flow>, run: &Run) -> Result<u64> {
+fn datagrams(mut flows: Vec<&mut OutgoingFlow>, run: &SendRun) -> Result<u64> {
     let longest = flows.iter().map(|flow| flow.plan.size as usize).max().unwrap_or(0);
     let mut payload = vec![0; longest.max(HEADER)];
     let mut last = 0;
@@ -284,12 +284,12 @@ fn datagrams(mut flows: Vec<&mut Flow>, run: &Run) -> Result<u64> {
             flow.datagram(&mut payload, run, true);
         }
         let until = run.now() + END_GAP.as_nanos() as u64;
-        Run { pacing: Pacing::Sleep, ..*run }.wait_until(until)?;
+        SendRun { pacing: Pacing::Sleep, ..*run }.wait_until(until)?;
     }
     Ok(last)
 }
 
-impl Flow {
+impl OutgoingFlow {
     /// The socket at which what is sent back comes, and whose it is.
     fn echo(&self) -> Option<io::Result<(Socket, FlowKey)>> {
         let key = FlowKey { run: self.run, flow: self.number, source: self.plan.to };
@@ -300,19 +300,19 @@ impl Flow {
         self.plan.rate.nanos_for(self.plan.counted_octets())
     }
 
-    fn header(&self, run: &Run, end: bool) -> LoadHeader {
+    fn header(&self, run: &SendRun, end: bool) -> LoadHeader {
         LoadHeader {
             run: self.run,
             flow: self.number,
             sequence: self.result.sent,
             sent: run.clock.now(),
-            realtime: run.clock == Clock::Realtime,
+            realtime: run.clock == LoadClock::Realtime,
             length: self.plan.size,
             end,
         }
     }
 
-    fn datagram(&mut self, payload: &mut [u8], run: &Run, end: bool) {
+    fn datagram(&mut self, payload: &mut [u8], run: &SendRun, end: bool) {
         let length = if end { HEADER } else { self.plan.size as usize };
         let header = self.header(run, end).write();
         let Some(packet) = payload.get_mut(..length) else { return };
@@ -335,14 +335,14 @@ impl Flow {
     }
 
     fn count(&mut self, error: &io::Error, end: bool) {
-        // That nobody hears the end is no failure of the load.
+        // An end that nothing receives is not an error of the load.
         if !end {
             *self.result.errors.entry(name(error)).or_default() += 1;
         }
     }
 
     /// Sends a TCP flow; gives when its last block went.
-    fn stream(&mut self, run: &Run) -> Result<u64> {
+    fn stream(&mut self, run: &SendRun) -> Result<u64> {
         let mut last = 0;
         if !run.wait_until(self.start)? {
             return Ok(last);

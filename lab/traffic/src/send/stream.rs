@@ -1,7 +1,7 @@
 //! A TCP connection of the sender, each wait bounded.
 
-use crate::clock::Clock;
-use crate::send::Run;
+use crate::clock::LoadClock;
+use crate::send::SendRun;
 use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
@@ -20,7 +20,7 @@ pub(crate) struct Stream<'s> {
 }
 
 impl<'s> Stream<'s> {
-    pub(crate) fn connect(socket: &'s Socket, to: SocketAddr, run: &Run) -> io::Result<Self> {
+    pub(crate) fn connect(socket: &'s Socket, to: SocketAddr, run: &SendRun) -> io::Result<Self> {
         let left = Duration::from_nanos(run.end.saturating_sub(run.now()));
         socket.connect_timeout(&to.into(), CONNECT.min(left.max(PATIENCE)))?;
         socket.set_tcp_nodelay(true)?;
@@ -30,7 +30,7 @@ impl<'s> Stream<'s> {
     }
 
     /// Writes a block whole; false where the run is over before it is.
-    pub(crate) fn write(&mut self, mut block: &[u8], run: &Run) -> io::Result<bool> {
+    pub(crate) fn write(&mut self, mut block: &[u8], run: &SendRun) -> io::Result<bool> {
         let mut socket = self.socket;
         while !block.is_empty() {
             match socket.write(block) {
@@ -46,15 +46,15 @@ impl<'s> Stream<'s> {
         Ok(true)
     }
 
-    /// Says that the flow ends, and waits until the peer has read all.
-    pub(crate) fn finish(&mut self, end: &[u8], run: &Run) -> io::Result<()> {
+    /// Sends the end of the flow, and waits until the peer has read all.
+    pub(crate) fn finish(&mut self, end: &[u8], run: &SendRun) -> io::Result<()> {
         if !self.write(end, run)? {
             return Ok(());
         }
         self.socket.shutdown(Shutdown::Write)?;
-        let until = Clock::Monotonic.now().saturating_add(DRAIN);
+        let until = LoadClock::Monotonic.now().saturating_add(DRAIN);
         let (mut socket, mut rest) = (self.socket, [0; 64]);
-        while Clock::Monotonic.now() < until && !is_interrupted() {
+        while LoadClock::Monotonic.now() < until && !is_interrupted() {
             match socket.read(&mut rest) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}

@@ -76,6 +76,6 @@ fn connections_that_are_followed_and_what_waits_in_them_are_bounded() {
 fn points_beyond_the_limit_are_the_last_one() {
     let limits = Limits { points: 3, ..Limits::default() };
     let mut analysis = Analysis::new(limits);
-    let places: Vec<usize> = (0..5).map(|n| analysis.point(n.to_string(), Link::Raw)).collect();
+    let places: Vec<usize> = (0..5).map(|n| analysis.point(n.to_string(), LinkType::Raw)).collect();
     assert_eq!((places, analysis.totals().points_passed), (vec![0, 1, 2, 2, 2], 2));
 }

@@ -87,14 +87,14 @@ fn cut(stream: &[u8], size: usize) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn a_message_is_a_row_with_what_its_envelope_says() {
+fn a_message_is_a_row_with_the_fields_of_its_envelope() {
     for aligned in [false, true] {
         let transfer = transfer(aligned);
         let mut bench = Bench::new(Limits::default(), 1);
         let segments = cut(&transfer.stream, 1_448);
         send(&mut bench, &transfer.stream, &segments);
         let [message] = &bench.messages[..] else { panic!("{:?}", bench.messages) };
-        assert_eq!((message.outcome, message.gaps), (Outcome::Confirmed, false));
+        assert_eq!((message.outcome, message.gaps), (TransferOutcome::Confirmed, false));
         assert_eq!(message.octets, transfer.octets);
         assert_eq!(message.envelope.as_ref().unwrap().identifier, transfer.identifier);
         assert_eq!((message.marks.as_slice(), message.checkpoints), (&[Dscp::CS3][..], 4));
@@ -119,7 +119,7 @@ fn lost_and_resent_segments_count_and_change_nothing() {
     send(&mut bench, &transfer.stream, &segments);
     let [message] = &bench.messages[..] else { panic!("{:?}", bench.messages) };
     assert_eq!((message.octets, message.retransmissions), (transfer.octets, 2));
-    assert_eq!((message.outcome, message.gaps), (Outcome::Confirmed, false));
+    assert_eq!((message.outcome, message.gaps), (TransferOutcome::Confirmed, false));
     assert_eq!(bench.analysis.kept(), (0, 0));
 }
 
@@ -147,7 +147,7 @@ fn a_capture_that_begins_and_ends_in_the_middle() {
     }
     bench.finish();
     let [message] = &bench.messages[..] else { panic!("{:?}", bench.messages) };
-    assert_eq!((message.outcome, message.span.1), (Outcome::Broken, Time(8 * MS)));
+    assert_eq!((message.outcome, message.span.1), (TransferOutcome::Broken, Time(8 * MS)));
 }
 
 proptest! {
@@ -180,7 +180,7 @@ proptest! {
         send(&mut bench, &transfer.stream, &segments);
         prop_assert_eq!(bench.messages.len(), 1);
         let message = &bench.messages[0];
-        prop_assert_eq!((message.octets, message.outcome), (transfer.octets, Outcome::Confirmed));
+        prop_assert_eq!((message.octets, message.outcome), (transfer.octets, TransferOutcome::Confirmed));
         prop_assert_eq!(&message.envelope.as_ref().unwrap().identifier, &transfer.identifier);
     }
 }

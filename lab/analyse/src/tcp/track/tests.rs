@@ -17,7 +17,7 @@ fn data(sequence: u32, length: u32) -> Segment<'static> {
 }
 
 /// Feeds segments at these milliseconds.
-fn feed(track: &mut Track, segments: &[(u64, u32, u32)]) -> Vec<Seen> {
+fn feed(track: &mut Track, segments: &[(u64, u32, u32)]) -> Vec<SegmentKind> {
     let each = segments.iter();
     each.map(|(ms, from, length)| track.segment(Time(ms * MS), &data(*from, *length), false, None))
         .collect()
@@ -27,7 +27,10 @@ fn feed(track: &mut Track, segments: &[(u64, u32, u32)]) -> Vec<Seen> {
 fn a_segment_seen_before_was_lost_behind_this_point() {
     let mut track = Track::default();
     let seen = feed(&mut track, &[(0, 100, 10), (1, 110, 10), (900, 100, 10), (901, 115, 10)]);
-    assert_eq!(seen, [Seen::New, Seen::New, Seen::Again(10), Seen::Again(5)]);
+    assert_eq!(
+        seen,
+        [SegmentKind::New, SegmentKind::New, SegmentKind::Again(10), SegmentKind::Again(5)]
+    );
     let counts = track.finish();
     assert_eq!((counts.segments, counts.retransmissions, counts.lost_before), (4, 2, 0));
     assert_eq!((counts.retransmitted_octets, counts.spurious), (15, 0));
@@ -37,7 +40,7 @@ fn a_segment_seen_before_was_lost_behind_this_point() {
 fn what_fills_a_gap_was_overtaken_or_lost_before_this_point() {
     let mut track = Track::default();
     let seen = feed(&mut track, &[(0, 0, 10), (1, 20, 10), (2, 10, 10), (3, 40, 10), (90, 30, 10)]);
-    assert_eq!(seen[2..], [Seen::OutOfOrder, Seen::New, Seen::Again(10)]);
+    assert_eq!(seen[2..], [SegmentKind::OutOfOrder, SegmentKind::New, SegmentKind::Again(10)]);
     let counts = track.finish();
     assert_eq!((counts.out_of_order, counts.retransmissions, counts.lost_before), (1, 1, 1));
     assert_eq!(counts.missing_octets, 0);
@@ -54,17 +57,17 @@ fn what_fills_a_gap_was_overtaken_or_lost_before_this_point() {
 fn what_was_seen_in_part_was_sent_again_however_soon() {
     let mut track = Track::default();
     let seen = feed(&mut track, &[(0, 0, 10), (1, 20, 10), (2, 5, 15)]);
-    assert_eq!(seen[2], Seen::Again(15));
+    assert_eq!(seen[2], SegmentKind::Again(15));
     assert_eq!((track.counts.out_of_order, track.finish().missing_octets), (0, 0));
 }
 
 #[test]
-fn probes_are_no_retransmissions_and_spurious_ones_are_told() {
+fn probes_are_not_retransmissions_and_spurious_ones_are_reported() {
     let mut track = Track::default();
     feed(&mut track, &[(0, 0, 10)]);
-    assert_eq!(feed(&mut track, &[(1, 9, 1)]), [Seen::Probe]);
+    assert_eq!(feed(&mut track, &[(1, 9, 1)]), [SegmentKind::Probe]);
     let probe = track.segment(Time(2 * MS), &data(10, 1), true, None);
-    assert_eq!(probe, Seen::Probe);
+    assert_eq!(probe, SegmentKind::Probe);
     assert_eq!(track.acknowledge(10, true), Acknowledged::UpTo(1 << 40 | 10));
     assert_eq!(track.acknowledge(10, true), Acknowledged::Nothing);
     feed(&mut track, &[(3, 10, 10)]);
@@ -78,7 +81,7 @@ fn probes_are_no_retransmissions_and_spurious_ones_are_told() {
 fn numbers_wrap() {
     let mut track = Track::default();
     let seen = feed(&mut track, &[(0, u32::MAX - 4, 10), (1, 5, 10), (900, u32::MAX - 4, 10)]);
-    assert_eq!(seen, [Seen::New, Seen::New, Seen::Again(10)]);
+    assert_eq!(seen, [SegmentKind::New, SegmentKind::New, SegmentKind::Again(10)]);
     assert!(track.is_near(3) && !track.is_near(1 << 31));
 }
 
@@ -102,7 +105,7 @@ proptest! {
     ) {
         let mut track = Track::default();
         let mut passed: BTreeMap<i64, u64> = BTreeMap::new();
-        let (mut now, mut expected) = (0, Counts::default());
+        let (mut now, mut expected) = (0, TcpCounts::default());
         let mut highest: Option<i64> = None;
         let mut since: BTreeMap<i64, u64> = BTreeMap::new();
         for (unit, pause) in order {

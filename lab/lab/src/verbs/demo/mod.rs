@@ -10,9 +10,9 @@ use outcome::{CHANNELS, Carried, PRECEDENCES, SIZES};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use testbed::answer::{Received, Submitted};
+use testbed::answer::{ReceiveOutput, SubmittedMessage};
 use testbed::clock::{self, Deadline};
-use testbed::{Cable, Capture, Link, Namespace, Pair, Programs};
+use testbed::{Cable, Capture, Namespace, Pair, PeerSettings, Programs};
 
 /// Longest demo, its building apart.
 const LIMIT: Duration = Duration::from_secs(110);
@@ -49,7 +49,7 @@ impl Args {
             }
         };
         let progress = bar();
-        let link = Link::per_precedence();
+        let link = PeerSettings::per_precedence();
         let builder = match &cable {
             Some(cable) => Pair::on_cable(cable, link),
             None => Pair::on_loopback(link),
@@ -144,7 +144,7 @@ fn exchange(
     (size, precedence): (&str, &str),
     deadline: &Deadline,
     progress: &ProgressBar,
-) -> anyhow::Result<(Submitted, Received)> {
+) -> anyhow::Result<(SubmittedMessage, ReceiveOutput)> {
     let what = format!("{size}, {precedence}");
     progress.set_message(format!("{what}: waiting for it at act"));
     let seconds = deadline.left().as_secs().max(1).to_string();

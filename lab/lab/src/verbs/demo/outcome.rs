@@ -1,12 +1,12 @@
-//! What came of the demo's messages, and which marks their packets carried.
+//! The outcome of the demo's messages, and the marks of their packets.
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
-use testbed::Packet;
-use testbed::answer::{Message, Received, Submitted, elapsed};
+use testbed::CapturedSegment;
+use testbed::answer::{DeliveredMessage, ReceiveOutput, SubmittedMessage, elapsed};
 
 /// The canned sizes, decimal.
 pub(super) const SIZES: [&str; 5] = ["1kB", "10kB", "100kB", "1MB", "10MB"];
@@ -24,7 +24,7 @@ pub(super) struct Channel {
     dscp: u8,
 }
 
-/// As `testbed::Link::per_precedence` and the plan `paper` have them.
+/// As `testbed::PeerSettings::per_precedence` and the plan `paper` have them.
 pub(super) const CHANNELS: [Channel; 5] = [
     Channel { name: "routine", precedences: &["deferred", "routine"], port: 5000, dscp: 0 },
     Channel { name: "priority", precedences: &["priority"], port: 5001, dscp: 8 },
@@ -33,7 +33,7 @@ pub(super) const CHANNELS: [Channel; 5] = [
     Channel { name: "override", precedences: &["override"], port: 5004, dscp: 32 },
 ];
 
-/// What came of all messages.
+/// The outcome of all messages.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Carried {
     messages: Vec<MessageOutcome>,
@@ -45,7 +45,7 @@ pub(super) struct Carried {
     unmarked_packets: Option<usize>,
 }
 
-/// What came of one message.
+/// The outcome of one message.
 #[derive(Debug, Serialize)]
 struct MessageOutcome {
     precedence: String,
@@ -73,8 +73,13 @@ struct MessageOutcome {
 
 impl Carried {
     /// One message, whose submission began at `begin`, and what came in answer.
-    pub(super) fn add(&mut self, begin: Duration, sent: &Submitted, received: &Received) {
-        let of_it: Vec<&Message> =
+    pub(super) fn add(
+        &mut self,
+        begin: Duration,
+        sent: &SubmittedMessage,
+        received: &ReceiveOutput,
+    ) {
+        let of_it: Vec<&DeliveredMessage> =
             received.messages().filter(|m| m.mts_identifier == sent.mts_identifier).collect();
         let first = of_it.first();
         self.lost += usize::from(first.is_none());
@@ -100,7 +105,7 @@ impl Carried {
     }
 
     /// What still came after all were delivered.
-    pub(super) fn add_late<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) {
+    pub(super) fn add_late<'a>(&mut self, messages: impl Iterator<Item = &'a DeliveredMessage>) {
         let known: BTreeSet<&str> =
             self.messages.iter().map(|line| line.mts_identifier.as_str()).collect();
         let again = messages.filter(|m| known.contains(m.mts_identifier.as_str())).count();
@@ -108,7 +113,7 @@ impl Carried {
     }
 
     /// The marks of all packets, those from the sending site apart from those in return.
-    pub(super) fn add_marks(&mut self, packets: &[Packet], sender: IpAddr) {
+    pub(super) fn add_marks(&mut self, packets: &[CapturedSegment], sender: IpAddr) {
         for line in &mut self.messages {
             line.dscp_seen_out = Some(BTreeSet::new());
             line.dscp_seen_back = Some(BTreeSet::new());
@@ -235,9 +240,9 @@ fn decimal(octets: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testbed::Segment;
+    use testbed::TcpSegment;
 
-    fn submitted(number: usize, precedence: &str) -> Submitted {
+    fn submitted(number: usize, precedence: &str) -> SubmittedMessage {
         serde_json::from_value(serde_json::json!({
             "mts_identifier": format!("id-{number}"), "content_identifier": "c",
             "precedence": precedence, "size": 1_000, "content_length": 1_100,
@@ -247,7 +252,7 @@ mod tests {
         .unwrap()
     }
 
-    fn received(number: usize, sha256: &str, times: usize) -> Received {
+    fn received(number: usize, sha256: &str, times: usize) -> ReceiveOutput {
         let one = serde_json::json!({
             "kind": "message", "mts_identifier": format!("id-{number}"), "originator": "/S=A",
             "priority": "urgent", "content_type": "P772", "sics": [], "size": 1_000,
@@ -270,15 +275,15 @@ mod tests {
 
     const SENDER: [u8; 4] = [10, 0, 0, 1];
 
-    fn packet(at: f64, (port, is_out): (u16, bool), dscp: u8) -> Packet {
+    fn packet(at: f64, (port, is_out): (u16, bool), dscp: u8) -> CapturedSegment {
         let (here, there) = ((SENDER, 40_000).into(), ([10, 0, 0, 2], port).into());
         let (source, destination) = if is_out { (here, there) } else { (there, here) };
-        let segment = Segment { source, destination, dscp, flags: 0, length: 0 };
-        Packet { at: Duration::from_secs_f64(at), segment }
+        let segment = TcpSegment { source, destination, dscp, flags: 0, length: 0 };
+        CapturedSegment { at: Duration::from_secs_f64(at), segment }
     }
 
     /// Half a second into each message, one packet each way.
-    fn packets() -> Vec<Packet> {
+    fn packets() -> Vec<CapturedSegment> {
         let carried = all("ab", 1);
         let lines = carried.messages.iter();
         lines
@@ -305,7 +310,7 @@ mod tests {
 
     #[test]
     fn every_packet_counts_for_the_latest_message_of_its_channel() {
-        let with = |extra: &[Packet]| {
+        let with = |extra: &[CapturedSegment]| {
             let mut carried = all("ab", 1);
             carried.add_marks(&[packets(), extra.to_vec()].concat(), SENDER.into());
             carried
@@ -321,7 +326,7 @@ mod tests {
             assert_eq!(line.dscp_seen_back, Some(BTreeSet::from([8, 24])), "{at}");
             assert_eq!(line.dscp_seen_out, Some(BTreeSet::from([24])));
         }
-        // What is no channel's is nobody's.
+        // Packets on other ports do not count.
         assert!(with(&[packet(3.0, (5010, true), 63)]).is_well());
         let mut silent = all("ab", 1);
         silent.add_marks(&packets()[1..], SENDER.into());

@@ -1,7 +1,7 @@
 //! `lab capture`: packets of a port, as they pass.
 
 use anyhow::{Context as _, Result};
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use router::policy::Span;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write};
@@ -37,7 +37,7 @@ const MAX_BLOCK: usize = 1 << 20;
 impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         ctrlc::set_handler(clock::interrupt).context("signals")?;
-        let client = Client::find(self.lab.as_deref())?;
+        let client = ControlClient::find(self.lab.as_deref())?;
         let mut stream = client.capture(&self.port)?;
         let mut out: Box<dyn Write> = match self.file.as_str() {
             "-" => Box::new(std::io::stdout().lock()),
@@ -74,7 +74,7 @@ impl Args {
             }
             waiting.drain(..whole);
             if waiting.len() > MAX_BLOCK {
-                anyhow::bail!("the network sends what is no pcapng");
+                anyhow::bail!("the network does not send pcapng");
             }
         }
         eprintln!("lab: {packets} packets");

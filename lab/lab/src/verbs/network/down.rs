@@ -1,6 +1,6 @@
 //! `lab down`: the end of a network.
 
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -11,7 +11,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        Client::find(self.name.as_deref())?.down()?;
+        ControlClient::find(self.name.as_deref())?.down()?;
         Ok(ExitCode::SUCCESS)
     }
 }

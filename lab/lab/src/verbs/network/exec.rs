@@ -1,6 +1,6 @@
 //! `lab exec` and `lab inside`: programs in a host.
 
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use emulator::inside;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let client = Client::find(self.lab.as_deref())?;
+        let client = ControlClient::find(self.lab.as_deref())?;
         let route = client.enter(&self.host)?;
         inside::run(&route, client.name(), &self.command).map(ExitCode::from)
     }

@@ -7,7 +7,7 @@ use runner::Found;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Duration;
-use text::Table;
+use text::TextTable;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -75,7 +75,7 @@ impl Args {
             let all = json!({ "study": found.name, "experiments": experiments });
             return crate::verbs::print(&format!("{}\n", base::shown::json(&all.to_string())));
         }
-        let mut table = Table::new();
+        let mut table = TextTable::new();
         table.load_preset(presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
         // Where nobody looks at a terminal, as wide as most are.

@@ -5,12 +5,12 @@ use clap::Subcommand;
 use comfy_table::presets;
 use dscp::Dscp;
 use emulator::FlowAsk;
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use router::Rate;
 use router::policy::{IpPrefix, IpProtocol, Match, OctetSize, PortRange, TableFlow};
 use serde_json::json;
 use std::process::ExitCode;
-use text::Table;
+use text::TextTable;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -120,7 +120,7 @@ impl Written {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let client = Client::find(self.lab.as_deref())?;
+        let client = ControlClient::find(self.lab.as_deref())?;
         let What::Flow { ask } = self.what;
         let (ask, listed) = match ask {
             Ask::Add { flow, before } => {
@@ -150,8 +150,8 @@ impl Args {
     }
 }
 
-fn shown(tables: &[(String, Vec<TableFlow>)]) -> Table {
-    let mut shown = Table::new();
+fn shown(tables: &[(String, Vec<TableFlow>)]) -> TextTable {
+    let mut shown = TextTable::new();
     shown
         .load_preset(presets::NOTHING)
         .set_header(["table", "flow", "match", "mark", "rate", "burst"]);

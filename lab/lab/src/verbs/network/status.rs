@@ -1,6 +1,6 @@
 //! `lab status`: what a network has counted.
 
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use emulator::table;
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let status = Client::find(self.name.as_deref())?.status()?;
+        let status = ControlClient::find(self.name.as_deref())?.status()?;
         if self.json {
             crate::verbs::print_json(&status)?;
             return Ok(ExitCode::SUCCESS);

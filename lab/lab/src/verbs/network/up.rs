@@ -1,7 +1,7 @@
 //! `lab up`: a network, kept up.
 
 use anyhow::{Result, anyhow};
-use emulator::{Kind, Options};
+use emulator::{DataPathKind, NetworkOptions};
 use router::policy::Span;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     name: Option<String>,
     /// How packets get from the hosts to the routers; see `lab doctor`
     #[arg(long, value_enum)]
-    path: Option<Kind>,
+    path: Option<DataPathKind>,
     /// For droppers, jitter and loss
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -44,7 +44,7 @@ fn policy(text: &str) -> Result<(String, PathBuf)> {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let options = Options {
+        let options = NetworkOptions {
             topology: self.topology,
             policies: self.policy,
             name: self.name,

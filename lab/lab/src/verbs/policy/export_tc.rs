@@ -4,7 +4,7 @@ use anyhow::Result;
 use router::policy::RouterPolicy;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use text::Usage;
+use text::UsageError;
 use translation::policy_file::PolicyFile;
 use translation::tc_export::{Qdiscs, script};
 
@@ -26,11 +26,11 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let file = PolicyFile::read(&self.policy);
-        let file = file.map_err(|mistake| Usage::error(mistake.render(false)))?;
+        let file = file.map_err(|mistake| UsageError::error(mistake.render(false)))?;
         let policy = file.policy();
         // A router would not take it: a script of half of it helps nobody.
         if let Err(wrong) = policy.check(&interfaces(policy)) {
-            return Err(Usage::error(file.mistake(&wrong).render(false)));
+            return Err(UsageError::error(file.mistake(&wrong).render(false)));
         }
         let queued: Vec<&String> = policy
             .interfaces
@@ -43,21 +43,21 @@ impl Args {
             (None, several) => {
                 let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
                 let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                return Err(Usage::error(format!(
+                return Err(UsageError::error(format!(
                     "--interface, of those with a queueing: {names}"
                 )));
             }
         };
         let dev = match (&self.dev, interface.as_str()) {
             (Some(dev), _) => dev.as_str(),
-            (None, "*") => return Err(Usage::error("--dev, for the interface \"*\"")),
+            (None, "*") => return Err(UsageError::error("--dev, for the interface \"*\"")),
             (None, name) => name,
         };
         let kernel = match &self.qdiscs {
             Some(names) => {
                 let known = Qdiscs::all();
                 if let Some(other) = names.iter().find(|name| !known.has(name)) {
-                    return Err(Usage::error(format!(
+                    return Err(UsageError::error(format!(
                         "--qdiscs: {other:?} is none that is made use of; these are: {known}"
                     )));
                 }
@@ -66,7 +66,7 @@ impl Args {
             None => Qdiscs::all(),
         };
         let script = script(policy, interface, dev, &kernel, None);
-        let script = script.map_err(|why| Usage::error(why.to_string()))?;
+        let script = script.map_err(|why| UsageError::error(why.to_string()))?;
         crate::verbs::print(&script.to_string())?;
         Ok(ExitCode::SUCCESS)
     }

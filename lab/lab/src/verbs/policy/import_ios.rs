@@ -5,8 +5,8 @@ use comfy_table::{ContentArrangement, presets};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use text::Table;
-use text::Usage;
+use text::TextTable;
+use text::UsageError;
 use text::toml_file::{MAX_FILE as MAX_POLICY, read_bounded};
 use translation::ios::{Imported, Renamed, import, to_toml};
 
@@ -33,10 +33,11 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let shown = self.file.display().to_string();
-        let unreadable = |what: String| Usage::error(format!("{shown}: {what}"));
+        let unreadable = |what: String| UsageError::error(format!("{shown}: {what}"));
         let text = read_bounded(&self.file, MAX_FILE).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&text);
-        let mut imported = import(&shown, &text).map_err(|not| Usage::error(not.to_string()))?;
+        let mut imported =
+            import(&shown, &text).map_err(|not| UsageError::error(not.to_string()))?;
         imported.rename(&self.interfaces).map_err(unreadable)?;
         let without_port = imported.without_port();
         let unmapped = &imported.unmapped;
@@ -76,8 +77,8 @@ impl Args {
     }
 }
 
-fn table(imported: &Imported) -> Table {
-    let mut table = Table::new();
+fn table(imported: &Imported) -> TextTable {
+    let mut table = TextTable::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["place", "not mapped", "because"]);

@@ -1,7 +1,7 @@
 //! `lab probe`: what this process may do, for `lab doctor`, whose own rights must stay as they are.
 
 use std::process::ExitCode;
-use testbed::{Probe, Rights};
+use testbed::{MachineProbe, Rights};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -13,7 +13,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let rights = if self.user { Rights::as_user() } else { Rights::as_root() };
-        println!("{}", serde_json::to_string(&Probe::with(rights))?);
+        println!("{}", serde_json::to_string(&MachineProbe::with(rights))?);
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -10,7 +10,7 @@ use super::{Moment, PATIENCE, Real};
 use crate::sites::end;
 use anyhow::{Context as _, Result, bail};
 use emulator::FloodStatus;
-use emulator::client::Client;
+use emulator::client::ControlClient;
 use nix::sys::signal::Signal;
 use router::Rate;
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(super) struct Loads {
     /// Those that the network makes itself, by their places.
     inside: Vec<usize>,
     found: Found,
-    client: Client,
+    client: ControlClient,
 }
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use study::Planned;
 use study::file::Load;
 use study::skew::{self, FittedLine, Skew};
 use testbed::clock::{Deadline, is_interrupted, pause};
-use traffic::Clock;
+use traffic::LoadClock;
 
 /// The port of the first load's probes.
 const PORT: u16 = 6_000;
@@ -40,7 +40,7 @@ impl Found {
         network: &Network,
         planned: &Planned,
     ) -> Result<Found> {
-        let mut found = Found { since: Clock::Monotonic.now(), skews: BTreeMap::new() };
+        let mut found = Found { since: LoadClock::Monotonic.now(), skews: BTreeMap::new() };
         let probed = planned.loads.iter().enumerate();
         let probed: Vec<_> =
             probed.filter_map(|(place, load)| Some((place, load, load.probing?.0))).collect();
@@ -136,7 +136,7 @@ mod tests {
         let mut load: Load = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();
         let said = ["--ahead=-3500000", "--drift=42000", "--since=1000"];
         assert_eq!(found.arguments(1, &load), said);
-        load.clock = Some(study::file::Clock { ahead_ms: -3.5, drift_ppm: 42.0 });
+        load.clock = Some(study::file::LoadClock { ahead_ms: -3.5, drift_ppm: 42.0 });
         assert_eq!(found.arguments(1, &load)[..2], ["--ahead=0", "--drift=0"]);
         assert_eq!(found.arguments(0, &load)[..2], ["--ahead=3500000", "--drift=-42000"]);
     }

@@ -1,6 +1,6 @@
-//! Addresses and ports that nobody else has.
+//! Addresses and ports of sites; no two sites share one.
 
-use crate::net::cable::End;
+use crate::net::cable::CableEnd;
 use crate::net::ns::Entrance;
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
@@ -9,15 +9,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-/// The first port given out in a namespace, where all are free.
+/// The first port allocated in a namespace, where all are free.
 const FIRST_PORT: u16 = 5010;
 
-/// Where one site is.
+/// The address of a site, and the namespace that its programs run in.
 ///
-/// All of 127/8 is this machine. With an address of its own a site does not compete for ports with
-/// the source ports of connections, which are on 127.0.0.1, nor with the sites of other tests.
+/// All of 127/8 is this machine. A site with an address of its own does not compete for ports with
+/// outgoing connections, whose source address is 127.0.0.1, nor with the sites of other tests.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SiteLocation {
     ip: IpAddr,
     inside: Option<Inside>,
 }
@@ -31,27 +31,27 @@ struct Inside {
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-impl Place {
-    /// A loopback address that no other site of this process has, and of another process hardly
-    /// ever.
-    pub fn new() -> Place {
+impl SiteLocation {
+    /// A loopback address that no other site of this process has. A site of another process has the
+    /// same address only if their process ids agree modulo 32768.
+    pub fn new() -> SiteLocation {
         // From 127.64.0.0 on: 15 bits of the process, 7 of the site.
         let site = NEXT.fetch_add(1, Ordering::Relaxed) & 0x7f;
         let number = (std::process::id() << 7 | site) & 0x3f_ffff;
-        Place { ip: Ipv4Addr::from(0x7f40_0000 | number).into(), inside: None }
+        SiteLocation { ip: Ipv4Addr::from(0x7f40_0000 | number).into(), inside: None }
     }
 
-    /// At the end of a cable; the site's programs run in its namespace.
-    pub fn at(end: &End) -> Place {
+    /// At the end of a cable; the programs of the site run in its namespace.
+    pub fn at(end: &CableEnd) -> SiteLocation {
         let next_port = Arc::new(AtomicU16::new(FIRST_PORT));
         let inside = Inside { entrance: end.namespace().entrance().clone(), next_port };
-        Place { ip: end.addresses().v4.into(), inside: Some(inside) }
+        SiteLocation { ip: end.addresses().v4.into(), inside: Some(inside) }
     }
 
     /// In a host of a network that is up, at one of its addresses.
-    pub fn in_host(ip: IpAddr, entrance: Entrance) -> Place {
+    pub fn in_host(ip: IpAddr, entrance: Entrance) -> SiteLocation {
         let next_port = Arc::new(AtomicU16::new(FIRST_PORT));
-        Place { ip, inside: Some(Inside { entrance, next_port }) }
+        SiteLocation { ip, inside: Some(Inside { entrance, next_port }) }
     }
 
     /// The address.
@@ -59,16 +59,16 @@ impl Place {
         self.ip
     }
 
-    /// A port on it that is free.
+    /// A free port on the address.
     ///
     /// # Errors
-    /// There is none, or the address cannot be used here.
+    /// No port is free, or this machine does not have the address.
     pub fn free_port(&self) -> Result<SocketAddr> {
         if let Some(inside) = &self.inside {
             let port = inside.next_port.fetch_add(1, Ordering::Relaxed);
             return Ok(SocketAddr::new(self.ip, port));
         }
-        // Each once, and below those that the system gives to whoever connects.
+        // Each port once, and below the range of source ports of connections.
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap_or(0);
         let candidates = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
@@ -79,7 +79,7 @@ impl Place {
             .with_context(|| format!("there is no free port on {}", self.ip))
     }
 
-    /// The program, to be started there.
+    /// A command that runs this program at the location.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         match &self.inside {
             Some(inside) => inside.entrance.command(program),
@@ -88,9 +88,9 @@ impl Place {
     }
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::new()
+impl Default for SiteLocation {
+    fn default() -> SiteLocation {
+        SiteLocation::new()
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn sites_have_addresses_of_their_own_and_free_ports() {
-        let (a, b) = (Place::new(), Place::new());
+        let (a, b) = (SiteLocation::new(), SiteLocation::new());
         assert_ne!(a.ip, b.ip);
         let port = a.free_port().unwrap();
         assert!(port.ip().is_loopback() && port.port() != 0);
