@@ -38,7 +38,7 @@ pub use sites::{
     ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, node_config, route,
 };
 pub use store::{Delays, FaultyStore, Reply};
-pub use wire::{Arrival, Delayed, Direct, Moment, Paced, Wire};
+pub use wire::{Delayed, Direct, Paced, VirtualTcp, Wire, WireArrival, WireMoment};
 
 /// Thursday, 1 January 2026, 00:00 UTC in microseconds since 1970: every test begins here.
 pub const NEW_YEAR: u64 = 1_767_225_600_000_000;

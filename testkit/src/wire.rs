@@ -1,8 +1,10 @@
 //! One direction of a connection in virtual time.
 //!
-//! A world writes octets to a wire and polls it for what arrives. [`Direct`] carries at once,
-//! [`Delayed`] after a latency and in any division, [`Paced`] packet by packet at a rate. Anything
-//! else that carries octets in order fits as well: simulated TCP, for example.
+//! A network or bench writes octets to a wire and polls it for arrivals. [`Direct`] carries at once,
+//! [`Delayed`] after a latency and in pieces of any length, [`Paced`] packet by packet at a rate,
+//! [`VirtualTcp`] by TCP over a line that loses packets.
+
+mod tcp;
 
 use base::Instant;
 use base::rng::Rng;
@@ -10,12 +12,14 @@ use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What a wire knows of its world at one moment.
+pub use tcp::VirtualTcp;
+
+/// The time, and what a wire uses of its network or bench.
 #[derive(Debug)]
-pub struct Moment<'a> {
+pub struct WireMoment<'a> {
     /// The time.
     pub now: Instant,
-    /// The delay of the world's wires now.
+    /// The delay of the network's wires now.
     pub latency: Duration,
     /// Decides what is left to chance.
     pub rng: &'a mut Rng,
@@ -23,33 +27,35 @@ pub struct Moment<'a> {
 
 /// What arrives at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum WireArrival {
     /// Octets, in order.
     Octets(Bytes),
     /// The near end has closed.
     End,
+    /// The connection is lost, in both directions.
+    Lost,
 }
 
 /// One direction of a connection.
 pub trait Wire: std::fmt::Debug {
     /// The near end writes octets.
-    fn write(&mut self, moment: Moment<'_>, octets: Bytes);
+    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes);
 
     /// The near end closes; what it wrote arrives before.
-    fn close(&mut self, moment: Moment<'_>);
+    fn close(&mut self, moment: WireMoment<'_>);
 
-    /// When the next thing arrives.
+    /// When to poll again.
     fn deadline(&self) -> Option<Instant>;
 
-    /// What has arrived by now; `None` once nothing is left.
-    fn poll(&mut self, now: Instant) -> Option<Arrival>;
+    /// The next arrival that is due by now; `None` once there is none.
+    fn poll(&mut self, now: Instant) -> Option<WireArrival>;
 
-    /// Whether so much waits that the near end reads no more content for it.
+    /// Whether the near end stops reading content because too many octets wait here.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Octets that the far end's transport has taken so far; `None` where nothing ever waits.
+    /// Octets that the far end's transport has taken so far; `None` for a wire on which none wait.
     fn measure(&mut self) -> Option<u64> {
         None
     }
@@ -58,36 +64,36 @@ pub trait Wire: std::fmt::Debug {
 /// Carries everything at the moment it is written.
 #[derive(Debug, Default)]
 pub struct Direct {
-    arrivals: VecDeque<Arrival>,
+    arrivals: VecDeque<WireArrival>,
     due: Instant,
-    /// Octets carried, where somebody may ask.
+    /// Octets carried, if [`Wire::measure`] reports them.
     taken: Option<u64>,
 }
 
 impl Direct {
-    /// The same; it reports how much it has carried.
+    /// A wire that reports how much it has carried.
     pub fn measured() -> Direct {
         Direct { taken: Some(0), ..Direct::default() }
     }
 }
 
 impl Wire for Direct {
-    fn write(&mut self, moment: Moment<'_>, octets: Bytes) {
+    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
         self.due = moment.now;
         self.taken = self.taken.map(|taken| taken + octets.len() as u64);
-        self.arrivals.push_back(Arrival::Octets(octets));
+        self.arrivals.push_back(WireArrival::Octets(octets));
     }
 
-    fn close(&mut self, moment: Moment<'_>) {
+    fn close(&mut self, moment: WireMoment<'_>) {
         self.due = moment.now;
-        self.arrivals.push_back(Arrival::End);
+        self.arrivals.push_back(WireArrival::End);
     }
 
     fn deadline(&self) -> Option<Instant> {
         (!self.arrivals.is_empty()).then_some(self.due)
     }
 
-    fn poll(&mut self, _: Instant) -> Option<Arrival> {
+    fn poll(&mut self, _: Instant) -> Option<WireArrival> {
         self.arrivals.pop_front()
     }
 
@@ -96,23 +102,23 @@ impl Wire for Direct {
     }
 }
 
-/// Carries octets after the world's latency and up to half a millisecond more, now and then in
-/// pieces of a few octets.
+/// Carries octets after the network's latency and up to half a millisecond more. Some arrive in pieces
+/// of a few octets.
 #[derive(Debug, Default)]
 pub struct Delayed {
-    arrivals: VecDeque<(Instant, Arrival)>,
+    arrivals: VecDeque<(Instant, WireArrival)>,
     last: Instant,
 }
 
 impl Delayed {
-    fn push(&mut self, at: Instant, arrival: Arrival) {
+    fn push(&mut self, at: Instant, arrival: WireArrival) {
         self.last = self.last.max(at);
         self.arrivals.push_back((self.last, arrival));
     }
 }
 
 impl Wire for Delayed {
-    fn write(&mut self, moment: Moment<'_>, octets: Bytes) {
+    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
         let mut rest = octets;
         while !rest.is_empty() {
             let cut = match moment.rng.below(4) {
@@ -121,35 +127,35 @@ impl Wire for Delayed {
             };
             let piece = rest.split_to(cut);
             let jitter = Duration::from_micros(moment.rng.below(500));
-            self.push(moment.now + moment.latency + jitter, Arrival::Octets(piece));
+            self.push(moment.now + moment.latency + jitter, WireArrival::Octets(piece));
         }
     }
 
-    fn close(&mut self, moment: Moment<'_>) {
-        self.push(moment.now + moment.latency, Arrival::End);
+    fn close(&mut self, moment: WireMoment<'_>) {
+        self.push(moment.now + moment.latency, WireArrival::End);
     }
 
     fn deadline(&self) -> Option<Instant> {
         self.arrivals.front().map(|(at, _)| *at)
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Arrival> {
+    fn poll(&mut self, now: Instant) -> Option<WireArrival> {
         self.arrivals.pop_front_if(|(at, _)| *at <= now).map(|(_, arrival)| arrival)
     }
 }
 
 /// Octets of a packet.
 const PACKET: usize = 1_448;
-/// Octets that wait, below which more content is read.
+/// More content is read while fewer octets wait.
 const ROOM: usize = 32 << 10;
 
 /// Carries packets one after the other at a rate. Its far end may stop reading.
 #[derive(Debug)]
 pub struct Paced {
     bit_s: u64,
-    /// After so many octets the far end stops reading.
+    /// The far end stops reading after so many octets.
     stops: u64,
-    /// So many octets it takes all the same between two looks.
+    /// Octets that it still takes between two measurements.
     trickles: u64,
     waits: BytesMut,
     next: Option<Instant>,
@@ -163,8 +169,8 @@ impl Paced {
         Paced::that_stops(bit_s, u64::MAX, 0)
     }
 
-    /// A wire of this rate, whose far end reads no more after `stops` octets, but takes `trickles`
-    /// octets each time somebody looks.
+    /// A wire of this rate whose far end stops reading after `stops` octets, but takes `trickles` octets
+    /// before each measurement.
     pub fn that_stops(bit_s: u64, stops: u64, trickles: u64) -> Paced {
         let (waits, next) = (BytesMut::new(), None);
         Paced { bit_s, stops, trickles, waits, next, taken: 0, closed: false }
@@ -176,14 +182,14 @@ impl Paced {
 }
 
 impl Wire for Paced {
-    fn write(&mut self, moment: Moment<'_>, octets: Bytes) {
+    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
         if self.waits.is_empty() {
             self.next = Some(moment.now + self.packet());
         }
         self.waits.extend_from_slice(&octets);
     }
 
-    fn close(&mut self, moment: Moment<'_>) {
+    fn close(&mut self, moment: WireMoment<'_>) {
         self.closed = true;
         self.next = self.next.or(Some(moment.now));
     }
@@ -192,17 +198,17 @@ impl Wire for Paced {
         self.next
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Arrival> {
+    fn poll(&mut self, now: Instant) -> Option<WireArrival> {
         self.next.filter(|at| *at <= now)?;
         if self.waits.is_empty() {
             self.next = None;
-            return std::mem::take(&mut self.closed).then_some(Arrival::End);
+            return std::mem::take(&mut self.closed).then_some(WireArrival::End);
         }
         let packet = self.waits.split_to(PACKET.min(self.waits.len()));
         self.taken += packet.len() as u64;
-        let goes_on = self.taken < self.stops && (self.closed || !self.waits.is_empty());
-        self.next = goes_on.then(|| now + self.packet());
-        Some(Arrival::Octets(packet.freeze()))
+        let continues = self.taken < self.stops && (self.closed || !self.waits.is_empty());
+        self.next = continues.then(|| now + self.packet());
+        Some(WireArrival::Octets(packet.freeze()))
     }
 
     fn is_full(&self) -> bool {
@@ -221,8 +227,8 @@ impl Wire for Paced {
 mod tests {
     use super::*;
 
-    fn moment(now: u64, rng: &mut Rng) -> Moment<'_> {
-        Moment { now: Instant(now), latency: Duration::from_millis(5), rng }
+    fn moment(now: u64, rng: &mut Rng) -> WireMoment<'_> {
+        WireMoment { now: Instant(now), latency: Duration::from_millis(5), rng }
     }
 
     fn arrivals(wire: &mut dyn Wire, until: Instant) -> (Vec<u8>, Vec<Instant>, bool) {
@@ -231,8 +237,9 @@ mod tests {
             while let Some(arrival) = wire.poll(at) {
                 assert!(!ended, "{arrival:?} after the end");
                 match arrival {
-                    Arrival::Octets(piece) => octets.extend_from_slice(&piece),
-                    Arrival::End => ended = true,
+                    WireArrival::Octets(piece) => octets.extend_from_slice(&piece),
+                    WireArrival::End => ended = true,
+                    WireArrival::Lost => panic!("the connection is lost"),
                 }
                 times.push(at);
             }
@@ -243,8 +250,12 @@ mod tests {
     #[test]
     fn every_wire_carries_all_octets_in_order_and_then_the_end() {
         let sent: Vec<u8> = (0..10_000u32).map(|n| (n * 7) as u8).collect();
-        let wires: [Box<dyn Wire>; 3] =
-            [Box::<Direct>::default(), Box::<Delayed>::default(), Box::new(Paced::new(64_000))];
+        let wires: [Box<dyn Wire>; 4] = [
+            Box::<Direct>::default(),
+            Box::<Delayed>::default(),
+            Box::new(Paced::new(64_000)),
+            Box::new(VirtualTcp::new(64_000, Duration::from_millis(50), 0.02)),
+        ];
         for mut wire in wires {
             let mut rng = Rng::new(3);
             for (n, piece) in sent.chunks(3_000).enumerate() {

@@ -6,7 +6,8 @@ use base::{Instant, Precedence};
 use node::event::Kind;
 use std::time::Duration;
 use testkit::{
-    Delayed, Direct, Events, NAPLES, NOTHING, Network, Paced, Pair, Setup, Wire, five_channels,
+    Delayed, Direct, Events, NAPLES, NOTHING, Network, Paced, Pair, Setup, VirtualTcp, Wire,
+    five_channels,
 };
 
 const SIZE: usize = 100_000;
@@ -19,7 +20,7 @@ fn confirmed(wire: fn() -> Box<dyn Wire>) -> Duration {
     pair.submit(Precedence::Routine, SIZE);
     pair.until(Kind::TransferConfirmed, 1);
     let (at, _) = pair.sites[NAPLES].first(Kind::TransferConfirmed);
-    pair.finish(60);
+    pair.finish(120);
     at.since(Instant(0))
 }
 
@@ -28,9 +29,13 @@ fn a_message_goes_over_every_wire_as_fast_as_the_wire_carries() {
     let direct = confirmed(|| Box::<Direct>::default());
     let delayed = confirmed(|| Box::<Delayed>::default());
     let paced = confirmed(|| Box::new(Paced::new(64_000)));
+    let tcp = confirmed(|| Box::new(VirtualTcp::new(64_000, Duration::from_millis(5), 0.0)));
+    let lossy = confirmed(|| Box::new(VirtualTcp::new(64_000, Duration::from_millis(5), 0.02)));
     assert!(direct < delayed && delayed < Duration::from_secs(2), "{direct:?} {delayed:?}");
     // The submission and the transfer take 12.5 s each.
     assert!(paced >= Duration::from_secs(25) && paced < Duration::from_secs(30), "{paced:?}");
+    assert!(tcp > paced && tcp < Duration::from_secs(35), "{tcp:?}");
+    assert!(lossy > tcp && lossy < Duration::from_secs(60), "{lossy:?}");
 }
 
 #[test]

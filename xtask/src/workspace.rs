@@ -21,6 +21,8 @@ pub const PURE: &[&str] = &[
     "router",
     "network",
     "study",
+    "toml-path",
+    "virtual-tcp",
     "sim",
     "load-header",
     "analyse",

@@ -3,7 +3,7 @@
 use report::{Machine, StudyReport};
 use std::collections::BTreeMap;
 use std::path::Path;
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
 use study::{Library, Planned, Study, judge, plan, rows};
 
 struct Files;
@@ -161,12 +161,13 @@ fn over_time(
     end: f64,
     fast: f64,
     loaded: bool,
-) -> Series {
+) -> PortSeries {
     let interval = 0.1;
     let steps = ((end / fast / interval).ceil() as usize).clamp(1, 20_000);
-    let mut series = Series { port: "naples-sar.wan".to_owned(), interval, rows: BTreeMap::new() };
+    let mut series =
+        PortSeries { port: "naples-sar.wan".to_owned(), interval, rows: BTreeMap::new() };
     for (place, (dscp, from, to, rate)) in flows.iter().enumerate() {
-        let row = series.rows.entry(*dscp).or_insert_with(|| Steps {
+        let row = series.rows.entry(*dscp).or_insert_with(|| PortSteps {
             octets: vec![0; steps],
             dropped: vec![0; steps],
             waiting: vec![0; steps],

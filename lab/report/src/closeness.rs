@@ -13,11 +13,11 @@ pub enum Comparison {
     MoreThan(f64),
     /// Only a bound of ours is known: it is less than this.
     LessThan(f64),
-    /// What was printed is a bound or a range, and ours is within it; or both are nothing at all.
+    /// The printed value is a bound or a range, and ours is within it; or both are zero.
     Within,
     /// 0 was printed, and ours is not.
     NotZero,
-    /// Of both only bounds are known, and they say nothing about each other.
+    /// Only bounds are known of both, and the bounds do not compare.
     Neither,
 }
 
@@ -144,7 +144,7 @@ impl Closeness {
     pub const ALL: [Closeness; 4] =
         [Closeness::Near, Closeness::Factor, Closeness::Far, Closeness::Unknown];
 
-    /// A sign that can be told without its colour.
+    /// A sign that is distinct without its colour.
     pub(crate) fn sign(self) -> &'static str {
         match self {
             Closeness::Near => "●",

@@ -1,7 +1,7 @@
-//! What a study gave, for people and for programs.
+//! The results of a study, for people and for programs.
 //!
 //! ```text
-//!  Study, Planned, Measured, StudyRow, Verdict, Machine ─▶ StudyReport ─▶ html()      one page with all in it
+//!  Study, Planned, Measured, StudyRow, Verdict, Machine ─▶ StudyReport ─▶ html()      one page with everything
 //!                                                             ├▶ pictures()  SVG and PNG
 //!                                                             ├▶ json()      every number
 //!                                                             ├▶ text()      a short table
@@ -9,9 +9,8 @@
 //!                                                             └▶ write()     all of them as files
 //! ```
 //!
-//! Nothing is measured or judged here: that is done in `study`, or before it. Whatever the names,
-//! titles and notes are made of, they come out as text; however many runs there are, the page stays
-//! within bounds and says what is left out.
+//! This crate neither measures nor judges: `study` and the runner do. Names, titles and notes are
+//! escaped. The size of a page has a limit for any number of runs, and the page states what it omits.
 
 mod closeness;
 mod figures;
@@ -34,19 +33,19 @@ pub use write::{WriteError, Written};
 use serde::Serialize;
 use study::{Measured, Planned, Study, StudyRow, Verdict};
 
-/// A study and all it gave.
+/// A study and all its results.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StudyReport<'a> {
-    /// What was asked.
+    /// The study as its file has it.
     pub study: &'a Study,
     /// Its runs, at the study's own rates.
     #[serde(skip)]
     pub planned: &'a [Planned],
     /// The rows of its tables.
     pub rows: &'a [StudyRow],
-    /// What became of its expectations.
+    /// The results of its expectations.
     pub verdicts: &'a [Verdict],
-    /// What each run gave; runs that have not been made are absent.
+    /// The results of each run; runs that have not been made are absent.
     pub measured: &'a [Measured],
     /// Where and how it was run.
     pub machine: &'a Machine,
@@ -58,7 +57,7 @@ impl StudyReport<'_> {
         html::page(self)
     }
 
-    /// Every picture, each drawn when it is asked for: the comparison with what was printed, the
+    /// Every picture, each drawn on request: the comparison with what was printed, the
     /// sweeps, and the runs over time. The last are [`MAX_RUN_FIGURES`] at most.
     pub fn pictures(&self) -> Vec<Picture> {
         figures::all(self)

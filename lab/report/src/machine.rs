@@ -1,4 +1,4 @@
-//! Where and how a study was run, as who ran it says.
+//! Where and how a study was run, as the program that ran it states.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,13 +25,13 @@ pub struct Machine {
     /// How much.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub memory: String,
-    /// What else is worth saying, by name.
+    /// Further facts, by name.
     #[serde(flatten)]
     pub more: BTreeMap<String, String>,
 }
 
 impl Machine {
-    /// All that is known but the date and the command, which have places of their own.
+    /// All known facts except date and command, which are shown elsewhere.
     pub(crate) fn facts(&self) -> impl Iterator<Item = (&str, &str)> {
         let named = [
             ("commit", &self.commit),

@@ -113,11 +113,11 @@ pub(crate) fn has_own_settings(row: &StudyRow) -> bool {
     is_printed(row) && !row.with.is_empty()
 }
 
-/// The parameters that are others here, but for those that the row's name says already.
+/// The parameters with other values than the study's, except those in the row's name.
 pub(crate) fn own_settings(row: &StudyRow) -> String {
-    let said = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
-    let said: Vec<String> = said.filter(|said| !row.row.contains(said.as_str())).collect();
-    said.join(", ")
+    let all = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
+    let unnamed: Vec<String> = all.filter(|one| !row.row.contains(one.as_str())).collect();
+    unnamed.join(", ")
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ const NAMES: usize = 2;
 /// A line for each row, then what does not hold or is not known.
 pub(crate) fn table(rows: &[StudyRow], score: Score, verdicts: &[Verdict]) -> String {
     let shown = rows.get(..rows.len().min(MAX_ROWS)).unwrap_or_default();
-    // Each table has the columns that say something in it.
+    // Each table has only the columns that have a value in it.
     let tables = shown.chunk_by(|one, next| one.table == next.table);
     let mut text = tables.map(one_table).collect::<Vec<_>>().join("\n");
     if rows.len() > MAX_ROWS {
@@ -194,13 +194,13 @@ fn scored(score: Score) -> String {
     text
 }
 
-/// Whether the file says why a row is not near, and some value of it is not.
+/// Whether some value of a row is not near, and the file gives the reason.
 pub(crate) fn lacks_fit(row: &StudyRow) -> bool {
     !row.no_fit_reason.is_empty()
         && !score::of_row(row).iter().all(|of| *of == Some(Closeness::Near))
 }
 
-/// Why rows are not near what was printed, as the study's file says.
+/// Why rows are not near the printed values: the reasons in the study's file.
 fn fit_reasons(rows: &[StudyRow]) -> String {
     let unfit: Vec<&StudyRow> = rows.iter().filter(|row| lacks_fit(row)).collect();
     if unfit.is_empty() {

@@ -91,7 +91,7 @@ pub(crate) fn count<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> [usize; 
 }
 
 /// Whether a run is one of the combinations of an entry of the file.
-pub(crate) fn is_variant(run: &file::Run, name: &str) -> bool {
+pub(crate) fn is_variant(run: &file::StudyRun, name: &str) -> bool {
     let suffix = || name.strip_prefix(run.name.as_str());
     !run.vary.is_empty() && suffix().is_some_and(|suffix| suffix.starts_with('['))
 }

@@ -39,11 +39,11 @@ pub enum WriteError {
 }
 
 impl StudyReport<'_> {
-    /// Writes `report.html`, `results.json`, `printed.md` and `pictures/` into a directory, which is made where it is
-    /// not there; files of an earlier report are replaced, its further pictures stay.
+    /// Writes `report.html`, `results.json`, `printed.md` and `pictures/` into a directory, and makes the
+    /// directory if it is missing. Files of an earlier report are replaced; its other pictures stay.
     ///
     /// # Errors
-    /// [`WriteError`]. A picture that cannot be drawn is no error, see [`Written::missing`].
+    /// [`WriteError`]. A picture that cannot be drawn is not an error, see [`Written::missing`].
     pub fn write(&self, directory: &Path) -> Result<Written, WriteError> {
         let mut written = Written {
             html: directory.join("report.html"),

@@ -4,7 +4,7 @@
 
 use report::{MAX_RUN_FIGURES, Machine, StudyReport};
 use std::collections::BTreeMap;
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
 use study::{Library, Planned, Study, StudyRow, Verdict, judge, plan, rows};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
@@ -72,7 +72,7 @@ fn machine() -> Machine {
 fn usual(place: usize, planned: &Planned) -> Measured {
     let ends = planned.run != "endless";
     let end = 1.0 + place as f64;
-    let message = |message: &study::file::Message| MessageTimes {
+    let message = |message: &study::file::StudyMessage| MessageTimes {
         name: message.name.clone(),
         submitted: Some(0.1),
         started: Some(0.2),
@@ -80,14 +80,14 @@ fn usual(place: usize, planned: &Planned) -> Measured {
         delivered: ends.then_some(end),
         ..MessageTimes::default()
     };
-    let load = |load: &study::file::Load| LoadMeasured {
+    let load = |load: &study::file::StudyLoad| LoadMeasured {
         name: load.name.clone(),
         ended: end,
         kbit_s: 800.0 + place as f64,
         loss_percent: Some(place as f64),
         ..LoadMeasured::default()
     };
-    let steps = Steps { octets: vec![1_000; 40], dropped: vec![1; 40], waiting: vec![2; 40] };
+    let steps = PortSteps { octets: vec![1_000; 40], dropped: vec![1; 40], waiting: vec![2; 40] };
     Measured {
         id: planned.id.clone(),
         environment: if planned.experiment_name() == "sweep" {
@@ -100,7 +100,7 @@ fn usual(place: usize, planned: &Planned) -> Measured {
         seed: 7,
         messages: planned.messages.iter().map(message).collect(),
         loads: planned.loads.iter().map(load).collect(),
-        series: vec![Series {
+        series: vec![PortSeries {
             port: "middle.bob".to_owned(),
             interval: 0.1,
             rows: BTreeMap::from([(0, steps.clone()), (24, steps)]),
@@ -154,7 +154,7 @@ fn unbalanced(html: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_page_says_all_there_is() {
+fn a_page_shows_everything() {
     let made = Made::usual();
     let html = made.report().html();
     assert_eq!(unbalanced(&html), Vec::<String>::new());
@@ -219,7 +219,7 @@ fn every_printed_value_has_a_row_of_markdown() {
 }
 
 #[test]
-fn the_short_table_is_aligned_and_says_what_does_not_hold() {
+fn the_short_table_is_aligned_and_shows_what_does_not_hold() {
     let mut made = Made::usual();
     made.rows[0].row = "small \u{1b}[31m".to_owned();
     insta::assert_snapshot!(made.report().text());
@@ -231,8 +231,8 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
     let row = &mut made.rows[0];
     (row.repeats, row.given_up) = (5, 1);
     row.range.insert("seconds".to_owned(), (Some(1.25), None));
-    // Of one that is near it would say what is not so.
-    row.no_fit_reason = "never said".to_owned();
+    // A row that is near shows no reason.
+    row.no_fit_reason = "never shown".to_owned();
     made.rows[1].no_fit_reason = format!("chance {SCRIPT}");
     let report = made.report();
     let (html, text) = (report.html(), report.text());
@@ -245,7 +245,7 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
         text.contains("near what was printed, and why:\n  t1 large: chance <script>"),
         "{text}"
     );
-    assert!(!text.contains("never said"));
+    assert!(!text.contains("never shown"));
     let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
     assert_eq!(json["rows"][0]["range"]["seconds"], serde_json::json!([1.25, null]));
 }
@@ -296,8 +296,8 @@ fn ten_thousand_runs_are_within_bounds() {
     let mut made = Made::usual();
     let (planned, measured) = (made.planned[0].clone(), made.measured[0].clone());
     let steps =
-        Steps { octets: vec![900; 5_000], dropped: vec![3; 5_000], waiting: vec![9; 5_000] };
-    let series = Series {
+        PortSteps { octets: vec![900; 5_000], dropped: vec![3; 5_000], waiting: vec![9; 5_000] };
+    let series = PortSeries {
         port: "middle.bob".to_owned(),
         interval: 0.1,
         rows: (0..16).map(|dscp| (dscp, steps.clone())).collect(),

@@ -6,7 +6,7 @@ use network::plan::RouteNextHop;
 use network::{NetworkPlan, PortId};
 use std::time::Duration;
 use study::Planned;
-use study::file::Load;
+use study::file::StudyLoad;
 
 /// Octets of a probe's payload.
 pub(super) const PAYLOAD: u16 = 64;
@@ -32,7 +32,7 @@ pub(super) fn rate(time: Duration, is_ipv4: bool) -> u64 {
 
 /// What a probe takes over the idle path of a load: the lines it has to be written to, and what they
 /// delay. What a router takes for it is no more than a part of a clock's offset.
-pub(super) fn idle_ms(planned: &Planned, load: &Load) -> Result<f64> {
+pub(super) fn idle_ms(planned: &Planned, load: &StudyLoad) -> Result<f64> {
     let plan = NetworkPlan::new(&planned.topology)
         .map_err(|wrong| anyhow::anyhow!("the topology: {}: {}", wrong.path, wrong.what))?;
     let to = end(planned, load)?;
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_idle_path_takes_what_its_lines_do() {
-        let load = |from: &str, to: &str| -> Load {
+        let load = |from: &str, to: &str| -> StudyLoad {
             toml::from_str(&format!("name = 'x'\nfrom = '{from}'\nto = '{to}'")).unwrap()
         };
         let first = |study: &str| crate::find(study).unwrap().plan().unwrap().swap_remove(0);

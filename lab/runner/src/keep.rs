@@ -61,7 +61,7 @@ impl Keep {
         Ok(())
     }
 
-    /// All that decides about a run, and nothing that is only told or compared with it.
+    /// Everything that decides the results of a run, and nothing that is only shown or compared.
     fn key(&self, job: &Job) -> Option<String> {
         let mut planned = job.planned.clone();
         planned.table.clear();
@@ -136,7 +136,7 @@ mod tests {
         let mut changed = one();
         changed.planned.limit += Duration::from_secs(1);
         assert_eq!(keep.find(&changed), None);
-        // What is told about it may change, and how often it is made.
+        // Its description may change, and how often it is made.
         let mut notified = one();
         notified.planned.why.push("another reason".to_owned());
         notified.planned.messages[0].paper.insert("seconds".to_owned(), 3.0);

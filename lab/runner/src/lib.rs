@@ -1,7 +1,8 @@
-//! `lab run`: a study's runs, made one beside the other, kept, and put beside what was printed.
+//! `lab run`: makes the runs of a study in parallel, keeps their results, and compares them with the
+//! printed values.
 //!
-//! Each run is kept in a file once it is made, under a key of all that decides about it, so that a
-//! study goes on where it was stopped, and makes again only what has changed.
+//! The results of a run are kept in a file, under a key of everything that decides them. So a study
+//! that was stopped continues, and only changed runs are made again.
 
 mod idle;
 mod keep;
@@ -11,7 +12,7 @@ mod simulation_run;
 mod sites;
 mod testbed_run;
 
-pub use library::{Found, find, names};
+pub use library::{FoundStudy, find, names};
 
 use anyhow::{Context as _, Result};
 use emulator::DataPathKind;
@@ -27,58 +28,57 @@ use study::measured::Environment;
 use study::{Measured, Planned, Scale, StudyRow, Verdict};
 use testbed::Programs;
 use testbed::clock::is_interrupted;
-use testbed_run::Real;
+use testbed_run::TestbedRunner;
 use text::UsageError;
 
 /// What is run, and how.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Names of experiments, or of runs as `experiment/run`; all that are not further ones where
-    /// there is none.
+pub struct RunnerOptions {
+    /// Names of experiments, or of runs as `experiment/run`. Empty: all that are not optional.
     pub only: Vec<String>,
-    /// Also the further ones.
+    /// Also the optional ones.
     pub all: bool,
-    /// Where runs are made that can be made on either environment.
+    /// The environment of runs that can be made in either.
     pub environment: Environment,
     /// How much faster the network is.
     pub scale: Scale,
-    /// Of all dice; of a run that is made several times, the first one's.
+    /// The seed; of a run that is made several times, that of the first.
     pub seed: u64,
-    /// How often each run is made, whatever the study says.
+    /// How often each run is made, in place of the number in the study.
     pub repeat: Option<u32>,
-    /// How many at once.
+    /// How many runs are made at once.
     pub parallel: usize,
     /// The data path of the testbed.
     pub path: Option<DataPathKind>,
     /// Where runs are kept.
     pub directory: PathBuf,
-    /// Whether what is kept is made again.
+    /// Whether runs with kept results are made again.
     pub again: bool,
-    /// Nothing is shown while it runs.
+    /// Whether no progress is shown.
     pub quiet: bool,
 }
 
-/// How much faster than time virtual time is taken to pass, to tell what is left.
+/// How much faster than real time a simulation is expected to run, for the time left.
 const VIRTUAL: u32 = 50;
 
-/// What a study came to.
+/// The results of a study.
 #[derive(Debug)]
-pub struct Outcome {
-    /// The runs that were wanted, in the study's order.
+pub struct RunnerOutcome {
+    /// The selected runs, in the study's order.
     pub planned: Vec<Planned>,
-    /// What was made of them, now or before; one after the other where a run is made several times.
+    /// Their results, new or kept. A run that is made several times has several.
     pub measured: Vec<Measured>,
-    /// Beside what was printed.
+    /// The results beside the printed values.
     pub rows: Vec<StudyRow>,
-    /// What the study expects.
+    /// The results of the study's expectations.
     pub verdicts: Vec<Verdict>,
     /// Runs that could not be made, and why.
     pub failed: Vec<(String, String)>,
-    /// Whether it was stopped before all was done.
+    /// Whether the user stopped it before the end.
     pub interrupted: bool,
 }
 
-/// A run that is to be made.
+/// A run to make.
 struct Job {
     planned: Planned,
     environment: Environment,
@@ -98,12 +98,12 @@ impl Job {
     }
 }
 
-/// Makes what is wanted of a study.
+/// Makes the selected runs of a study.
 ///
 /// # Errors
-/// The study is wrong, or names nothing that is wanted ([`text::UsageError`]); a program is missing; the
-/// directory cannot be written. A run that fails is told in the outcome.
-pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
+/// The study is invalid, or has none of the selected runs ([`text::UsageError`]); a program is missing; the
+/// directory cannot be written. [`RunnerOutcome::failed`] has the runs that fail.
+pub fn run(found: &FoundStudy, options: &RunnerOptions) -> Result<RunnerOutcome> {
     let all = found.plan()?;
     let planned = wanted(found, &all, options)?;
     let keep = Keep::at(&options.directory, options.path)?;
@@ -118,18 +118,18 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let progress = Progress::new(&jobs, &measured, options);
     let mut left: Vec<usize> =
         measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
-    // What waits for real time first, the longest before the others; what keeps a processor busy
-    // then, so that it is not in the way of what is timed.
+    // Runs in real time first, the longest before the others. Then simulations: they keep a processor
+    // busy, which would disturb what is timed.
     left.sort_by_key(|place| jobs.get(*place).map(|job| (job.environment, Reverse(job.expected))));
     for job in left.iter().filter_map(|place| jobs.get(*place)) {
         check(job).map_err(|wrong| UsageError::error(format!("{}: {wrong:#}", job.planned.id)))?;
     }
-    let is_real = left
+    let on_testbed = left
         .iter()
         .filter_map(|place| jobs.get(*place))
         .any(|j| j.environment == Environment::Testbed);
-    let real = Real {
-        programs: if is_real { Programs::find()? } else { Programs::default() },
+    let runner = TestbedRunner {
+        programs: if on_testbed { Programs::find()? } else { Programs::default() },
         path: options.path,
         seed: options.seed,
     };
@@ -143,9 +143,9 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
                         break;
                     }
                     let Some(job) = jobs.get(*place) else { break };
-                    let told = progress.begin(job);
-                    let result = make(&real, job, &|what| told.set_message(what));
-                    told.end(&result);
+                    let line = progress.begin(job);
+                    let result = make(&runner, job, &|what| line.set_message(what));
+                    line.end(&result);
                     let kept = result.and_then(|measured| {
                         keep.put(job, &measured)?;
                         Ok(measured)
@@ -170,10 +170,10 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let measured: Vec<Measured> = measured.into_iter().flatten().collect();
     let rows = study::rows(&found.study, &planned, &measured);
     let verdicts = judged(found, &planned, &rows);
-    Ok(Outcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+    Ok(RunnerOutcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
 }
 
-/// What would only be found once a run is made, found before any is.
+/// Finds faults that would otherwise only appear during a run.
 fn check(job: &Job) -> Result<()> {
     network::NetworkMachine::new(&job.planned.topology, &job.planned.policies, job.seed)?;
     match job.environment {
@@ -182,18 +182,18 @@ fn check(job: &Job) -> Result<()> {
     }
 }
 
-fn make(real: &Real, job: &Job, tell: testbed_run::OnStage<'_>) -> Result<Measured> {
+fn make(runner: &TestbedRunner, job: &Job, on_stage: testbed_run::OnStage<'_>) -> Result<Measured> {
     match job.environment {
         Environment::Testbed => {
-            let real = Real { seed: job.seed, ..real.clone() };
-            real.measure(&job.planned, job.scale, tell)
+            let runner = TestbedRunner { seed: job.seed, ..runner.clone() };
+            runner.measure(&job.planned, job.scale, on_stage)
         }
-        Environment::Simulation => simulation_run::measure(&job.planned, job.seed, tell),
+        Environment::Simulation => simulation_run::measure(&job.planned, job.seed, on_stage),
     }
 }
 
-/// The runs that are asked for.
-fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Planned>> {
+/// The selected runs.
+fn wanted(found: &FoundStudy, all: &[Planned], options: &RunnerOptions) -> Result<Vec<Planned>> {
     let names = |planned: &Planned, name: &str| {
         let run = planned.id.split('[').next().unwrap_or_default();
         planned.experiment_name() == name || planned.id == name || run == name
@@ -227,7 +227,7 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
 }
 
 /// What is made of a run the n-th time, from 1.
-fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
+fn job(planned: &Planned, time: u32, options: &RunnerOptions) -> Result<Job> {
     let environment = match planned.environments {
         // What it does would not be seen on so fast a network.
         Environments::Any
@@ -290,7 +290,7 @@ pub fn expected(planned: &Planned) -> Expected {
 }
 
 /// The expectations of experiments that were wanted whole or in part.
-fn judged(found: &Found, planned: &[Planned], rows: &[StudyRow]) -> Vec<Verdict> {
+fn judged(found: &FoundStudy, planned: &[Planned], rows: &[StudyRow]) -> Vec<Verdict> {
     let mut verdicts = study::judge(&found.study, rows);
     verdicts.retain(|verdict| planned.iter().any(|p| p.experiment_name() == verdict.experiment));
     verdicts
@@ -314,8 +314,8 @@ repeat = 3
 loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_percent = 50, time = "1s" }]
 "#;
 
-    fn options(environment: Environment, scale: u32) -> Options {
-        Options {
+    fn options(environment: Environment, scale: u32) -> RunnerOptions {
+        RunnerOptions {
             only: Vec::new(),
             all: false,
             environment,

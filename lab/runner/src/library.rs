@@ -1,5 +1,5 @@
-//! Studies, topologies and policies by their names: those in files beside, and those that came with
-//! the program.
+//! Studies, topologies and policies by their names: from files beside the study, and those that are part
+//! of the program.
 
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use text::toml_file::{TomlFile, read_bounded};
 /// Longest topology or policy, in octets.
 const MAX_TEXT: u64 = 4 << 20;
 
-/// What came with the program: name and text.
+/// Files that are part of the program: name and text.
 type Shipped = &'static [(&'static str, &'static str)];
 
 /// `shipped!("directory": "name", ...)`: the files of config/lab of these names.
@@ -32,18 +32,18 @@ const POLICIES: Shipped = shipped!(
 );
 const RECOMMENDED: Shipped = shipped!(".": "recommended");
 
-/// A study, and where what it names is looked for.
+/// A study, and where the files that it names are looked for.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundStudy {
     /// Its name: that of its file.
     pub name: String,
-    /// What it says.
+    /// The study.
     pub study: Study,
-    /// Where topologies and policies are looked for before those that came with the program.
+    /// Where topologies and policies are looked for before those of the program.
     beside: Option<PathBuf>,
 }
 
-/// The names of the studies that came with the program.
+/// The names of the studies that are part of the program.
 pub fn names() -> Vec<&'static str> {
     STUDIES.iter().map(|(name, _)| *name).collect()
 }
@@ -51,8 +51,8 @@ pub fn names() -> Vec<&'static str> {
 /// A study by its name, or by its file.
 ///
 /// # Errors
-/// There is none, or it says something wrong: with file, line and column ([`text::UsageError`]).
-pub fn find(name_or_file: &str) -> Result<Found> {
+/// There is none, or its file is invalid: with file, line and column ([`text::UsageError`]).
+pub fn find(name_or_file: &str) -> Result<FoundStudy> {
     let shipped = STUDIES.iter().find(|(name, _)| *name == name_or_file);
     let (file, beside) = match shipped {
         Some((name, text)) => (TomlFile::<Study>::parse(&format!("{name}.toml"), text), None),
@@ -72,10 +72,14 @@ pub fn find(name_or_file: &str) -> Result<Found> {
         UsageError::error(mistake.to_string())
     })?;
     let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
-    Ok(Found { name: name.into_owned(), study: file.value, beside: beside.map(Path::to_path_buf) })
+    Ok(FoundStudy {
+        name: name.into_owned(),
+        study: file.value,
+        beside: beside.map(Path::to_path_buf),
+    })
 }
 
-impl Found {
+impl FoundStudy {
     /// Gives a parameter a value in all runs that do not vary it: `NAME=VALUE`, the value as in TOML, or
     /// a bare word for a text.
     ///
@@ -107,14 +111,14 @@ impl Found {
     /// Its runs.
     ///
     /// # Errors
-    /// It says what cannot be ([`text::UsageError`]).
+    /// The study is invalid ([`text::UsageError`]).
     pub fn plan(&self) -> Result<Vec<study::Planned>> {
         study::plan(&self.study, self)
             .map_err(|wrong| UsageError::error(format!("{}: {wrong}", self.name)))
     }
 
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
-        // A name is no way out of the directories.
+        // A name does not lead out of the directories.
         if name.contains(['/', '\\']) || name.starts_with('.') {
             return Err("invalid file name".to_owned());
         }
@@ -133,7 +137,7 @@ impl Found {
     }
 }
 
-impl Library for Found {
+impl Library for FoundStudy {
     fn topology(&self, name: &str) -> Result<String, String> {
         self.text("topologies", name, &[TOPOLOGIES])
     }

@@ -1,6 +1,6 @@
 //! What is shown while runs are made.
 
-use super::{Job, Options};
+use super::{Job, RunnerOptions};
 use anyhow::Result;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal as _;
@@ -10,11 +10,11 @@ use study::Measured;
 /// How often the lines are drawn anew.
 const TICK: Duration = Duration::from_millis(200);
 
-/// All of it: one line for the whole, one for each run under way.
+/// The lines: one for all runs together, one for each run in progress.
 pub(super) struct Progress {
     all: MultiProgress,
     whole: ProgressBar,
-    /// Where nobody looks at a terminal: a line for each run that has ended.
+    /// Without a terminal: prints a line for each run that has ended.
     plain: bool,
 }
 
@@ -27,7 +27,11 @@ pub(super) struct ProgressLine<'a> {
 }
 
 impl Progress {
-    pub(super) fn new(jobs: &[Job], kept: &[Option<Measured>], options: &Options) -> Progress {
+    pub(super) fn new(
+        jobs: &[Job],
+        kept: &[Option<Measured>],
+        options: &RunnerOptions,
+    ) -> Progress {
         let is_terminal = std::io::stderr().is_terminal();
         let all = MultiProgress::new();
         if options.quiet || !is_terminal {
@@ -70,18 +74,18 @@ impl ProgressLine<'_> {
     pub(super) fn end(self, result: &Result<Measured>) {
         self.bar.finish_and_clear();
         self.of.whole.inc(self.expected);
-        let notified = match result {
+        let result_line = match result {
             Ok(measured) if measured.given_up => {
                 format!("{}: given up after {:.1} s", self.id, measured.seconds)
             }
             Ok(measured) => format!("{}: {:.1} s", self.id, measured.seconds),
             Err(error) => format!("{}: {error:#}", self.id),
         };
-        let notified = base::shown::text(&notified);
+        let shown = base::shown::text(&result_line);
         if self.of.plain {
-            eprintln!("{notified}");
+            eprintln!("{shown}");
         } else if result.is_err() {
-            let _ = self.of.all.println(notified);
+            let _ = self.of.all.println(shown);
         }
     }
 }

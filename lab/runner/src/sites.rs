@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use study::Planned;
-use study::file::{Channel, Load, Mail};
+use study::file::{Mail, StudyChannel, StudyLoad};
 use testbed::config;
 use toml::{Table, Value};
 
@@ -41,7 +41,7 @@ impl<'a> Sites<'a> {
 
     /// Channels that are opened without traffic.
     pub(crate) fn permanent(&self) -> usize {
-        let of = |channel: &Channel| merged(&self.mail.channel, &channel.keys);
+        let of = |channel: &StudyChannel| merged(&self.mail.channel, &channel.keys);
         let is =
             |keys: &Table| keys.get("connection").is_none_or(|is| is.as_str() == Some("permanent"));
         self.mail.channels.iter().filter(|channel| is(&of(channel))).count()
@@ -76,7 +76,7 @@ impl<'a> Sites<'a> {
         Ok(keys)
     }
 
-    fn channel(&self, channel: &Channel, own: IpAddr, remote: IpAddr) -> Value {
+    fn channel(&self, channel: &StudyChannel, own: IpAddr, remote: IpAddr) -> Value {
         let mut table = merged(&self.mail.channel, &channel.keys);
         let names = channel.precedences.iter().map(|precedence| precedence.name().into());
         let mut put = |key: &str, value: Value| table.insert(key.to_owned(), value);
@@ -118,7 +118,7 @@ fn address_like(planned: &Planned, host: &str, other: Option<IpAddr>) -> Result<
 ///
 /// # Errors
 /// Its host has no address.
-pub(crate) fn end(planned: &Planned, load: &Load) -> Result<IpAddr> {
+pub(crate) fn end(planned: &Planned, load: &StudyLoad) -> Result<IpAddr> {
     match load.destination {
         Some(destination) => Ok(destination),
         None => address_like(planned, &load.to, load.source),

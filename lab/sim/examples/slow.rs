@@ -15,7 +15,7 @@ use base::Precedence;
 use node::config::Connection;
 use node::event::Kind;
 use setting::{message, pair, seconds, sites};
-use sim::{ChannelSetup, Start, run};
+use sim::{ChannelSetup, SubmissionStart, run};
 
 fn main() {
     for bit_s in [2_400, 9_600, 64_000] {
@@ -33,7 +33,7 @@ fn measure(bit_s: u64, octets: u64) {
         connection: Connection::OnDemand { idle_close: seconds(300) },
         ..ChannelSetup::default()
     });
-    scenario.messages.push(message(Precedence::Routine, octets, Start::At(seconds(2))));
+    scenario.messages.push(message(Precedence::Routine, octets, SubmissionStart::At(seconds(2))));
     scenario.until = seconds(6 * 3_600);
     let outcome = run(&scenario).unwrap();
     let times = &outcome.messages[0];

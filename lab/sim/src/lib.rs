@@ -1,6 +1,6 @@
 //! The simulation: whole MTAs with their users, bulk transfers and UDP loads on the hosts of a
-//! simulated network, in virtual time, hours in seconds. The same scenario with the same seed gives
-//! the same outcome, to the nanosecond.
+//! simulated network, in virtual time: hours in seconds. The same scenario with the same seed gives the
+//! same results, to the nanosecond.
 //!
 //! ```text
 //!  user ═ P3 ═ node::Node ═ Connection ═ smoltcp ── mark ──▶ network::Network ──▶ smoltcp ═ ...
@@ -8,37 +8,23 @@
 //!              in memory        │ holds and stops                gateways
 //! ```
 //!
-//! The nodes, the routers and the network are those of the daemon and of `lab`; what is simulated
-//! are disks, clocks, and the hosts' TCP. A user's P3 goes over a pipe inside the host; P1 goes over
-//! TCP, one connection for each association, marked as its channel says, both ways.
+//! The nodes, the routers and the network are those of the daemon and of `lab`. Disks, clocks and the
+//! TCP of the hosts are simulated. A user's P3 passes over a pipe inside the host. P1 passes over TCP, one
+//! connection for each association; its packets have the mark of the channel in both directions.
 //!
-//! # What differs from real hosts
-//! TCP is smoltcp's, which congests and recovers as follows:
-//! - **No selective acknowledgement at the sender.** One lost segment is repaired by fast retransmit
-//!   (RFC 5681); of several lost in one window, the second waits for the retransmission timer, and
-//!   then everything from there is sent again. A lone transfer whose window is longer than a FIFO of
-//!   100 packets at 512 kbit/s has 92 % of the line with reno and 71 % with cubic, where Linux has
-//!   nearly all; with a window that fits, 99.8 % (`tests/traffic.rs`). So [`Tcp`] has 64 KiB.
-//! - **The retransmission timer is at least 1 s** (RFC 6298 2.4); Linux has 200 ms.
-//! - **The initial window is 2,048 octets** and cannot be set; Linux has ten segments (RFC 6928).
-//!   On an idle line of 512 kbit/s that costs about three round trips for each new connection.
-//! - There is reno and cubic (RFC 9438), no bbr; no explicit congestion notification, no pacing, no
-//!   tail loss probes. The window is not validated after idle times, as with Linux's
-//!   `tcp_slow_start_after_idle = 0`.
-//! - Timestamps (RFC 7323) are in the packets for their length, and say nothing.
-//! - The maximum segment size follows from the whole path's MTU at once, as path MTU discovery would
-//!   have it after the first loss.
+//! # Differences from real hosts
+//! The crate `virtual_tcp` lists the differences of TCP. Their effect: a single transfer whose window is
+//! longer than a FIFO of 100 packets at 512 kbit/s gets 92 % of the line with reno and 71 % with cubic;
+//! Linux gets nearly all. With a window that fits it gets 99.8 % (`tests/traffic.rs`). So
+//! [`TcpSettings`] has 64 KiB. Results that schedulers decide are those of the testbed. Results that loss
+//! decides are within a factor of about two.
 //!
-//! So what schedulers decide comes out as on the testbed, and what loss decides within a factor of
-//! about two. Computing takes no time, and memory is without limits, as far as scenarios go.
+//! Computing takes no time, and memory has no limit within the limits of scenarios. Each sync and commit
+//! takes [`Scenario::disk`]; reading and appending take no time. Passwords are not verified.
 //!
-//! What a topology says of its hosts' congestion control and settings is for real hosts;
-//! [`Scenario::tcp`] holds for all simulated ones.
-//!
-//! Disks: each sync and commit takes [`Scenario::disk`]; reading and appending take none. Passwords
-//! are believed.
+//! The congestion control and the settings of hosts in a topology are for real hosts.
+//! [`Scenario::tcp`] is for all simulated ones.
 
-mod host;
 mod load;
 mod outcome;
 mod path;
@@ -46,16 +32,19 @@ mod scenario;
 mod sim;
 mod station;
 
-pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::probe::{ProbeRow, Series};
+pub use outcome::probe::{ProbeRow, ProbeSeries};
 pub use outcome::spread::Spread;
-pub use outcome::{LOAD_INTERVAL, LoadCount, MAX_SAMPLES, Outcome, Sum, Times, Traffic};
-pub use scenario::sites::{ChannelSetup, Place, sites};
-pub use scenario::{
-    Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Site, SiteUser, Stage, Start,
-    Tcp, Udp, UserId,
+pub use outcome::{
+    DelaySum, LOAD_INTERVAL, LoadCount, MAX_SAMPLES, SimulatedTimes, SimulationOutcome,
+    TrafficCount,
 };
-pub use sim::simulated_hosts::Captured;
+pub use scenario::sites::{ChannelSetup, SitePlacement, sites};
+pub use scenario::{
+    BulkLoad, InterfaceProbe, MessageStage, ReceiverClock, Scenario, ScenarioError, SimulatedLoad,
+    SimulatedMessage, SimulatedSite, SiteUser, SubmissionStart, UdpLoad, UserId,
+};
+pub use sim::simulated_hosts::SimulatedCapture;
 pub use sim::{Sim, run};
 pub use station::store::{Store, Unsound};
-pub use station::user::{Submission, User, UserEvent};
+pub use station::user::{SimulatedUser, UserEvent, UserSubmission};
+pub use virtual_tcp::{Congestion, ConnectionCount, TcpSettings, TcpUsage};

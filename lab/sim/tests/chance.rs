@@ -16,19 +16,19 @@ use dscp::Dscp;
 use network::topology::Duplex;
 use proptest::prelude::*;
 use setting::*;
-use sim::{Congestion, Message, Scenario, Start, UserId, run};
+use sim::{Congestion, Scenario, SimulatedMessage, SubmissionStart, UserId, run};
 use std::time::Duration;
 
-fn messages() -> impl Strategy<Value = Vec<Message>> {
+fn messages() -> impl Strategy<Value = Vec<SimulatedMessage>> {
     let one = (0usize..6, 1u64..150_000, 0u64..8_000, any::<bool>());
     let one = one.prop_map(|(precedence, size, at, back)| {
-        let start = Start::At(Duration::from_millis(at));
+        let start = SubmissionStart::At(Duration::from_millis(at));
         let one = message(Precedence::ALL[precedence], size, start);
         if !back {
             return one;
         }
         let to = "/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS".to_owned();
-        Message { from: UserId { site: ACT, user: 0 }, to, ..one }
+        SimulatedMessage { from: UserId { site: ACT, user: 0 }, to, ..one }
     });
     prop::collection::vec(one, 1..8)
 }
@@ -65,7 +65,7 @@ prop_compose! {
         scenario.loads.extend(octets.map(|octets| bulk(Some(octets), to)));
         if flooded {
             let mut load = flood(rate * 700, Dscp::CS1, to);
-            let sim::Load::Udp(udp) = &mut load else { unreachable!() };
+            let sim::SimulatedLoad::Udp(udp) = &mut load else { unreachable!() };
             udp.payload = 400;
             udp.stop = Some(seconds(60));
             scenario.loads.push(load);

@@ -13,13 +13,13 @@ mod setting;
 
 use base::Precedence;
 use setting::*;
-use sim::{Congestion, Stage, Start, run};
+use sim::{Congestion, MessageStage, SubmissionStart, run};
 use std::time::Duration;
 
 #[test]
 fn a_message_arrives_as_it_was_and_the_seed_decides_everything() {
     let mut scenario = pair("512kbit", 10);
-    let at = Start::At(seconds(2));
+    let at = SubmissionStart::At(seconds(2));
     scenario.messages.push(message(Precedence::Flash, 100_000, at));
     scenario.topology.links[1].loss = 0.02;
     for congestion in [Congestion::Reno, Congestion::Cubic] {
@@ -29,7 +29,7 @@ fn a_message_arrives_as_it_was_and_the_seed_decides_everything() {
         assert!(outcome.complete, "{outcome:?}");
         assert!(times.intact && times.deliveries == 1, "{times:?}");
         assert_eq!(times.associations.len(), 1);
-        // It goes as soon as it is durable, before its user hears that it is.
+        // Its transfer starts once it is durable, before its user receives the answer.
         let moments = [times.submitted, times.started, times.accepted, times.delivered];
         let moments = moments.map(Option::unwrap);
         assert!(moments.is_sorted(), "{moments:?}");
@@ -53,7 +53,7 @@ fn a_message_arrives_as_it_was_and_the_seed_decides_everything() {
 fn each_channel_has_its_mark_both_ways() {
     let mut scenario = pair("2Mbit", 1);
     for precedence in Precedence::ALL {
-        scenario.messages.push(message(precedence, 5_000, Start::At(seconds(2))));
+        scenario.messages.push(message(precedence, 5_000, SubmissionStart::At(seconds(2))));
     }
     let outcome = run(&scenario).unwrap();
     assert!(outcome.complete && outcome.messages.iter().all(|one| one.intact));
@@ -79,10 +79,11 @@ fn what_waits_goes_strictly_by_precedence() {
     // All at one moment, the lowest first; one of each precedence goes beside the others, which
     // hold the lower ones.
     for precedence in Precedence::ALL.into_iter().chain(Precedence::ALL) {
-        scenario.messages.push(message(precedence, 50_000, Start::At(seconds(2))));
+        scenario.messages.push(message(precedence, 50_000, SubmissionStart::At(seconds(2))));
     }
     // While this one takes the line, all come in.
-    let first = message(Precedence::Override, 200_000, Start::At(Duration::from_millis(1_990)));
+    let first =
+        message(Precedence::Override, 200_000, SubmissionStart::At(Duration::from_millis(1_990)));
     scenario.messages.push(first);
     let outcome = run(&scenario).unwrap();
     assert!(outcome.complete && outcome.messages.iter().all(|one| one.intact));
@@ -97,8 +98,13 @@ fn what_waits_goes_strictly_by_precedence() {
 #[test]
 fn a_flash_starts_at_once_beside_a_large_routine() {
     let mut scenario = pair("512kbit", 5);
-    scenario.messages.push(message(Precedence::Routine, 10_000_000, Start::At(seconds(2))));
-    let start = Start::After { message: 0, stage: Stage::Started, delay: seconds(20) };
+    scenario.messages.push(message(
+        Precedence::Routine,
+        10_000_000,
+        SubmissionStart::At(seconds(2)),
+    ));
+    let start =
+        SubmissionStart::After { message: 0, stage: MessageStage::Started, delay: seconds(20) };
     scenario.messages.push(message(Precedence::Flash, 1_000_000, start));
     let outcome = run(&scenario).unwrap();
     let [routine, flash] = &outcome.messages[..] else { panic!() };
@@ -114,9 +120,13 @@ fn a_flash_starts_at_once_beside_a_large_routine() {
 }
 
 #[test]
-fn what_was_transferred_when_time_is_over_is_told() {
+fn octets_transferred_at_the_end_are_reported() {
     let mut scenario = pair("512kbit", 5);
-    scenario.messages.push(message(Precedence::Routine, 10_000_000, Start::At(seconds(2))));
+    scenario.messages.push(message(
+        Precedence::Routine,
+        10_000_000,
+        SubmissionStart::At(seconds(2)),
+    ));
     scenario.until = seconds(82);
     let outcome = run(&scenario).unwrap();
     let times = &outcome.messages[0];

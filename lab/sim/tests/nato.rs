@@ -14,7 +14,7 @@ use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
 use setting::*;
-use sim::{Clock, Load, Probe, Scenario, Start, Udp, run};
+use sim::{InterfaceProbe, ReceiverClock, Scenario, SimulatedLoad, SubmissionStart, UdpLoad, run};
 use std::time::Duration;
 
 fn nato() -> Scenario {
@@ -23,7 +23,7 @@ fn nato() -> Scenario {
     let three = policy(include_str!("../../../config/lab/policies/nato-three-queues.toml"));
     let hosts = [("naples", "10.10.64.10"), ("act", "10.10.65.10")];
     let mut scenario = scenario(topology, &[("nato-three-queues", three)], hosts);
-    scenario.probes.push(Probe {
+    scenario.probes.push(InterfaceProbe {
         router: "naples-sar".into(),
         interface: "wan".into(),
         interval: seconds(1),
@@ -31,8 +31,8 @@ fn nato() -> Scenario {
     scenario
 }
 
-fn load(dscp: Dscp) -> Load {
-    Load::Udp(Udp {
+fn load(dscp: Dscp) -> SimulatedLoad {
+    SimulatedLoad::Udp(UdpLoad {
         name: "load".into(),
         from: "naples".into(),
         source: None,
@@ -44,7 +44,7 @@ fn load(dscp: Dscp) -> Load {
         stop: None,
         jitter: 0.2,
         echo: false,
-        clock: Clock::default(),
+        clock: ReceiverClock::default(),
         keeps: false,
     })
 }
@@ -57,7 +57,7 @@ fn messages_cross_gateways_whether_or_not_packets_fit_into_their_tunnels() {
             link.mtu = link.mtu.min(black);
         }
         for precedence in Precedence::ALL {
-            scenario.messages.push(message(precedence, 100_000, Start::At(seconds(2))));
+            scenario.messages.push(message(precedence, 100_000, SubmissionStart::At(seconds(2))));
         }
         let outcome = run(&scenario).unwrap();
         assert!(outcome.complete && outcome.messages.iter().all(|one| one.intact), "{black}");
@@ -78,7 +78,11 @@ fn a_reserved_queue_is_kept_from_the_load_in_another() {
     let time = |dscp: Option<Dscp>| {
         let mut scenario = nato();
         scenario.until = seconds(600);
-        scenario.messages.push(message(Precedence::Immediate, 1_000_000, Start::At(seconds(5))));
+        scenario.messages.push(message(
+            Precedence::Immediate,
+            1_000_000,
+            SubmissionStart::At(seconds(5)),
+        ));
         scenario.loads = dscp.map(load).into_iter().collect();
         let outcome = run(&scenario).unwrap();
         outcome.messages[0].delivered.map(|at| at - outcome.messages[0].started.unwrap())
@@ -99,7 +103,11 @@ fn a_reserved_queue_is_kept_from_the_load_in_another() {
 fn an_hour_of_load_beside_ten_megabytes() {
     let mut scenario = nato();
     scenario.until = seconds(3_600);
-    scenario.messages.push(message(Precedence::Immediate, 10_000_000, Start::At(seconds(5))));
+    scenario.messages.push(message(
+        Precedence::Immediate,
+        10_000_000,
+        SubmissionStart::At(seconds(5)),
+    ));
     scenario.loads.push(load(Dscp::CS2));
     let begun = std::time::Instant::now();
     let outcome = run(&scenario).unwrap();

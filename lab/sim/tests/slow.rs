@@ -15,7 +15,7 @@ use base::Precedence;
 use node::config::Connection;
 use node::event::Kind;
 use setting::*;
-use sim::{ChannelSetup, Outcome, Scenario, Start, run};
+use sim::{ChannelSetup, Scenario, SimulationOutcome, SubmissionStart, run};
 use std::time::Duration;
 
 /// Octets of headers, of envelopes, of what opens the association and of what TCP repeats on a line
@@ -37,14 +37,14 @@ fn slow(bit_s: u64, sizes: &[u64]) -> Scenario {
         ..ChannelSetup::default()
     });
     for (n, size) in sizes.iter().enumerate() {
-        let start = Start::At(seconds(2 + n as u64));
+        let start = SubmissionStart::At(seconds(2 + n as u64));
         scenario.messages.push(message(Precedence::Routine, *size, start));
     }
     scenario.until = seconds(6 * 3_600);
     scenario
 }
 
-fn failures(outcome: &Outcome) -> Vec<String> {
+fn failures(outcome: &SimulationOutcome) -> Vec<String> {
     let bad =
         |kind| matches!(kind, Kind::TransferFailed | Kind::AssociationLost | Kind::ReceiveFailed);
     let events = outcome.events.iter().filter(|(_, _, event)| bad(event.kind));

@@ -12,7 +12,7 @@ mod setting;
 
 use dscp::Dscp;
 use setting::*;
-use sim::{Bulk, Congestion, Load, Probe, run};
+use sim::{BulkLoad, Congestion, InterfaceProbe, SimulatedLoad, run};
 use std::time::Duration;
 
 /// 1,448 octets of payload in packets of 1,500.
@@ -21,7 +21,7 @@ const PAYLOAD_SHARE: f64 = 1_448.0 / 1_500.0;
 #[test]
 fn tcp_alone_fills_the_line_and_loses_no_octet() {
     for congestion in [Congestion::Reno, Congestion::Cubic] {
-        // With less on the way than the queue holds nothing is lost; with more, some is.
+        // A window smaller than the queue loses nothing; a larger one does.
         for (window, least) in [(100_000, 0.98), (512 << 10, 0.65)] {
             let mut scenario = pair("512kbit", 10);
             scenario.tcp.congestion = congestion;
@@ -55,10 +55,10 @@ fn a_host_reaches_itself_without_the_network() {
 }
 
 #[test]
-fn a_transfer_keeps_to_its_rate_and_stops_when_told() {
+fn a_transfer_keeps_to_its_rate_and_stops_at_its_end() {
     let mut scenario = pair("2Mbit", 10);
     scenario.until = seconds(40);
-    scenario.loads.push(Load::Tcp(Bulk {
+    scenario.loads.push(SimulatedLoad::Tcp(BulkLoad {
         name: "paced".into(),
         from: "alice".into(),
         to: "10.0.2.2:9".parse().unwrap(),
@@ -84,9 +84,9 @@ fn a_short_transfer_does_not_cut_off_what_is_sent_for_a_time() {
     scenario.until = seconds(100);
     scenario.sites.clear();
     scenario.loads.push(bulk(Some(1_000), "10.0.2.2:9"));
-    let Load::Udp(mut udp) = flood(1_000_000, Dscp::CS1, "10.0.2.2:10") else { panic!() };
+    let SimulatedLoad::Udp(mut udp) = flood(1_000_000, Dscp::CS1, "10.0.2.2:10") else { panic!() };
     (udp.start, udp.stop) = (seconds(0), Some(seconds(5)));
-    scenario.loads.push(Load::Udp(udp));
+    scenario.loads.push(SimulatedLoad::Udp(udp));
     let outcome = run(&scenario).unwrap();
     let sent = outcome.loads[1].sent.octets;
     assert!((610_000..=640_000).contains(&sent), "{sent} of 5 s at 1 Mbit/s");
@@ -102,7 +102,7 @@ fn a_flood_in_the_same_fifo_starves_tcp() {
     scenario.loads.push(bulk(None, "10.0.2.2:9"));
     let alone = run(&scenario).unwrap().loads[0].received.octets;
     scenario.loads.push(flood(1_000_000, Dscp::CS0, "10.0.2.2:10"));
-    let probe = |interface: &str| Probe {
+    let probe = |interface: &str| InterfaceProbe {
         router: "middle".into(),
         interface: interface.into(),
         interval: seconds(1),
@@ -146,7 +146,7 @@ fn what_passes_a_port_can_be_captured() {
     let mut scenario = pair("512kbit", 10);
     scenario.until = seconds(20);
     scenario.loads.push(flood(300_000, Dscp::AF11, "10.0.2.2:10"));
-    let start = sim::Start::At(seconds(10));
+    let start = sim::SubmissionStart::At(seconds(10));
     scenario.messages.push(message(base::Precedence::Flash, 10_000, start));
     let mut sim = sim::Sim::new(&scenario).unwrap();
     assert_eq!(sim.tap("bob.eth9"), None);
@@ -180,7 +180,7 @@ fn what_passes_a_port_can_be_captured() {
 }
 
 #[test]
-fn a_scenario_that_does_not_hold_is_told_so() {
+fn an_invalid_scenario_is_refused() {
     type Change = fn(&mut sim::Scenario);
     let cases: [(Change, &str, &str); 8] = [
         (|s| s.sites[0].host = "carol".into(), "sites[0].host", "alice, bob"),
@@ -191,7 +191,7 @@ fn a_scenario_that_does_not_hold_is_told_so() {
         (|s| s.tcp.receive_buffer = 1, "tcp.receive_buffer", "4 KiB"),
         (
             |s| {
-                let start = sim::Start::At(Duration::ZERO);
+                let start = sim::SubmissionStart::At(Duration::ZERO);
                 s.messages.push(message(base::Precedence::Flash, 0, start));
             },
             "messages[0].size",
@@ -200,7 +200,7 @@ fn a_scenario_that_does_not_hold_is_told_so() {
         (
             |s| {
                 let (router, interface) = ("middle".into(), "wan".into());
-                s.probes.push(Probe { router, interface, interval: seconds(1) });
+                s.probes.push(InterfaceProbe { router, interface, interval: seconds(1) });
             },
             "probes[0]",
             "wan",
@@ -209,12 +209,12 @@ fn a_scenario_that_does_not_hold_is_told_so() {
     for (change, path, what) in cases {
         let mut scenario = pair("512kbit", 10);
         change(&mut scenario);
-        let Err(sim::Error::Scenario(wrong)) = sim::Sim::new(&scenario).map(|_| ()) else {
+        let Err(sim::ScenarioError::Scenario(wrong)) = sim::Sim::new(&scenario).map(|_| ()) else {
             panic!("{path} passes")
         };
         assert!(wrong.path == path && wrong.what.contains(what), "{path}: {wrong}");
     }
     let mut scenario = pair("512kbit", 10);
     scenario.policies.clear();
-    assert!(matches!(sim::Sim::new(&scenario), Err(sim::Error::Network(_))));
+    assert!(matches!(sim::Sim::new(&scenario), Err(sim::ScenarioError::Network(_))));
 }

@@ -16,7 +16,10 @@ use network::Topology;
 use node::config::Connection;
 use node::event::Kind;
 use setting::*;
-use sim::{ChannelSetup, Message, Place, Stage, Start, UserId, run, sites};
+use sim::{
+    ChannelSetup, MessageStage, SimulatedMessage, SitePlacement, SubmissionStart, UserId, run,
+    sites,
+};
 use std::time::Duration;
 
 #[test]
@@ -26,7 +29,7 @@ fn three_sites_send_to_each_other_and_to_themselves() {
     topology.routers.get_mut("naples-sar").unwrap().policy = None;
     let mut scenario = scenario(topology, &[], [("naples", "10.10.64.10"), ("act", "10.10.65.10")]);
     let hosts = [("naples", "10.10.64.10"), ("act", "10.10.65.10"), ("aco", "10.10.66.10")];
-    let places = hosts.map(|(name, address)| Place {
+    let places = hosts.map(|(name, address)| SitePlacement {
         name: name.into(),
         host: name.into(),
         address: address.parse().unwrap(),
@@ -35,10 +38,10 @@ fn three_sites_send_to_each_other_and_to_themselves() {
     scenario.sites = sites(&places, &ChannelSetup::default()).unwrap();
     for from in 0..3 {
         for (to, place) in places.iter().enumerate() {
-            let start = Start::At(Duration::from_millis(3_000 + 10 * to as u64));
+            let start = SubmissionStart::At(Duration::from_millis(3_000 + 10 * to as u64));
             let from = UserId { site: from, user: 1 };
             let one = message(Precedence::Immediate, 20_000 + to as u64, start);
-            scenario.messages.push(Message { from, to: place.user("OPS"), ..one });
+            scenario.messages.push(SimulatedMessage { from, to: place.user("OPS"), ..one });
         }
     }
     let outcome = run(&scenario).unwrap();
@@ -55,17 +58,17 @@ fn three_sites_send_to_each_other_and_to_themselves() {
 fn a_message_to_nobody_ends_and_what_waits_for_it_never_starts() {
     let mut scenario = pair("512kbit", 5);
     let to = "/C=XX/ADMD=NATO/PRMD=ACT/S=NOBODY".to_owned();
-    let one = message(Precedence::Flash, 1_000, Start::At(seconds(1)));
-    scenario.messages.push(Message { to, ..one });
-    let after = |stage| Start::After { message: 0, stage, delay: seconds(1) };
-    scenario.messages.push(message(Precedence::Flash, 1_000, after(Stage::Delivered)));
-    scenario.messages.push(message(Precedence::Flash, 1_000, after(Stage::Accepted)));
+    let one = message(Precedence::Flash, 1_000, SubmissionStart::At(seconds(1)));
+    scenario.messages.push(SimulatedMessage { to, ..one });
+    let after = |stage| SubmissionStart::After { message: 0, stage, delay: seconds(1) };
+    scenario.messages.push(message(Precedence::Flash, 1_000, after(MessageStage::Delivered)));
+    scenario.messages.push(message(Precedence::Flash, 1_000, after(MessageStage::Accepted)));
     let outcome = run(&scenario).unwrap();
     let [nobody, never, later] = &outcome.messages[..] else { panic!() };
     assert!(outcome.complete && outcome.ended < seconds(10), "{outcome:?}");
     assert!(nobody.accepted.is_some() && nobody.confirmed.is_some(), "{nobody:?}");
     assert!(nobody.refused.is_some() && nobody.delivered.is_none(), "{nobody:?}");
-    assert_eq!(never, &sim::Times::default());
+    assert_eq!(never, &sim::SimulatedTimes::default());
     assert_eq!(later.submitted.unwrap(), nobody.accepted.unwrap() + seconds(1));
     assert!(later.intact);
 }
@@ -78,8 +81,8 @@ fn connections_opened_by_traffic_are_closed_and_made_again() {
             channel.connection = Connection::OnDemand { idle_close: seconds(5) };
         }
     }
-    scenario.messages.push(message(Precedence::Flash, 1_000, Start::At(seconds(1))));
-    scenario.messages.push(message(Precedence::Flash, 1_000, Start::At(seconds(60))));
+    scenario.messages.push(message(Precedence::Flash, 1_000, SubmissionStart::At(seconds(1))));
+    scenario.messages.push(message(Precedence::Flash, 1_000, SubmissionStart::At(seconds(60))));
     let outcome = run(&scenario).unwrap();
     assert!(outcome.complete && outcome.messages.iter().all(|one| one.intact));
     let made: Vec<_> = outcome.tcp.iter().filter(|one| one.initiator).collect();
@@ -97,7 +100,7 @@ fn a_line_that_loses_most_packets_ends_associations_and_delivers_nothing_twice()
     scenario.tcp.dead_after = seconds(20);
     scenario.topology.links[1].loss = 0.6;
     scenario.until = seconds(2 * 3_600);
-    scenario.messages.push(message(Precedence::Flash, 20_000, Start::At(seconds(1))));
+    scenario.messages.push(message(Precedence::Flash, 20_000, SubmissionStart::At(seconds(1))));
     let outcome = run(&scenario).unwrap();
     let times = &outcome.messages[0];
     let lost = outcome.events.iter().any(|(_, _, event)| event.kind == Kind::AssociationLost);

@@ -1,7 +1,7 @@
 //! What passed of one code point while a message was in transfer.
 
 use crate::file::Expect;
-use crate::measured::{Measured, Series};
+use crate::measured::{Measured, PortSeries};
 use crate::row::{Measure, mark};
 use crate::{Planned, Study, expect};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ pub(crate) fn kbit_s(
     (seconds > 0.0).then(|| octets * 8e-3 / seconds / measured.scale.factor())
 }
 
-fn octets(series: &Series, dscp: u8, from: f64, to: f64) -> Option<f64> {
+fn octets(series: &PortSeries, dscp: u8, from: f64, to: f64) -> Option<f64> {
     if !(series.interval.is_finite() && series.interval > 0.0) {
         return None;
     }
@@ -98,8 +98,8 @@ pub(crate) fn check(experiment: &str, expect: &Expect, planned: &[Planned]) -> R
     let other = all.iter().find(|(other, dscp)| *other != name && Some(*dscp) == own);
     match other {
         None => Ok(()),
-        Some((other, _)) => {
-            Err(format!("{other} has the same code point: they cannot be told apart at the port"))
-        }
+        Some((other, _)) => Err(format!(
+            "{other} has the same code point: they cannot be distinguished at the port"
+        )),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether what was measured is as a study says it must be.
+//! Whether the measured values meet the expectations of a study.
 
 use crate::file::{Environments, Expect, Study};
 use crate::measured::Environment;
@@ -6,14 +6,14 @@ use crate::row::{LESS_THAN, MORE_THAN, Measure, StudyRow, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 
-/// What became of an expectation.
+/// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whose it is.
+    /// The experiment.
     pub experiment: Name,
-    /// In words.
+    /// The expectation in words.
     pub what: String,
-    /// The value, or the ratio; absent where one of its values is not there.
+    /// The value, or the ratio; absent where one of its values is missing.
     pub value: Option<f64>,
     /// At least this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,13 +21,13 @@ pub struct Verdict {
     /// At most this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// These TOS octets, and no others.
+    /// These TOS octets only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tos_wanted: Vec<u8>,
-    /// Those there were, where they matter.
+    /// Those that were received, if they are part of the expectation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tos_received: Vec<u8>,
-    /// Whether it is so; absent where that is not known.
+    /// Whether the expectation holds; absent where that is not known.
     pub holds: Option<bool>,
 }
 
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ground_may_matter() {
+    fn an_expectation_may_be_for_one_environment() {
         let rows = [row("e/a/x", Some(10.0), None)];
         let mut of = expect("a/x.seconds", None, Some(1.0), None);
         of.environment = Environments::Simulation;

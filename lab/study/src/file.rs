@@ -1,6 +1,6 @@
 //! A study's file.
 
-use crate::Wrong;
+use crate::StudyError;
 use base::Precedence;
 use dscp::Dscp;
 use router::Rate;
@@ -44,7 +44,7 @@ pub struct Study {
     #[serde(default)]
     pub about: String,
     /// The network of all experiments.
-    pub network: Network,
+    pub network: StudyNetwork,
     /// What is left open, by name.
     #[serde(default)]
     pub parameters: BTreeMap<Name, Parameter>,
@@ -56,26 +56,26 @@ pub struct Study {
     pub experiments: Vec<Experiment>,
     /// Pictures of what several runs gave, beside those that every experiment has.
     #[serde(rename = "figure", default, skip_serializing_if = "Vec::is_empty")]
-    pub figures: Vec<Figure>,
+    pub figures: Vec<StudyFigure>,
     /// Figures that were printed, drawn of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<LoadFigure>,
 }
 
 impl Study {
-    /// Gives a parameter a value for all runs but those that vary it: it goes before its own and before
-    /// those of experiments and runs. The parameter says by whom it was set.
+    /// Gives a parameter a value in all runs but those that vary it. It replaces the value of the
+    /// parameter, of experiments and of runs. The parameter's reason then names who set it.
     ///
     /// # Errors
     /// There is no such parameter; with the names of all.
-    pub fn set(&mut self, name: &str, value: &Value, by: &str) -> Result<(), Wrong> {
+    pub fn set(&mut self, name: &str, value: &Value, by: &str) -> Result<(), StudyError> {
         let Some(parameter) = self.parameters.get_mut(name) else {
             let names: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
             let what = match names.is_empty() {
                 true => "the study has no parameters".to_owned(),
                 false => format!("there is no such parameter; there are {}", names.join(", ")),
             };
-            return Err(Wrong::at(name, what));
+            return Err(StudyError::at(name, what));
         };
         parameter.why = match &parameter.value {
             Some(before) => format!("Set {by}, instead of {before}. {}", parameter.why),
@@ -121,7 +121,7 @@ pub enum OverTime {
 /// A network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Network {
+pub struct StudyNetwork {
     /// The name of its topology.
     pub topology: Name,
 }
@@ -156,7 +156,7 @@ pub struct Mail {
     pub to: Name,
     /// From when to when a message's seconds count.
     #[serde(default)]
-    pub measured: Measure,
+    pub measured: MessageMeasure,
     /// Keys of the MTAs' configuration.
     #[serde(default)]
     pub mta: Table,
@@ -164,13 +164,13 @@ pub struct Mail {
     #[serde(default)]
     pub channel: Table,
     /// The channels between the two.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<StudyChannel>,
 }
 
 /// A P1 channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Channel {
+pub struct StudyChannel {
     /// Its name.
     pub name: Name,
     /// Which may use it.
@@ -187,7 +187,7 @@ pub struct Channel {
 /// What a message's seconds are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Measure {
+pub enum MessageMeasure {
     /// From the submission's first octet to the delivery.
     #[default]
     SubmittedToDelivered,
@@ -222,7 +222,7 @@ pub struct Experiment {
     pub optional: bool,
     /// Its runs.
     #[serde(rename = "run")]
-    pub runs: Vec<Run>,
+    pub runs: Vec<StudyRun>,
     /// What must be so.
     #[serde(default)]
     pub expect: Vec<Expect>,
@@ -244,7 +244,7 @@ pub enum Environments {
 /// A network brought up, and what passes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct StudyRun {
     /// Its name, unlike any other of its experiment.
     pub name: Name,
     /// Values of parameters.
@@ -258,10 +258,10 @@ pub struct Run {
     pub vary: BTreeMap<Name, Vec<Value>>,
     /// What is submitted, in this order where the moment is the same.
     #[serde(default)]
-    pub messages: Vec<Message>,
+    pub messages: Vec<StudyMessage>,
     /// What else passes.
     #[serde(default)]
-    pub loads: Vec<Load>,
+    pub loads: Vec<StudyLoad>,
     /// When it is given up.
     pub limit: Span,
     /// How often it is made, each time with the next seed: rows have medians.
@@ -289,7 +289,7 @@ pub enum AboveScale {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub struct StudyMessage {
     /// Its name, unlike any other of its run; that of its precedence where absent.
     #[serde(default)]
     pub name: Name,
@@ -299,7 +299,7 @@ pub struct Message {
     pub size: OctetSize,
     /// When it is submitted.
     #[serde(default)]
-    pub start: Start,
+    pub start: StudyStart,
     /// The message whose rate is 100 percent of its own: `experiment/run/message`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -314,37 +314,37 @@ pub struct Message {
 /// A moment of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Start {
+pub enum StudyStart {
     /// From its beginning.
     At(Span),
     /// Once a message has come so far.
-    After(After),
+    After(StartAfter),
 }
 
 /// After another message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct After {
+pub struct StartAfter {
     /// Which.
     pub after: Name,
     /// How far it has come.
     #[serde(default)]
-    pub stage: Stage,
+    pub stage: StudyStage,
     /// So long after that.
     #[serde(default)]
     pub delay: Span,
 }
 
-impl Default for Start {
-    fn default() -> Start {
-        Start::At(Span::default())
+impl Default for StudyStart {
+    fn default() -> StudyStart {
+        StudyStart::At(Span::default())
     }
 }
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum StudyStage {
     /// Its MTA has it.
     Accepted,
     /// Its transfer has begun.
@@ -354,10 +354,10 @@ pub enum Stage {
     Delivered,
 }
 
-/// Packets that are no messages.
+/// Packets beside the messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Load {
+pub struct StudyLoad {
     /// Its name, unlike any other of its run.
     pub name: Name,
     /// The host that sends.
@@ -401,7 +401,7 @@ pub struct Load {
     pub probing: Option<Span>,
     /// What its receiver's clock is made to do beside the sender's (UDP only): to see that it is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<Clock>,
+    pub clock: Option<StudyClock>,
     /// Where it is received; a port that no other has, where absent. Further flows have those behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
@@ -430,7 +430,7 @@ pub struct Load {
 /// A clock beside another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Clock {
+pub struct StudyClock {
     /// So far ahead when the run begins.
     #[serde(default)]
     pub ahead_ms: f64,
@@ -459,7 +459,7 @@ fn one() -> u16 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// At its rate, whatever becomes of it.
+    /// At its rate, without regard to losses.
     #[default]
     Udp,
     /// With the congestion control of its host.
@@ -506,7 +506,7 @@ pub struct Expect {
 /// A picture of values over a parameter that is varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Figure {
+pub struct StudyFigure {
     /// Its name, unlike any other: that of its file.
     pub name: Name,
     /// For people.

@@ -1,14 +1,14 @@
-//! A study of a network, as data: a file says which experiments there are, which parameters they
-//! leave open, what each sends and what was printed about it; this crate turns it into runs, and what
-//! the runs gave into rows beside the printed figures.
+//! A study of a network, as data. A file describes the experiments: the parameters that they leave open,
+//! what each sends, and the printed figures. This crate plans the runs, and puts their results into rows
+//! beside the printed figures.
 //!
 //! ```text
-//!  study file ─▶ Study ─▶ plan ─▶ Planned ─▶ (real or virtual environment, elsewhere) ─▶ Measured
+//!  study file ─▶ Study ─▶ plan ─▶ Planned ─▶ (testbed or simulation, elsewhere)      ─▶ Measured
 //!                                    topology, policies, mail, messages, loads           │
 //!                  tables, report ◀── StudyRow, Verdict ◀── rows, judge ◀─────────────────────┘
 //! ```
 //!
-//! Nothing is tuned here: what an experiment needs stands in its file, by name and with a reason.
+//! This crate tunes nothing: the file of a study has every setting, by name and with a reason.
 
 mod during;
 pub mod expect;
@@ -19,7 +19,6 @@ mod repeat;
 pub mod row;
 pub mod scale;
 pub mod skew;
-mod tree;
 
 pub use expect::{Verdict, judge};
 pub use file::Study;
@@ -29,10 +28,10 @@ pub use repeat::{MAX_REPEAT, Range};
 pub use row::{StudyRow, rows};
 pub use scale::Scale;
 
-/// What is wrong with a study, and where.
+/// A fault of a study, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
-pub struct Wrong {
+pub struct StudyError {
     /// The key in the study's file, as in `experiment[2].run[0].messages[1]`, or the name of the file
     /// it names.
     pub path: String,
@@ -40,8 +39,8 @@ pub struct Wrong {
     pub what: String,
 }
 
-impl Wrong {
-    pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> Wrong {
-        Wrong { path: path.into(), what: what.into() }
+impl StudyError {
+    pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> StudyError {
+        StudyError { path: path.into(), what: what.into() }
     }
 }

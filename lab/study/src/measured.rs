@@ -1,4 +1,4 @@
-//! What a run gave, of either environment.
+//! The results of a run, in either environment.
 
 use crate::Scale;
 use crate::skew::Skew;
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// All of a run. Times are in seconds from the run's beginning, as its clock has them: a network made
-/// faster is not made slower again here.
+/// The results of a run. Times are in seconds from the run's beginning, on its clock: those of a faster
+/// network are not scaled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// `experiment/run`.
@@ -20,7 +20,7 @@ pub struct Measured {
     /// The data path, the TCP and its congestion control.
     #[serde(default)]
     pub how: BTreeMap<String, String>,
-    /// The seed of all dice.
+    /// The seed.
     #[serde(default)]
     pub seed: u64,
     /// In the order of the study.
@@ -29,13 +29,13 @@ pub struct Measured {
     pub loads: Vec<LoadMeasured>,
     /// What passed and waited at ports of routers.
     #[serde(default)]
-    pub series: Vec<Series>,
+    pub series: Vec<PortSeries>,
     /// How long it took.
     pub seconds: f64,
     /// Whether it was given up at its limit.
     #[serde(default)]
     pub given_up: bool,
-    /// What else a reader has to know.
+    /// Notes for the reader.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl Environment {
     }
 }
 
-/// What became of a message; what did not happen is absent.
+/// The times of a message; what did not happen is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessageTimes {
     /// Its name.
@@ -87,8 +87,8 @@ pub struct MessageTimes {
     pub transfers: u32,
 }
 
-/// What became of a load. All is as the receiver has it, but what was sent; of an echo, all is as the
-/// sender has it, and received is what came back.
+/// The results of a load. The receiver counts all but what was sent. Of an echo, the sender counts all, and
+/// `received` is what came back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMeasured {
     /// Its name.
@@ -149,7 +149,7 @@ pub struct LoadMeasured {
     pub inside: bool,
 }
 
-/// Most steps of a load over time: where it lasts longer, they are.
+/// The most steps of a load over time; those of a longer load are longer.
 pub const MAX_STEPS: u32 = 1_200;
 /// The shortest step of a load over time, as the Bern study's.
 pub const STEP: Duration = Duration::from_millis(100);
@@ -165,18 +165,18 @@ pub fn step(time: Duration, scale: Scale) -> Duration {
 
 /// What a port of a router did over time, by code point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct PortSeries {
     /// `router.port`.
     pub port: String,
     /// How long each step is, in seconds; the first begins with the run.
     pub interval: f64,
     /// By code point, only of those that were seen.
-    pub rows: BTreeMap<u8, Steps>,
+    pub rows: BTreeMap<u8, PortSteps>,
 }
 
 /// Of one code point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Steps {
+pub struct PortSteps {
     /// Octets sent in each step.
     pub octets: Vec<u64>,
     /// Packets dropped in each step.

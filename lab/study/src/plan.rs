@@ -4,9 +4,9 @@ mod check;
 mod variant;
 
 use crate::file::{
-    AboveScale, Environments, Experiment, Load, Mail, Message, Parameter, Run, Study,
+    AboveScale, Environments, Experiment, Mail, Parameter, Study, StudyLoad, StudyMessage, StudyRun,
 };
-use crate::{Scale, Wrong};
+use crate::{Scale, StudyError};
 use network::Topology;
 use router::policy::{Name, RouterPolicy};
 use serde::de::DeserializeOwned;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use toml::{Table, Value};
+use toml_path::{PathError, PathStep, TomlPath};
 use variant::{Values, variants};
 
 /// Where topologies and policies are found by their names.
@@ -57,9 +58,9 @@ pub struct Planned {
     /// The MTAs, where messages are sent.
     pub mail: Option<Mail>,
     /// All named.
-    pub messages: Vec<Message>,
+    pub messages: Vec<StudyMessage>,
     /// What else passes.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StudyLoad>,
     /// When it is given up.
     pub limit: Duration,
     /// How often it is made.
@@ -90,9 +91,8 @@ impl Planned {
 /// Makes the runs of a study, in its order.
 ///
 /// # Errors
-/// The file says what cannot be: a name that nothing has, a path that leads nowhere, a topology or
-/// policy that is wrong. With the key it is about.
-pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, Wrong> {
+/// An unknown name, a path without a place, an invalid topology or policy. With the key.
+pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, StudyError> {
     check::study(study)?;
     let mut used = BTreeSet::new();
     let mut planned: Vec<Planned> = Vec::new();
@@ -119,7 +119,7 @@ pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, Wrong>
         let unused = parameter.sets.iter().find(|path| !used.contains(path.as_str()));
         if let Some(path) = unused {
             let what = format!("{path}: there is none in any run");
-            return Err(Wrong::at(format!("parameters.{name}.sets"), what));
+            return Err(StudyError::at(format!("parameters.{name}.sets"), what));
         }
     }
     check::planned(study, &planned)?;
@@ -132,7 +132,7 @@ struct Maker<'a> {
     library: &'a dyn Library,
     number: usize,
     experiment: &'a Experiment,
-    run: &'a Run,
+    run: &'a StudyRun,
     /// Of the run in the file.
     path: String,
 }
@@ -143,15 +143,15 @@ impl<'a> Maker<'a> {
         suffix: &str,
         varied: &Values,
         used: &mut BTreeSet<&'a str>,
-    ) -> Result<Planned, Wrong> {
+    ) -> Result<Planned, StudyError> {
         let special = self.special(varied)?;
         let settings = self.settings(&special);
-        let mut tree = self.tree()?;
-        self.apply([&settings, &special], &mut tree, used, |root| root != "policy")?;
-        let topology: Topology = self.read(&tree, "network")?;
+        let mut document = self.document()?;
+        self.apply([&settings, &special], &mut document, used, |root| root != "policy")?;
+        let topology: Topology = self.read(&document, "network")?;
         let policies = self.policies(&topology)?;
-        put(&mut tree, "policy", policies);
-        self.apply([&settings, &special], &mut tree, used, |root| root == "policy")?;
+        document.insert("policy".to_owned(), policies);
+        self.apply([&settings, &special], &mut document, used, |root| root == "policy")?;
         let name = format!("{}{suffix}", self.run.name);
         let why = [&self.experiment.why, &self.run.why].into_iter().filter(|why| !why.is_empty());
         let mut planned = Planned {
@@ -164,13 +164,13 @@ impl<'a> Maker<'a> {
             special,
             why: why.cloned().collect(),
             topology,
-            policies: self.read(&tree, "policy")?,
+            policies: self.read(&document, "policy")?,
             mail: match &self.study.mail {
-                Some(_) if !self.run.messages.is_empty() => Some(self.read(&tree, "mail")?),
+                Some(_) if !self.run.messages.is_empty() => Some(self.read(&document, "mail")?),
                 _ => None,
             },
-            messages: self.read(&tree, "messages")?,
-            loads: self.read(&tree, "loads")?,
+            messages: self.read(&document, "messages")?,
+            loads: self.read(&document, "loads")?,
             limit: self.run.limit.0,
             repeat: self.run.repeat,
             scale_most: self.run.scale_most.map_or(Scale::MAX, Scale::whole),
@@ -183,16 +183,16 @@ impl<'a> Maker<'a> {
         Ok(planned)
     }
 
-    fn wrong(&self, path: &str, what: &str) -> Wrong {
+    fn wrong(&self, path: &str, what: &str) -> StudyError {
         let path = match path {
             "" => self.path.clone(),
             path => format!("{}.{path}", self.path),
         };
-        Wrong::at(path, what)
+        StudyError::at(path, what)
     }
 
     /// The values that are not the parameters' own.
-    fn special(&self, varied: &Values) -> Result<Values, Wrong> {
+    fn special(&self, varied: &Values) -> Result<Values, StudyError> {
         let mut special = Values::new();
         let given = [("with", &self.experiment.with), ("with", &self.run.with), ("vary", varied)];
         for (key, values) in given {
@@ -215,43 +215,43 @@ impl<'a> Maker<'a> {
         all.collect()
     }
 
-    fn tree(&self) -> Result<Value, Wrong> {
+    fn document(&self) -> Result<Table, StudyError> {
         let name = &self.study.network.topology;
         let place = || format!("topology {name}");
-        let text = self.library.topology(name).map_err(|what| Wrong::at(place(), what))?;
+        let text = self.library.topology(name).map_err(|what| StudyError::at(place(), what))?;
         Topology::read(&text)
-            .map_err(|wrong| Wrong::at(format!("{}, {}", place(), wrong.path), wrong.what))?;
+            .map_err(|wrong| StudyError::at(format!("{}, {}", place(), wrong.path), wrong.what))?;
         let network: Table =
-            toml::from_str(&text).map_err(|error| Wrong::at(place(), error.message()))?;
-        let mut tree = Value::Table(Table::new());
-        put(&mut tree, "network", Value::Table(network));
-        put(&mut tree, "messages", self.value(&self.run.messages)?);
-        put(&mut tree, "loads", self.value(&self.run.loads)?);
+            toml::from_str(&text).map_err(|error| StudyError::at(place(), error.message()))?;
+        let mut document = Table::new();
+        document.insert("network".to_owned(), Value::Table(network));
+        document.insert("messages".to_owned(), self.value(&self.run.messages)?);
+        document.insert("loads".to_owned(), self.value(&self.run.loads)?);
         if let Some(mail) = &self.study.mail {
-            put(&mut tree, "mail", self.value(mail)?);
+            document.insert("mail".to_owned(), self.value(mail)?);
         }
-        Ok(tree)
+        Ok(document)
     }
 
-    fn value<T: Serialize>(&self, of: &T) -> Result<Value, Wrong> {
+    fn value<T: Serialize>(&self, of: &T) -> Result<Value, StudyError> {
         Value::try_from(of).map_err(|error| self.wrong("", &error.to_string()))
     }
 
-    fn read<T: DeserializeOwned>(&self, tree: &Value, key: &str) -> Result<T, Wrong> {
-        let value = tree.get(key).cloned().unwrap_or(Value::Table(Table::new()));
+    fn read<T: DeserializeOwned>(&self, document: &Table, key: &str) -> Result<T, StudyError> {
+        let value = document.get(key).cloned().unwrap_or(Value::Table(Table::new()));
         value.try_into().map_err(|error: toml::de::Error| {
             self.wrong("", &format!("{key}, with its parameters: {}", error.message()))
         })
     }
 
-    fn policies(&self, topology: &Topology) -> Result<Value, Wrong> {
+    fn policies(&self, topology: &Topology) -> Result<Value, StudyError> {
         let named = topology.routers.values().filter_map(|router| router.policy.as_ref());
         let mut policies = Table::new();
         for name in named {
             let place = || format!("policy {name}");
-            let text = self.library.policy(name).map_err(|what| Wrong::at(place(), what))?;
+            let text = self.library.policy(name).map_err(|what| StudyError::at(place(), what))?;
             let policy = toml::from_str::<RouterPolicy>(&text).and_then(|_| toml::from_str(&text));
-            let policy = policy.map_err(|error| Wrong::at(place(), error.to_string()))?;
+            let policy = policy.map_err(|error| StudyError::at(place(), error.to_string()))?;
             policies.insert(name.clone(), Value::Table(policy));
         }
         Ok(Value::Table(policies))
@@ -261,33 +261,38 @@ impl<'a> Maker<'a> {
     fn apply(
         &self,
         [settings, special]: [&Values; 2],
-        tree: &mut Value,
+        document: &mut Table,
         used: &mut BTreeSet<&'a str>,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StudyError> {
         let parameters = self.study.parameters.iter();
         let sets = parameters.flat_map(|(name, parameter): (_, &'a Parameter)| {
             parameter.sets.iter().map(move |path| (name, path.as_str()))
         });
-        for (name, path) in sets {
-            let root = path.split(['.', '[']).next().unwrap_or_default();
+        for (name, text) in sets {
+            let invalid = |error: PathError| {
+                StudyError::at(format!("parameters.{name}.sets"), error.to_string())
+            };
+            let path: TomlPath = text.parse().map_err(invalid)?;
+            let root = path.root();
             let Some(value) = settings.get(name).filter(|_| wanted(root)) else { continue };
-            if root == "policy" && !is_loaded(tree, path) {
-                let elsewhere = self.study.parameters.get(name).map(|parameter| &parameter.sets);
-                let mut elsewhere = elsewhere.into_iter().flatten();
-                if special.contains_key(name) && !elsewhere.any(|path| is_loaded(tree, path)) {
+            if root == "policy" && !is_loaded(document, &path) {
+                let parameter = self.study.parameters.get(name);
+                let paths = parameter.into_iter().flat_map(|parameter| &parameter.sets);
+                let mut paths = paths.filter_map(|path| path.parse::<TomlPath>().ok());
+                if special.contains_key(name) && !paths.any(|path| is_loaded(document, &path)) {
                     let what = format!("{name}: no router has the policy it is set in");
                     return Err(self.wrong("with", &what));
                 }
                 continue;
             }
-            match crate::tree::set(tree, path, value.clone()) {
+            match toml_path::set(document, text, value.clone()) {
                 Ok(()) => {
-                    used.insert(path);
+                    used.insert(text);
                 }
                 // Not every run has this message or load.
                 Err(_) if matches!(root, "messages" | "loads") => {}
-                Err(what) => return Err(Wrong::at(format!("parameters.{name}.sets"), what)),
+                Err(error) => return Err(invalid(error)),
             }
         }
         Ok(())
@@ -295,13 +300,9 @@ impl<'a> Maker<'a> {
 }
 
 /// Whether `policy.NAME` is a policy of this run.
-fn is_loaded(tree: &Value, path: &str) -> bool {
-    let name = path.split(['.', '[']).nth(1).unwrap_or_default();
-    tree.get("policy").and_then(|policies| policies.get(name)).is_some()
-}
-
-fn put(tree: &mut Value, key: &str, value: Value) {
-    if let Value::Table(table) = tree {
-        table.insert(key.to_owned(), value);
-    }
+fn is_loaded(document: &Table, path: &TomlPath) -> bool {
+    let Some(PathStep::Key(name) | PathStep::Bracketed(name)) = path.steps().get(1) else {
+        return false;
+    };
+    document.get("policy").and_then(|policies| policies.get(name)).is_some()
 }

@@ -127,39 +127,39 @@ mod tests {
         }
     }
 
-    fn of(seconds: &[Result<f64, f64>]) -> StudyRow {
+    fn combined_row(seconds: &[Result<f64, f64>]) -> StudyRow {
         combined(&seconds.iter().copied().map(message).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
     fn of_an_odd_number_the_middle_and_of_an_even_one_the_mean_of_two() {
-        let row = of(&[Ok(40.0), Ok(10.0), Ok(20.0)]);
+        let row = combined_row(&[Ok(40.0), Ok(10.0), Ok(20.0)]);
         assert_eq!((row.seconds, row.kbit_s, row.ratio), (Some(20.0), Some(400.0), Some(2.0)));
         assert_eq!(row.range.get("seconds"), Some(&(Some(10.0), Some(40.0))));
         assert_eq!(row.range.get("kbit_s"), Some(&(Some(200.0), Some(800.0))));
         assert_eq!((row.repeats, row.given_up), (3, 0));
-        let row = of(&[Ok(40.0), Ok(10.0), Ok(20.0), Ok(80.0)]);
+        let row = combined_row(&[Ok(40.0), Ok(10.0), Ok(20.0), Ok(80.0)]);
         assert_eq!((row.seconds, row.kbit_s), (Some(30.0), Some(300.0)));
     }
 
     #[test]
     fn what_was_given_up_is_longer_than_all() {
         // A bound that is below what ended: it was submitted later.
-        let row = of(&[Err(30.0), Ok(10.0), Ok(40.0)]);
+        let row = combined_row(&[Err(30.0), Ok(10.0), Ok(40.0)]);
         assert_eq!((row.seconds, row.seconds_more_than), (Some(40.0), None));
         assert_eq!((row.kbit_s, row.kbit_s_less_than), (Some(200.0), None));
         assert_eq!(row.range.get("seconds"), Some(&(Some(10.0), None)));
         assert_eq!(row.range.get("kbit_s"), Some(&(None, Some(800.0))));
         assert_eq!(row.given_up, 1);
         // The median is of what was given up.
-        let row = of(&[Err(100.0), Ok(10.0), Err(100.0)]);
+        let row = combined_row(&[Err(100.0), Ok(10.0), Err(100.0)]);
         assert_eq!((row.seconds, row.seconds_more_than), (None, Some(100.0)));
         assert_eq!((row.kbit_s, row.kbit_s_less_than), (None, Some(80.0)));
         assert_eq!(row.ratio, None);
         // Half and half: between what is known and what is not.
-        let row = of(&[Err(100.0), Ok(10.0), Err(100.0), Ok(20.0)]);
+        let row = combined_row(&[Err(100.0), Ok(10.0), Err(100.0), Ok(20.0)]);
         assert_eq!((row.seconds, row.seconds_more_than), (None, Some(60.0)));
-        let row = of(&[Err(100.0), Err(120.0)]);
+        let row = combined_row(&[Err(100.0), Err(120.0)]);
         assert_eq!((row.seconds_more_than, row.given_up), (Some(110.0), 2));
         assert!(row.range.is_empty(), "{row:?}");
     }

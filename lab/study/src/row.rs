@@ -222,10 +222,9 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
     rows
 }
 
-/// What each rate is of that of its base, in percent. Of what was given up, or whose base was, only a
-/// bound is known.
+/// Each rate in percent of the rate of its base. If it or its base was given up, only a bound is known.
 fn percentages(rows: &mut [StudyRow], bases: &BTreeMap<String, String>) {
-    // A percentage of what was made on another environment, or on a faster network, would say nothing.
+    // Rates of another environment, or of a faster network, do not compare.
     type Made = (String, Environment, Scale);
     let rate = |row: &StudyRow| {
         let made: Made = (row.item.clone(), row.environment, row.scale);
@@ -296,7 +295,7 @@ impl Maker<'_> {
         }
     }
 
-    fn message(&self, message: &file::Message, times: &MessageTimes) -> StudyRow {
+    fn message(&self, message: &file::StudyMessage, times: &MessageTimes) -> StudyRow {
         let mail = self.planned.mail.as_ref().or(self.study.mail.as_ref());
         let dscp = mark(mail, message.precedence);
         let mut row = self.row(&message.name, dscp, &message.paper);
@@ -309,8 +308,8 @@ impl Maker<'_> {
         }
         let scale = self.measured.scale.factor();
         let (from, to) = match mail.map(|mail| mail.measured).unwrap_or_default() {
-            file::Measure::SubmittedToDelivered => (times.submitted, times.delivered),
-            file::Measure::StartedToConfirmed => (times.started, times.confirmed),
+            file::MessageMeasure::SubmittedToDelivered => (times.submitted, times.delivered),
+            file::MessageMeasure::StartedToConfirmed => (times.started, times.confirmed),
         };
         match (from, to) {
             (Some(from), Some(to)) => {
@@ -321,7 +320,7 @@ impl Maker<'_> {
             }
             (from, None) => {
                 let since = from.or(times.submitted).unwrap_or_default();
-                // On a faster network it is waited for longer than the study says, for the programs' sake.
+                // On a faster network a run lasts longer than its limit, so that the programs can start.
                 let end = (self.measured.seconds * scale).min(self.planned.limit.as_secs_f64());
                 let seconds = (end - since * scale).max(0.0);
                 row.seconds_more_than = Some(seconds);
@@ -333,7 +332,7 @@ impl Maker<'_> {
         row
     }
 
-    fn load(&self, load: &file::Load, measured: &LoadMeasured) -> StudyRow {
+    fn load(&self, load: &file::StudyLoad, measured: &LoadMeasured) -> StudyRow {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
         row.no_fit_reason.clone_from(&load.no_fit_reason);
         let scale = self.measured.scale.factor();

@@ -6,7 +6,7 @@
 //! on a slower network lasts as long as on the study's: fewer packets pass in the same time.
 
 use crate::Planned;
-use crate::file::Start;
+use crate::file::StudyStart;
 use network::Topology;
 use router::Rate;
 use router::policy::{
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Thousandths of one.
 const ONE: u32 = 1_000;
-/// What a run may take beside what its network takes: programs start as fast as ever.
+/// Time that a run may take in addition to its network: programs do not start faster on a faster network.
 const SLACK: Duration = Duration::from_secs(30);
 
 /// How much faster a network is than its study's: from 0.001 to 1,000 in steps of a thousandth; below
@@ -139,8 +139,8 @@ impl Planned {
         }
         for message in &mut planned.messages {
             match &mut message.start {
-                Start::At(at) => by.span(at),
-                Start::After(after) => by.span(&mut after.delay),
+                StudyStart::At(at) => by.span(at),
+                StudyStart::After(after) => by.span(&mut after.delay),
             }
         }
         let keeps_time = factor <= Scale::ONE && self.messages.is_empty();

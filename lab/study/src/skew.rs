@@ -1,12 +1,12 @@
-//! What one clock does beside another, found from probes: c(t) = a t + b.
+//! The skew of one clock against another, found from probes: c(t) = a t + b.
 //!
-//! One-way delays over an idle path, as the clocks of both ends have them, lie along a line: its slope
-//! is the drift of the receiver's clock against the sender's, its height their offset and what the idle
-//! path takes. Two fits are made, as in the Bern study: by least squares, which one late probe pulls
-//! away, and by least absolute deviation, which is what is taken off delays.
+//! One-way delays over an idle path, measured with the clocks of both ends, lie along a line. Its slope
+//! is the drift of the receiver's clock against the sender's. Its height is their offset and the delay
+//! of the idle path. There are two fits, as in the Bern study: by least squares, which one late probe
+//! distorts, and by least absolute deviation, which is subtracted from delays.
 //!
-//! The offset cannot be told from what the idle path takes by one-way delays; that is known from the
-//! network, and stays in them.
+//! One-way delays do not distinguish the offset from the delay of the idle path. The network gives that
+//! delay, and it stays in the delays.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
 use study::{Library, Planned, Scale, Study};
 
 const STUDY: &str = r#"
@@ -97,13 +97,13 @@ impl Library for Two {
     }
 }
 
-fn plan(text: &str) -> Result<Vec<Planned>, study::Wrong> {
+fn plan(text: &str) -> Result<Vec<Planned>, study::StudyError> {
     let study: Study = toml::from_str(text).unwrap();
     study::plan(&study, &Two)
 }
 
 #[test]
-fn runs_have_what_their_parameters_say() {
+fn runs_have_the_values_of_their_parameters() {
     let planned = plan(STUDY).unwrap();
     let ids: Vec<&str> = planned.iter().map(|planned| planned.id.as_str()).collect();
     assert_eq!(ids, ["alone/one", "both/two[rate=1Mbit]", "both/two[rate=2Mbit]"]);
@@ -248,10 +248,15 @@ fn echoes_and_figures_that_cannot_be_are_refused() {
         ("protocol = \"echo\"", "protocol = \"tcp\"", "loads[0]", "first address"),
         ("minus = ", "to = \"two[rate=1Mbit]/noise.kbit_s\"\nminus = ", "expect[2]", "not both"),
         ("arrives = [\"EF\"]", "arrives = [\"EF\"]\nat_most = 1.0", "expect[1]", "goes without"),
-        ("1Mbit]/noise\"\narr", "1Mbit]/none\"\narr", "expect[1]", "is no `run/item`"),
+        ("1Mbit]/noise\"\narr", "1Mbit]/none\"\narr", "expect[1]", ": no `run/item` has this name"),
         ("x = \"rate\"", "x = \"rates\"", "figure[0].x", "no parameter rates"),
         ("y = \"round_trip_ms\"", "y = \"round_trip\"", "figure[0].panel[0].y", "one of"),
-        ("of = \"both/two/noise\"", "of = \"both/two/x\"", "panel[0].lines", "is no"),
+        (
+            "of = \"both/two/noise\"",
+            "of = \"both/two/x\"",
+            "panel[0].lines",
+            "no `experiment/run/item`",
+        ),
         ("\"both/two/noise\"", "\"both/two/noise\", colour = 8", "panel[0].lines", "0 to 7"),
         ("name = \"by-rate\"", "name = \"by/rate\"", "figure[0].name", "no name"),
     ];
@@ -297,8 +302,8 @@ at_least = 5.0
     let study: Study = toml::from_str(&text).unwrap();
     let mut flash = times("flash", 1.0, Some(4.0));
     (flash.started, flash.confirmed) = (Some(1.5), Some(3.5));
-    let steps = |octets: &[u64]| Steps { octets: octets.to_vec(), ..Steps::default() };
-    let series = |port: &str, octets: &[u64]| Series {
+    let steps = |octets: &[u64]| PortSteps { octets: octets.to_vec(), ..PortSteps::default() };
+    let series = |port: &str, octets: &[u64]| PortSeries {
         port: port.to_owned(),
         interval: 1.0,
         rows: [(24, steps(octets)), (32, steps(&[9_000; 5]))].into(),
@@ -308,7 +313,7 @@ at_least = 5.0
         scale: Scale::whole(2),
         messages: vec![times("routine", 0.2, Some(5.0)), flash],
         loads: vec![LoadMeasured::default()],
-        // The first is no port with the policy.
+        // The first is not a port with the policy.
         series: vec![
             series("b.eth0", &[9_999; 5]),
             series("r.right", &[7_000, 1_000, 2_000, 3_000]),
@@ -323,7 +328,7 @@ at_least = 5.0
     let refused = [
         ("during = \"flash\"", "during = \"none\"", "no such message"),
         ("routine.kbit_s\"\nduring", "routine.seconds\"\nduring", "only kbit_s"),
-        ("dscp = \"CS4\"", "dscp = \"CS3\"", "told apart"),
+        ("dscp = \"CS4\"", "dscp = \"CS3\"", "distinguished"),
     ];
     for (from, to, what) in refused {
         assert!(text.contains(from), "{from}");
@@ -333,7 +338,7 @@ at_least = 5.0
 }
 
 #[test]
-fn rows_are_told_at_the_studys_own_rates() {
+fn rows_are_shown_at_the_studys_own_rates() {
     let study: Study = toml::from_str(STUDY).unwrap();
     let planned = plan(STUDY).unwrap();
     let alone = Measured {
@@ -376,7 +381,7 @@ fn rows_are_told_at_the_studys_own_rates() {
     assert_eq!(rows[2].seconds, None);
     near(rows[2].seconds_more_than, 90.0);
     near(rows[2].kbit_s_less_than, 0.08 / 0.9);
-    // It was waited for longer than the study says, so that programs could start.
+    // The run lasts longer than its limit, so that programs can start.
     let later = Measured { seconds: 13.0, ..both.clone() };
     let later = study::rows(&study, &planned, &[later]);
     near(later[1].seconds_more_than, 90.0);

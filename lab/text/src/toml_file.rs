@@ -12,7 +12,8 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
+use toml_path::TomlPath;
 
 /// Longest file in octets.
 pub const MAX_FILE: u64 = 4 << 20;
@@ -218,38 +219,36 @@ fn walk_value(value: &Spanned<DeValue<'_>>, way: &mut Vec<PathStep>, look: Look<
     }
 }
 
-/// The place of the last key or element of the path that is there.
+/// The place of the last key or element of the path that the file has.
 fn span_of(text: &str, path: &str) -> Option<Range<usize>> {
     let root = DeTable::parse(text).ok()?;
+    let path: TomlPath = path.parse().ok()?;
     let mut table = Some(root.get_ref());
-    let mut array = None;
-    let mut best = None;
-    for step in path.split(['.', '[']) {
-        let next: &Spanned<DeValue<'_>> = match step.strip_suffix(']') {
-            Some(index) => {
-                let elements: Option<&toml::de::DeArray<'_>> = array;
-                let index: usize = index.parse().ok()?;
-                let Some(element) = elements.and_then(|elements| elements.get(index)) else {
-                    return best;
-                };
-                best = Some(element.span());
-                element
+    let mut array: Option<&DeArray<'_>> = None;
+    let mut found = None;
+    for step in path.steps() {
+        let (toml_path::PathStep::Key(name) | toml_path::PathStep::Bracketed(name)) = step;
+        let (span, value) = match (table, array) {
+            (Some(table), _) => {
+                let entry = table.iter().find(|(key, _)| key.get_ref().as_ref() == name);
+                let Some((key, value)) = entry else { break };
+                (key.span(), value)
             }
-            None => {
-                let entry =
-                    table.and_then(|t| t.iter().find(|(key, _)| key.get_ref().as_ref() == step));
-                let Some((key, value)) = entry else { return best };
-                best = Some(key.span());
-                value
+            (None, Some(array)) => {
+                let element = name.parse().ok().and_then(|index: usize| array.get(index));
+                let Some(element) = element else { break };
+                (element.span(), element)
             }
+            (None, None) => break,
         };
-        (table, array) = match next.get_ref() {
+        found = Some(span);
+        (table, array) = match value.get_ref() {
             DeValue::Table(table) => (Some(table), None),
             DeValue::Array(array) => (None, Some(array)),
             _ => (None, None),
         };
     }
-    best
+    found
 }
 
 impl Mistake {

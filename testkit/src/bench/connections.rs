@@ -4,7 +4,7 @@ use super::client::Client;
 use super::script::Answer;
 use super::{Bench, CONNECT_TIMEOUT};
 use crate::edge;
-use crate::wire::{Arrival, Moment, Wire};
+use crate::wire::{Wire, WireArrival, WireMoment};
 use base::{AssociationId, EntryId};
 use bytes::Bytes;
 use node::{Input, ListenerId, Output};
@@ -77,7 +77,7 @@ impl Bench {
         written.extend_from_slice(&bytes);
         if let Some(connection) = self.connections.get_mut(&id) {
             let (now, latency) = (self.now, Duration::ZERO);
-            connection.wire.write(Moment { now, latency, rng: &mut self.rng }, bytes);
+            connection.wire.write(WireMoment { now, latency, rng: &mut self.rng }, bytes);
             self.busy.push_back(id);
         }
     }
@@ -85,7 +85,7 @@ impl Bench {
     /// Hands the other end what has arrived by now.
     pub(super) fn arrive(&mut self, id: AssociationId) {
         while let Some(connection) = self.connections.get_mut(&id).filter(|c| !c.gone) {
-            let Some(Arrival::Octets(octets)) = connection.wire.poll(self.now) else { return };
+            let Some(WireArrival::Octets(octets)) = connection.wire.poll(self.now) else { return };
             if let Some(client) = &mut connection.client {
                 client.stack.handle(self.now, osi::api::Input::Bytes(&octets));
             }

@@ -1,8 +1,8 @@
 //! The connections of a network: two wires each, and an end at each side.
 
 use super::{End, Happening, Network};
-use crate::wire::{Arrival, Moment, Wire};
-use base::AssociationId;
+use crate::wire::{Wire, WireArrival, WireMoment};
+use base::{AssociationId, Instant};
 use bytes::Bytes;
 use node::{Input, ListenerId};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(super) struct Connection {
     ends: [Option<End>; 2],
     /// The wire to each side.
     wires: [Box<dyn Wire>; 2],
+    /// The latest time at which each wire is to be polled, if that is not past.
+    polls: [Option<Instant>; 2],
     channel: Option<u32>,
 }
 
@@ -51,7 +53,8 @@ impl Network {
     ) {
         self.made += 1;
         let (id, wires) = (self.made, [(self.wire)(), (self.wire)()]);
-        self.connections.insert(id, Connection { ends: [Some(near), None], wires, channel });
+        self.connections
+            .insert(id, Connection { ends: [Some(near), None], wires, polls: [None; 2], channel });
         self.ends.insert(near, (id, Side::Near));
         self.later(self.latency, Happening::Connected(id, site, listener));
     }
@@ -78,14 +81,22 @@ impl Network {
     }
 
     /// Does something with the wire that leads away from an end.
-    fn with_wire(&mut self, from: End, act: impl FnOnce(&mut dyn Wire, Moment<'_>)) {
+    fn with_wire(&mut self, from: End, act: impl FnOnce(&mut dyn Wire, WireMoment<'_>)) {
         let Some(&(id, side)) = self.ends.get(&from) else { return };
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let (to, now, latency) = (side.other(), self.now, self.latency);
         let wire = &mut *connection.wires[to as usize];
-        act(wire, Moment { now, latency, rng: &mut self.rng });
-        if let Some(at) = wire.deadline() {
-            self.at(at.max(now), Happening::Arrival(id, to));
+        act(wire, WireMoment { now, latency, rng: &mut self.rng });
+        self.poll_later(id, to);
+    }
+
+    /// Polls a wire when it is due, once for each time.
+    fn poll_later(&mut self, id: u64, side: Side) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let at = connection.wires[side as usize].deadline().map(|at| at.max(self.now));
+        if let Some(at) = at.filter(|_| connection.polls[side as usize] != at) {
+            connection.polls[side as usize] = Some(at);
+            self.at(at, Happening::Arrival(id, side));
         }
     }
 
@@ -121,22 +132,35 @@ impl Network {
 
     /// Hands over what has arrived at a side by now.
     pub(super) fn arrive(&mut self, id: u64, side: Side) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.polls[side as usize].take_if(|at| *at <= self.now);
+        }
         while let Some(connection) = self.connections.get_mut(&id) {
-            let wire = &mut connection.wires[side as usize];
-            let Some(arrival) = wire.poll(self.now) else {
-                if let Some(at) = wire.deadline() {
-                    self.at(at, Happening::Arrival(id, side));
-                }
-                return;
+            let Some(arrival) = connection.wires[side as usize].poll(self.now) else {
+                return self.poll_later(id, side);
             };
+            if arrival == WireArrival::Lost {
+                return self.lose(id);
+            }
             let Some(end) = connection.ends[side as usize] else { continue };
             match (arrival, end) {
-                (Arrival::End, _) => self.closed(end),
-                (Arrival::Octets(_), End::Node(site, ..)) if self.sites[site].frozen => {}
-                (Arrival::Octets(bytes), End::Node(site, _, association)) => {
+                (WireArrival::End | WireArrival::Lost, _) => self.closed(end),
+                (WireArrival::Octets(_), End::Node(site, ..)) if self.sites[site].frozen => {}
+                (WireArrival::Octets(bytes), End::Node(site, _, association)) => {
                     self.feed(site, Input::Bytes { association, bytes });
                 }
-                (Arrival::Octets(octets), End::User(..)) => self.user_octets(end, &octets),
+                (WireArrival::Octets(octets), End::User(..)) => self.user_octets(end, &octets),
+            }
+        }
+    }
+
+    /// A connection is lost: both ends notice.
+    fn lose(&mut self, id: u64) {
+        let ends = self.connections.get(&id).map_or([None; 2], |connection| connection.ends);
+        for end in ends.into_iter().flatten() {
+            match end {
+                End::Node(..) => self.unplug(end),
+                End::User(..) => self.closed(end),
             }
         }
     }

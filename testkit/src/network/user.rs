@@ -54,7 +54,7 @@ pub struct User {
     pub answers: Vec<Result<String, i64>>,
     /// What it has taken, in order.
     pub delivered: Vec<Delivered>,
-    machine: sim::User,
+    machine: sim::SimulatedUser,
     /// Of what it submitted.
     contents: Vec<Bytes>,
     /// Identifier and content of what arrives.
@@ -65,7 +65,7 @@ impl Network {
     /// Makes a user. It is not bound.
     pub fn user(&mut self, site: usize, surname: &str, takes_deliveries: bool) -> usize {
         let address = address(site, surname);
-        let machine = sim::User::new(name(&address), Bytes::new(), takes_deliveries);
+        let machine = sim::SimulatedUser::new(name(&address), Bytes::new(), takes_deliveries);
         self.users.push(User {
             end: End::User(self.users.len(), 0),
             address,
@@ -132,7 +132,7 @@ impl Network {
         envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
-        u.machine.submit(self.now, sim::Submission { tag, envelope, size });
+        u.machine.submit(self.now, sim::UserSubmission { tag, envelope, size });
         self.user_drain(user);
     }
 

@@ -118,8 +118,18 @@ const RULES: &[Rule] = &[
     },
     Rule {
         from: &["node", "router", "network"],
-        to: Forbidden::Packages(&["sim", "smoltcp"]),
+        to: Forbidden::Packages(&["sim", "virtual-tcp", "smoltcp"]),
         reason: "a machine does not know whether its time is real",
+    },
+    Rule {
+        from: &["virtual-tcp"],
+        to: Forbidden::Packages(&["network", "osi", "p1", "engine", "node", "sim"]),
+        reason: "TCP carries octets: tests of the node run over it without the simulation",
+    },
+    Rule {
+        from: &["toml-path"],
+        to: Forbidden::Members,
+        reason: "studies in the pure tier and sites of the testbed share it",
     },
     Rule {
         from: &["testbed"],

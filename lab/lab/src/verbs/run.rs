@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use emulator::DataPathKind;
-use runner::{Options, Outcome};
+use runner::{RunnerOptions, RunnerOutcome};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::Scale;
@@ -69,7 +69,7 @@ impl Args {
             Path::new("results").join(format!("{}-{environment}", found.name))
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = Options {
+        let options = RunnerOptions {
             only: self.only,
             all: self.all,
             environment: if self.simulation {
@@ -138,7 +138,7 @@ fn machine() -> report::Machine {
     }
 }
 
-fn code(outcome: &Outcome, is_all: bool) -> ExitCode {
+fn code(outcome: &RunnerOutcome, is_all: bool) -> ExitCode {
     let broken = outcome.verdicts.iter().any(|verdict| verdict.holds == Some(false));
     if outcome.measured.is_empty() || broken {
         ExitCode::FAILURE
@@ -150,7 +150,7 @@ fn code(outcome: &Outcome, is_all: bool) -> ExitCode {
 }
 
 /// Whether an expectation is not known though all its experiment's runs were made.
-fn unknown(outcome: &Outcome) -> bool {
+fn unknown(outcome: &RunnerOutcome) -> bool {
     let is_whole = |experiment: &str| {
         let mut planned = outcome.planned.iter().filter(|p| p.experiment_name() == experiment);
         planned.all(|planned| outcome.measured.iter().any(|measured| measured.id == planned.id))

@@ -48,7 +48,7 @@ fn one(of: &file::LoadFigure, measured: &BTreeMap<&str, &Measured>) -> Option<Fi
     Some(figure)
 }
 
-/// With the mean, which tells lines that lie on each other apart.
+/// A name with the mean, which distinguishes lines that lie on each other.
 fn named(name: &str, points: &[(f64, f64)]) -> String {
     let values: Vec<f64> =
         points.iter().map(|one| one.1).filter(|value| value.is_finite()).collect();
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_told_at_the_studys_own_rates() {
+    fn steps_are_shown_at_the_studys_own_rates() {
         let load = LoadMeasured {
             over_time: vec![10.0, 20.0],
             delay_over_time: vec![Some(4.0), None],

@@ -5,7 +5,7 @@ use dscp::Dscp;
 use plot::{Figure, Mark, Panel, Series, Shape};
 use router::policy::Queueing;
 use std::collections::BTreeMap;
-use study::measured::{MessageTimes, Steps};
+use study::measured::{MessageTimes, PortSteps};
 use study::{Measured, Planned, file, measured};
 
 /// Most points of a series: more are taken together.
@@ -53,9 +53,9 @@ pub(crate) fn over_time(planned: &Planned, measured: &Measured) -> Option<OverTi
 
 /// The port to show: one with a queueing of its own where there is one; of those where most was
 /// dropped, where most waited, which sent most.
-fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::Series> {
-    let weight = |series: &measured::Series| {
-        let sum = |of: fn(&Steps) -> &Vec<u64>| -> u64 {
+fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::PortSeries> {
+    let weight = |series: &measured::PortSeries| {
+        let sum = |of: fn(&PortSteps) -> &Vec<u64>| -> u64 {
             let all = series.rows.values().flat_map(|steps| of(steps).iter());
             all.fold(0_u64, |sum, value| sum.saturating_add(*value))
         };
@@ -94,7 +94,7 @@ fn line(planned: &Planned, port: &str) -> Option<f64> {
 
 fn at_port(
     planned: &Planned,
-    series: &measured::Series,
+    series: &measured::PortSeries,
     scale: f64,
     notes: &mut Vec<String>,
 ) -> Vec<Panel> {
@@ -103,7 +103,7 @@ fn at_port(
     let bin = Bins { together, seconds: series.interval * scale * together as f64 };
     // The last one may be of fewer steps.
     let rate_of = |all: &[u64]| sum(all) * 8e-3 / (all.len() as f64 * series.interval * scale);
-    let rates = |steps: &Steps| bin.each(&steps.octets, rate_of);
+    let rates = |steps: &PortSteps| bin.each(&steps.octets, rate_of);
     let mut throughput = Panel::new("sent, kbit/s");
     let mut waiting = Panel::new("waiting, packets");
     let mut dropped = Panel::new(format!("dropped in {} s", crate::number::short(bin.seconds)));
@@ -204,7 +204,7 @@ fn name(planned: &Planned, number: u8) -> String {
     if who.is_empty() { known } else { format!("{known} {}", who.join(", ")) }
 }
 
-fn mark(mail: &file::Mail, message: &file::Message) -> Option<u8> {
+fn mark(mail: &file::Mail, message: &file::StudyMessage) -> Option<u8> {
     let mut channels = mail.channels.iter();
     let channel = channels.find(|channel| channel.precedences.contains(&message.precedence));
     channel.map(|channel| channel.dscp.number())
@@ -214,10 +214,10 @@ fn mark(mail: &file::Mail, message: &file::Message) -> Option<u8> {
 fn marks(planned: &Planned, measured: &Measured, scale: f64) -> Vec<Mark> {
     let measure = planned.mail.as_ref().map(|mail| mail.measured).unwrap_or_default();
     let ends = |times: &MessageTimes| match measure {
-        file::Measure::SubmittedToDelivered => {
+        file::MessageMeasure::SubmittedToDelivered => {
             (times.submitted.or(times.started), times.delivered.or(times.confirmed))
         }
-        file::Measure::StartedToConfirmed => {
+        file::MessageMeasure::StartedToConfirmed => {
             (times.started.or(times.submitted), times.confirmed.or(times.delivered))
         }
     };

@@ -60,7 +60,7 @@ fn dot(row: &StudyRow, measure: Measure, comparison: Comparison) -> Option<Dot> 
         Comparison::LessThan(ratio) => Reach::LessThan(ratio),
         // It is as printed, a bound.
         Comparison::Within => Reach::Exactly(1.0),
-        // No ratio says it; the table does.
+        // No ratio expresses it; the table shows it.
         Comparison::NotZero => return None,
         // It has its line, and no dot.
         Comparison::Neither => Reach::Exactly(0.0),

@@ -39,7 +39,7 @@ struct Point<'a> {
     row: &'a StudyRow,
 }
 
-fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
+fn one(experiment: &Experiment<'_>, run: &file::StudyRun) -> Option<Sweep> {
     let variants = experiment.runs.iter().filter(|of| is_variant(run, &of.planned.run));
     let by_id: BTreeMap<&str, &Planned> =
         variants.map(|of| (of.planned.id.as_str(), of.planned)).collect();
@@ -96,7 +96,7 @@ fn place_of(names: &mut Vec<String>, name: &str) -> usize {
 }
 
 /// The parameter for the axis: one whose values have an order, and of those the one with the most.
-fn over(run: &file::Run) -> Option<(&Name, &Vec<Value>)> {
+fn over(run: &file::StudyRun) -> Option<(&Name, &Vec<Value>)> {
     run.vary.iter().max_by_key(|(_, values)| (axis(values).ordered, values.len()))
 }
 
@@ -108,7 +108,7 @@ fn value(row: &StudyRow, measure: Measure) -> Option<f64> {
 }
 
 fn series(
-    run: &file::Run,
+    run: &file::StudyRun,
     over: &str,
     measure: Measure,
     points: &[Point<'_>],
@@ -134,7 +134,7 @@ fn series(
 }
 
 /// The other parameters' values, and which of several messages and loads it is.
-fn name(run: &file::Run, over: &str, point: &Point<'_>, several: bool) -> String {
+fn name(run: &file::StudyRun, over: &str, point: &Point<'_>, several: bool) -> String {
     let others = run.vary.keys().filter(|name| *name != over);
     let others = others.filter_map(|name| {
         let value = point.planned.settings.get(name)?;

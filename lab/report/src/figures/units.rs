@@ -24,7 +24,7 @@ const UNITS: [(&str, &str, f64); 16] = [
 ];
 /// A logarithmic axis is for values that differ by this factor.
 const FAR: f64 = 8.0;
-/// Values nearer than this part of the axis could not be told apart.
+/// Labels of values that are nearer than this part of the axis overlap.
 const CROWDED: f64 = 0.045;
 
 /// An axis with a place for each value.

@@ -18,7 +18,7 @@ const COLOURS: usize = 8;
 type Point<'a> = (&'a Value, f64);
 
 /// The picture; nothing where none of its rows has been measured.
-pub(crate) fn figure(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
+pub(crate) fn figure(view: &View<'_>, of: &file::StudyFigure) -> Option<Figure> {
     let planned = view.report.planned.iter().map(|planned| (planned.id.as_str(), planned));
     let planned: BTreeMap<&str, &Planned> = planned.collect();
     let panels: Vec<Vec<(&file::FigureLine, Vec<Point<'_>>)>> = of
@@ -76,7 +76,7 @@ pub(crate) fn figure(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
 fn points<'a>(
     view: &View<'a>,
     planned: &BTreeMap<&str, &'a Planned>,
-    of: &file::Figure,
+    of: &file::StudyFigure,
     panel: &file::FigurePanel,
     line: &file::FigureLine,
 ) -> Vec<Point<'a>> {

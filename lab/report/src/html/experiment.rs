@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Markup, number: usize, of: &Experiment<'_>, left:
         if of.rows.is_empty() {
             page.element("p", &[("class", "quiet")], "Nothing has been measured.");
         } else {
-            // The pictures of a sweep say more than its rows.
+            // The pictures of a sweep show more than its rows.
             let swept = sweeps(page, of, left);
             table::write(page, of, if swept { MAX_SWEPT_OPEN } else { MAX_ROWS_OPEN }, left);
         }
@@ -71,7 +71,7 @@ fn verdicts(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) {
     }
 }
 
-/// An expectation and what became of it; with whose it is, where that is not said already.
+/// An expectation and its result. `whose` names the experiment where the page has not named it.
 pub(super) fn verdict(page: &mut Markup, verdict: &Verdict, whose: Option<&str>) {
     let (class, words) = match verdict.holds {
         Some(true) => ("good", "✓ holds"),

@@ -5,7 +5,7 @@ use super::plural;
 use crate::view::View;
 use std::collections::BTreeMap;
 
-/// Most values of a setting that are told apart.
+/// The most values of a setting that are listed.
 const MAX_VALUES: usize = 5;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>) {

@@ -68,8 +68,8 @@ impl Markup {
         }
     }
 
-    /// A text with numbers and the like put in.
-    pub(super) fn say(&mut self, text: std::fmt::Arguments<'_>) {
+    /// A formatted text.
+    pub(super) fn format(&mut self, text: std::fmt::Arguments<'_>) {
         let mut printed = String::new();
         // Writing to memory does not fail.
         let _ = printed.write_fmt(text);
@@ -83,7 +83,7 @@ impl Markup {
         self.text.push_str("</style>\n");
     }
 
-    /// A picture that `plot` has drawn, which escapes what stands in it; `label` says what it shows.
+    /// A picture drawn by `plot`, which escapes the texts in it. `label` describes it.
     pub(super) fn svg(&mut self, class: &'static str, label: &str, svg: &str) {
         let Some(rest) = svg.strip_prefix("<svg ") else { return };
         self.text.push_str("<svg role=\"img\" class=\"");

@@ -99,7 +99,7 @@ fn repeat(page: &mut Markup, report: &StudyReport<'_>) {
             command => page.element("pre", &[], command),
         }
         page.within("p", &[], |page| {
-            page.say(format_args!(
+            page.format(format_args!(
                 "results.json beside this page has all numbers; pictures/ has every picture as SVG and \
                  PNG (at most {MAX_RUN_FIGURES} of runs over time). With the seeds and settings above, \
                  the simulation gives the same figures again, the testbed nearly the same."

@@ -20,8 +20,8 @@ pub(super) fn write(page: &mut Markup, view: &View<'_>) {
         page.element(
             "p",
             &[],
-            "What was left open, and what it is here. An experiment or a run may have another value; \
-             the tables above say where and why.",
+            "What was left open, and its value here. An experiment or a run may have another value; \
+             the tables above show where and why.",
         );
         page.within("div", &[("class", "scroll")], |page| {
             page.within("table", &[("class", "parameters")], |page| {
@@ -76,9 +76,9 @@ fn others<'a>(view: &View<'a>) -> BTreeMap<&'a str, Vec<String>> {
             None => values.push((value, 1)),
         }
     }
-    let said = |values: Vec<(String, usize)>| {
-        let said = values.into_iter();
-        said.map(|(value, count)| format!("{value} ({})", super::plural(count, "run"))).collect()
+    let listed = |values: Vec<(String, usize)>| {
+        let values = values.into_iter();
+        values.map(|(value, count)| format!("{value} ({})", super::plural(count, "run"))).collect()
     };
-    found.into_iter().map(|(name, values)| (name, said(values))).collect()
+    found.into_iter().map(|(name, values)| (name, listed(values))).collect()
 }

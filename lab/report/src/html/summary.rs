@@ -61,17 +61,17 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
         tile(page, "", score.own_settings, "* rows with settings of their own");
     });
     page.within("p", &[], |page| {
-        page.say(format_args!(
+        page.format(format_args!(
             "Every printed value counts, of whatever kind: {} in {}, and in runs that have not been \
              made. {} of these rows were made with settings other than the study's: they are marked \
-             with *, and their tables say which and why.",
+             with *, and their tables show which and why.",
             score.printed,
             plural(score.rows, "row"),
             score.own_settings
         ));
     });
     page.within("p", &[], |page| {
-        page.say(format_args!(
+        page.format(format_args!(
             "{} from {} of {}: {} on the testbed, {simulated} in the simulation.",
             plural(rows.len(), "row"),
             view.made(),

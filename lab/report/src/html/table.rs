@@ -156,7 +156,7 @@ fn ratio_of_rates(row: &StudyRow) -> String {
     comparison.map_or(none(), Comparison::words)
 }
 
-/// Where a number was made, told by a sign too, and how much faster the network was.
+/// Where a number was made, as a word and a sign, and how much faster the network was.
 fn environment(row: &StudyRow) -> String {
     let sign = match row.environment {
         Environment::Testbed => "■",
@@ -178,7 +178,7 @@ pub(super) fn write(page: &mut Markup, of: &Experiment<'_>, open: usize, left: &
         page.within("p", &[], |page| {
             page.text("All of these with ");
             page.element("code", &[], common);
-            page.say(format_args!(": {}", reasons.texts.join(" ")));
+            page.format(format_args!(": {}", reasons.texts.join(" ")));
         });
     }
     if rows.len() > open {

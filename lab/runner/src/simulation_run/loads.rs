@@ -1,21 +1,21 @@
-//! What became of a load in the simulation.
+//! The results of a load in the simulation.
 
-use sim::{LOAD_INTERVAL, LoadCount, Spread, Sum};
+use sim::{DelaySum, LOAD_INTERVAL, LoadCount, Spread};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::Scale;
-use study::file::{Load, Protocol};
+use study::file::{Protocol, StudyLoad};
 use study::measured::{LoadMeasured, step};
 
-/// Of a load's flows; `begin` is when all but probes began.
+/// The results of a load's flows. `begin` is when everything but the probes begins.
 pub(super) fn measured(
-    load: &Load,
+    load: &StudyLoad,
     flows: &[&LoadCount],
     begin: Duration,
     ended: Duration,
 ) -> LoadMeasured {
     let is_udp = load.protocol != Protocol::Tcp;
-    let count = |of: &sim::Traffic| if is_udp { of.packets } else { of.octets };
+    let count = |of: &sim::TrafficCount| if is_udp { of.packets } else { of.octets };
     let sent: u64 = flows.iter().map(|flow| count(&flow.sent)).sum();
     let received: u64 = flows.iter().map(|flow| count(&flow.received)).sum();
     // Of one packet there is no rate: none, and not the negative zero of an empty sum.
@@ -82,7 +82,7 @@ impl Steps {
         let steps = |of: Duration| of.as_nanos() / LOAD_INTERVAL.as_nanos();
         let number = |of: u128| usize::try_from(of).unwrap_or(usize::MAX);
         let together = number(steps(interval)).max(1);
-        // What comes behind the last whole step is no step.
+        // The time after the last whole step is not a step.
         let count = number(long.as_nanos() / interval.as_nanos().max(1));
         Steps { first: number(steps(started)), together, count }
     }
@@ -109,16 +109,21 @@ impl Steps {
         sums.into_iter().map(rounded).collect()
     }
 
-    fn means(&self, flows: &[&LoadCount], of: fn(&LoadCount) -> &Vec<Sum>) -> Vec<Option<f64>> {
-        let mut sums = vec![Sum::default(); self.count];
+    fn means(
+        &self,
+        flows: &[&LoadCount],
+        of: fn(&LoadCount) -> &Vec<DelaySum>,
+    ) -> Vec<Option<f64>> {
+        let mut sums = vec![DelaySum::default(); self.count];
         for flow in flows {
             for (sum, all) in sums.iter_mut().zip(self.each(of(flow))) {
                 sum.count += all.iter().map(|one| one.count).sum::<u64>();
                 sum.nanos = sum.nanos.saturating_add(all.iter().map(|one| one.nanos).sum());
             }
         }
-        let mean =
-            |sum: &Sum| (sum.count > 0).then(|| rounded(sum.nanos as f64 / 1e6 / sum.count as f64));
+        let mean = |sum: &DelaySum| {
+            (sum.count > 0).then(|| rounded(sum.nanos as f64 / 1e6 / sum.count as f64))
+        };
         sums.iter().map(mean).collect()
     }
 }
@@ -134,7 +139,7 @@ mod tests {
         let of: Vec<u64> = (0..9).collect();
         let taken: Vec<&[u64]> = steps.each(&of).collect();
         assert_eq!(taken, [&[3, 4][..], &[5, 6], &[7, 8], &[], &[]]);
-        let sum = |count, nanos| Sum { count, nanos };
+        let sum = |count, nanos| DelaySum { count, nanos };
         let count = LoadCount {
             over_time: vec![9, 9, 9, 1_000, 1_500],
             delay_over_time: vec![sum(0, 0), sum(9, 9), sum(0, 0), sum(1, 1_000_000)],

@@ -7,8 +7,9 @@ use super::sites::{Sites, USER, end};
 use crate::testbed_run::OnStage;
 use anyhow::{Context as _, Result, bail};
 use sim::{
-    Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Sim, Site, SiteUser, Stage, Start,
-    Tcp, Udp, UserId,
+    BulkLoad, Congestion, InterfaceProbe, MessageStage, Scenario, Sim, SimulatedLoad,
+    SimulatedMessage, SimulatedSite, SimulationOutcome, SiteUser, SubmissionStart, TcpSettings,
+    UdpLoad, UserId,
 };
 use testbed::clock::is_interrupted;
 use testbed::config;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
 use study::skew::Skew;
 use study::{Planned, file};
 use toml::{Table, Value};
@@ -28,7 +29,7 @@ const PORT: u16 = 7_000;
 const STEPS: u32 = 1_200;
 /// Shortest step of a series.
 const STEP: Duration = Duration::from_millis(100);
-/// How much virtual time passes between two looks at what else there is to do.
+/// Virtual time between two checks for an interrupt.
 const SLICE: Duration = Duration::from_secs(5);
 /// What a sync takes.
 const DISK: Duration = Duration::from_micros(500);
@@ -36,8 +37,8 @@ const DISK: Duration = Duration::from_micros(500);
 /// Makes a run.
 ///
 /// # Errors
-/// The environment cannot do what is asked of it, or someone wants this program to end.
-pub(super) fn measure(planned: &Planned, seed: u64, tell: OnStage<'_>) -> Result<Measured> {
+/// The simulation cannot do what the run requires, or the user interrupts it.
+pub(super) fn measure(planned: &Planned, seed: u64, on_stage: OnStage<'_>) -> Result<Measured> {
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
     let skews = probed::find(planned, &mut sim)?;
@@ -46,16 +47,16 @@ pub(super) fn measure(planned: &Planned, seed: u64, tell: OnStage<'_>) -> Result
         if is_interrupted() {
             bail!("interrupted");
         }
-        tell(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
+        on_stage(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
         until += SLICE;
     }
     measured(planned, &scenario, &sim.outcome(), seed, &skews)
 }
 
-/// Whether the environment can do what is asked of it.
+/// Whether the simulation can do what the run requires.
 ///
 /// # Errors
-/// What it cannot.
+/// What it cannot do.
 pub(super) fn check(planned: &Planned, seed: u64) -> Result<()> {
     scenario(planned, seed).map(|_| ())
 }
@@ -85,11 +86,11 @@ fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
 }
 
 /// The MTAs, by their names; the same configuration as on the testbed.
-fn all_sites(sites: &Sites<'_>) -> Result<Vec<Site>> {
+fn all_sites(sites: &Sites<'_>) -> Result<Vec<SimulatedSite>> {
     sites.all().map(|(name, host, ip)| site(sites, name, host, ip)).collect()
 }
 
-fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Result<Site> {
+fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Result<SimulatedSite> {
     let secret = |from: &str, to: &str| {
         let mut table = Table::new();
         table.insert("env".to_owned(), format!("{from} to {to}").into());
@@ -97,7 +98,7 @@ fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Resu
     };
     let mut table = config::site(name, SocketAddr::new(ip, 5010))?;
     for (path, value) in sites.keys(name, &secret)? {
-        config::set(&mut table, &path, value)?;
+        toml_path::set(&mut table, &path, value)?;
     }
     let text = toml::to_string(&Value::Table(table))?;
     let environment = |name: &str| Some(name.to_owned());
@@ -113,7 +114,7 @@ fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Resu
         connects.insert(*id, remote);
     }
     let p1 = read.listeners.iter().filter(|listener| listener.label != "p3");
-    Ok(Site {
+    Ok(SimulatedSite {
         host: host.to_owned(),
         address: ip,
         config: node,
@@ -123,7 +124,7 @@ fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Resu
     })
 }
 
-fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
+fn messages(planned: &Planned, sites: &[SimulatedSite]) -> Result<Vec<SimulatedMessage>> {
     let Some(mail) = &planned.mail else { return Ok(Vec::new()) };
     let place = |site: &String| mail.sites.keys().position(|name| name == site);
     let from = UserId { site: place(&mail.from).context("no such site")?, user: 0 };
@@ -132,18 +133,18 @@ fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
     let number = |name: &str| planned.messages.iter().position(|message| message.name == name);
     let all = planned.messages.iter().map(|message| {
         let start = match &message.start {
-            file::Start::At(at) => Start::At(planned.probing() + at.0),
-            file::Start::After(after) => Start::After {
+            file::StudyStart::At(at) => SubmissionStart::At(planned.probing() + at.0),
+            file::StudyStart::After(after) => SubmissionStart::After {
                 message: number(&after.after).context("no such message")?,
                 stage: match after.stage {
-                    file::Stage::Accepted => Stage::Accepted,
-                    file::Stage::Started => Stage::Started,
-                    file::Stage::Delivered => Stage::Delivered,
+                    file::StudyStage::Accepted => MessageStage::Accepted,
+                    file::StudyStage::Started => MessageStage::Started,
+                    file::StudyStage::Delivered => MessageStage::Delivered,
                 },
                 delay: after.delay.0,
             },
         };
-        Ok(Message {
+        Ok(SimulatedMessage {
             name: message.name.clone(),
             from,
             to: to.clone(),
@@ -155,27 +156,27 @@ fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
     all.collect()
 }
 
-/// The end of a run: its limit, or when all loads of one without messages have ended and arrived.
+/// The end of a run: its limit. Without messages: when all loads have ended and arrived, if earlier.
 fn until(planned: &Planned) -> Duration {
-    const UNDER_WAY: Duration = Duration::from_secs(1);
+    const IN_TRANSIT: Duration = Duration::from_secs(1);
     let ends = planned.loads.iter().filter_map(|load| match load.octets {
         Some(_) => Some(planned.limit),
-        None => Some(load.start.0 + load.time?.0 + UNDER_WAY),
+        None => Some(load.start.0 + load.time?.0 + IN_TRANSIT),
     });
     let end = ends.max().filter(|_| planned.messages.is_empty()).unwrap_or(planned.limit);
     planned.probing() + end.min(planned.limit)
 }
 
 /// Whether its limit came before the end of a load that has one.
-fn is_cut(planned: &Planned, outcome: &Outcome) -> bool {
+fn is_cut(planned: &Planned, outcome: &SimulationOutcome) -> bool {
     let ends = planned.loads.iter().filter_map(|load| Some(load.start.0 + load.time?.0));
     !outcome.complete || ends.max().is_some_and(|end| end > planned.limit)
 }
 
 /// A load's flows.
-fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>> {
+fn flows(planned: &Planned, load: &file::StudyLoad, place: usize) -> Result<Vec<SimulatedLoad>> {
     let to = end(planned, load)?;
-    let each = |flow: u16| -> Result<Load> {
+    let each = |flow: u16| -> Result<SimulatedLoad> {
         // Loads have ports far from each other: each may have many flows.
         let far = u16::try_from(place)?.checked_mul(512).context("too many loads")?;
         let port = load
@@ -190,7 +191,7 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
         let rate = load.rate.map(|rate| rate.bits() / flows);
         let to = SocketAddr::new(to, port);
         Ok(match load.protocol {
-            file::Protocol::Udp | file::Protocol::Echo => Load::Udp(Udp {
+            file::Protocol::Udp | file::Protocol::Echo => SimulatedLoad::Udp(UdpLoad {
                 name,
                 from,
                 source: load.source,
@@ -205,7 +206,7 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
                 clock: probed::clock(load),
                 keeps: false,
             }),
-            file::Protocol::Tcp => Load::Tcp(Bulk {
+            file::Protocol::Tcp => SimulatedLoad::Tcp(BulkLoad {
                 name,
                 from,
                 to,
@@ -220,8 +221,8 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
     (0..load.flows).map(each).collect()
 }
 
-fn tcp(planned: &Planned) -> Result<Tcp> {
-    let mut tcp = Tcp::default();
+fn tcp(planned: &Planned) -> Result<TcpSettings> {
+    let mut tcp = TcpSettings::default();
     for host in planned.topology.hosts.values() {
         match host.congestion_control.as_deref() {
             None => {}
@@ -244,20 +245,24 @@ fn tcp(planned: &Planned) -> Result<Tcp> {
     Ok(tcp)
 }
 
-fn probes(planned: &Planned) -> Vec<Probe> {
+fn probes(planned: &Planned) -> Vec<InterfaceProbe> {
     let interval = (planned.limit / STEPS).max(STEP);
     let routers = planned.topology.routers.iter().filter(|(_, router)| router.policy.is_some());
     let ports =
         routers.flat_map(|(name, router)| router.ports.keys().map(move |port| (name, port)));
     ports
-        .map(|(router, port)| Probe { router: router.clone(), interface: port.clone(), interval })
+        .map(|(router, port)| InterfaceProbe {
+            router: router.clone(),
+            interface: port.clone(),
+            interval,
+        })
         .collect()
 }
 
 fn measured(
     planned: &Planned,
     scenario: &Scenario,
-    outcome: &Outcome,
+    outcome: &SimulationOutcome,
     seed: u64,
     skews: &[Option<Skew>],
 ) -> Result<Measured> {
@@ -311,9 +316,9 @@ fn measured(
 }
 
 /// None of a port that nothing passed after the beginning.
-fn series(of: &sim::Series, begin: Duration) -> Option<Series> {
+fn series(of: &sim::ProbeSeries, begin: Duration) -> Option<PortSeries> {
     let interval = of.interval.as_secs_f64();
-    let mut rows: BTreeMap<u8, Steps> = BTreeMap::new();
+    let mut rows: BTreeMap<u8, PortSteps> = BTreeMap::new();
     for row in of.rows.iter().filter(|row| row.at > begin) {
         let at = row.at.saturating_sub(begin).as_secs_f64();
         let step = (at / interval).ceil() as usize;
@@ -327,5 +332,5 @@ fn series(of: &sim::Series, begin: Duration) -> Option<Series> {
         steps.waiting.push(row.waiting.packets);
     }
     let port = format!("{}.{}", of.router, of.interface);
-    (!rows.is_empty()).then_some(Series { port, interval, rows })
+    (!rows.is_empty()).then_some(PortSeries { port, interval, rows })
 }

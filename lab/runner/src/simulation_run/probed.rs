@@ -3,7 +3,7 @@
 use crate::idle::{self, idle_ms};
 use crate::sites::end;
 use anyhow::{Context as _, Result};
-use sim::{Clock, Load, Sim, Udp};
+use sim::{ReceiverClock, Sim, SimulatedLoad, UdpLoad};
 use std::net::SocketAddr;
 use std::time::Duration;
 use study::file::Protocol;
@@ -14,19 +14,19 @@ use study::{Planned, file};
 const PORT: u16 = 6_000;
 
 /// What a load's receiver's clock is made to do.
-pub(super) fn clock(load: &file::Load) -> Clock {
+pub(super) fn clock(load: &file::StudyLoad) -> ReceiverClock {
     let of = load.clock.unwrap_or_default();
-    Clock { ahead: of.ahead_ms * 1e6, faster: of.drift_ppm * 1e-6 }
+    ReceiverClock { ahead: of.ahead_ms * 1e6, faster: of.drift_ppm * 1e-6 }
 }
 
 /// The probes of all loads whose paths are probed, in their order.
-pub(super) fn loads(planned: &Planned) -> Result<Vec<Load>> {
+pub(super) fn loads(planned: &Planned) -> Result<Vec<SimulatedLoad>> {
     let all = planned.loads.iter().zip(PORT..);
     let probed = all.filter_map(|(load, port)| Some((load, port, load.probing?.0)));
     let each = probed.map(|(load, port, time)| {
         let to = SocketAddr::new(end(planned, load)?, port);
         let clock = clock(load);
-        Ok(Load::Udp(Udp {
+        Ok(SimulatedLoad::Udp(UdpLoad {
             name: format!("{} probes", load.name),
             from: load.from.clone(),
             source: None,
@@ -68,7 +68,7 @@ pub(super) fn find(planned: &Planned, sim: &mut Sim) -> Result<Vec<Option<Skew>>
         let skew = skew::find(&samples, idle_ms(planned, load)?);
         let skew = skew.with_context(|| format!("{}: no two probes arrived", load.name))?;
         if load.protocol == Protocol::Udp {
-            let clock = Clock {
+            let clock = ReceiverClock {
                 ahead: skew.removed.offset_ms * 1e6,
                 faster: skew.removed.drift_ppm * 1e-6,
             };

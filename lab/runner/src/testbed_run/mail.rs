@@ -1,7 +1,7 @@
 //! The messages of a run: MTAs in their hosts, `xuxa burst` that submits, `xuxa receive` that takes.
 
 use super::up::Network;
-use super::{Moment, PATIENCE, Real};
+use super::{Moment, PATIENCE, TestbedRunner};
 use crate::sites::{Sites, USER};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::Signal;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use study::Planned;
-use study::file::{Stage, Start};
+use study::file::{StudyStage, StudyStart};
 use study::measured::MessageTimes;
 use testbed::SiteLocation;
 use testbed::clock::{Deadline, is_interrupted, pause};
@@ -18,7 +18,7 @@ use testbed::config::secret_file;
 use testbed::{RunningClient, Site, password};
 use toml::{Table, Value};
 
-/// What `xuxa burst` may take, beside the run, to say what it saw.
+/// How long `xuxa burst` may take after the run for its report.
 const REPORT: Duration = Duration::from_secs(30);
 
 /// The MTAs, and the clients once something is submitted.
@@ -38,7 +38,7 @@ impl MailSites {
     /// # Errors
     /// One does not start, or a channel is not opened.
     pub(super) fn start(
-        real: &Real,
+        runner: &TestbedRunner,
         network: &Network,
         planned: &Planned,
     ) -> Result<Option<MailSites>> {
@@ -59,7 +59,7 @@ impl MailSites {
         for (name, host, ip) in sites.all() {
             let place = SiteLocation::in_host(ip, network.entrance(host));
             let mut builder = Site::builder(name)
-                .programs(real.programs.clone())
+                .programs(runner.programs.clone())
                 .place_at(place)
                 .users(&[USER])
                 .below(network.directory())
@@ -128,8 +128,8 @@ impl MailSites {
             put("precedence", message.precedence.name().into());
             put("size", format!("{}B", message.size.0).into());
             let (start, after) = match &message.start {
-                Start::At(at) => (at.0, None),
-                Start::After(after) => (after.delay.0, Some(after)),
+                StudyStart::At(at) => (at.0, None),
+                StudyStart::After(after) => (after.delay.0, Some(after)),
             };
             put("start", format!("{}ms", start.as_millis()).into());
             if let Some(after) = after {
@@ -161,10 +161,10 @@ impl MailSites {
         Ok(())
     }
 
-    /// Waits until all is delivered, or the time is over, and gives what became of each.
+    /// Waits until all messages are delivered or the time is over. Returns the times of each.
     ///
     /// # Errors
-    /// The client ended without a report; with what it and the MTAs said.
+    /// The client ended without a report; with its output and that of the MTAs.
     pub(super) fn wait(
         mut self,
         planned: &Planned,
@@ -176,7 +176,7 @@ impl MailSites {
             pause(Duration::from_millis(20));
         }
         if !burst.ended()? {
-            // It tells what it has seen so far.
+            // It then reports what it has seen so far.
             burst.signal(Signal::SIGINT)?;
         }
         let run = burst.wait(REPORT).with_context(|| self.logs())?;
@@ -189,7 +189,7 @@ impl MailSites {
 
     fn times(
         &self,
-        message: &study::file::Message,
+        message: &study::file::StudyMessage,
         report: &BurstReport,
         origin: Moment,
     ) -> Result<MessageTimes> {
@@ -224,11 +224,11 @@ impl MailSites {
     }
 }
 
-fn stage(stage: Stage) -> &'static str {
+fn stage(stage: StudyStage) -> &'static str {
     match stage {
-        Stage::Accepted => "accepted",
-        Stage::Started => "started",
-        Stage::Delivered => "delivered",
+        StudyStage::Accepted => "accepted",
+        StudyStage::Started => "started",
+        StudyStage::Delivered => "delivered",
     }
 }
 

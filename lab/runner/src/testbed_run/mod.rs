@@ -8,7 +8,7 @@ mod watch;
 use anyhow::{Result, bail};
 use emulator::DataPathKind;
 use emulator::TimeOrigin;
-use loads::{Found, Loads};
+use loads::{Loads, PathSkews};
 use mail::MailSites;
 use std::time::Duration;
 use study::measured::Environment;
@@ -19,19 +19,19 @@ use testbed::clock::{Deadline, is_interrupted};
 use up::Network;
 use watch::Watch;
 
-/// How a run is told while it is made.
+/// Called with each stage of a run.
 pub(crate) type OnStage<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// What all runs have in common.
+/// Makes runs on the testbed, with what all of them have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Real {
+pub(crate) struct TestbedRunner {
     pub(crate) programs: Programs,
     pub(crate) path: Option<DataPathKind>,
     pub(crate) seed: u64,
 }
 
-impl Real {
-    /// Makes a run. What it needs is made for it, and goes with it.
+impl TestbedRunner {
+    /// Makes a run on a network of its own, which ends with it.
     ///
     /// # Errors
     /// Something could not be started, or ended before its time.
@@ -39,22 +39,22 @@ impl Real {
         &self,
         planned: &Planned,
         scale: Scale,
-        tell: OnStage<'_>,
+        on_stage: OnStage<'_>,
     ) -> Result<Measured> {
-        tell("starting");
+        on_stage("starting");
         let network = Network::up(self, planned)?;
         let mut mail_sites = MailSites::start(self, &network, planned)?;
         if planned.probing() > Duration::ZERO {
-            tell("probing");
+            on_stage("probing");
         }
-        let found = Found::of(self, &network, planned)?;
+        let found = PathSkews::probe(self, &network, planned)?;
         let origin = Moment::now();
         let watch = Watch::start(&network, planned, origin)?;
         let loads = Loads::start(self, &network, planned, scale, found, origin)?;
         if let Some(mail_sites) = &mut mail_sites {
             mail_sites.submit(planned)?;
         }
-        tell("running");
+        on_stage("running");
         let end = Deadline::after(planned.limit);
         let messages = match mail_sites {
             Some(mail_sites) => mail_sites.wait(planned, end, origin)?,
@@ -71,11 +71,11 @@ impl Real {
         }
         let seen = watch.end();
         notes.extend(match (&seen.path, seen.lost) {
-            (None, _) => {
-                Some("the network did not tell what passed: there is nothing over time".to_owned())
-            }
+            (None, _) => Some(
+                "the network did not report what passed: there is nothing over time".to_owned(),
+            ),
             (Some(_), Some(after)) => {
-                Some(format!("after {after:.1} s the network told no more what passed"))
+                Some(format!("after {after:.1} s the network no longer reported what passed"))
             }
             (Some(_), None) => None,
         });
@@ -111,7 +111,7 @@ impl Moment {
         Moment { origin: TimeOrigin::now() }
     }
 
-    /// Since then.
+    /// Seconds since then.
     fn seconds(self) -> f64 {
         self.origin.time().0 as f64 / 1e9
     }
@@ -126,5 +126,5 @@ impl Moment {
     }
 }
 
-/// Most that something may take beside the run itself.
+/// The longest time for anything but the run itself.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! The network of a run, kept up by a process of its own.
 
-use super::{PATIENCE, Real};
+use super::{PATIENCE, TestbedRunner};
 use anyhow::{Context as _, Result, bail};
 use emulator::client::ControlClient;
 use std::fs;
@@ -17,7 +17,7 @@ use toml::Value;
 /// Where files are in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// What directories of runs are named by, before the process and what tells them apart.
+/// Names of directories of runs begin so; the process and a number follow.
 const PREFIX: &str = "lab-run-";
 
 /// A network that is up, and the directory of its run.
@@ -33,8 +33,8 @@ impl Network {
     /// Brings it up.
     ///
     /// # Errors
-    /// It does not come up; with what it said.
-    pub(super) fn up(real: &Real, planned: &Planned) -> Result<Network> {
+    /// It does not come up; with its output.
+    pub(super) fn up(runner: &TestbedRunner, planned: &Planned) -> Result<Network> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("run-{}-{number}", std::process::id());
@@ -49,27 +49,27 @@ impl Network {
             policies.push(format!("{name}={}", file.display()));
         }
         let longest = planned.limit + 4 * PATIENCE;
-        let mut command = Command::new(&real.programs.lab);
+        let mut command = Command::new(&runner.programs.lab);
         command.arg("up").arg(&topology).args(["--name", &name, "--quiet", "--with-input"]);
         command.args(policies.iter().flat_map(|policy| ["--policy", policy]));
-        command.args(["--seed", &real.seed.to_string()]);
-        // No run is left up for ever, whatever becomes of who started it.
+        command.args(["--seed", &runner.seed.to_string()]);
+        // No network stays up for ever, even if this process is killed.
         command.args(["--for", &format!("{}ms", longest.as_millis().min(3_600_000))]);
-        if let Some(path) = real.path {
+        if let Some(path) = runner.path {
             command.args(["--path", &path.to_string()]);
         }
         command.stdin(Stdio::piped());
-        let said = directory.path().join("up.log");
-        let mut child = Child::spawn(command, &directory.path().join("up.out"), &said)?;
+        let log = directory.path().join("up.log");
+        let mut child = Child::spawn(command, &directory.path().join("up.out"), &log)?;
         let client = Deadline::after(PATIENCE).wait_for("the network", || {
             if let Some(status) = child.ended()? {
-                let said = fs::read_to_string(&said).unwrap_or_default();
-                bail!("lab up ended at once ({status}): {}", said.trim());
+                let output = fs::read_to_string(&log).unwrap_or_default();
+                bail!("lab up ended at once ({status}): {}", output.trim());
             }
             let up = ControlClient::find(Some(&name)).ok();
             Ok(up.filter(|client| client.status().is_ok()))
         })?;
-        Ok(Network { client, child, lab: real.programs.lab.clone(), directory })
+        Ok(Network { client, child, lab: runner.programs.lab.clone(), directory })
     }
 
     pub(super) fn client(&self) -> &ControlClient {
@@ -86,13 +86,13 @@ impl Network {
         Entrance::by_exec(&self.lab, self.client.name(), host)
     }
 
-    /// The way into a host for programs that hear signals themselves, and bound their own time.
+    /// The way into a host for programs that handle signals and have a time limit themselves.
     pub(super) fn direct(&self, host: &str) -> Result<Entrance> {
         let way = self.client.enter(host)?;
         Ok(Entrance::by_path(&way.network, way.user.as_deref()))
     }
 
-    /// What decides about the numbers and is not in the study.
+    /// Properties of the testbed that decide the results and are not in the study.
     pub(super) fn how(&self, planned: &Planned) -> Vec<(String, String)> {
         let controls: std::collections::BTreeSet<&str> = planned
             .topology
@@ -174,7 +174,7 @@ mod tests {
     use router::policy::RouterPolicy;
 
     #[test]
-    fn what_is_written_says_what_was_planned() {
+    fn written_files_are_read_as_what_was_planned() {
         for planned in crate::find("isode-nato-2007").unwrap().plan().unwrap() {
             let topology = text(&planned.topology).unwrap();
             assert_eq!(Topology::read(&topology).unwrap(), planned.topology, "{}", planned.id);

@@ -1,4 +1,4 @@
-//! What passes and waits at the ports of routers that have a policy, looked at again and again.
+//! What passes and waits at the ports of routers that have a policy, sampled at intervals.
 
 use super::Moment;
 use super::up::Network;
@@ -11,27 +11,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use study::Planned;
-use study::measured::{Series, Steps};
+use study::measured::{PortSeries, PortSteps};
 use testbed::clock::pause;
 
-/// Most steps of a run.
-const STEPS: u32 = 1_200;
-/// Shortest step.
-const STEP: Duration = Duration::from_millis(100);
+/// The most steps of a run.
+const MAX_STEPS: u32 = 1_200;
+/// The shortest step.
+const MIN_STEP: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Seen>>,
+    thread: Option<JoinHandle<Watched>>,
 }
 
-/// What was seen.
+/// The samples.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) series: Vec<Series>,
-    /// The data path, where the network told anything at all.
+pub(super) struct Watched {
+    pub(super) series: Vec<PortSeries>,
+    /// The data path; `None` if the network reported nothing.
     pub(super) path: Option<String>,
-    /// Seconds after which it told nothing any more.
+    /// Seconds after which it reported nothing.
     pub(super) lost: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Watch {
     pub(super) fn start(network: &Network, planned: &Planned, origin: Moment) -> Result<Watch> {
         let with_policy = planned.topology.routers.iter().filter(|(_, is)| is.policy.is_some());
         let routers: Vec<String> = with_policy.map(|(name, _)| name.clone()).collect();
-        let step = (planned.limit / STEPS).max(STEP);
+        let step = (planned.limit / MAX_STEPS).max(MIN_STEP);
         let stop = Arc::new(AtomicBool::new(false));
         let (client, stopping) = (network.client().clone(), Arc::clone(&stop));
         let watching = move || watch(&client, &routers, step, origin, &stopping);
@@ -47,8 +47,8 @@ impl Watch {
         Ok(Watch { stop, thread: Some(thread) })
     }
 
-    /// What was seen until now.
-    pub(super) fn end(mut self) -> Seen {
+    /// Stops, and returns the samples.
+    pub(super) fn end(mut self) -> Watched {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.thread.take().and_then(|thread| thread.join().ok());
         seen.unwrap_or_default()
@@ -64,16 +64,16 @@ impl Drop for Watch {
     }
 }
 
-/// Of a code point at a port, so far.
+/// Totals of a code point at a port.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct PortTotals {
     octets: u64,
     /// Packets that came and have not left.
     stayed: u64,
     waiting: u64,
 }
 
-impl Sum {
+impl PortTotals {
     fn dropped(self) -> u64 {
         self.stayed.saturating_sub(self.waiting)
     }
@@ -85,10 +85,10 @@ fn watch(
     step: Duration,
     origin: Moment,
     stop: &AtomicBool,
-) -> Seen {
+) -> Watched {
     let (mut path, mut lost) = (None, None);
-    let mut before: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
-    let mut all: BTreeMap<String, Series> = BTreeMap::new();
+    let mut before: BTreeMap<String, BTreeMap<u8, PortTotals>> = BTreeMap::new();
+    let mut all: BTreeMap<String, PortSeries> = BTreeMap::new();
     let mut steps = 0usize;
     let mut last = false;
     while !last {
@@ -104,7 +104,7 @@ fn watch(
         path.get_or_insert_with(|| status.path.to_string());
         let now = sums(&status, routers);
         for (port, rows) in &now {
-            let series = all.entry(port.clone()).or_insert_with(|| Series {
+            let series = all.entry(port.clone()).or_insert_with(|| PortSeries {
                 port: port.clone(),
                 interval: step.as_secs_f64(),
                 rows: BTreeMap::new(),
@@ -117,13 +117,13 @@ fn watch(
         before = now;
         steps += 1;
     }
-    // Where nothing ever passed there is nothing to see.
+    // A port that nothing passed has no series.
     let series = all.into_values().filter(|series| !series.rows.is_empty()).collect();
-    Seen { series, path, lost }
+    Watched { series, path, lost }
 }
 
-fn add(to: &mut Steps, step: usize, now: Sum, was: Sum) {
-    // A code point that was not seen before has had nothing until now.
+fn add(to: &mut PortSteps, step: usize, now: PortTotals, was: PortTotals) {
+    // A code point that is new here has zeros until now.
     to.octets.resize(step, 0);
     to.dropped.resize(step, 0);
     to.waiting.resize(step, 0);
@@ -133,8 +133,8 @@ fn add(to: &mut Steps, step: usize, now: Sum, was: Sum) {
 }
 
 /// By port, what the queueing there has sent, dropped and holds.
-fn sums(status: &NetworkStatus, routers: &[String]) -> BTreeMap<String, BTreeMap<u8, Sum>> {
-    let mut ports: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
+fn sums(status: &NetworkStatus, routers: &[String]) -> BTreeMap<String, BTreeMap<u8, PortTotals>> {
+    let mut ports: BTreeMap<String, BTreeMap<u8, PortTotals>> = BTreeMap::new();
     for node in status.nodes.iter().filter(|node| routers.contains(&node.name)) {
         for part in &node.parts {
             let Some((port, behind)) = part.part.split_once('/') else { continue };
@@ -148,9 +148,9 @@ fn sums(status: &NetworkStatus, routers: &[String]) -> BTreeMap<String, BTreeMap
     ports
 }
 
-/// What came and left is counted at the root, what waits where it does; what did neither was dropped
-/// somewhere between.
-fn take(rows: &mut BTreeMap<u8, Sum>, part: &PartStatus, is_root: bool) {
+/// The root counts arrivals and departures; each part counts what waits in it. A packet that neither
+/// left nor waits was dropped.
+fn take(rows: &mut BTreeMap<u8, PortTotals>, part: &PartStatus, is_root: bool) {
     for row in &part.rows {
         let sum = rows.entry(row.dscp).or_default();
         if is_root {

@@ -1,21 +1,21 @@
-//! TCP loads: a connection that carries octets one way, which are known by their places.
+//! TCP loads: a connection that carries octets one way. The position of an octet decides its value.
 
-use crate::host::{ConnectionId, HostEvent};
 use crate::load::content::Content;
 use crate::outcome::LoadCount;
-use crate::scenario::Bulk;
+use crate::scenario::BulkLoad;
 use crate::sim::simulated_hosts::{Owner, ScheduledEvent, SimulatedHosts};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
+use virtual_tcp::{ConnectionId, HostEvent};
 
-/// Octets that wait above TCP, at most.
-const AHEAD: usize = 64 << 10;
-/// Octets written at once.
+/// The most octets that wait above TCP.
+const MAX_AHEAD: usize = 64 << 10;
+/// Octets written in one piece.
 const PIECE: usize = 16 << 10;
-/// The least that a load with a rate waits for: a segment.
+/// A load with a rate writes at least this at once: a segment.
 const SEGMENT: u64 = 1_448;
-/// After so long a connection that was not made is tried again.
+/// After this time a failed connection is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// An end of a bulk connection.
@@ -27,12 +27,12 @@ pub(crate) enum BulkSide {
     Sink,
 }
 
-/// A load that runs.
+/// A TCP load.
 #[derive(Debug)]
 pub(crate) struct Transfer {
-    pub(crate) load: Bulk,
+    pub(crate) load: BulkLoad,
     place: usize,
-    /// Places of the hosts.
+    /// Indexes of the hosts.
     from: usize,
     pub(crate) to: usize,
     local: IpAddr,
@@ -43,15 +43,15 @@ pub(crate) struct Transfer {
     closed: bool,
     stopped: bool,
     pub(crate) count: LoadCount,
-    /// What was written when, up to which octet, until it comes.
-    under_way: VecDeque<(u64, Duration)>,
-    /// What the last of it took, in nanoseconds.
+    /// Octets not yet received: the end of each piece written, and when it was written.
+    in_transit: VecDeque<(u64, Duration)>,
+    /// The delay of the last piece, in nanoseconds.
     took: Option<i64>,
 }
 
 impl Transfer {
     pub(crate) fn new(
-        load: &Bulk,
+        load: &BulkLoad,
         place: usize,
         (from, to): (usize, usize),
         local: IpAddr,
@@ -69,18 +69,18 @@ impl Transfer {
             closed: false,
             stopped: false,
             count: LoadCount::default(),
-            under_way: VecDeque::new(),
+            in_transit: VecDeque::new(),
             took: None,
         }
     }
 
-    /// Whether an end was set to it, and it was not reached.
+    /// Whether it has an end that is not reached.
     pub(crate) fn is_awaited(&self) -> bool {
         let never = self.stopped && self.connection.is_none();
         self.load.octets.is_some() && self.count.done.is_none() && !never
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(crate) fn count(&self, simulated: &SimulatedHosts) -> LoadCount {
         let mut count = self.count.clone();
         let waiting = self.connection.zip(simulated.hosts.get(self.from));
@@ -89,7 +89,7 @@ impl Transfer {
         count
     }
 
-    /// It begins.
+    /// Connects.
     pub(crate) fn begin(&mut self, simulated: &mut SimulatedHosts) {
         let (now, load) = (simulated.now, &self.load);
         if self.stopped || self.connection.is_some() {
@@ -102,19 +102,19 @@ impl Transfer {
         self.connection = Some(id);
     }
 
-    /// It is to end with what was written.
+    /// Ends after the octets written so far.
     pub(crate) fn stop(&mut self, simulated: &mut SimulatedHosts) {
         self.stopped = true;
         self.go_on(simulated);
     }
 
-    /// The connection came to the sink.
+    /// The sink has accepted the connection.
     pub(crate) fn accepted(&self, simulated: &mut SimulatedHosts, id: ConnectionId) {
         let owner = Owner::Bulk { load: self.place, side: BulkSide::Sink };
         simulated.owners.insert((self.to, id), owner);
     }
 
-    /// Something happened to one of its ends.
+    /// Handles an event of one of its ends.
     pub(crate) fn event(
         &mut self,
         simulated: &mut SimulatedHosts,
@@ -156,11 +156,11 @@ impl Transfer {
         }
     }
 
-    /// So many octets came.
+    /// Octets have been received.
     fn came(&mut self, now: Duration, octets: usize) {
         self.count.came(now, octets);
         while let Some((_, written)) =
-            self.under_way.pop_front_if(|(end, _)| *end <= self.count.received.octets)
+            self.in_transit.pop_front_if(|(end, _)| *end <= self.count.received.octets)
         {
             let took = i64::try_from(now.saturating_sub(written).as_nanos()).unwrap_or(i64::MAX);
             let before = self.took.replace(took);
@@ -168,28 +168,28 @@ impl Transfer {
         }
     }
 
-    /// Writes what there is room and leave for.
+    /// Writes as many octets as room and rate allow.
     pub(crate) fn go_on(&mut self, simulated: &mut SimulatedHosts) {
         let (Some(id), false) = (self.connection, self.closed) else { return };
         let (now, since) = (simulated.now, simulated.since());
         let end = if self.stopped { 0 } else { self.load.octets.unwrap_or(u64::MAX) };
         let passed = since.saturating_sub(self.since);
-        let leave = self.load.rate.map_or(u64::MAX, |rate| {
+        let allowed = self.load.rate.map_or(u64::MAX, |rate| {
             let octets = u128::from(rate) * passed.as_nanos() / 8_000_000_000;
             u64::try_from(octets).unwrap_or(u64::MAX)
         });
         let Some(host) = simulated.host(self.from) else { return };
         loop {
             let written = self.count.sent.octets;
-            let room = AHEAD.saturating_sub(host.waiting(id)).min(PIECE);
-            let part = end.min(leave).saturating_sub(written).min(room as u64);
-            // In whole segments, but for the last.
+            let room = MAX_AHEAD.saturating_sub(host.waiting(id)).min(PIECE);
+            let part = end.min(allowed).saturating_sub(written).min(room as u64);
+            // Whole segments, except the last.
             if part == 0 || (part < SEGMENT && written + part < end) {
                 break;
             }
             let piece = self.content.piece(written, usize::try_from(part).unwrap_or(0));
             self.count.sent.add(since, piece.len());
-            self.under_way.push_back((self.count.sent.octets, since));
+            self.in_transit.push_back((self.count.sent.octets, since));
             host.write(now, id, piece);
         }
         let written = self.count.sent.octets;
@@ -198,13 +198,13 @@ impl Transfer {
             return host.close(now, id);
         }
         match self.load.rate {
-            Some(rate) if leave < written + SEGMENT => {
-                let octets = (written + SEGMENT).saturating_sub(leave);
+            Some(rate) if allowed < written + SEGMENT => {
+                let octets = (written + SEGMENT).saturating_sub(allowed);
                 let nanos = u128::from(octets) * 8_000_000_000 / u128::from(rate.max(1)) + 1;
                 let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
                 simulated.later(wait, ScheduledEvent::Go { load: self.place });
             }
-            _ => host.want_room(now, id, AHEAD / 2),
+            _ => host.want_room(now, id, MAX_AHEAD / 2),
         }
     }
 }

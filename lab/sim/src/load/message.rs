@@ -1,8 +1,8 @@
 //! Messages on their way: what happens to each, and what starts because of it.
 
 use crate::load::content::Content;
-use crate::outcome::Times;
-use crate::scenario::{Message, Stage, Start};
+use crate::outcome::SimulatedTimes;
+use crate::scenario::{MessageStage, SimulatedMessage, SubmissionStart};
 use base::AssociationId;
 use node::event::{Kind, LogEvent};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +20,9 @@ struct Marks {
 /// All messages of a scenario.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    messages: Vec<Message>,
+    messages: Vec<SimulatedMessage>,
     seed: u64,
-    pub(crate) times: Vec<Times>,
+    pub(crate) times: Vec<SimulatedTimes>,
     by_identifier: BTreeMap<String, usize>,
     early: BTreeMap<(usize, String), Marks>,
     /// Messages that start now because of others, and when.
@@ -30,18 +30,18 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(messages: &[Message], seed: u64) -> Messages {
+    pub(crate) fn new(messages: &[SimulatedMessage], seed: u64) -> Messages {
         Messages {
             messages: messages.to_vec(),
             seed,
-            times: vec![Times::default(); messages.len()],
+            times: vec![SimulatedTimes::default(); messages.len()],
             by_identifier: BTreeMap::new(),
             early: BTreeMap::new(),
             starts: VecDeque::new(),
         }
     }
 
-    pub(crate) fn get(&self, number: usize) -> Option<&Message> {
+    pub(crate) fn get(&self, number: usize) -> Option<&SimulatedMessage> {
         self.messages.get(number)
     }
 
@@ -70,7 +70,7 @@ impl Messages {
         let mut at = number;
         for _ in 0..self.messages.len() {
             match self.messages.get(at).map(|message| message.start) {
-                Some(Start::After { message, stage, .. })
+                Some(SubmissionStart::After { message, stage, .. })
                     if self.times.get(number).is_some_and(|times| times.submitted.is_none()) =>
                 {
                     let before = self.times.get(message);
@@ -106,7 +106,7 @@ impl Messages {
                 times.accepted.get_or_insert(now);
                 times.identifier = Some(identifier.clone());
                 self.by_identifier.insert(identifier.clone(), number);
-                self.reached(number, Stage::Accepted);
+                self.reached(number, MessageStage::Accepted);
                 if let Some(marks) = self.early.remove(&(site, identifier)) {
                     self.mark(number, &marks);
                 }
@@ -114,7 +114,7 @@ impl Messages {
         }
     }
 
-    /// A node said something.
+    /// Handles an event of a node.
     pub(crate) fn event(&mut self, now: Duration, site: usize, event: &LogEvent) {
         let Some(identifier) = &event.message else { return };
         let mut marks = Marks::default();
@@ -135,7 +135,7 @@ impl Messages {
                 }
             }
             None => {
-                // Its user has not yet heard what it is called.
+                // Its user has not yet received its identifier.
                 let early = self.early.entry((site, identifier.clone())).or_default();
                 early.started = early.started.or(marks.started);
                 early.confirmed = early.confirmed.or(marks.confirmed);
@@ -155,7 +155,7 @@ impl Messages {
             times.refused = Some("it could not be delivered".to_owned());
         }
         if marks.started.is_some() {
-            self.reached(number, Stage::Started);
+            self.reached(number, MessageStage::Started);
         }
     }
 
@@ -168,17 +168,18 @@ impl Messages {
         times.intact = is_whole && (times.intact || times.delivered.is_none());
         if times.delivered.is_none() {
             times.delivered = Some(now);
-            self.reached(number, Stage::Delivered);
+            self.reached(number, MessageStage::Delivered);
         }
     }
 
     /// Starts what waited for this.
-    fn reached(&mut self, number: usize, stage: Stage) {
+    fn reached(&mut self, number: usize, stage: MessageStage) {
         let Some(reached) = self.times.get(number).and_then(|times| at_stage(times, stage)) else {
             return;
         };
         for (next, message) in self.messages.iter().enumerate() {
-            let Start::After { message: before, stage: wanted, delay } = message.start else {
+            let SubmissionStart::After { message: before, stage: wanted, delay } = message.start
+            else {
                 continue;
             };
             let waits = self.times.get(next).is_some_and(|times| times.submitted.is_none());
@@ -189,10 +190,10 @@ impl Messages {
     }
 }
 
-fn at_stage(times: &Times, stage: Stage) -> Option<Duration> {
+fn at_stage(times: &SimulatedTimes, stage: MessageStage) -> Option<Duration> {
     match stage {
-        Stage::Accepted => times.accepted,
-        Stage::Started => times.started,
-        Stage::Delivered => times.delivered,
+        MessageStage::Accepted => times.accepted,
+        MessageStage::Started => times.started,
+        MessageStage::Delivered => times.delivered,
     }
 }

@@ -1,7 +1,7 @@
 //! UDP loads: datagrams at a rate, and what of them arrives.
 
 use crate::outcome::{LoadCount, MAX_SAMPLES};
-use crate::scenario::{Clock, Udp};
+use crate::scenario::{ReceiverClock, UdpLoad};
 use base::rng::Rng;
 use dscp::Dscp;
 use router::Time;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 /// Octets of a UDP header.
 const HEADER: usize = 8;
-/// Octets of payload that say which datagram it is, and when it was sent.
-pub(crate) const PAYLOAD_MIN: usize = 16;
+/// The least payload: the number of the datagram, and when it was sent.
+pub(crate) const MIN_PAYLOAD: usize = 16;
 /// The source port of the first load.
 const FIRST_PORT: u16 = 40_000;
-/// Most UDP loads.
+/// The most UDP loads.
 pub(crate) const MAX_UDP: usize = 10_000;
 const PROTOCOL: u8 = 17;
 
 /// A load that is sent.
 #[derive(Debug)]
 pub(crate) struct Source {
-    pub(crate) load: Udp,
+    pub(crate) load: UdpLoad,
     /// Place of the host that sends.
     pub(crate) host: usize,
     /// Place of the host that receives.
@@ -36,17 +36,17 @@ pub(crate) struct Source {
     /// Of the last packet that came, in nanoseconds by the clocks of both ends.
     delay: Option<i64>,
     /// What is taken off the receiver's clock.
-    corrected: Clock,
+    corrected: ReceiverClock,
 }
 
 /// Octets of the packets of a load.
-pub(crate) fn length(load: &Udp) -> usize {
+pub(crate) fn length(load: &UdpLoad) -> usize {
     load.payload + HEADER + if load.to.is_ipv4() { 20 } else { 40 }
 }
 
 impl Source {
     pub(crate) fn new(
-        load: &Udp,
+        load: &UdpLoad,
         place: usize,
         (host, to): (usize, usize),
         source: IpAddr,
@@ -71,7 +71,7 @@ impl Source {
             rng: Rng::new(seed),
             count: LoadCount::default(),
             delay: None,
-            corrected: Clock::default(),
+            corrected: ReceiverClock::default(),
             load: load.clone(),
         })
     }
@@ -81,8 +81,8 @@ impl Source {
         self.load.stop
     }
 
-    /// When the next datagram goes; `None` where there are no more. Its moment counts from the
-    /// start, so that no error adds up, and jitter never changes the order.
+    /// When the next datagram is sent; `None` after the last. The time counts from the start, so that
+    /// errors do not accumulate, and jitter never changes the order.
     pub(crate) fn next(&mut self) -> Option<Time> {
         let bits = self.length as u128 * 8 * 1_000_000_000;
         let nanos = |number: u64| u128::from(number) * bits / u128::from(self.load.rate.max(1));
@@ -144,7 +144,7 @@ impl Source {
     }
 
     /// From now on this is taken off the receiver's clock.
-    pub(crate) fn correct(&mut self, clock: Clock) {
+    pub(crate) fn correct(&mut self, clock: ReceiverClock) {
         self.corrected = clock;
     }
 
@@ -182,7 +182,7 @@ pub(crate) fn arrive(
     let source = sources.get_mut(there.or(back)?)?.as_mut()?;
     match (source.load.echo, is_back) {
         (true, false) => return Some((source.to, source.answer(header.dscp, payload)?)),
-        // Nobody sends back what is no echo.
+        // Only echoes are sent back.
         (false, true) => {}
         _ => source.received(now, packet.length(), header.dscp, payload),
     }
@@ -205,8 +205,8 @@ fn place(
 mod tests {
     use super::*;
 
-    fn load(rate: u64, jitter: f64) -> Udp {
-        Udp {
+    fn load(rate: u64, jitter: f64) -> UdpLoad {
+        UdpLoad {
             name: "flood".into(),
             from: "a".into(),
             source: None,
@@ -218,7 +218,7 @@ mod tests {
             stop: Some(Duration::from_secs(11)),
             jitter,
             echo: false,
-            clock: Clock::default(),
+            clock: ReceiverClock::default(),
             keeps: false,
         }
     }
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_echo_is_sent_back_as_it_came_and_measured_where_it_was_sent() {
-        let loads = Udp { echo: true, ..load(1_000_000, 0.0) };
+        let loads = UdpLoad { echo: true, ..load(1_000_000, 0.0) };
         let source = Source::new(&loads, 1, (3, 4), "10.0.1.2".parse().unwrap(), 5).unwrap();
         let mut sources = [None, Some(source)];
         let octets = sources[1].as_mut().unwrap().datagram(Time(5_000)).unwrap();
@@ -285,8 +285,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_ahead_is_seen_and_taken_off() {
-        let clock = Clock { ahead: 3e6, faster: 50e-6 };
-        let load = Udp { clock, keeps: true, ..load(1_000_000, 0.0) };
+        let clock = ReceiverClock { ahead: 3e6, faster: 50e-6 };
+        let load = UdpLoad { clock, keeps: true, ..load(1_000_000, 0.0) };
         let mut source = Source::new(&load, 0, (0, 1), "10.0.1.2".parse().unwrap(), 5).unwrap();
         let come = |source: &mut Source, at: u64| {
             let octets = source.datagram(Time(at)).unwrap();

@@ -1,27 +1,27 @@
-//! What happened.
+//! The results of a scenario.
 
 pub(crate) mod probe;
 pub(crate) mod spread;
 
-use crate::host::tcp::ConnectionCount;
-use crate::outcome::probe::Series;
+use crate::outcome::probe::ProbeSeries;
 use crate::outcome::spread::Spread;
 use base::AssociationId;
 use dscp::Dscp;
 use node::event::LogEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use virtual_tcp::ConnectionCount;
 
-/// What came of a scenario. All times count from its beginning.
+/// The results of a scenario. All times count from its beginning.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Of each message.
-    pub messages: Vec<Times>,
+    pub messages: Vec<SimulatedTimes>,
     /// Of each load.
     pub loads: Vec<LoadCount>,
     /// Of each probe.
-    pub series: Vec<Series>,
-    /// What the nodes said, with the place of the site.
+    pub series: Vec<ProbeSeries>,
+    /// The events of the nodes, each with the index of its site.
     pub events: Vec<(Duration, usize, LogEvent)>,
     /// Each TCP connection that there was, at either end.
     pub tcp: Vec<ConnectionCount>,
@@ -35,9 +35,8 @@ pub struct Outcome {
 
 /// The moments of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// It was handed to its user, to be submitted as soon as he is bound and has nothing else under
-    /// way.
+pub struct SimulatedTimes {
+    /// Its user got it, and submits it once bound and without another submission in progress.
     pub submitted: Option<Duration>,
     /// The submission was answered: the first MTA is responsible.
     pub accepted: Option<Duration>,
@@ -66,7 +65,7 @@ pub struct Times {
 
 /// Packets, or for TCP reads, and octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct TrafficCount {
     /// How many.
     pub packets: u64,
     /// Octets: of whole IP packets for UDP, of payload for TCP.
@@ -77,7 +76,7 @@ pub struct Traffic {
     pub last: Option<Duration>,
 }
 
-impl Traffic {
+impl TrafficCount {
     pub(crate) fn add(&mut self, now: Duration, octets: usize) {
         self.packets += 1;
         self.octets += octets as u64;
@@ -100,27 +99,27 @@ pub const MAX_SAMPLES: usize = 20_000;
 
 /// Times, and how many they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct DelaySum {
     /// How many.
     pub count: u64,
     /// Their sum in nanoseconds.
     pub nanos: u64,
 }
 
-impl Sum {
+impl DelaySum {
     fn add(&mut self, nanos: u64) {
         self.count += 1;
         self.nanos = self.nanos.saturating_add(nanos);
     }
 }
 
-/// What became of a load.
+/// The results of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadCount {
     /// What went out of the host; for TCP, what TCP took.
-    pub sent: Traffic,
+    pub sent: TrafficCount,
     /// What came to the other end.
-    pub received: Traffic,
+    pub received: TrafficCount,
     /// Of UDP, the times from one end to the other.
     pub delays: Spread,
     /// The median of `delays`.
@@ -131,14 +130,14 @@ pub struct LoadCount {
     pub round_trips: Spread,
     /// Of UDP, packets by the code point they arrived with.
     pub dscp_seen: BTreeMap<Dscp, u64>,
-    /// Octets received, as [`Traffic::octets`] has them, in each [`LOAD_INTERVAL`] from the beginning
+    /// Octets received, as [`TrafficCount::octets`] has them, in each [`LOAD_INTERVAL`] from the beginning
     /// of the run to the last that anything came in.
     pub over_time: Vec<u64>,
     /// Of the delays in each [`LOAD_INTERVAL`], by when they ended; of TCP, of octets from when they
     /// were written to when they came.
-    pub delay_over_time: Vec<Sum>,
+    pub delay_over_time: Vec<DelaySum>,
     /// Of the jitter, likewise.
-    pub jitter_over_time: Vec<Sum>,
+    pub jitter_over_time: Vec<DelaySum>,
     /// Of a UDP load that keeps them: when each datagram came, and how long it took by the clocks of
     /// both ends, in nanoseconds. [`MAX_SAMPLES`] at most.
     pub samples: Vec<(Duration, i64)>,

@@ -1,6 +1,6 @@
 //! What passes an interface of a router over time, and what waits for it.
 
-use crate::scenario::Probe;
+use crate::scenario::InterfaceProbe;
 use dscp::Dscp;
 use network::NetworkMachine;
 use router::count::Amount;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a probe recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Series {
+pub struct ProbeSeries {
     /// The router.
     pub router: String,
     /// Its interface.
@@ -36,7 +36,7 @@ pub struct ProbeRow {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct DelaySum {
     sent: Amount,
     dropped: Amount,
     waiting: Amount,
@@ -46,8 +46,8 @@ struct Sum {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     prefix: String,
-    before: BTreeMap<Dscp, Sum>,
-    pub(crate) series: Series,
+    before: BTreeMap<Dscp, DelaySum>,
+    pub(crate) series: ProbeSeries,
 }
 
 fn add(sum: &mut Amount, more: Amount) {
@@ -63,11 +63,11 @@ fn less(now: Amount, before: Amount) -> Amount {
 }
 
 impl Recorder {
-    pub(crate) fn new(probe: &Probe) -> Recorder {
+    pub(crate) fn new(probe: &InterfaceProbe) -> Recorder {
         Recorder {
             prefix: format!("{}/", probe.interface),
             before: BTreeMap::new(),
-            series: Series {
+            series: ProbeSeries {
                 router: probe.router.clone(),
                 interface: probe.interface.clone(),
                 interval: probe.interval,
@@ -79,7 +79,7 @@ impl Recorder {
     /// Adds the rows of the interval that ends now.
     pub(crate) fn record(&mut self, now: Duration, network: &NetworkMachine) {
         let Some(router) = network.router(&self.series.router) else { return };
-        let mut sums: BTreeMap<Dscp, Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Dscp, DelaySum> = BTreeMap::new();
         for part in router.report() {
             let is_interface = part.path == self.series.interface;
             let within = part.path.strip_prefix(&self.prefix);

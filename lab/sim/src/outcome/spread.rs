@@ -1,12 +1,12 @@
-//! How times are spread.
+//! The distribution of times.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Of a time, so many bits from its highest are told apart: percentiles are within 1 %.
+/// Significant bits of a time: percentiles are within 1 %.
 const BITS: u32 = 7;
 
-/// Times, each counted with those about as long.
+/// Times, counted in buckets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// By the least time of each bucket, in nanoseconds.

@@ -2,7 +2,10 @@
 
 use crate::load::udp;
 use crate::path;
-use crate::scenario::{Bulk, Error, Load, Message, Probe, Scenario, Site, Start, Tcp, Udp};
+use crate::scenario::{
+    BulkLoad, InterfaceProbe, Scenario, ScenarioError, SimulatedLoad, SimulatedMessage,
+    SimulatedSite, SubmissionStart, UdpLoad,
+};
 use network::NetworkPlan;
 use node::config::ListenerService;
 use p1::names::{ORAddress, ORName};
@@ -10,6 +13,7 @@ use router::policy::KeyFault;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
+use virtual_tcp::TcpSettings;
 
 /// Most addresses of a host, as smoltcp is built.
 const MAX_ADDRESSES: usize = 8;
@@ -30,11 +34,11 @@ pub(crate) struct Checked {
     pub(crate) loads: Vec<(usize, usize, IpAddr)>,
 }
 
-fn wrong<T>(path: impl Into<String>, what: impl Into<String>) -> Result<T, Error> {
-    Err(Error::Scenario(KeyFault::at(path, what)))
+fn wrong<T>(path: impl Into<String>, what: impl Into<String>) -> Result<T, ScenarioError> {
+    Err(ScenarioError::Scenario(KeyFault::at(path, what)))
 }
 
-pub(crate) fn check(scenario: &Scenario, plan: &NetworkPlan) -> Result<Checked, Error> {
+pub(crate) fn check(scenario: &Scenario, plan: &NetworkPlan) -> Result<Checked, ScenarioError> {
     tcp(&scenario.tcp)?;
     if scenario.until > LONGEST {
         return wrong("until", "more than 1,000 days");
@@ -60,8 +64,8 @@ pub(crate) fn check(scenario: &Scenario, plan: &NetworkPlan) -> Result<Checked, 
     for (number, load) in scenario.loads.iter().enumerate() {
         let path = format!("loads[{number}]");
         loads.push(match load {
-            Load::Udp(load) => datagrams(&path, number, load, plan)?,
-            Load::Tcp(load) => bulk(&path, load, plan, &mut taken)?,
+            SimulatedLoad::Udp(load) => datagrams(&path, number, load, plan)?,
+            SimulatedLoad::Tcp(load) => bulk(&path, load, plan, &mut taken)?,
         });
     }
     for (number, one) in scenario.probes.iter().enumerate() {
@@ -70,7 +74,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &NetworkPlan) -> Result<Checked, 
     Ok(Checked { hosts, users, loads })
 }
 
-fn tcp(tcp: &Tcp) -> Result<(), Error> {
+fn tcp(tcp: &TcpSettings) -> Result<(), ScenarioError> {
     for (name, octets) in [("send_buffer", tcp.send_buffer), ("receive_buffer", tcp.receive_buffer)]
     {
         if !BUFFERS.contains(&octets) {
@@ -90,7 +94,7 @@ fn tcp(tcp: &Tcp) -> Result<(), Error> {
 }
 
 /// The host of this name, and whether the address is one of its own.
-fn host(plan: &NetworkPlan, path: &str, name: &str) -> Result<usize, Error> {
+fn host(plan: &NetworkPlan, path: &str, name: &str) -> Result<usize, ScenarioError> {
     match plan.hosts().find(|(_, node)| node.name == name) {
         Some((place, _)) => Ok(place),
         None => {
@@ -106,13 +110,13 @@ fn has(plan: &NetworkPlan, host: usize, address: IpAddr) -> bool {
 
 fn site(
     path: &str,
-    site: &Site,
+    site: &SimulatedSite,
     plan: &NetworkPlan,
     taken: &mut BTreeSet<(usize, u16)>,
-) -> Result<(usize, Vec<ORName>), Error> {
+) -> Result<(usize, Vec<ORName>), ScenarioError> {
     let place = host(plan, &format!("{path}.host"), &site.host)?;
     if !has(plan, place, site.address) {
-        let what = format!("{} is no address of host {}", site.address, site.host);
+        let what = format!("{} is not an address of host {}", site.address, site.host);
         return wrong(format!("{path}.address"), what);
     }
     for (id, to) in &site.connects {
@@ -140,7 +144,7 @@ fn site(
     Ok((place, names))
 }
 
-fn or_address(path: &str, text: &str) -> Result<ORAddress, Error> {
+fn or_address(path: &str, text: &str) -> Result<ORAddress, ScenarioError> {
     let parsed = text.parse::<ORAddress>();
     parsed.or_else(|error| wrong(path, format!("invalid O/R address {text:?}: {error}")))
 }
@@ -150,7 +154,7 @@ fn listen(
     host: usize,
     port: u16,
     path: &str,
-) -> Result<(), Error> {
+) -> Result<(), ScenarioError> {
     if port == 0 || !taken.insert((host, port)) {
         return wrong(path, format!("port {port} of that host is zero or taken"));
     }
@@ -164,7 +168,7 @@ fn reachable(
     source: IpAddr,
     to: IpAddr,
     path: &str,
-) -> Result<usize, Error> {
+) -> Result<usize, ScenarioError> {
     if source.is_ipv4() != to.is_ipv4() {
         return wrong(path, format!("{source} and {to} are of different families"));
     }
@@ -174,7 +178,11 @@ fn reachable(
     }
 }
 
-fn message(path: &str, message: &Message, scenario: &Scenario) -> Result<(), Error> {
+fn message(
+    path: &str,
+    message: &SimulatedMessage,
+    scenario: &Scenario,
+) -> Result<(), ScenarioError> {
     let user = scenario.sites.get(message.from.site).map(|site| site.users.get(message.from.user));
     if user.flatten().is_none() {
         return wrong(format!("{path}.from"), format!("{:?} is not there", message.from));
@@ -183,7 +191,7 @@ fn message(path: &str, message: &Message, scenario: &Scenario) -> Result<(), Err
     if message.size == 0 || message.size > MAX_SIZE {
         return wrong(format!("{path}.size"), format!("{}; from 1 octet to 1 GiB", message.size));
     }
-    if let Start::After { message: before, .. } = message.start
+    if let SubmissionStart::After { message: before, .. } = message.start
         && before >= scenario.messages.len()
     {
         return wrong(format!("{path}.start"), format!("there is no message {before}"));
@@ -192,7 +200,7 @@ fn message(path: &str, message: &Message, scenario: &Scenario) -> Result<(), Err
 }
 
 /// The first address of a host that is of the same family.
-fn source(plan: &NetworkPlan, host: usize, to: IpAddr, path: &str) -> Result<IpAddr, Error> {
+fn source(plan: &NetworkPlan, host: usize, to: IpAddr, path: &str) -> Result<IpAddr, ScenarioError> {
     let node = plan.nodes.get(host);
     let ports = node.map(|node| node.ports.iter()).unwrap_or_default();
     let mut own = ports.flat_map(|port| &port.addresses).map(|address| address.ip());
@@ -205,9 +213,9 @@ fn source(plan: &NetworkPlan, host: usize, to: IpAddr, path: &str) -> Result<IpA
 fn datagrams(
     path: &str,
     number: usize,
-    load: &Udp,
+    load: &UdpLoad,
     plan: &NetworkPlan,
-) -> Result<(usize, usize, IpAddr), Error> {
+) -> Result<(usize, usize, IpAddr), ScenarioError> {
     let from = host(plan, &format!("{path}.from"), &load.from)?;
     let own = source(plan, from, load.to.ip(), &format!("{path}.to"))?;
     let source = load.source.unwrap_or(own);
@@ -216,8 +224,8 @@ fn datagrams(
         return wrong(format!("{path}.rate"), "from 1 bit/s to 100 Gbit/s");
     }
     let (length, most) = (udp::length(load), path::mtu(plan, from, load.to.ip()).unwrap_or(0));
-    if load.payload < udp::PAYLOAD_MIN || length > most {
-        let least = udp::PAYLOAD_MIN;
+    if load.payload < udp::MIN_PAYLOAD || length > most {
+        let least = udp::MIN_PAYLOAD;
         let what = format!("{} octets; at least {least}, and packets up to {most}", load.payload);
         return wrong(format!("{path}.payload"), what);
     }
@@ -236,10 +244,10 @@ fn datagrams(
 
 fn bulk(
     path: &str,
-    load: &Bulk,
+    load: &BulkLoad,
     plan: &NetworkPlan,
     taken: &mut BTreeSet<(usize, u16)>,
-) -> Result<(usize, usize, IpAddr), Error> {
+) -> Result<(usize, usize, IpAddr), ScenarioError> {
     let from = host(plan, &format!("{path}.from"), &load.from)?;
     let source = source(plan, from, load.to.ip(), &format!("{path}.to"))?;
     let to = reachable(plan, from, source, load.to.ip(), &format!("{path}.to"))?;
@@ -250,7 +258,7 @@ fn bulk(
     Ok((from, to, source))
 }
 
-fn probe(path: &str, probe: &Probe, plan: &NetworkPlan) -> Result<(), Error> {
+fn probe(path: &str, probe: &InterfaceProbe, plan: &NetworkPlan) -> Result<(), ScenarioError> {
     if probe.interval < Duration::from_millis(1) {
         return wrong(format!("{path}.interval"), format!("{:?}; 1 ms or longer", probe.interval));
     }

@@ -1,4 +1,4 @@
-//! What is to happen: the network, who is where, and what they send when.
+//! A scenario: the network, the MTAs and users on it, and what they send when.
 
 pub(crate) mod check;
 pub(crate) mod sites;
@@ -12,6 +12,7 @@ use router::policy::{KeyFault, Name, RouterPolicy};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use virtual_tcp::TcpSettings;
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -21,26 +22,26 @@ pub struct Scenario {
     /// The policies its routers name.
     pub policies: BTreeMap<Name, RouterPolicy>,
     /// The MTAs.
-    pub sites: Vec<Site>,
+    pub sites: Vec<SimulatedSite>,
     /// The messages, in the order in which those of the same moment are submitted.
-    pub messages: Vec<Message>,
+    pub messages: Vec<SimulatedMessage>,
     /// What else is sent.
-    pub loads: Vec<Load>,
+    pub loads: Vec<SimulatedLoad>,
     /// The TCP of all hosts.
-    pub tcp: Tcp,
+    pub tcp: TcpSettings,
     /// What a sync or a commit takes.
     pub disk: Duration,
-    /// Decides whatever is left to chance: loss, jitter, random drops, sequence numbers, backoff.
+    /// Decides loss, jitter, random drops, sequence numbers and backoff.
     pub seed: u64,
-    /// When to give up, from the beginning.
+    /// When it ends at the latest, from the beginning.
     pub until: Duration,
-    /// What is to be recorded over time.
-    pub probes: Vec<Probe>,
+    /// What is recorded over time.
+    pub probes: Vec<InterfaceProbe>,
 }
 
 /// An MTA on a host.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct SimulatedSite {
     /// A host of the topology.
     pub host: Name,
     /// The address it connects from and listens at: one of the host's.
@@ -69,13 +70,13 @@ pub struct SiteUser {
 pub struct UserId {
     /// Place in [`Scenario::sites`].
     pub site: usize,
-    /// Place in [`Site::users`].
+    /// Place in [`SimulatedSite::users`].
     pub user: usize,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct SimulatedMessage {
     /// For people.
     pub name: String,
     /// Who submits it.
@@ -87,12 +88,12 @@ pub struct Message {
     /// Octets of its content.
     pub size: u64,
     /// When it is submitted.
-    pub start: Start,
+    pub start: SubmissionStart,
 }
 
 /// When something is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum SubmissionStart {
     /// So long after the beginning.
     At(Duration),
     /// So long after another message got somewhere.
@@ -100,7 +101,7 @@ pub enum Start {
         /// Its place in [`Scenario::messages`].
         message: usize,
         /// Where.
-        stage: Stage,
+        stage: MessageStage,
         /// How long after.
         delay: Duration,
     },
@@ -108,7 +109,7 @@ pub enum Start {
 
 /// A moment in the life of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum MessageStage {
     /// The submission was answered.
     Accepted,
     /// The first transfer from its first MTA began.
@@ -119,16 +120,16 @@ pub enum Stage {
 
 /// Traffic beside the messages.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Load {
-    /// Datagrams at a rate, whatever becomes of them.
-    Udp(Udp),
+pub enum SimulatedLoad {
+    /// Datagrams at a rate, without regard to losses.
+    Udp(UdpLoad),
     /// A TCP connection that sends as much as it can, or is let.
-    Tcp(Bulk),
+    Tcp(BulkLoad),
 }
 
 /// A stream of UDP datagrams.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Udp {
+pub struct UdpLoad {
     /// For people.
     pub name: String,
     /// The host that sends.
@@ -155,21 +156,21 @@ pub struct Udp {
     /// is counted as received is then what came back.
     pub echo: bool,
     /// The clock of the receiver beside that of the sender.
-    pub clock: Clock,
+    pub clock: ReceiverClock,
     /// Whether what each datagram took is kept.
     pub keeps: bool,
 }
 
 /// A clock beside another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Clock {
+pub struct ReceiverClock {
     /// So many nanoseconds ahead at the beginning.
     pub ahead: f64,
     /// So much faster: 0.000001 gains a microsecond a second.
     pub faster: f64,
 }
 
-impl Clock {
+impl ReceiverClock {
     /// How far it is ahead so many nanoseconds after the beginning.
     pub fn ahead_at(self, nanos: u64) -> i64 {
         (self.ahead + self.faster * nanos as f64) as i64
@@ -178,7 +179,7 @@ impl Clock {
 
 /// A TCP connection that carries octets one way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bulk {
+pub struct BulkLoad {
     /// For people.
     pub name: String,
     /// The host that connects and sends.
@@ -197,58 +198,9 @@ pub struct Bulk {
     pub stop: Option<Duration>,
 }
 
-/// What TCP is like.
+/// What is recorded: the packets that pass an interface of a router, and those that wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tcp {
-    /// How it meets congestion.
-    pub congestion: Congestion,
-    /// Octets that may be unacknowledged or wait to be sent, 4 KiB to 16 MiB.
-    pub send_buffer: usize,
-    /// Octets that may come before they are read, 4 KiB to 16 MiB: the most the window can be.
-    pub receive_buffer: usize,
-    /// How long an acknowledgement may wait for another segment; none waits where absent.
-    pub delayed_ack: Option<Duration>,
-    /// Whether segments carry timestamps: 12 octets each.
-    pub timestamps: bool,
-    /// A connection may take so long to be made.
-    pub connect_timeout: Duration,
-    /// A peer of which nothing was heard for so long is dead, while something waits for its
-    /// acknowledgement; an idle one is asked after half of it.
-    pub dead_after: Duration,
-    /// Octets that TCP takes beyond those it has sent; all else waits above it, where a transfer can
-    /// still be passed (TCP_NOTSENT_LOWAT).
-    pub not_sent: usize,
-}
-
-impl Default for Tcp {
-    /// As Linux and the daemon have it, as far as smoltcp can; but for the window, which is that of
-    /// the study's time: what is lost because a larger one fills the queue, smoltcp repairs slowly.
-    fn default() -> Tcp {
-        Tcp {
-            congestion: Congestion::Cubic,
-            send_buffer: 512 << 10,
-            receive_buffer: 64 << 10,
-            delayed_ack: Some(Duration::from_millis(40)),
-            timestamps: true,
-            connect_timeout: Duration::from_secs(10),
-            dead_after: Duration::from_secs(60),
-            not_sent: 32 << 10,
-        }
-    }
-}
-
-/// A congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Congestion {
-    /// RFC 5681.
-    Reno,
-    /// RFC 9438.
-    Cubic,
-}
-
-/// What is recorded: what passes an interface of a router, and what waits for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct InterfaceProbe {
     /// The router.
     pub router: Name,
     /// Its interface.
@@ -259,14 +211,14 @@ pub struct Probe {
 
 /// Why a scenario cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Something in it does not hold; the path says what.
+pub enum ScenarioError {
+    /// Part of it is invalid; the path names the part.
     #[error("the scenario's {0}")]
     Scenario(KeyFault),
-    /// Its topology or a policy does not hold.
+    /// Its topology or a policy is invalid.
     #[error("the network: {0}")]
     Network(KeyFault),
-    /// A node asked its store for what makes no sense: a fault of the node or of this crate.
+    /// A node requested an impossible change of its store: a fault of the node or of this crate.
     #[error("site {site}: {what}")]
     Broken {
         /// Place in [`Scenario::sites`].

@@ -1,7 +1,7 @@
 //! Sites with a channel for each code point to each other: the setting of the published study, for
 //! scenarios that ask for no other.
 
-use crate::scenario::{Error, Site, SiteUser};
+use crate::scenario::{ScenarioError, SimulatedSite, SiteUser};
 use base::Precedence;
 use bytes::Bytes;
 use dscp::{Dscp, Plan};
@@ -24,7 +24,7 @@ const PORTS_EACH: u16 = 10;
 
 /// Where a site is, and who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SitePlacement {
     /// Its name, in letters, digits and hyphens: `naples` is the MTA NAPLES of the private domain
     /// NAPLES.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct Place {
     pub users: Vec<String>,
 }
 
-impl Place {
+impl SitePlacement {
     /// The O/R address of the user of this surname.
     pub fn user(&self, surname: &str) -> String {
         format!("{}/S={surname}", self.prefix())
@@ -70,7 +70,7 @@ pub struct ChannelSetup {
 }
 
 impl Default for ChannelSetup {
-    /// As the daemon has it where its configuration says nothing.
+    /// The defaults of the daemon's configuration.
     fn default() -> ChannelSetup {
         ChannelSetup {
             plan: Plan::Paper,
@@ -96,7 +96,10 @@ impl Default for ChannelSetup {
 ///
 /// # Errors
 /// A name that is none of an MTA or of a domain; more code points than there are ports for.
-pub fn sites(places: &[Place], setup: &ChannelSetup) -> Result<Vec<Site>, Error> {
+pub fn sites(
+    places: &[SitePlacement],
+    setup: &ChannelSetup,
+) -> Result<Vec<SimulatedSite>, ScenarioError> {
     places.iter().enumerate().map(|(place, here)| site(places, place, here, setup)).collect()
 }
 
@@ -121,13 +124,18 @@ fn port(setup: &ChannelSetup, at: usize, from: usize, index: u32) -> Option<u16>
     setup.port.checked_add(peer.checked_mul(PORTS_EACH)?)?.checked_add(index)
 }
 
-fn address(text: &str, path: &str) -> Result<ORAddress, Error> {
+fn address(text: &str, path: &str) -> Result<ORAddress, ScenarioError> {
     text.parse().map_err(|error| {
-        Error::Scenario(KeyFault::at(path, format!("invalid O/R address {text:?}: {error}")))
+        ScenarioError::Scenario(KeyFault::at(path, format!("invalid O/R address {text:?}: {error}")))
     })
 }
 
-fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Result<Site, Error> {
+fn site(
+    places: &[SitePlacement],
+    at: usize,
+    here: &SitePlacement,
+    setup: &ChannelSetup,
+) -> Result<SimulatedSite, ScenarioError> {
     let (mut peers, mut routes) = (Vec::new(), Vec::new());
     let (mut connects, mut listens) = (BTreeMap::new(), BTreeMap::new());
     let mut listeners =
@@ -145,7 +153,7 @@ fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Resu
                 (port(setup, at, place, channel.index), port(setup, place, at, channel.index));
             let (Some(ours), Some(theirs)) = ports else {
                 let what = format!("no port is left for channel {} of its peers", channel.name);
-                return Err(Error::Scenario(KeyFault::at(format!("sites[{at}]"), what)));
+                return Err(ScenarioError::Scenario(KeyFault::at(format!("sites[{at}]"), what)));
             };
             let number = u32::try_from(listeners.len()).unwrap_or(u32::MAX);
             let listener = ListenerId(P3.0.saturating_add(number));
@@ -178,7 +186,7 @@ fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Resu
         epoch: 1,
     };
     let user = |address| SiteUser { address, delivery: true };
-    Ok(Site {
+    Ok(SimulatedSite {
         host: here.host.clone(),
         address: here.address,
         config,
@@ -188,7 +196,7 @@ fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Resu
     })
 }
 
-fn peer(here: &Place, there: &Place, setup: &ChannelSetup) -> Peer {
+fn peer(here: &SitePlacement, there: &SitePlacement, setup: &ChannelSetup) -> Peer {
     let channels = (0..).zip(schedules(setup.plan)).map(|(index, (dscp, precedences))| Channel {
         index,
         name: precedences.last().map_or_else(String::new, ToString::to_string),
@@ -224,7 +232,7 @@ fn peer(here: &Place, there: &Place, setup: &ChannelSetup) -> Peer {
     }
 }
 
-impl Site {
+impl SimulatedSite {
     /// The channel that carries this precedence to the peer of this name.
     pub fn channel(&self, peer: &str, precedence: Precedence) -> Option<ChannelId> {
         let peer = self.config.peers.iter().find(|one| one.name == peer)?;
@@ -239,7 +247,7 @@ mod tests {
 
     #[test]
     fn every_channel_connects_to_the_listener_of_its_peers_channel() {
-        let place = |name: &str, host: u8| Place {
+        let place = |name: &str, host: u8| SitePlacement {
             name: name.into(),
             host: name.into(),
             address: [10, 0, 0, host].into(),

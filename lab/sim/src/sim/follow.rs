@@ -1,16 +1,16 @@
 //! What follows from what is due: everything that happens at one moment.
 
 use super::{Arriving, Sim};
-use crate::host::{ConnectionId, Host, HostEvent};
 use crate::load::udp;
 use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
-use crate::station::user::{Submission, UserEvent};
+use crate::station::user::{UserEvent, UserSubmission};
 use crate::station::{Station, StationEvent};
 use p1::flags::ReportRequest;
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use router::Time;
 use std::net::IpAddr;
 use std::time::Duration;
+use virtual_tcp::{ConnectionId, HostEvent, TcpHost};
 
 impl Sim {
     pub(super) fn happen(&mut self, what: ScheduledEvent) {
@@ -25,12 +25,12 @@ impl Sim {
             }
             ScheduledEvent::ToNode { site, association, bytes } => {
                 self.station(site, |station, simulated| {
-                    station.node_hears(simulated, association, bytes);
+                    station.node_receives(simulated, association, bytes);
                 });
             }
             ScheduledEvent::ToUser { site, association, bytes } => {
                 self.station(site, |station, simulated| {
-                    station.user_hears(simulated, association, &bytes);
+                    station.user_receives(simulated, association, &bytes);
                 });
             }
             ScheduledEvent::Unplugged { site, association } => {
@@ -109,7 +109,7 @@ impl Sim {
             ),
             unknown: Vec::new(),
         };
-        let submission = Submission { tag: number, envelope, size: message.size };
+        let submission = UserSubmission { tag: number, envelope, size: message.size };
         self.messages.submitted(self.simulated.since(), number);
         self.station(from.site, |station, simulated| {
             station.submit(simulated, from.user, submission);
@@ -129,7 +129,8 @@ impl Sim {
                 }
             }
             for host in 0..self.simulated.hosts.len() {
-                while let Some(event) = self.simulated.hosts.get_mut(host).and_then(Host::event) {
+                while let Some(event) = self.simulated.hosts.get_mut(host).and_then(TcpHost::event)
+                {
                     quiet = false;
                     self.connection(host, event);
                 }

@@ -4,16 +4,15 @@ pub(crate) mod agenda;
 mod follow;
 pub(crate) mod simulated_hosts;
 
-use crate::host::Host;
 use crate::load::bulk::Transfer;
 use crate::load::content::Content;
 use crate::load::message::Messages;
 use crate::load::udp::Source;
-use crate::outcome::Outcome;
+use crate::outcome::SimulationOutcome;
 use crate::outcome::probe::Recorder;
 use crate::scenario::check::{self, Checked};
-use crate::scenario::{Clock, Error, Load, Scenario, Start};
-use crate::sim::simulated_hosts::{Captured, Listening, ScheduledEvent, SimulatedHosts};
+use crate::scenario::{ReceiverClock, Scenario, ScenarioError, SimulatedLoad, SubmissionStart};
+use crate::sim::simulated_hosts::{Listening, ScheduledEvent, SimulatedCapture, SimulatedHosts};
 use crate::station::Station;
 use base::rng::Rng;
 use network::{NetworkMachine, PortId};
@@ -22,6 +21,7 @@ use router::Time;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
+use virtual_tcp::TcpHost;
 
 /// How long after a load of datagrams has ended its last ones may still come.
 const STRAGGLERS: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The scenario does not hold together, or a node asked its store for what makes no sense.
-pub fn run(scenario: &Scenario) -> Result<Outcome, Error> {
+pub fn run(scenario: &Scenario) -> Result<SimulationOutcome, ScenarioError> {
     let mut sim = Sim::new(scenario)?;
     while sim.step()? {}
     Ok(sim.outcome())
@@ -68,17 +68,17 @@ impl Sim {
     ///
     /// # Errors
     /// It does not hold together.
-    pub fn new(scenario: &Scenario) -> Result<Sim, Error> {
+    pub fn new(scenario: &Scenario) -> Result<Sim, ScenarioError> {
         let mut seeds = Rng::new(scenario.seed);
         let network = NetworkMachine::new(&scenario.topology, &scenario.policies, seeds.next_u64())
-            .map_err(Error::Network)?;
+            .map_err(ScenarioError::Network)?;
         let Checked { hosts, users, loads } = check::check(scenario, network.plan())?;
         let tcp = &scenario.tcp;
         let simulated = network.plan().hosts().map(|(_, node)| {
             let addresses: Vec<IpAddr> =
                 node.ports.iter().flat_map(|port| &port.addresses).map(|a| a.ip()).collect();
             let mtu = node.ports.iter().map(|port| port.mtu).max().unwrap_or(1_500);
-            Host::new(&node.name, &addresses, mtu, tcp, seeds.next_u64())
+            TcpHost::new(&node.name, &addresses, mtu, tcp, seeds.next_u64())
         });
         let simulated = simulated.collect();
         let mut simulated = SimulatedHosts::new(network, simulated);
@@ -115,23 +115,23 @@ impl Sim {
         Ok(sim)
     }
 
-    /// Enters what the scenario says is to happen.
+    /// Schedules what the scenario begins with.
     fn enter(&mut self, scenario: &Scenario, loads: &[(usize, usize, IpAddr)], seeds: &mut Rng) {
         for (message, one) in scenario.messages.iter().enumerate() {
-            if let Start::At(after) = one.start {
+            if let SubmissionStart::At(after) = one.start {
                 self.simulated.later(after, ScheduledEvent::Submit { message });
             }
         }
         for (place, (load, (from, to, address))) in scenario.loads.iter().zip(loads).enumerate() {
             let mut source = None;
             match load {
-                Load::Udp(load) => {
+                SimulatedLoad::Udp(load) => {
                     source = Source::new(load, place, (*from, *to), *address, seeds.next_u64());
                     if let Some(at) = source.as_mut().and_then(Source::next) {
                         self.simulated.agenda.enter(at, ScheduledEvent::Datagram { load: place });
                     }
                 }
-                Load::Tcp(load) => {
+                SimulatedLoad::Tcp(load) => {
                     let content = Content::new(!scenario.seed, place);
                     let transfer = Transfer::new(load, place, (*from, *to), *address, content);
                     let listening = Listening::Bulk { load: place };
@@ -170,7 +170,7 @@ impl Sim {
 
     /// The next packet that passed a tapped port, in the order of time at each port; `None` once
     /// there is none.
-    pub fn captured(&mut self) -> Option<Captured> {
+    pub fn captured(&mut self) -> Option<SimulatedCapture> {
         self.simulated.captured.pop_front()
     }
 
@@ -190,7 +190,7 @@ impl Sim {
     ///
     /// # Errors
     /// A node asked its store for what makes no sense.
-    pub fn step(&mut self) -> Result<bool, Error> {
+    pub fn step(&mut self) -> Result<bool, ScenarioError> {
         if self.over {
             return Ok(false);
         }
@@ -227,7 +227,7 @@ impl Sim {
     ///
     /// # Errors
     /// As [`Sim::step`].
-    pub fn run_until(&mut self, time: Duration) -> Result<bool, Error> {
+    pub fn run_until(&mut self, time: Duration) -> Result<bool, ScenarioError> {
         while self.simulated.since() < time {
             if !self.step()? {
                 return Ok(false);
@@ -248,8 +248,7 @@ impl Sim {
         self.messages.are_done() && !self.transfers.values().any(Transfer::is_awaited)
     }
 
-    /// Loads that are sent for a time are waited for where there are no messages, and so is what of
-    /// them is under way.
+    /// Without messages, the loads that have an end are awaited, and their packets in transit.
     fn are_sent(&self) -> bool {
         let now = self.simulated.since();
         let sources = self.sources.iter().flatten().filter_map(Source::stop);
@@ -268,14 +267,14 @@ impl Sim {
     }
 
     /// From now on this is taken off the clock of a UDP load's receiver.
-    pub fn correct(&mut self, load: usize, clock: Clock) {
+    pub fn correct(&mut self, load: usize, clock: ReceiverClock) {
         if let Some(Some(source)) = self.sources.get_mut(load) {
             source.correct(clock);
         }
     }
 
     /// What happened so far.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> SimulationOutcome {
         let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
             Some(source) => source.count(),
             None => {
@@ -293,12 +292,12 @@ impl Sim {
                     .or_else(|| identifier.and_then(|one| transferred.get(one).copied()));
             }
         }
-        Outcome {
+        SimulationOutcome {
             messages,
             loads: loads.collect(),
             series: self.recorders.iter().map(|recorder| recorder.series.clone()).collect(),
             events: self.events.clone(),
-            tcp: self.simulated.hosts.iter().flat_map(Host::usage).collect(),
+            tcp: self.simulated.hosts.iter().flat_map(TcpHost::usage).collect(),
             ended: self.simulated.since(),
             complete: self.is_complete(),
             steps: self.steps,

@@ -1,6 +1,5 @@
 //! What stations and loads stand on: the hosts, the network between them, and what is to happen.
 
-use crate::host::{ConnectionId, Host};
 use crate::load::bulk::BulkSide;
 use crate::path;
 use crate::sim::agenda::Agenda;
@@ -14,6 +13,7 @@ use router::{Packet, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
+use virtual_tcp::{ConnectionId, TcpHost};
 
 /// Where a packet to the host itself goes takes so long.
 const LOOPBACK: Duration = Duration::from_micros(20);
@@ -53,7 +53,7 @@ pub(crate) enum ScheduledEvent {
 
 /// A packet that passed a tapped port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct SimulatedCapture {
     /// The port.
     pub port: PortId,
     /// Which way.
@@ -88,18 +88,18 @@ pub(crate) struct SimulatedHosts {
     pub(crate) agenda: Agenda<ScheduledEvent>,
     pub(crate) network: NetworkMachine,
     /// By their places in the plan.
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<TcpHost>,
     pub(crate) owners: BTreeMap<(usize, ConnectionId), Owner>,
     pub(crate) listening: BTreeMap<(usize, u16), Listening>,
     /// Copies of what passed tapped ports.
-    pub(crate) captured: VecDeque<Captured>,
+    pub(crate) captured: VecDeque<SimulatedCapture>,
     /// Packets that came to hosts and are not TCP's.
     pub(crate) datagrams: VecDeque<Packet>,
     mtus: BTreeMap<(usize, IpAddr), usize>,
 }
 
 impl SimulatedHosts {
-    pub(crate) fn new(network: NetworkMachine, hosts: Vec<Host>) -> SimulatedHosts {
+    pub(crate) fn new(network: NetworkMachine, hosts: Vec<TcpHost>) -> SimulatedHosts {
         SimulatedHosts {
             now: Time::ZERO,
             agenda: Agenda::new(),
@@ -130,13 +130,13 @@ impl SimulatedHosts {
     }
 
     /// The host of a connection's owner.
-    pub(crate) fn host(&mut self, host: usize) -> Option<&mut Host> {
+    pub(crate) fn host(&mut self, host: usize) -> Option<&mut TcpHost> {
         self.hosts.get_mut(host)
     }
 
     /// When it wants to be woken.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        let hosts = self.hosts.iter().filter_map(Host::deadline).min();
+        let hosts = self.hosts.iter().filter_map(TcpHost::deadline).min();
         [self.agenda.first(), self.network.deadline(), hosts].into_iter().flatten().min()
     }
 
@@ -190,15 +190,15 @@ impl SimulatedHosts {
                     Output::Recycle(octets) => self.recycle(0, octets),
                     Output::Tap { port, direction, at, octets } => {
                         let at = at.duration_since(Time::ZERO);
-                        self.captured.push_back(Captured { port, direction, at, octets });
+                        self.captured.push_back(SimulatedCapture { port, direction, at, octets });
                     }
                 }
             }
-            let due = |host: &Host| host.deadline().is_some_and(|due| due <= self.now);
+            let due = |host: &TcpHost| host.deadline().is_some_and(|due| due <= self.now);
             let Some(place) = self.hosts.iter().position(due) else { return };
             let Some(host) = self.hosts.get_mut(place) else { return };
             host.poll(self.now);
-            while let Some(octets) = self.hosts.get_mut(place).and_then(Host::packet) {
+            while let Some(octets) = self.hosts.get_mut(place).and_then(TcpHost::packet) {
                 self.send(place, octets);
             }
         }

@@ -5,12 +5,10 @@ mod slots;
 pub(crate) mod store;
 pub(crate) mod user;
 
-use crate::host::connection::MAX_UNSENT;
-use crate::host::{ConnectionId, HostEvent};
-use crate::scenario::{Error, Site};
+use crate::scenario::{ScenarioError, SimulatedSite};
 use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
 use crate::station::store::{Store, Unsound};
-use crate::station::user::{User, UserEvent};
+use crate::station::user::{SimulatedUser, UserEvent};
 use base::AssociationId;
 use bytes::Bytes;
 use dscp::Dscp;
@@ -21,6 +19,7 @@ use router::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use virtual_tcp::{ConnectionId, HostEvent, MAX_UNSENT};
 
 /// What octets take through the pipe between a user and the MTA on the same host.
 const PIPE: Duration = Duration::from_micros(50);
@@ -31,7 +30,7 @@ const TICK: Duration = Duration::from_micros(1);
 
 /// A user's place.
 struct UserSlot {
-    user: User,
+    user: SimulatedUser,
     association: Option<AssociationId>,
 }
 
@@ -42,16 +41,16 @@ enum Arriving {
     User(usize),
 }
 
-/// What a station tells of messages.
+/// An event of a station about messages.
 #[derive(Debug)]
 pub(crate) enum StationEvent {
-    /// The node said something.
+    /// An event of the node.
     Event(node::event::LogEvent),
-    /// A user received something that is not about his connection.
+    /// An event of a user that is not about the connection.
     UserEvent { user: usize, received_event: UserEvent },
 }
 
-/// Content that was asked for, and waits until the connection can take more.
+/// Requested content that waits until the connection can take more.
 #[derive(Debug)]
 struct Wanted {
     token: Token,
@@ -83,7 +82,7 @@ pub(crate) struct Station {
 
 /// The MTA of a site. What it checks of itself after each input in a debug build is its own tests'
 /// affair, and a quarter of the time here.
-fn node(site: &Site) -> Node {
+fn node(site: &SimulatedSite) -> Node {
     #[cfg_attr(not(debug_assertions), expect(unused_mut, reason = "changed in debug builds"))]
     let mut node = Node::new(site.config.clone());
     #[cfg(debug_assertions)]
@@ -95,7 +94,7 @@ impl Station {
     /// A site that was checked, on this host.
     pub(crate) fn new(
         place: usize,
-        site: &Site,
+        site: &SimulatedSite,
         names: &[ORName],
         host: usize,
         disk: Duration,
@@ -108,7 +107,7 @@ impl Station {
             ListenerService::P1 { .. } => None,
         });
         let slots = site.users.iter().zip(names).map(|(slot, name)| UserSlot {
-            user: User::new(name.clone(), Bytes::from_static(b"secret"), slot.delivery),
+            user: SimulatedUser::new(name.clone(), Bytes::from_static(b"secret"), slot.delivery),
             association: None,
         });
         Station {
@@ -132,7 +131,7 @@ impl Station {
     }
 
     /// Listens, starts the node, and lets the users bind.
-    pub(crate) fn start(&mut self, simulated: &mut SimulatedHosts, site: &Site) {
+    pub(crate) fn start(&mut self, simulated: &mut SimulatedHosts, site: &SimulatedSite) {
         for (listener, port) in &site.listens {
             let channel = site.config.listener(*listener).and_then(|l| match l.service {
                 ListenerService::P1 { peer, channel } => {
@@ -167,10 +166,10 @@ impl Station {
     ///
     /// # Errors
     /// It did.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), ScenarioError> {
         match &self.unsound {
             None => Ok(()),
-            Some(what) => Err(Error::Broken { site: self.place, what: what.to_string() }),
+            Some(what) => Err(ScenarioError::Broken { site: self.place, what: what.to_string() }),
         }
     }
 
@@ -381,7 +380,7 @@ impl Station {
         }
     }
 
-    /// Says how much of what was written the other end's TCP has acknowledged.
+    /// Reports how many octets the other end's TCP has acknowledged.
     fn measure(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         let Some(id) = self.connections.get(&association).copied() else { return };
         let octets = simulated.host(self.host).and_then(|host| host.taken(id));

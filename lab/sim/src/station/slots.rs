@@ -2,7 +2,7 @@
 
 use super::{Arriving, PIPE, Station, StationEvent};
 use crate::sim::simulated_hosts::{ScheduledEvent, SimulatedHosts};
-use crate::station::user::{Submission, User, UserEvent};
+use crate::station::user::{SimulatedUser, UserEvent, UserSubmission};
 use base::AssociationId;
 use bytes::Bytes;
 use node::Input;
@@ -36,8 +36,8 @@ impl Station {
         self.slots.iter().position(|slot| slot.association == Some(association))
     }
 
-    /// Octets of the node come to a user.
-    pub(crate) fn user_hears(
+    /// Octets of the node reach a user.
+    pub(crate) fn user_receives(
         &mut self,
         simulated: &mut SimulatedHosts,
         association: AssociationId,
@@ -51,8 +51,8 @@ impl Station {
         self.drain_user(simulated, user);
     }
 
-    /// Octets of a user come to the node.
-    pub(crate) fn node_hears(
+    /// Octets of a user reach the node.
+    pub(crate) fn node_receives(
         &mut self,
         simulated: &mut SimulatedHosts,
         association: AssociationId,
@@ -63,7 +63,7 @@ impl Station {
         }
     }
 
-    /// The pipe between a user and the node is closed: both hear of it.
+    /// The pipe between a user and the node is closed: both are notified.
     pub(crate) fn unplugged(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         if self.slot_of(association).is_some() {
             self.lose_user(simulated, association);
@@ -86,7 +86,7 @@ impl Station {
         &mut self,
         simulated: &mut SimulatedHosts,
         user: usize,
-        submission: Submission,
+        submission: UserSubmission,
     ) {
         let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
@@ -100,7 +100,7 @@ impl Station {
         &mut self,
         simulated: &mut SimulatedHosts,
         user: usize,
-        act: impl FnOnce(&mut User, base::Instant),
+        act: impl FnOnce(&mut SimulatedUser, base::Instant),
     ) {
         let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {

@@ -141,7 +141,7 @@ impl Store {
                 }
                 Op::PutSeen { key, until, record } => {
                     let taken = self.seen.insert(key, (until, record.clone()));
-                    // One identifier with another content is another delivery, and says so.
+                    // The same identifier with another content is another delivery: the record grows.
                     let adds = |before: &Bytes| {
                         !before.is_empty()
                             && record.len() > before.len()

@@ -15,10 +15,10 @@ use p1::p3::{
 };
 use std::collections::VecDeque;
 
-/// A message to submit. Its content is asked for with [`UserEvent::NeedContent`].
+/// A message to submit. [`UserEvent::NeedContent`] requests its content.
 #[derive(Clone, Debug)]
-pub struct Submission {
-    /// Names it in what is heard of it.
+pub struct UserSubmission {
+    /// Names the submission in events.
     pub tag: usize,
     /// The envelope.
     pub envelope: MessageSubmissionEnvelope,
@@ -26,29 +26,29 @@ pub struct Submission {
     pub size: u64,
 }
 
-/// What a user wants done, and what he hears.
+/// An output of a user: a request, or an event.
 #[derive(Debug)]
 pub enum UserEvent {
-    /// Write to his connection.
+    /// Write to the connection.
     Write(Bytes),
     /// Close it.
     Close,
-    /// He is bound.
+    /// The user is bound.
     Bound,
-    /// He was not bound, for this reason.
+    /// The bind was refused, for this reason.
     Refused(String),
-    /// Hand in 1 to `max` octets with [`User::content`].
+    /// Hand in 1 to `max` octets with [`SimulatedUser::content`].
     NeedContent {
-        /// Of which submission.
+        /// The submission.
         tag: usize,
-        /// From where.
+        /// Position of the first octet.
         offset: u64,
-        /// Most octets.
+        /// The most octets.
         max: usize,
     },
     /// A submission was answered.
     Answered {
-        /// Which.
+        /// The submission.
         tag: usize,
         /// The MTS identifier, or the code of the error; -1 for a reject.
         result: Result<String, i64>,
@@ -57,23 +57,23 @@ pub enum UserEvent {
     Delivery(Box<MessageDeliveryEnvelope>),
     /// Octets of its content.
     Content(Bytes),
-    /// It is whole; answer with [`User::take`] or [`User::refuse`].
+    /// A delivery is complete; answer with [`SimulatedUser::take`] or [`SimulatedUser::refuse`].
     Delivered {
         /// Its invoke identifier.
         invoke: i64,
     },
-    /// A report came; answer with [`User::take_report`].
+    /// A report has arrived; answer with [`SimulatedUser::take_report`].
     Report {
         /// Its invoke identifier.
         invoke: i64,
-        /// It.
+        /// The report.
         report: Box<ReportDelivery>,
     },
-    /// The MTA said what cannot be read.
+    /// The MTA sent something that cannot be read.
     Broken(String),
 }
 
-/// What the octets that come belong to.
+/// What received octets belong to.
 #[derive(Debug)]
 enum Unit {
     None,
@@ -84,24 +84,24 @@ enum Unit {
 }
 
 /// A user. After each call that takes a time, poll until there is nothing.
-pub struct User {
+pub struct SimulatedUser {
     name: ORName,
     password: Bytes,
     deliveries: bool,
     stack: Option<Association>,
     bound: bool,
-    waiting: VecDeque<Submission>,
-    sending: Option<Submission>,
+    waiting: VecDeque<UserSubmission>,
+    sending: Option<UserSubmission>,
     unit: Unit,
     octets: Vec<u8>,
     invoke: i64,
-    heard: VecDeque<UserEvent>,
+    events: VecDeque<UserEvent>,
 }
 
-impl User {
+impl SimulatedUser {
     /// A user of this name, not bound; one that takes no deliveries does not propose the service.
-    pub fn new(name: ORName, password: Bytes, deliveries: bool) -> User {
-        User {
+    pub fn new(name: ORName, password: Bytes, deliveries: bool) -> SimulatedUser {
+        SimulatedUser {
             name,
             password,
             deliveries,
@@ -112,21 +112,21 @@ impl User {
             unit: Unit::None,
             octets: Vec::new(),
             invoke: 0,
-            heard: VecDeque::new(),
+            events: VecDeque::new(),
         }
     }
 
-    /// His name.
+    /// The user's name.
     pub fn name(&self) -> &ORName {
         &self.name
     }
 
-    /// Whether he is bound.
+    /// Whether the user is bound.
     pub fn is_bound(&self) -> bool {
         self.bound
     }
 
-    /// The password he binds with next, and whether he proposes the delivery service.
+    /// The password of the next bind, and whether it proposes the delivery service.
     pub fn set_bind(&mut self, password: Bytes, deliveries: bool) {
         (self.password, self.deliveries) = (password, deliveries);
     }
@@ -184,7 +184,7 @@ impl User {
     }
 
     /// Submits a message as soon as he is bound and those before are answered.
-    pub fn submit(&mut self, now: Instant, submission: Submission) {
+    pub fn submit(&mut self, now: Instant, submission: UserSubmission) {
         self.waiting.push_back(submission);
         self.go_on(now);
     }
@@ -214,9 +214,9 @@ impl User {
         self.request(now, Request::Result { invoke, operation, result });
     }
 
-    /// What he wants done or hears; `None` once nothing is left.
+    /// The next output; `None` once there is none.
     pub fn poll(&mut self) -> Option<UserEvent> {
-        self.heard.pop_front()
+        self.events.pop_front()
     }
 
     fn request(&mut self, now: Instant, request: Request) {
@@ -229,8 +229,8 @@ impl User {
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.stack.as_mut().and_then(Association::poll) {
             match output {
-                Output::Send(bytes) => self.heard.push_back(UserEvent::Write(bytes)),
-                Output::Close => self.heard.push_back(UserEvent::Close),
+                Output::Send(bytes) => self.events.push_back(UserEvent::Write(bytes)),
+                Output::Close => self.events.push_back(UserEvent::Close),
                 Output::Indication(indication) => self.handle_indication(indication),
             }
         }
@@ -260,12 +260,12 @@ impl User {
         match indication {
             Indication::Opened { .. } => {
                 self.bound = true;
-                self.heard.push_back(UserEvent::Bound);
+                self.events.push_back(UserEvent::Bound);
             }
-            Indication::Refused { detail, .. } => self.heard.push_back(UserEvent::Refused(detail)),
+            Indication::Refused { detail, .. } => self.events.push_back(UserEvent::Refused(detail)),
             Indication::NeedContent { offset, max } => {
-                if let Some(Submission { tag, .. }) = self.sending {
-                    self.heard.push_back(UserEvent::NeedContent { tag, offset, max });
+                if let Some(UserSubmission { tag, .. }) = self.sending {
+                    self.events.push_back(UserEvent::NeedContent { tag, offset, max });
                 }
             }
             Indication::Returned { .. } => self.unit = Unit::Result,
@@ -285,13 +285,13 @@ impl User {
     fn data(&mut self, bytes: &[u8], last: bool) {
         if let Unit::Delivery(invoke, parser) = &mut self.unit {
             let invoke = *invoke;
-            if let Err(error) = delivery(parser, bytes, &mut self.heard) {
+            if let Err(error) = delivery(parser, bytes, &mut self.events) {
                 self.unit = Unit::None;
-                return self.heard.push_back(UserEvent::Broken(error));
+                return self.events.push_back(UserEvent::Broken(error));
             }
             if last {
                 self.unit = Unit::None;
-                self.heard.push_back(UserEvent::Delivered { invoke });
+                self.events.push_back(UserEvent::Delivered { invoke });
             }
             return;
         }
@@ -310,24 +310,24 @@ impl User {
             Unit::Result => {
                 match Element::parse(&octets).and_then(|e| SubmissionResult::read(&e)) {
                     Ok(result) => self.answered(Ok(result.identifier.to_string())),
-                    Err(error) => self.heard.push_back(UserEvent::Broken(error.to_string())),
+                    Err(error) => self.events.push_back(UserEvent::Broken(error.to_string())),
                 }
             }
             Unit::Report(invoke) => {
                 match Element::parse_accepted(&octets).and_then(|e| ReportDelivery::read(&e)) {
                     Ok(report) => {
                         let report = Box::new(report);
-                        self.heard.push_back(UserEvent::Report { invoke, report });
+                        self.events.push_back(UserEvent::Report { invoke, report });
                     }
-                    Err(error) => self.heard.push_back(UserEvent::Broken(error.to_string())),
+                    Err(error) => self.events.push_back(UserEvent::Broken(error.to_string())),
                 }
             }
         }
     }
 
     fn answered(&mut self, result: Result<String, i64>) {
-        if let Some(Submission { tag, .. }) = self.sending.take() {
-            self.heard.push_back(UserEvent::Answered { tag, result });
+        if let Some(UserSubmission { tag, .. }) = self.sending.take() {
+            self.events.push_back(UserEvent::Answered { tag, result });
         }
     }
 }
@@ -336,14 +336,14 @@ impl User {
 fn delivery(
     parser: &mut DeliveryParser,
     bytes: &[u8],
-    heard: &mut VecDeque<UserEvent>,
+    events: &mut VecDeque<UserEvent>,
 ) -> Result<(), String> {
     let mut rest = bytes;
     while let Some(event) = parser.next(&mut rest).map_err(|error| error.to_string())? {
         match event {
-            ArgumentEvent::Envelope(envelope) => heard.push_back(UserEvent::Delivery(envelope)),
+            ArgumentEvent::Envelope(envelope) => events.push_back(UserEvent::Delivery(envelope)),
             ArgumentEvent::Content(piece) => {
-                heard.push_back(UserEvent::Content(Bytes::copy_from_slice(piece)));
+                events.push_back(UserEvent::Content(Bytes::copy_from_slice(piece)));
             }
             ArgumentEvent::End => {}
         }

@@ -5,7 +5,10 @@ use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
 use router::policy::RouterPolicy;
-use sim::{Bulk, Clock, Load, Message, Place, Scenario, Start, Tcp, Udp, UserId};
+use sim::{
+    BulkLoad, ReceiverClock, Scenario, SimulatedLoad, SimulatedMessage, SitePlacement,
+    SubmissionStart, TcpSettings, UdpLoad, UserId,
+};
 use std::time::Duration;
 
 pub(crate) const NAPLES: usize = 0;
@@ -48,7 +51,7 @@ pub(crate) fn scenario(
         sites: sim::sites(&hosts, &sim::ChannelSetup::default()).unwrap(),
         messages: Vec::new(),
         loads: Vec::new(),
-        tcp: Tcp::default(),
+        tcp: TcpSettings::default(),
         disk: Duration::from_millis(1),
         seed: 7,
         until: seconds(3_600),
@@ -57,23 +60,28 @@ pub(crate) fn scenario(
 }
 
 /// The places of the plain pair with these channels.
-pub(crate) fn sites(setup: &sim::ChannelSetup) -> Vec<sim::Site> {
+pub(crate) fn sites(setup: &sim::ChannelSetup) -> Vec<sim::SimulatedSite> {
     sim::sites(&places([("alice", "10.0.1.2"), ("bob", BOB)]), setup).unwrap()
 }
 
-fn places(hosts: [(&str, &str); 2]) -> Vec<Place> {
-    let places = ["naples", "act"].into_iter().zip(hosts).map(|(name, (host, address))| Place {
-        name: name.into(),
-        host: host.into(),
-        address: address.parse().unwrap(),
-        users: vec!["OPS".into()],
-    });
+fn places(hosts: [(&str, &str); 2]) -> Vec<SitePlacement> {
+    let places =
+        ["naples", "act"].into_iter().zip(hosts).map(|(name, (host, address))| SitePlacement {
+            name: name.into(),
+            host: host.into(),
+            address: address.parse().unwrap(),
+            users: vec!["OPS".into()],
+        });
     places.collect()
 }
 
 /// A message from naples to act.
-pub(crate) fn message(precedence: Precedence, size: u64, start: Start) -> Message {
-    Message {
+pub(crate) fn message(
+    precedence: Precedence,
+    size: u64,
+    start: SubmissionStart,
+) -> SimulatedMessage {
+    SimulatedMessage {
         name: format!("{precedence} of {size}"),
         from: OPS,
         to: "/C=XX/ADMD=NATO/PRMD=ACT/S=OPS".into(),
@@ -83,8 +91,8 @@ pub(crate) fn message(precedence: Precedence, size: u64, start: Start) -> Messag
     }
 }
 
-pub(crate) fn flood(rate: u64, dscp: Dscp, to: &str) -> Load {
-    Load::Udp(Udp {
+pub(crate) fn flood(rate: u64, dscp: Dscp, to: &str) -> SimulatedLoad {
+    SimulatedLoad::Udp(UdpLoad {
         name: "flood".into(),
         from: "alice".into(),
         source: None,
@@ -96,13 +104,13 @@ pub(crate) fn flood(rate: u64, dscp: Dscp, to: &str) -> Load {
         stop: None,
         jitter: 0.2,
         echo: false,
-        clock: Clock::default(),
+        clock: ReceiverClock::default(),
         keeps: false,
     })
 }
 
-pub(crate) fn bulk(octets: Option<u64>, to: &str) -> Load {
-    Load::Tcp(Bulk {
+pub(crate) fn bulk(octets: Option<u64>, to: &str) -> SimulatedLoad {
+    SimulatedLoad::Tcp(BulkLoad {
         name: "bulk".into(),
         from: "alice".into(),
         to: to.parse().unwrap(),

@@ -1,8 +1,8 @@
-//! What a study's file must not say.
+//! Checks of a study's file.
 
 use super::Planned;
-use crate::Wrong;
-use crate::file::{Environments, Expect, Load, Message, Protocol, Start, Study};
+use crate::StudyError;
+use crate::file::{Environments, Expect, Protocol, Study, StudyLoad, StudyMessage, StudyStart};
 use crate::row::Measure;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,24 +20,24 @@ const MAX_PANELS: usize = 4;
 const MAX_CLOCK: f64 = 10_000.0;
 
 /// Names of experiments and runs.
-pub(super) fn study(study: &Study) -> Result<(), Wrong> {
+pub(super) fn study(study: &Study) -> Result<(), StudyError> {
     let mut names = BTreeSet::new();
     for (number, experiment) in study.experiments.iter().enumerate() {
         let path = format!("experiment[{number}]");
         if !is_name(&experiment.name) {
-            return Err(Wrong::at(format!("{path}.name"), NO_NAME));
+            return Err(StudyError::at(format!("{path}.name"), NO_NAME));
         }
         if !names.insert(&experiment.name) {
-            return Err(Wrong::at(format!("{path}.name"), "another experiment has this name"));
+            return Err(StudyError::at(format!("{path}.name"), "another experiment has this name"));
         }
         let mut names = BTreeSet::new();
         for (place, run) in experiment.runs.iter().enumerate() {
             let path = format!("{path}.run[{place}].name");
             if !is_name(&run.name) {
-                return Err(Wrong::at(path, NO_NAME));
+                return Err(StudyError::at(path, NO_NAME));
             }
             if !names.insert(&run.name) {
-                return Err(Wrong::at(path, "another run of this experiment has this name"));
+                return Err(StudyError::at(path, "another run of this experiment has this name"));
             }
         }
     }
@@ -53,47 +53,48 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A run by itself; paths are relative to it.
-pub(super) fn run(planned: &Planned) -> Result<(), Wrong> {
+pub(super) fn run(planned: &Planned) -> Result<(), StudyError> {
     let Planned { messages, loads, .. } = planned;
     if messages.len() > MAX_MESSAGES || loads.len() > MAX_LOADS {
         let what = format!("more than {MAX_MESSAGES} messages or {MAX_LOADS} loads");
-        return Err(Wrong::at("", what));
+        return Err(StudyError::at("", what));
     }
     if messages.is_empty() && loads.is_empty() {
-        return Err(Wrong::at("", "neither messages nor loads"));
+        return Err(StudyError::at("", "neither messages nor loads"));
     }
     if planned.limit.is_zero() {
-        return Err(Wrong::at("limit", "nothing can be done in no time"));
+        return Err(StudyError::at("limit", "nothing can be done in no time"));
     }
     if !(1..=crate::MAX_REPEAT).contains(&planned.repeat) {
-        return Err(Wrong::at("repeat", format!("1 to {} times", crate::MAX_REPEAT)));
+        return Err(StudyError::at("repeat", format!("1 to {} times", crate::MAX_REPEAT)));
     }
     let mut names = BTreeSet::new();
     let all = messages.iter().map(|message| &message.name).chain(loads.iter().map(|l| &l.name));
     for name in all {
         if !is_name(name) {
-            return Err(Wrong::at("", format!("{name:?}: {NO_NAME}")));
+            return Err(StudyError::at("", format!("{name:?}: {NO_NAME}")));
         }
         if !names.insert(name) {
-            return Err(Wrong::at("", format!("{name} is the name of two messages or loads")));
+            return Err(StudyError::at("", format!("{name} is the name of two messages or loads")));
         }
     }
     for (place, message) in messages.iter().enumerate() {
         self::message(planned, message)
-            .map_err(|what| Wrong::at(format!("messages[{place}]"), what))?;
+            .map_err(|what| StudyError::at(format!("messages[{place}]"), what))?;
     }
     for (place, load) in loads.iter().enumerate() {
-        self::load(planned, load).map_err(|what| Wrong::at(format!("loads[{place}]"), what))?;
+        self::load(planned, load)
+            .map_err(|what| StudyError::at(format!("loads[{place}]"), what))?;
     }
     mail(planned)
 }
 
-fn message(planned: &Planned, message: &Message) -> Result<(), String> {
+fn message(planned: &Planned, message: &StudyMessage) -> Result<(), String> {
     paper(&message.paper)?;
     if planned.mail.is_none() {
         return Err("a message, and the study has no [mail]".to_owned());
     }
-    if let Start::After(after) = &message.start {
+    if let StudyStart::After(after) = &message.start {
         // One before it: so nobody waits for himself.
         let before = planned.messages.iter().take_while(|other| other.name != message.name);
         if !before.into_iter().any(|other| other.name == after.after) {
@@ -103,7 +104,7 @@ fn message(planned: &Planned, message: &Message) -> Result<(), String> {
     Ok(())
 }
 
-fn load(planned: &Planned, load: &Load) -> Result<(), String> {
+fn load(planned: &Planned, load: &StudyLoad) -> Result<(), String> {
     paper(&load.paper)?;
     let hosts = &planned.topology.hosts;
     if let Some(missing) = [&load.from, &load.to].into_iter().find(|h| !hosts.contains_key(*h)) {
@@ -133,7 +134,7 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
         return Err("inside and clock are for UDP one way".to_owned());
     }
     if load.inside && (load.probing.is_some() || load.clock.is_some()) {
-        return Err("inside, nothing is told of its delays: neither probing nor a clock".to_owned());
+        return Err("inside, no delays are measured: neither probing nor a clock".to_owned());
     }
     let far = |of: f64| !of.is_finite() || of.abs() > MAX_CLOCK;
     if load.clock.is_some_and(|clock| far(clock.ahead_ms) || far(clock.drift_ppm)) {
@@ -153,7 +154,7 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
 }
 
 /// The addresses it names are those of its hosts, and of one family.
-fn addresses(planned: &Planned, load: &Load) -> Result<(), String> {
+fn addresses(planned: &Planned, load: &StudyLoad) -> Result<(), String> {
     let ends = [("source", load.source, &load.from), ("destination", load.destination, &load.to)];
     for (key, address, host) in ends {
         let Some(address) = address else { continue };
@@ -174,7 +175,7 @@ fn addresses(planned: &Planned, load: &Load) -> Result<(), String> {
     }
 }
 
-fn is_endless(load: &Load) -> bool {
+fn is_endless(load: &StudyLoad) -> bool {
     load.time.is_none() && load.octets.is_none()
 }
 
@@ -186,9 +187,9 @@ fn paper(values: &std::collections::BTreeMap<String, f64>) -> Result<(), String>
     }
 }
 
-fn mail(planned: &Planned) -> Result<(), Wrong> {
+fn mail(planned: &Planned) -> Result<(), StudyError> {
     let Some(mail) = &planned.mail else { return Ok(()) };
-    let wrong = |what: String| Err(Wrong::at("mail", what));
+    let wrong = |what: String| Err(StudyError::at("mail", what));
     for (site, host) in &mail.sites {
         if !planned.topology.hosts.contains_key(host) {
             return wrong(format!("sites.{site}: the topology has no host {host}"));
@@ -206,7 +207,7 @@ fn mail(planned: &Planned) -> Result<(), Wrong> {
     }
     for message in &planned.messages {
         let carries =
-            |channel: &crate::file::Channel| channel.precedences.contains(&message.precedence);
+            |channel: &crate::file::StudyChannel| channel.precedences.contains(&message.precedence);
         if !mail.channels.iter().any(carries) {
             return wrong(format!("no channel for {}", message.precedence));
         }
@@ -215,13 +216,13 @@ fn mail(planned: &Planned) -> Result<(), Wrong> {
 }
 
 /// All runs together: their number, and what they refer to.
-pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
+pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
     if planned.len() > MAX_RUNS {
-        return Err(Wrong::at("experiment", format!("more than {MAX_RUNS} runs")));
+        return Err(StudyError::at("experiment", format!("more than {MAX_RUNS} runs")));
     }
     let longest = planned.iter().map(|planned| planned.limit).max().unwrap_or_default();
     if longest > Duration::from_secs(86_400) {
-        return Err(Wrong::at("experiment", "a run of more than a day"));
+        return Err(StudyError::at("experiment", "a run of more than a day"));
     }
     let items: BTreeSet<String> = planned.iter().flat_map(items).collect();
     let udp: BTreeSet<String> = planned.iter().flat_map(packets).collect();
@@ -232,7 +233,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         let bases = bases.chain(planned.loads.iter().filter_map(|load| load.base.as_ref()));
         for base in bases {
             if !items.contains(&crate::row::whole(planned.experiment_name(), base)) {
-                return Err(Wrong::at(&planned.id, format!("base = {base:?}: there is none")));
+                return Err(StudyError::at(&planned.id, format!("base = {base:?}: there is none")));
             }
         }
     }
@@ -240,7 +241,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
     for (number, figure) in study.over_time.iter().enumerate() {
         if let Some((_, item)) = figure.items.iter().find(|(_, item)| !items.contains(item)) {
             let path = format!("over_time[{number}].items");
-            return Err(Wrong::at(path, format!("{item:?}: there is none")));
+            return Err(StudyError::at(path, format!("{item:?}: there is none")));
         }
     }
     for (number, experiment) in study.experiments.iter().enumerate() {
@@ -253,7 +254,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
                     | (Environments::Testbed, Environments::Testbed)
                     | (Environments::Simulation, Environments::Simulation)
             ) {
-                return Err(Wrong::at(
+                return Err(StudyError::at(
                     path,
                     "environment: its experiment is made on the other one",
                 ));
@@ -261,24 +262,24 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             if !expect.arrives.is_empty() {
                 arrival(&path, &experiment.name, expect, &items)?;
                 if !udp.contains(&crate::row::whole(&experiment.name, &expect.value)) {
-                    return Err(Wrong::at(path, "arrives is of a load of UDP"));
+                    return Err(StudyError::at(path, "arrives is of a load of UDP"));
                 }
                 continue;
             }
             let bounds = [expect.at_least, expect.at_most];
             let mut given = bounds.into_iter().flatten().peekable();
             if given.peek().is_none() || given.any(|bound| !bound.is_finite()) {
-                return Err(Wrong::at(path, "a number for at_least or at_most"));
+                return Err(StudyError::at(path, "a number for at_least or at_most"));
             }
             if let (Some(least), Some(most)) = (expect.at_least, expect.at_most)
                 && least > most
             {
-                return Err(Wrong::at(path, "at_least is above at_most: nothing can hold"));
+                return Err(StudyError::at(path, "at_least is above at_most: nothing can hold"));
             }
             crate::during::check(&experiment.name, expect, planned)
-                .map_err(|what| Wrong::at(&path, what))?;
+                .map_err(|what| StudyError::at(&path, what))?;
             if expect.to.is_some() && expect.minus.is_some() {
-                return Err(Wrong::at(path, "to or minus, not both"));
+                return Err(StudyError::at(path, "to or minus, not both"));
             }
             let references = [Some(&expect.value), expect.to.as_ref(), expect.minus.as_ref()];
             for reference in references.into_iter().flatten() {
@@ -288,8 +289,8 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
                         items.contains(item) || is_sum
                     })
                     .ok_or_else(|| {
-                        let what = format!("{reference:?} is no `run/item.value` there is");
-                        Wrong::at(&path, what)
+                        let what = format!("{reference:?}: no `run/item.value` has this name");
+                        StudyError::at(&path, what)
                     })?;
             }
         }
@@ -309,55 +310,64 @@ fn arrival(
     experiment: &str,
     expect: &Expect,
     items: &BTreeSet<String>,
-) -> Result<(), Wrong> {
+) -> Result<(), StudyError> {
     if expect.to.is_some()
         || expect.minus.is_some()
         || expect.during.is_some()
         || expect.at_least.is_some()
         || expect.at_most.is_some()
     {
-        return Err(Wrong::at(
+        return Err(StudyError::at(
             path,
             "arrives goes without during, to, minus, at_least and at_most",
         ));
     }
     if !items.contains(&crate::row::whole(experiment, &expect.value)) {
-        return Err(Wrong::at(path, format!("{:?} is no `run/item` there is", expect.value)));
+        return Err(StudyError::at(
+            path,
+            format!("{:?}: no `run/item` has this name", expect.value),
+        ));
     }
     Ok(())
 }
 
 /// Names of figures, and what their lines refer to.
-fn figures(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
+fn figures(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
     let mut names = BTreeSet::new();
     for (number, figure) in study.figures.iter().enumerate() {
         let path = format!("figure[{number}]");
         if !is_name(&figure.name) || !names.insert(&figure.name) {
-            return Err(Wrong::at(format!("{path}.name"), "no name, or that of another figure"));
+            return Err(StudyError::at(
+                format!("{path}.name"),
+                "no name, or that of another figure",
+            ));
         }
         if !study.parameters.contains_key(&figure.x) {
             let what = format!("there is no parameter {}", figure.x);
-            return Err(Wrong::at(format!("{path}.x"), what));
+            return Err(StudyError::at(format!("{path}.x"), what));
         }
         if figure.panels.is_empty() || figure.panels.len() > MAX_PANELS {
-            return Err(Wrong::at(format!("{path}.panel"), format!("1 to {MAX_PANELS} panels")));
+            return Err(StudyError::at(
+                format!("{path}.panel"),
+                format!("1 to {MAX_PANELS} panels"),
+            ));
         }
         for (place, panel) in figure.panels.iter().enumerate() {
             let path = format!("{path}.panel[{place}]");
             if Measure::from_name(&panel.y).is_none() {
                 let what = format!("{:?}: one of {}", panel.y, Measure::NAMES.join(", "));
-                return Err(Wrong::at(format!("{path}.y"), what));
+                return Err(StudyError::at(format!("{path}.y"), what));
             }
             if panel.lines.iter().any(|line| line.colour.is_some_and(|colour| colour > 7)) {
-                return Err(Wrong::at(format!("{path}.lines"), "a colour is from 0 to 7"));
+                return Err(StudyError::at(format!("{path}.lines"), "a colour is from 0 to 7"));
             }
             let missing = panel.lines.iter().find(|line| {
                 let mut items = planned.iter().filter(|run| line.is_of(run)).flat_map(items);
                 !items.any(|item| line.is_item(&item))
             });
             if let Some(line) = missing {
-                let what = format!("{:?} is no `experiment/run/item` there is", line.of);
-                return Err(Wrong::at(format!("{path}.lines"), what));
+                let what = format!("{:?}: no `experiment/run/item` has this name", line.of);
+                return Err(StudyError::at(format!("{path}.lines"), what));
             }
         }
     }

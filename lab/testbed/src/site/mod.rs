@@ -124,7 +124,7 @@ impl SiteBuilder {
             config::add_peer(&mut table, &self.name, peer)?;
         }
         for (path, value) in self.settings {
-            config::set(&mut table, &path, value)?;
+            toml_path::set(&mut table, &path, value)?;
         }
         let mut site = Site {
             name: self.name,
@@ -594,10 +594,11 @@ impl Site {
         }
         self.add_secret(&file, password)?;
         let profile = format!("profile.{user}");
-        config::set(profiles, &format!("{profile}.mta"), self.p3.to_string())?;
-        config::set(profiles, &format!("{profile}.user"), address)?;
-        config::set(profiles, &format!("{profile}.password.file"), file)?;
-        config::set(profiles, &format!("{profile}.inbox"), format!("inbox-{user}"))
+        toml_path::set(profiles, &format!("{profile}.mta"), self.p3.to_string())?;
+        toml_path::set(profiles, &format!("{profile}.user"), address)?;
+        toml_path::set(profiles, &format!("{profile}.password.file"), file)?;
+        toml_path::set(profiles, &format!("{profile}.inbox"), format!("inbox-{user}"))?;
+        Ok(())
     }
 }
 

@@ -8,7 +8,9 @@ use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use testkit::build::content;
-use testkit::{ACT, Delivered, NAPLES, NOTHING, Network, Setup, address, five_channels};
+use testkit::{
+    ACT, Delivered, NAPLES, NOTHING, Network, Setup, VirtualTcp, Wire, address, five_channels,
+};
 
 fn to_ops() -> Vec<String> {
     vec![address(ACT, "OPS")]
@@ -27,26 +29,42 @@ fn messages(network: &Network, user: usize) -> BTreeMap<String, (usize, Vec<u8>)
     found
 }
 
+/// TCP on a line of 64 kbit/s that loses 2 % of the packets.
+fn lossy_tcp() -> Box<dyn Wire> {
+    Box::new(VirtualTcp::new(64_000, Duration::from_millis(50), 0.02))
+}
+
 #[test]
 fn messages_of_every_size_and_precedence_arrive_once_and_complete() {
+    let network = Network::plain(1, |_| {});
+    arrive_once_and_whole(network, &[0, 1, 100, 4_096, 10_000, 100_000, 1_000_000], 60);
+}
+
+#[test]
+fn messages_arrive_once_and_whole_over_tcp_that_loses_packets() {
     let mut network = Network::plain(1, |_| {});
+    network.wire = lossy_tcp;
+    arrive_once_and_whole(network, &[0, 100, 10_000, 100_000], 240);
+}
+
+/// Sends messages of these sizes. All must arrive within so many seconds.
+fn arrive_once_and_whole(mut network: Network, sizes: &[usize], seconds: u64) {
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
     network.bind(sender, NAPLES);
     network.bind(reader, ACT);
-    let sizes = [0, 1, 100, 4_096, 10_000, 100_000, 1_000_000];
-    for (n, size) in sizes.into_iter().enumerate() {
+    for (n, &size) in sizes.iter().enumerate() {
         let precedence = Precedence::ALL[n % 6];
         let id = format!("MESSAGE {n}");
         network.submit(sender, &to_ops(), precedence, &content(n, size), &id, ReportRequest::None);
     }
-    network.run_for(Duration::from_secs(60));
+    network.run_for(Duration::from_secs(seconds));
     let answers: Vec<&String> =
         network.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
     assert_eq!(answers.len(), sizes.len());
     let got = messages(&network, reader);
     assert_eq!(got.len(), sizes.len());
-    for (n, size) in sizes.into_iter().enumerate() {
+    for (n, &size) in sizes.iter().enumerate() {
         assert_eq!(got[answers[n]], (1, content(n, size)), "message of {size}");
     }
     assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0));
@@ -150,12 +168,23 @@ fn a_wrong_password_is_refused() {
 
 #[test]
 fn a_cut_transfer_resumes_at_its_checkpoint() {
+    cut_and_recover(Network::plain(5, |_| {}), 2_000_000, 1_200_000, 200_000);
+}
+
+#[test]
+fn a_transfer_over_tcp_that_was_cut_goes_on_at_its_checkpoint() {
     let mut network = Network::plain(5, |_| {});
+    network.wire = lossy_tcp;
+    cut_and_recover(network, 100_000, 60_000, 30_000);
+}
+
+/// A transfer of `size` octets is cut after `before` octets. It is recovered, and fewer than
+/// `repeated` octets are sent beyond one whole transfer.
+fn cut_and_recover(mut network: Network, size: usize, before: u64, repeated: usize) {
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
     network.bind(sender, NAPLES);
     network.bind(reader, ACT);
-    let size = 2_000_000;
     network.submit(
         sender,
         &to_ops(),
@@ -164,8 +193,7 @@ fn a_cut_transfer_resumes_at_its_checkpoint() {
         "LONG",
         ReportRequest::None,
     );
-    // Cut after more than half of it.
-    while network.carried < 1_200_000 {
+    while network.carried < before {
         network.run_for(Duration::from_millis(20));
     }
     network.cut();
@@ -174,7 +202,7 @@ fn a_cut_transfer_resumes_at_its_checkpoint() {
     assert_eq!(got.len(), 1);
     assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
     let again = network.carried as usize - size;
-    assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
+    assert!(again < repeated, "{again} octets beyond one whole transfer: it began again");
     let recovered = |e: &&(base::Instant, node::event::LogEvent)| e.1.detail.contains("recovered");
     assert_eq!(network.sites[ACT].events.iter().filter(recovered).count(), 1);
 }

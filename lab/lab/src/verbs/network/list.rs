@@ -3,7 +3,7 @@
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use router::policy::Span;
-use runner::Found;
+use runner::FoundStudy;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Args {
         crate::verbs::print(&text)
     }
 
-    fn experiments(&self, found: &Found) -> Result<()> {
+    fn experiments(&self, found: &FoundStudy) -> Result<()> {
         let planned = found.plan()?;
         let of = |number: usize| planned.iter().filter(move |p| p.experiment == number);
         let time = |number: usize| {

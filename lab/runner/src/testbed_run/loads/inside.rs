@@ -1,6 +1,6 @@
 //! Loads that the network makes itself.
 
-use super::super::{Moment, Real};
+use super::super::{Moment, TestbedRunner};
 use super::port;
 use crate::sites::end;
 use anyhow::{Context as _, Result};
@@ -8,7 +8,7 @@ use emulator::{FloodAsk, FloodStatus};
 use router::Rate;
 use std::time::Duration;
 use study::Planned;
-use study::file::Load;
+use study::file::StudyLoad;
 use study::measured::LoadMeasured;
 
 /// The longest.
@@ -16,10 +16,10 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// A flow of a load.
 pub(super) fn ask(
-    real: &Real,
+    runner: &TestbedRunner,
     planned: &Planned,
     (place, flow): (usize, u16),
-    load: &Load,
+    load: &StudyLoad,
     origin: Moment,
 ) -> Result<FloodAsk> {
     let rate = load.rate.context("UDP has a rate")?.bits() / u64::from(load.flows.max(1));
@@ -36,12 +36,12 @@ pub(super) fn ask(
         wait_ms: Duration::from_secs_f64(wait.max(0.0)).as_millis().try_into()?,
         time_ms: time.as_millis().try_into()?,
         jitter_percent: load.jitter_percent.min(50),
-        seed: real.seed.wrapping_add(place as u64),
+        seed: runner.seed.wrapping_add(place as u64),
     })
 }
 
-/// What became of a load's flows.
-pub(super) fn measured(load: &Load, flows: &[FloodStatus], origin: Moment) -> LoadMeasured {
+/// The results of a load's flows.
+pub(super) fn measured(load: &StudyLoad, flows: &[FloodStatus], origin: Moment) -> LoadMeasured {
     let sent: u64 = flows.iter().map(|flow| flow.sent.packets).sum();
     let mut of = LoadMeasured {
         name: load.name.clone(),
@@ -66,10 +66,10 @@ pub(super) fn measured(load: &Load, flows: &[FloodStatus], origin: Moment) -> Lo
     of
 }
 
-/// What a reader has to know of packets that were not made.
+/// A note for the reader about packets that were not made in time.
 pub(super) fn note(flow: &FloodStatus) -> Option<String> {
     let FloodStatus { name, left_out, sent, .. } = flow;
-    let notified =
+    let note =
         || format!("{name}: {left_out} packets beside {} were not made in time", sent.packets);
-    (*left_out > 0).then(notified)
+    (*left_out > 0).then(note)
 }

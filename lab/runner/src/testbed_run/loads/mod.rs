@@ -3,10 +3,10 @@
 mod inside;
 mod probed;
 
-pub(super) use probed::Found;
+pub(super) use probed::PathSkews;
 
 use super::up::Network;
-use super::{Moment, PATIENCE, Real};
+use super::{Moment, PATIENCE, TestbedRunner};
 use crate::sites::end;
 use anyhow::{Context as _, Result, bail};
 use emulator::FloodStatus;
@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use study::file::{Load, Protocol};
+use study::file::{Protocol, StudyLoad};
 use study::measured::{LoadMeasured, step};
 use study::{Planned, Scale};
 use testbed::child::Child;
@@ -33,18 +33,18 @@ const UNLIMITED: u64 = 10_000_000_000;
 #[derive(Debug)]
 pub(super) struct Loads {
     /// In the order of the study.
-    loads: Vec<Load>,
+    loads: Vec<StudyLoad>,
     /// Those that are programs, by their places.
     running: BTreeMap<usize, Running>,
     /// Those that the network makes itself, by their places.
     inside: Vec<usize>,
-    found: Found,
+    found: PathSkews,
     client: ControlClient,
 }
 
 #[derive(Debug)]
 struct Running {
-    of: Load,
+    of: StudyLoad,
     sender: Program,
     receiver: Program,
 }
@@ -63,11 +63,11 @@ impl Loads {
     /// # Errors
     /// One cannot be started.
     pub(super) fn start(
-        real: &Real,
+        runner: &TestbedRunner,
         network: &Network,
         planned: &Planned,
         scale: Scale,
-        found: Found,
+        found: PathSkews,
         origin: Moment,
     ) -> Result<Loads> {
         let mut receivers = Vec::new();
@@ -76,7 +76,7 @@ impl Loads {
             let port = port(load, place)?;
             let longest = (planned.limit + PATIENCE).min(Duration::from_secs(3_600));
             let interval = step(load.time.map_or(planned.limit, |time| time.0), scale);
-            let mut command = network.direct(&load.to)?.command(&real.programs.lab);
+            let mut command = network.direct(&load.to)?.command(&runner.programs.lab);
             let at = match load.protocol {
                 // What is sent back has to come from where it was sent to.
                 Protocol::Echo => SocketAddr::new(end(planned, load)?, port).to_string(),
@@ -99,14 +99,20 @@ impl Loads {
         let mut running = BTreeMap::new();
         for ((place, load), (port, receiver)) in all().filter(|(_, l)| !l.inside).zip(receivers) {
             let to = SocketAddr::new(end(planned, load)?, port);
-            let command = sender(real, network, planned, load, to, origin)?;
+            let command = sender(runner, network, planned, load, to, origin)?;
             let sender = Program::start(command, network.directory(), &format!("send-{place}"))?;
             running.insert(place, Running { of: load.clone(), sender, receiver });
         }
         let mut inside = Vec::new();
         for (place, load) in all().filter(|(_, load)| load.inside) {
             for flow in 0..load.flows {
-                network.client().flood(inside::ask(real, planned, (place, flow), load, origin)?)?;
+                network.client().flood(inside::ask(
+                    runner,
+                    planned,
+                    (place, flow),
+                    load,
+                    origin,
+                )?)?;
             }
             inside.push(place);
         }
@@ -114,18 +120,18 @@ impl Loads {
         Ok(Loads { loads: planned.loads.clone(), running, inside, found, client })
     }
 
-    /// Waits until those that end by themselves have ended.
+    /// Waits until the loads that have an end have ended.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub(super) fn wait(&self, end: Deadline, origin: Moment) -> Result<()> {
         let ends = |load: &&Running| load.of.time.is_some() || load.of.octets.is_some();
         while !end.has_passed() && !is_interrupted() {
             let mut waiting = self.running.values().filter(ends);
-            // What was sent is under way for a while, and TCP's end comes behind it.
+            // Sent octets are in transit for a while, and the end of TCP arrives after them.
             let is_over = |load: &Running| match load.of.octets {
-                Some(_) => load.receiver.said(),
-                None => load.sender.said(),
+                Some(_) => load.receiver.has_results(),
+                None => load.sender.has_results(),
             };
             if waiting.all(is_over) && self.inside_are_over(origin) {
                 break;
@@ -135,17 +141,17 @@ impl Loads {
         Ok(())
     }
 
-    /// Whether those that the network makes itself, and that end, have ended.
+    /// Whether the loads that the network makes itself have ended, as far as they have an end.
     fn inside_are_over(&self, origin: Moment) -> bool {
         let all = self.inside.iter().filter_map(|place| self.loads.get(*place));
         let ends = all.filter_map(|load| Some(load.start.0 + load.time?.0));
         ends.max().is_none_or(|end| origin.seconds() > end.as_secs_f64())
     }
 
-    /// Ends all, and gives what arrived, and what a reader has to know of it.
+    /// Ends all loads. Returns their results, and notes for the reader.
     ///
     /// # Errors
-    /// One failed; with what it said.
+    /// One failed; with its output.
     pub(super) fn end(mut self, origin: Moment) -> Result<(Vec<LoadMeasured>, Vec<String>)> {
         for load in self.running.values_mut() {
             load.sender.interrupt()?;
@@ -154,8 +160,8 @@ impl Loads {
         for load in self.running.values_mut() {
             sent.push(load.sender.result()?);
         }
-        // What is still under way arrives, or never will.
-        if self.running.values().any(|load| !load.receiver.said()) {
+        // Packets in transit arrive within this time, or never.
+        if self.running.values().any(|load| !load.receiver.has_results()) {
             pause(Duration::from_millis(500));
         }
         let mut measured = BTreeMap::new();
@@ -163,7 +169,7 @@ impl Loads {
             load.receiver.interrupt()?;
             let received = load.receiver.result()?;
             let skew = self.found.skew(*place);
-            let one = of(&load.of, &sent, &received, origin);
+            let one = load_results(&load.of, &sent, &received, origin);
             measured.insert(*place, LoadMeasured { skew, ..one });
         }
         let floods = if self.inside.is_empty() { Vec::new() } else { self.client.floods()? };
@@ -179,16 +185,16 @@ impl Loads {
 }
 
 /// Where a load is received.
-fn port(load: &Load, place: usize) -> Result<u16> {
+fn port(load: &StudyLoad, place: usize) -> Result<u16> {
     let own = u16::try_from(place).ok().and_then(|place| PORT.checked_add(place));
     load.port.or(own).context("a port")
 }
 
 fn sender(
-    real: &Real,
+    runner: &TestbedRunner,
     network: &Network,
     planned: &Planned,
-    load: &Load,
+    load: &StudyLoad,
     to: SocketAddr,
     origin: Moment,
 ) -> Result<Command> {
@@ -199,16 +205,16 @@ fn sender(
     let rate = Rate::from_bits(rate.max(1)).context("a rate")?;
     let time = load.time.map_or(planned.limit, |time| time.0).min(Duration::from_secs(3_600));
     let wait = load.start.0.as_secs_f64() - origin.seconds();
-    // It waits for its time by itself, so that all parts have one beginning.
+    // It waits by itself, so that all programs have the same beginning.
     let script = "sleep \"$1\"; shift; exec \"$@\"";
     let mut command = network.direct(&load.from)?.command("sh");
     command.args(["-c", script, "sh", &format!("{:.3}", wait.max(0.0))]);
-    command.arg(&real.programs.lab);
+    command.arg(&runner.programs.lab);
     command.args(["load", "--with-input", "send", &to.to_string(), "--json"]);
     command.args(["--rate", &rate.to_string(), "--size", &load.payload.to_string()]);
     command.args(["--dscp", &load.dscp.to_string(), "--flows", &load.flows.to_string()]);
     command.args(["--for", &ms(time), "--jitter", &load.jitter_percent.min(50).to_string()]);
-    command.args(["--seed", &real.seed.to_string()]);
+    command.args(["--seed", &runner.seed.to_string()]);
     match load.protocol {
         Protocol::Udp => {}
         Protocol::Tcp => {
@@ -232,10 +238,11 @@ fn ms(time: Duration) -> String {
     format!("{}ms", time.as_millis())
 }
 
-fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasured {
+/// The results of a load, from those of its sender and its receiver.
+fn load_results(load: &StudyLoad, sent: &Value, received: &Value, origin: Moment) -> LoadMeasured {
     let back = sent.get("back").filter(|_| load.protocol == Protocol::Echo);
     let is_echo = back.is_some();
-    // Of an echo, what counts is what came back to its sender.
+    // The receiver of an echo is its sender.
     let received = back.unwrap_or(received);
     let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_f64);
     let spread = |which: &str, key: &str| received.get(which)?.get(key)?.as_f64();
@@ -286,7 +293,7 @@ fn over_time(received: &Value, rate: &str) -> Vec<f64> {
     sums
 }
 
-/// Means of all flows together, by what came of each.
+/// Means of all flows together, weighted by the packets received of each.
 fn means_over_time(received: &Value, key: &str) -> Vec<Option<f64>> {
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for flow in flows(received) {
@@ -306,7 +313,7 @@ fn means_over_time(received: &Value, key: &str) -> Vec<Option<f64>> {
     sums.iter().map(|(sum, count)| (*count > 0.0).then(|| sum / count)).collect()
 }
 
-/// Packets of all flows by what `key` says they arrived with.
+/// Packets of all flows by the mark that they arrived with. `key` names the mark.
 fn seen(received: &Value, key: &str) -> BTreeMap<u8, u64> {
     let list = format!("{key}_seen");
     let mut seen = BTreeMap::new();
@@ -334,16 +341,16 @@ impl Program {
         Ok(Program { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
     }
 
-    /// Waits until it says that it listens.
+    /// Waits until it reports that it listens.
     fn listens(&self) -> Result<()> {
         Deadline::after(PATIENCE).wait_for("a receiver", || {
-            let said = std::fs::read_to_string(&self.stderr).unwrap_or_default();
-            Ok(said.contains("listening").then_some(()))
+            let log = std::fs::read_to_string(&self.stderr).unwrap_or_default();
+            Ok(log.contains("listening").then_some(()))
         })
     }
 
-    /// Whether it has told what it came to.
-    fn said(&self) -> bool {
+    /// Whether it has written its results.
+    fn has_results(&self) -> bool {
         std::fs::metadata(&self.stdout).is_ok_and(|file| file.len() > 0)
     }
 
@@ -356,15 +363,15 @@ impl Program {
 
     fn result(&mut self) -> Result<Value> {
         let status = self.child.wait(PATIENCE)?;
-        let said = std::fs::read_to_string(&self.stdout)?;
-        if said.trim().is_empty() {
+        let results = std::fs::read_to_string(&self.stdout)?;
+        if results.trim().is_empty() {
             let why = std::fs::read_to_string(&self.stderr).unwrap_or_default();
-            // A sender whose time had not come when the run ended has nothing to tell.
+            // A sender that had not started when the run ended has no results.
             if status.code().is_none() || why.trim().is_empty() {
                 return Ok(Value::Null);
             }
             bail!("lab load ended with {status}: {}", why.trim());
         }
-        serde_json::from_str(&said).context("what lab load says")
+        serde_json::from_str(&results).context("the results of lab load")
     }
 }

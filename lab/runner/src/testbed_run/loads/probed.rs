@@ -1,7 +1,7 @@
-//! Paths that are probed before a run begins, in real time.
+//! Probes the paths of a run before it begins, in real time.
 
 use super::super::up::Network;
-use super::super::{PATIENCE, Real};
+use super::super::{PATIENCE, TestbedRunner};
 use super::{Program, flows, ms};
 use crate::idle::{self, idle_ms};
 use crate::sites::end;
@@ -11,43 +11,43 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use study::Planned;
-use study::file::Load;
+use study::file::StudyLoad;
 use study::skew::{self, FittedLine, Skew};
 use testbed::clock::{Deadline, is_interrupted, pause};
 use traffic::LoadClock;
 
 /// The port of the first load's probes.
 const PORT: u16 = 6_000;
-/// So short that no two probes are in one.
+/// The interval of the results: so short that no two probes are in one.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What the clocks of receivers do.
+/// The skews of the receivers' clocks.
 #[derive(Debug, Default)]
-pub(in crate::testbed_run) struct Found {
+pub(in crate::testbed_run) struct PathSkews {
     /// When probing began, in nanoseconds of the clock.
     since: u64,
     /// By the place of the load.
     skews: BTreeMap<usize, Skew>,
 }
 
-impl Found {
-    /// Probes all paths of a run that are to be.
+impl PathSkews {
+    /// Probes the paths of a run whose loads require it.
     ///
     /// # Errors
     /// A program fails, or no probes arrive.
-    pub(in crate::testbed_run) fn of(
-        real: &Real,
+    pub(in crate::testbed_run) fn probe(
+        runner: &TestbedRunner,
         network: &Network,
         planned: &Planned,
-    ) -> Result<Found> {
-        let mut found = Found { since: LoadClock::Monotonic.now(), skews: BTreeMap::new() };
+    ) -> Result<PathSkews> {
+        let mut found = PathSkews { since: LoadClock::Monotonic.now(), skews: BTreeMap::new() };
         let probed = planned.loads.iter().enumerate();
         let probed: Vec<_> =
             probed.filter_map(|(place, load)| Some((place, load, load.probing?.0))).collect();
         let mut running = Vec::new();
         for (place, load, time) in &probed {
             let port = PORT + u16::try_from(*place)?;
-            let mut command = network.direct(&load.to)?.command(&real.programs.lab);
+            let mut command = network.direct(&load.to)?.command(&runner.programs.lab);
             command.args(["load", "--with-input", "receive", &port.to_string(), "--json"]);
             command.args(["--for", &ms(*time + PATIENCE), "--interval", &ms(INTERVAL)]);
             command.args(found.arguments(*place, load));
@@ -61,7 +61,7 @@ impl Found {
         for ((place, load, time), (port, _)) in probed.iter().zip(&running) {
             let to = SocketAddr::new(end(planned, load)?, *port);
             let rate = format!("{}bit", idle::rate(*time, to.is_ipv4()));
-            let mut command = network.direct(&load.from)?.command(&real.programs.lab);
+            let mut command = network.direct(&load.from)?.command(&runner.programs.lab);
             command.args(["load", "--with-input", "send", &to.to_string(), "--json"]);
             command.args(["--rate", &rate, "--size", &idle::PAYLOAD.to_string()]);
             command.args(["--dscp", &load.dscp.to_string(), "--for", &ms(*time)]);
@@ -69,7 +69,7 @@ impl Found {
             senders.push(Program::start(command, network.directory(), &name)?);
         }
         let last = Deadline::after(planned.probing() + PATIENCE);
-        while !running.iter().all(|(_, receiver)| receiver.said()) {
+        while !running.iter().all(|(_, receiver)| receiver.has_results()) {
             if is_interrupted() {
                 bail!("interrupted");
             }
@@ -88,13 +88,13 @@ impl Found {
         Ok(found)
     }
 
-    /// What was found of a load's receiver.
+    /// The skew of a load's receiver.
     pub(super) fn skew(&self, place: usize) -> Option<Skew> {
         self.skews.get(&place).copied()
     }
 
-    /// What its receiver has to take off: what was found, without what its clock is made to do.
-    pub(super) fn arguments(&self, place: usize, load: &Load) -> Vec<String> {
+    /// What its receiver subtracts: the skew found, without the skew that the study gives its clock.
+    pub(super) fn arguments(&self, place: usize, load: &StudyLoad) -> Vec<String> {
         let removed = self.skew(place).map(|skew| skew.removed).unwrap_or_default();
         let made = load.clock.unwrap_or_default();
         let off = FittedLine {
@@ -109,7 +109,7 @@ impl Found {
         numbers.into_iter().map(|(name, number)| format!("{name}={number}")).collect()
     }
 
-    /// Seconds since probing began, and delays in ms, as a receiver says.
+    /// Seconds since probing began, and delays in ms, from the results of a receiver.
     fn samples(&self, received: &Value) -> Vec<(f64, f64)> {
         let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_f64);
         let began = received.get("began_ns").and_then(Value::as_u64).unwrap_or(self.since);
@@ -129,21 +129,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_found_and_what_is_made_are_told_to_the_receiver() {
+    fn the_receiver_gets_the_skew_without_what_its_clock_is_made_to_do() {
         let removed = FittedLine { offset_ms: -3.5, drift_ppm: 42.0 };
         let skew = Skew { removed, ..Skew::default() };
-        let found = Found { since: 1_000, skews: [(1, skew)].into() };
-        let mut load: Load = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();
-        let said = ["--ahead=-3500000", "--drift=42000", "--since=1000"];
-        assert_eq!(found.arguments(1, &load), said);
-        load.clock = Some(study::file::LoadClock { ahead_ms: -3.5, drift_ppm: 42.0 });
+        let found = PathSkews { since: 1_000, skews: [(1, skew)].into() };
+        let mut load: StudyLoad = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();
+        let arguments = ["--ahead=-3500000", "--drift=42000", "--since=1000"];
+        assert_eq!(found.arguments(1, &load), arguments);
+        load.clock = Some(study::file::StudyClock { ahead_ms: -3.5, drift_ppm: 42.0 });
         assert_eq!(found.arguments(1, &load)[..2], ["--ahead=0", "--drift=0"]);
         assert_eq!(found.arguments(0, &load)[..2], ["--ahead=3500000", "--drift=-42000"]);
     }
 
     #[test]
-    fn samples_are_told_from_the_beginning() {
-        let found = Found { since: 2_000_000_000, ..Found::default() };
+    fn times_of_samples_count_from_the_beginning_of_probing() {
+        let found = PathSkews { since: 2_000_000_000, ..PathSkews::default() };
         let rows = json!([
             { "from_ms": 0.0, "transit_mean_ms": -1.5 },
             { "from_ms": 10.0, "transit_mean_ms": null },

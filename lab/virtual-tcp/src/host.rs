@@ -1,72 +1,103 @@
-//! A host's TCP: smoltcp between the network and those who have connections, each driven as the
-//! daemon drives its own.
+//! A host: smoltcp, its connections and listeners, and the packets between it and the network.
 
-pub(crate) mod connection;
-mod device;
-pub(crate) mod tcp;
-
-use crate::scenario::{Congestion, Tcp};
-use connection::{Connection, Stage};
-use device::Device;
+use crate::connection::{Connection, ConnectionContext, State};
+use crate::device::Device;
+use crate::segment::{self, ConnectionCount, Flow, Meter, Segment};
+use crate::settings::{Congestion, TcpSettings};
 use dscp::Dscp;
 use router::{Packet, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State as TcpState};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address, Ipv6Address};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tcp::{ConnectionCount, Flow, Meter, Segment};
 
-/// Sockets of a port that wait for connections: so many may arrive at one moment.
+/// Listening sockets of a port: so many connections may arrive at one moment.
 const BACKLOG: usize = 2;
-/// A socket whose owner is gone is given so long to say goodbye.
+/// How long a socket without an owner may take to close.
 const ORPHANED: Duration = Duration::from_secs(60);
-/// Where a socket says that it is due and does nothing, it is asked again after so long.
-const STUCK: Duration = Duration::from_millis(1);
-/// Ports that connections are made from.
+/// When a socket that is due now and does nothing is polled again.
+const POLL_AGAIN: Duration = Duration::from_millis(1);
+/// Local ports of connections that the host makes.
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 
 /// A connection of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ConnectionId(pub(crate) u64);
+pub struct ConnectionId(pub u64);
 
-/// What happens at a host.
+/// An event of a host.
 #[derive(Debug)]
-pub(crate) enum HostEvent {
-    /// The connection asked for is there.
-    Connected { id: ConnectionId, seen: Option<Dscp> },
-    /// It could not be made.
-    Failed { id: ConnectionId, error: String },
-    /// Somebody connected.
-    Accepted { id: ConnectionId, port: u16, remote: IpAddr, seen: Option<Dscp> },
-    /// Octets came.
-    Bytes { id: ConnectionId, bytes: bytes::Bytes },
-    /// There is room, as [`Host::want_room`] asked.
-    Room { id: ConnectionId },
-    /// It is over; nothing follows.
-    Closed { id: ConnectionId, error: Option<String> },
+pub enum HostEvent {
+    /// The connection that [`TcpHost::connect`] requested is open.
+    Connected {
+        /// The connection.
+        id: ConnectionId,
+        /// The mark of the peer's handshake as it arrived.
+        seen: Option<Dscp>,
+    },
+    /// The connection that [`TcpHost::connect`] requested could not be made.
+    Failed {
+        /// The connection.
+        id: ConnectionId,
+        /// Why.
+        error: String,
+    },
+    /// A peer has connected.
+    Accepted {
+        /// The connection.
+        id: ConnectionId,
+        /// The port of the listener.
+        port: u16,
+        /// The address of the peer.
+        remote: IpAddr,
+        /// The mark of the peer's handshake as it arrived.
+        seen: Option<Dscp>,
+    },
+    /// Octets have arrived.
+    Bytes {
+        /// The connection.
+        id: ConnectionId,
+        /// The octets.
+        bytes: bytes::Bytes,
+    },
+    /// There is room, as [`TcpHost::want_room`] requested.
+    Room {
+        /// The connection.
+        id: ConnectionId,
+    },
+    /// The connection has ended. No event of it follows.
+    Closed {
+        /// The connection.
+        id: ConnectionId,
+        /// Why, if not by an orderly close.
+        error: Option<String>,
+    },
 }
 
+/// A port at which the host listens.
 #[derive(Debug)]
-struct Listen {
+struct Listener {
     dscp: Dscp,
-    spare: Vec<SocketHandle>,
+    /// Its sockets without a connection.
+    free: Vec<SocketHandle>,
 }
 
-/// A host.
-pub(crate) struct Host {
+/// A host. After each call that takes the time, [`TcpHost::poll`] is due. Then the caller takes events
+/// and packets until there are none.
+pub struct TcpHost {
     name: String,
-    tcp: Tcp,
+    tcp: TcpSettings,
     interface: Interface,
     sockets: SocketSet<'static>,
     device: Device,
-    listens: BTreeMap<u16, Listen>,
+    listeners: BTreeMap<u16, Listener>,
     connections: BTreeMap<ConnectionId, Connection>,
+    /// Sockets whose connection has ended, and since when.
     orphans: Vec<(SocketHandle, Time)>,
     meters: BTreeMap<Flow, Meter>,
-    /// Those whose flow was used again.
+    /// Meters of earlier connections with the same flow.
     past: Vec<(Flow, Meter)>,
     events: VecDeque<HostEvent>,
     packets: VecDeque<Vec<u8>>,
@@ -84,31 +115,37 @@ fn duration(duration: Duration) -> smoltcp::time::Duration {
     smoltcp::time::Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX / 4))
 }
 
-impl Host {
-    /// A host with these addresses (at most 8), and the longest packet of its links.
-    pub(crate) fn new(name: &str, addresses: &[IpAddr], mtu: usize, tcp: &Tcp, seed: u64) -> Host {
+impl TcpHost {
+    /// A host with these addresses, at most 8. `mtu` is the longest packet of its links.
+    pub fn new(
+        name: &str,
+        addresses: &[IpAddr],
+        mtu: usize,
+        tcp: &TcpSettings,
+        seed: u64,
+    ) -> TcpHost {
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
         let mut device = Device::new(mtu);
         let mut interface = Interface::new(config, &mut device, Instant::ZERO);
-        interface.update_ip_addrs(|there| {
+        interface.update_ip_addrs(|known| {
             for address in addresses {
                 let length = if address.is_ipv4() { 32 } else { 128 };
-                // As many as there is room for, as was checked.
-                let _ = there.push(IpCidr::new((*address).into(), length));
+                // smoltcp has room for 8.
+                let _ = known.push(IpCidr::new((*address).into(), length));
             }
         });
-        // What goes where is the network's affair: there is one way out.
+        // The network routes: all packets leave by one interface.
         let _ = interface.routes_mut().add_default_ipv4_route(Ipv4Address::new(192, 0, 2, 1));
         let to = Ipv6Address::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         let _ = interface.routes_mut().add_default_ipv6_route(to);
-        Host {
+        TcpHost {
             name: name.to_owned(),
             tcp: tcp.clone(),
             interface,
             sockets: SocketSet::new(Vec::new()),
             device,
-            listens: BTreeMap::new(),
+            listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
             orphans: Vec::new(),
             meters: BTreeMap::new(),
@@ -121,14 +158,14 @@ impl Host {
         }
     }
 
-    /// Accepts connections at a port; what it sends on them has this mark.
-    pub(crate) fn listen(&mut self, port: u16, dscp: Dscp) {
-        self.listens.insert(port, Listen { dscp, spare: Vec::new() });
+    /// Accepts connections at a port. Packets sent on them have this mark.
+    pub fn listen(&mut self, port: u16, dscp: Dscp) {
+        self.listeners.insert(port, Listener { dscp, free: Vec::new() });
         self.stock(port);
     }
 
-    /// Makes a connection.
-    pub(crate) fn connect(
+    /// Makes a connection. [`HostEvent::Connected`] or [`HostEvent::Failed`] follows.
+    pub fn connect(
         &mut self,
         now: Time,
         local: IpAddr,
@@ -140,57 +177,58 @@ impl Host {
         let local = SocketAddr::new(local, self.free_port(local, remote));
         let flow = Flow { local, remote };
         let mut socket = self.socket();
-        let asked = socket.connect(self.interface.context(), remote, local);
+        let requested = socket.connect(self.interface.context(), remote, local);
         let handle = self.sockets.add(socket);
         self.begin(flow, Meter::new(dscp, true));
-        let until = match asked {
+        let until = match requested {
             Ok(()) => now + self.tcp.connect_timeout,
-            Err(_) => now, // an address of another family: told at the next poll
+            // An address of another family: the next poll reports it.
+            Err(_) => now,
         };
-        let stage = Stage::Opening { until, accepted: None };
-        self.connections.insert(id, Connection::new(handle, flow, stage));
+        let state = State::Opening { until, accepted: None };
+        self.connections.insert(id, Connection::new(handle, flow, state));
         self.due = Some(now);
         id
     }
 
-    /// Queues octets to be sent.
-    pub(crate) fn write(&mut self, now: Time, id: ConnectionId, bytes: bytes::Bytes) {
+    /// Queues octets to send.
+    pub fn write(&mut self, now: Time, id: ConnectionId, bytes: bytes::Bytes) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.write(bytes);
             self.due = Some(now);
         }
     }
 
-    /// Octets that wait to be taken by TCP.
-    pub(crate) fn waiting(&self, id: ConnectionId) -> usize {
+    /// Octets that TCP has not taken yet.
+    pub fn waiting(&self, id: ConnectionId) -> usize {
         self.connections.get(&id).map_or(0, Connection::waiting)
     }
 
     /// Octets that the other end has acknowledged.
-    pub(crate) fn taken(&self, id: ConnectionId) -> Option<u64> {
+    pub fn taken(&self, id: ConnectionId) -> Option<u64> {
         let connection = self.connections.get(&id)?;
         let socket = self.sockets.get::<Socket<'_>>(connection.handle);
-        Some(connection.handed().saturating_sub(socket.send_queue() as u64))
+        Some(connection.taken().saturating_sub(socket.send_queue() as u64))
     }
 
-    /// Says [`HostEvent::Room`] once fewer than so many octets wait.
-    pub(crate) fn want_room(&mut self, now: Time, id: ConnectionId, below: usize) {
+    /// Requests [`HostEvent::Room`] for the time when fewer than `below` octets wait.
+    pub fn want_room(&mut self, now: Time, id: ConnectionId, below: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.wants = Some(below);
+            connection.room_below = Some(below);
             self.due = Some(now);
         }
     }
 
-    /// Closes after what was written; [`HostEvent::Closed`] follows.
-    pub(crate) fn close(&mut self, now: Time, id: ConnectionId) {
+    /// Closes a connection after the octets written before. [`HostEvent::Closed`] follows.
+    pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.close();
             self.due = Some(now);
         }
     }
 
-    /// Ends a connection at once; nothing follows.
-    pub(crate) fn drop_now(&mut self, now: Time, id: ConnectionId) {
+    /// Aborts a connection. No event of it follows.
+    pub fn drop_now(&mut self, now: Time, id: ConnectionId) {
         if let Some(connection) = self.connections.remove(&id) {
             self.sockets.get_mut::<Socket<'_>>(connection.handle).abort();
             self.orphans.push((connection.handle, now));
@@ -198,13 +236,8 @@ impl Host {
         }
     }
 
-    /// A packet came; `mtu` says how long one may be that goes back there.
-    pub(crate) fn receive(
-        &mut self,
-        now: Time,
-        octets: Vec<u8>,
-        mtu: impl FnOnce(IpAddr) -> usize,
-    ) {
+    /// Receives a packet. `mtu` gives the longest packet for the path to an address.
+    pub fn receive(&mut self, now: Time, octets: Vec<u8>, mtu: impl FnOnce(IpAddr) -> usize) {
         let packet = match Packet::read(octets, 0, now) {
             Ok(packet) => packet,
             Err((octets, _)) => return self.device.recycle(octets),
@@ -214,11 +247,11 @@ impl Host {
         let mut octets = packet.into_octets();
         if let Some(syn) = syn {
             let headers = if syn.from.is_ipv4() { 40 } else { 60 };
-            let most = mtu(syn.from.ip()).saturating_sub(headers);
-            tcp::clamp(&mut octets, transport, u16::try_from(most).unwrap_or(u16::MAX));
+            let limit = mtu(syn.from.ip()).saturating_sub(headers);
+            segment::clamp(&mut octets, transport, u16::try_from(limit).unwrap_or(u16::MAX));
             let flow = Flow { local: syn.to, remote: syn.from };
-            if let Some(listen) = self.listens.get(&syn.to.port()).filter(|_| syn.is_first()) {
-                let dscp = listen.dscp;
+            if let Some(listener) = self.listeners.get(&syn.to.port()).filter(|_| syn.is_first()) {
+                let dscp = listener.dscp;
                 let known = self.meters.get(&flow).is_some_and(|meter| !self.is_past(flow, meter));
                 if !known {
                     self.begin(flow, Meter::new(dscp, false));
@@ -232,28 +265,33 @@ impl Host {
         self.due = Some(now);
     }
 
-    /// Memory of a packet that is no more.
-    pub(crate) fn recycle(&mut self, octets: Vec<u8>) {
+    /// Takes back the buffer of a packet that the network has consumed.
+    pub fn recycle(&mut self, octets: Vec<u8>) {
         self.device.recycle(octets);
     }
 
-    /// When it wants to be polled.
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    /// The longest packet of its links, in octets.
+    pub fn mtu(&self) -> usize {
+        self.device.mtu()
+    }
+
+    /// When [`TcpHost::poll`] is due.
+    pub fn deadline(&self) -> Option<Time> {
         self.due
     }
 
-    /// What happened; `None` once nothing is left.
-    pub(crate) fn event(&mut self) -> Option<HostEvent> {
+    /// The next event; `None` once there is none.
+    pub fn event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
     }
 
-    /// A packet to be sent; `None` once nothing is left.
-    pub(crate) fn packet(&mut self) -> Option<Vec<u8>> {
+    /// The next packet to send; `None` once there is none.
+    pub fn packet(&mut self) -> Option<Vec<u8>> {
         self.packets.pop_front()
     }
 
-    /// Lets TCP and the connections do what they can now.
-    pub(crate) fn poll(&mut self, now: Time) {
+    /// Lets TCP and the connections do what is due.
+    pub fn poll(&mut self, now: Time) {
         loop {
             self.interface.poll(instant(now), &mut self.device, &mut self.sockets);
             self.send(now);
@@ -274,15 +312,15 @@ impl Host {
     fn next(&mut self, now: Time) -> Option<Time> {
         let at = self.interface.poll_at(instant(now), &self.sockets).map(|at| {
             let at = Time(u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1_000));
-            if at > now { at } else { now + STUCK }
+            if at > now { at } else { now + POLL_AGAIN }
         });
         let connections = self.connections.values().filter_map(Connection::deadline);
         let orphans = self.orphans.iter().map(|(_, since)| *since + ORPHANED);
-        let own = connections.chain(orphans).map(|due| due.max(now + STUCK)).min();
+        let own = connections.chain(orphans).map(|due| due.max(now + POLL_AGAIN)).min();
         [at, own].into_iter().flatten().min()
     }
 
-    /// Marks what TCP sends, and counts it.
+    /// Marks and counts the packets that TCP sends.
     fn send(&mut self, now: Time) {
         while let Some(octets) = self.device.outgoing.pop_front() {
             let mut packet = match Packet::read(octets, 0, now) {
@@ -294,10 +332,11 @@ impl Host {
             };
             if let Some(segment) = Segment::from_packet(&packet) {
                 let flow = Flow { local: segment.from, remote: segment.to };
-                let listen = self.listens.get(&flow.local.port()).map(|listen| listen.dscp);
+                let listener_dscp =
+                    self.listeners.get(&flow.local.port()).map(|listener| listener.dscp);
                 let meter = self.meters.get_mut(&flow);
-                // Who listens answers with his mark even where there is no connection.
-                let dscp = meter.as_ref().map(|meter| meter.dscp).or(listen);
+                // A listener has its mark before there is a connection too.
+                let dscp = meter.as_ref().map(|meter| meter.dscp).or(listener_dscp);
                 packet.set_dscp(dscp.unwrap_or(Dscp::CS0));
                 if let Some(meter) = meter {
                     meter.count(now.duration_since(Time::ZERO), &segment);
@@ -307,20 +346,21 @@ impl Host {
         }
     }
 
-    /// Takes the connections that came, and puts new sockets in their places.
+    /// Takes new connections from the listeners, and gives the listeners new sockets.
     fn accept(&mut self, now: Time) {
         let is_taken = |handle: &SocketHandle| {
-            self.sockets.get::<Socket<'_>>(*handle).state() != State::Listen
+            self.sockets.get::<Socket<'_>>(*handle).state() != TcpState::Listen
         };
-        let taken = self.listens.iter().filter(|(_, listen)| listen.spare.iter().any(is_taken));
+        let taken =
+            self.listeners.iter().filter(|(_, listener)| listener.free.iter().any(is_taken));
         let ports: Vec<u16> = taken.map(|(port, _)| *port).collect();
         for port in ports {
-            let Some(listen) = self.listens.get_mut(&port) else { continue };
-            let (still, came): (Vec<_>, Vec<_>) = listen.spare.iter().partition(|handle| {
-                self.sockets.get::<Socket<'_>>(**handle).state() == State::Listen
+            let Some(listener) = self.listeners.get_mut(&port) else { continue };
+            let (free, connected): (Vec<_>, Vec<_>) = listener.free.iter().partition(|handle| {
+                self.sockets.get::<Socket<'_>>(**handle).state() == TcpState::Listen
             });
-            listen.spare = still;
-            for handle in came {
+            listener.free = free;
+            for handle in connected {
                 let socket = self.sockets.get::<Socket<'_>>(handle);
                 let ends = (socket.local_endpoint(), socket.remote_endpoint());
                 let (Some(local), Some(remote)) = ends else {
@@ -331,14 +371,14 @@ impl Host {
                 self.last_connection += 1;
                 let id = ConnectionId(self.last_connection);
                 let until = now + self.tcp.dead_after;
-                let stage = Stage::Opening { until, accepted: Some(port) };
-                self.connections.insert(id, Connection::new(handle, flow, stage));
+                let state = State::Opening { until, accepted: Some(port) };
+                self.connections.insert(id, Connection::new(handle, flow, state));
             }
             self.stock(port);
         }
     }
 
-    /// Serves a connection; whether TCP may have something to do because of it.
+    /// Serves a connection. Whether TCP may have something to send because of it.
     fn serve(&mut self, now: Time, id: ConnectionId) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let socket = self.sockets.get_mut::<Socket<'_>>(connection.handle);
@@ -346,16 +386,16 @@ impl Host {
         let (sent, seen) = meter.map_or((0, None), |meter| (meter.sent.octets, meter.seen));
         let headers = if connection.flow.local.is_ipv4() { 40 } else { 60 };
         let segment = self.device.mtu().saturating_sub(headers + 12);
-        let ends = connection::Ends { id, sent, seen, not_sent: self.tcp.not_sent, segment };
-        let served = connection.serve(now, ends, socket, &mut self.events);
-        if served.over {
+        let context = ConnectionContext { id, sent, seen, not_sent: self.tcp.not_sent, segment };
+        let served = connection.serve(now, context, socket, &mut self.events);
+        if served.ended {
             self.orphans.push((connection.handle, now));
             self.connections.remove(&id);
         }
         served.again
     }
 
-    /// Removes sockets that have nothing more to say.
+    /// Removes sockets that are closed.
     fn reap(&mut self, now: Time) {
         let sockets = &mut self.sockets;
         self.orphans.retain(|(handle, since)| {
@@ -371,19 +411,20 @@ impl Host {
         });
     }
 
+    /// Gives a listener as many sockets as it needs.
     fn stock(&mut self, port: u16) {
         loop {
-            let Some(listen) = self.listens.get(&port) else { return };
-            if listen.spare.len() >= BACKLOG {
+            let Some(listener) = self.listeners.get(&port) else { return };
+            if listener.free.len() >= BACKLOG {
                 return;
             }
             let mut socket = self.socket();
             if socket.listen(port).is_err() {
-                return; // port 0, which was checked
+                return; // port 0, which the caller has refused
             }
             let handle = self.sockets.add(socket);
-            if let Some(listen) = self.listens.get_mut(&port) {
-                listen.spare.push(handle);
+            if let Some(listener) = self.listeners.get_mut(&port) {
+                listener.free.push(handle);
             }
         }
     }
@@ -398,7 +439,7 @@ impl Host {
         socket.set_ack_delay(self.tcp.delayed_ack.map(duration));
         socket.set_nagle_enabled(false);
         socket.set_timeout(Some(duration(self.tcp.dead_after)));
-        // Two may be lost.
+        // Two of them may be lost.
         socket.set_keep_alive(Some(duration(self.tcp.dead_after / 4)));
         if self.tcp.timestamps {
             socket.set_tsval_generator(Some(|| 1));
@@ -418,7 +459,7 @@ impl Host {
         self.next_port
     }
 
-    /// Whether what a meter watched is over.
+    /// Whether the connection that a meter counts has ended.
     fn is_past(&self, flow: Flow, meter: &Meter) -> bool {
         meter.opened.is_some() && !self.connections.values().any(|one| one.flow == flow)
     }
@@ -430,7 +471,7 @@ impl Host {
     }
 
     /// What each connection sent, in the order in which they were opened.
-    pub(crate) fn usage(&self) -> Vec<ConnectionCount> {
+    pub fn usage(&self) -> Vec<ConnectionCount> {
         let past = self.past.iter().map(|(flow, meter)| (flow, meter));
         let mut counts: Vec<ConnectionCount> = past
             .chain(&self.meters)

@@ -1,4 +1,4 @@
-//! TCP segments as they leave and reach a host: their marks, and what of them is sent again.
+//! TCP segments that leave and reach a host: their marks, and how much of them is sent again.
 
 use dscp::Dscp;
 use etherparse::TcpSlice;
@@ -15,7 +15,7 @@ const FLAGS: usize = 13;
 const HEADER: usize = 20;
 /// Option kinds (RFC 9293 3.1).
 const END: u8 = 0;
-const NOTHING: u8 = 1;
+const NO_OPERATION: u8 = 1;
 const SEGMENT_SIZE: u8 = 2;
 
 /// The two ends of a connection, seen from one of them.
@@ -25,7 +25,7 @@ pub(crate) struct Flow {
     pub(crate) remote: SocketAddr,
 }
 
-/// What a segment says.
+/// The fields of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Source and destination.
@@ -38,7 +38,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Reads a packet; `None` where it has no whole TCP header.
+    /// Reads a packet; `None` if it has no whole TCP header.
     pub(crate) fn from_packet(packet: &Packet) -> Option<Segment> {
         let header = packet.header();
         let (source, destination) = header.ports.filter(|_| header.protocol == TCP)?;
@@ -54,33 +54,33 @@ impl Segment {
         })
     }
 
-    /// Whether it begins a connection.
+    /// Whether it has SYN.
     pub(crate) fn is_syn(&self) -> bool {
         self.flags & SYN != 0
     }
 
-    /// Whether it is the first of all.
+    /// Whether it is the first segment of a connection.
     pub(crate) fn is_first(&self) -> bool {
         self.flags & (SYN | ACK) == SYN
     }
 }
 
-/// Lets a SYN ask for segments of no more than so many octets; the checksum stays as it was.
-pub(crate) fn clamp(octets: &mut [u8], transport: usize, most: u16) {
+/// Lowers the maximum segment size in a SYN to `limit` octets. The checksum is not changed.
+pub(crate) fn clamp(octets: &mut [u8], transport: usize, limit: u16) {
     let Some(segment) = octets.get_mut(transport..) else { return };
     let Some(length) = segment.get(12).map(|offset| usize::from(offset >> 4) * 4) else { return };
     let Some(mut options) = segment.get_mut(HEADER..length) else { return };
     loop {
         let (kind, size) = match options {
-            [NOTHING, ..] => (NOTHING, 1),
+            [NO_OPERATION, ..] => (NO_OPERATION, 1),
             [] | [END, ..] => return,
             [kind, size, ..] => (*kind, usize::from(*size).max(2)),
             [_] => return,
         };
         if let (SEGMENT_SIZE, [_, _, high, low, ..]) = (kind, &mut *options)
-            && u16::from_be_bytes([*high, *low]) > most
+            && u16::from_be_bytes([*high, *low]) > limit
         {
-            [*high, *low] = most.to_be_bytes();
+            [*high, *low] = limit.to_be_bytes();
         }
         options = match options.get_mut(size..) {
             Some(rest) => rest,
@@ -91,10 +91,10 @@ pub(crate) fn clamp(octets: &mut [u8], transport: usize, most: u16) {
 
 /// What one end of a connection sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TcpUsage {
     /// Segments of any kind.
     pub segments: u64,
-    /// Octets of payload, each once.
+    /// Octets of payload, each counted once.
     pub octets: u64,
     /// Segments with payload that was sent before.
     pub resent_segments: u64,
@@ -118,28 +118,28 @@ pub struct ConnectionCount {
     /// When its first segment was sent.
     pub opened: Duration,
     /// What it sent.
-    pub sent: Usage,
+    pub sent: TcpUsage,
 }
 
-/// Watches what one end of a connection sends.
+/// Counts what one end of a connection sends.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     /// The mark of what it sends.
     pub(crate) dscp: Dscp,
-    /// The mark the peer's handshake arrived with.
+    /// The mark of the peer's handshake as it arrived.
     pub(crate) seen: Option<Dscp>,
     /// Whether it is the end that connected.
     pub(crate) initiator: bool,
     /// When its first segment was sent.
     pub(crate) opened: Option<Duration>,
-    pub(crate) sent: Usage,
+    pub(crate) sent: TcpUsage,
     /// Sequence number after the highest octet that was sent.
     next: u32,
 }
 
 impl Meter {
     pub(crate) fn new(dscp: Dscp, initiator: bool) -> Meter {
-        Meter { dscp, seen: None, initiator, opened: None, sent: Usage::default(), next: 0 }
+        Meter { dscp, seen: None, initiator, opened: None, sent: TcpUsage::default(), next: 0 }
     }
 
     /// A segment leaves.
@@ -152,7 +152,7 @@ impl Meter {
         // Within half of the sequence space, as TCP compares.
         let before = self.next.wrapping_sub(segment.sequence).cast_signed();
         let again = usize::try_from(before).unwrap_or(0).min(segment.payload);
-        // One octet that was there is a probe (RFC 9293 3.8.4).
+        // One octet sent before is a probe (RFC 9293 3.8.4).
         if again > 1 {
             self.sent.resent_segments += 1;
             self.sent.resent_octets += again as u64;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_is_told_from_what_is_new() {
+    fn repeated_octets_are_counted_apart_from_new_ones() {
         let mut meter = Meter::new(Dscp::CS1, true);
         let start = u32::MAX - 150;
         let send = |meter: &mut Meter, at: u32, payload| {
@@ -186,11 +186,11 @@ mod tests {
         for (at, payload) in [(0, 0), (1, 100), (101, 100), (201, 100)] {
             send(&mut meter, at, payload);
         }
-        assert_eq!(meter.sent, Usage { segments: 4, octets: 300, ..<_>::default() });
+        assert_eq!(meter.sent, TcpUsage { segments: 4, octets: 300, ..<_>::default() });
         send(&mut meter, 300, 1); // a probe
         send(&mut meter, 101, 150);
         send(&mut meter, 251, 100); // half of it is new
-        let again = Usage { segments: 7, octets: 350, resent_segments: 2, resent_octets: 200 };
+        let again = TcpUsage { segments: 7, octets: 350, resent_segments: 2, resent_octets: 200 };
         assert_eq!(meter.sent, again);
     }
 
@@ -199,11 +199,11 @@ mod tests {
         let mut octets = vec![0; 24];
         octets.extend([0; 12]);
         octets.extend([8 << 4, SYN, 0, 0, 0, 0, 0, 0]);
-        octets.extend([NOTHING, 3, 3, 7, SEGMENT_SIZE, 4, 5, 0xb4, END, 0, 0, 0]);
+        octets.extend([NO_OPERATION, 3, 3, 7, SEGMENT_SIZE, 4, 5, 0xb4, END, 0, 0, 0]);
         let size = |octets: &[u8]| u16::from_be_bytes([octets[50], octets[51]]);
-        for (most, left) in [(1_500, 1_460), (1_300, 1_300), (1_400, 1_300)] {
-            clamp(&mut octets, 24, most);
-            assert_eq!(size(&octets), left);
+        for (limit, size_after) in [(1_500, 1_460), (1_300, 1_300), (1_400, 1_300)] {
+            clamp(&mut octets, 24, limit);
+            assert_eq!(size(&octets), size_after);
         }
         for cut in 0..octets.len() {
             clamp(&mut octets[..cut].to_vec(), 24, 1);

@@ -4,10 +4,10 @@ use smoltcp::phy::{self, Checksum, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;
 
-/// Buffers kept to be used again.
+/// The most buffers kept for reuse.
 const MAX_SPARE: usize = 256;
 
-/// A device.
+/// The packets between smoltcp and the network.
 #[derive(Debug)]
 pub(crate) struct Device {
     pub(crate) incoming: VecDeque<Vec<u8>>,
@@ -26,7 +26,7 @@ impl Device {
         self.mtu
     }
 
-    /// Memory that may be used again.
+    /// Takes back the buffer of a packet.
     pub(crate) fn recycle(&mut self, mut octets: Vec<u8>) {
         if self.spare.len() < MAX_SPARE {
             octets.clear();
@@ -54,13 +54,13 @@ impl phy::Device for Device {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
         capabilities.max_transmission_unit = self.mtu;
-        // Nothing here damages a packet; the segment size in one may have been changed.
+        // No packet is damaged in virtual time, and `segment::clamp` changes a segment without its checksum.
         capabilities.checksum.tcp = Checksum::Tx;
         capabilities
     }
 }
 
-/// A packet that came.
+/// A received packet.
 pub(crate) struct Incoming<'a> {
     octets: Vec<u8>,
     used: &'a mut Vec<Vec<u8>>,
@@ -78,7 +78,7 @@ impl phy::RxToken for Incoming<'_> {
     }
 }
 
-/// Room for one to be sent.
+/// Room for a packet to send.
 pub(crate) struct Outgoing<'a> {
     outgoing: &'a mut VecDeque<Vec<u8>>,
     spare: Vec<u8>,
