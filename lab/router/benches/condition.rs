@@ -255,7 +255,7 @@ fn shape(bencher: &mut Bencher<'_>, step: &mut dyn Conditioner, tables: &FlowTab
         if let Some(packet) = free.pop_front() {
             match step.take(now, packet, tables) {
                 PacketVerdict::Pass(packet) | PacketVerdict::Drop(packet, _) => {
-                    free.push_back(packet)
+                    free.push_back(packet);
                 }
                 PacketVerdict::Hold => {}
             }

@@ -4,8 +4,8 @@
 //! cell rate algorithm, ITU-T I.371). A packet may leave from that time on, and advances it by its
 //! transmission time at the rate. A late caller finds the time in the past and catches up. The
 //! burst limits the lateness that can be made good; it is also what can leave at once after idle
-//! time. With a burst of 0, no lateness is made good. In any time t the shaper sends at most burst
-//! + rate t + one packet.
+//! time. With a burst of 0, no lateness is made good. In any time t the shaper sends at most
+//! burst + rate t + one packet.
 //!
 //! **By interval** (Cisco's Tc). At the begin of each interval the bucket gets the tokens of the
 //! whole interval. It holds the burst, or the tokens of one interval if they are more. A packet may

@@ -126,7 +126,7 @@ impl NetworkMachine {
                     parts.extend(router.report().into_iter().map(|part| {
                         let path = format!("{}/{}", planned.name, part.path);
                         PartCounters { path, ..part }
-                    }))
+                    }));
                 }
             }
         }
@@ -269,7 +269,7 @@ impl NetworkMachine {
                     self.outputs.push_back(Output::Recycle(packet.into_octets()));
                 }
                 RouterOutput::Refused { octets, .. } => {
-                    self.outputs.push_back(Output::Recycle(octets))
+                    self.outputs.push_back(Output::Recycle(octets));
                 }
             }
         }

@@ -89,7 +89,7 @@ fn small_bursts(policy: &RouterPolicy, steps: &[ChainStep], path: &str, into: &m
         match step {
             ChainStep::Meter { meter, .. } => match *meter {
                 MeterProfile::TokenBucket { burst, .. } => {
-                    look(format!("{path}.meter.burst"), burst)
+                    look(format!("{path}.meter.burst"), burst);
                 }
                 MeterProfile::SingleRate { cbs, ebs, .. } => {
                     look(format!("{path}.meter.cbs"), OctetSize(cbs.0.max(ebs.0)));

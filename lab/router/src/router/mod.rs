@@ -286,7 +286,7 @@ impl Router {
                 }
             }
             Err(packet) => {
-                self.give_up(now, packet, Cause::TooLong, ForwardingError::TooLong { mtu })
+                self.give_up(now, packet, Cause::TooLong, ForwardingError::TooLong { mtu });
             }
         }
     }

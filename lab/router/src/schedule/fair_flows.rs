@@ -5,9 +5,9 @@
 //! first three bits of its DSCP) gets the virtual finish time F = max(V, F of the previous packet
 //! of its lane) + L x 32384/(p + 1). The lowest F leaves first; V is the F of the packet sent last
 //! (self-clocked fair queueing, Golestani 1994). So flows that always have packets waiting share in
-//! proportion to p + 1: what two of them send, divided by p + 1, differs by at most `Lmax/(pi + 1)
-//! + Lmax/(pj + 1)`. The code uses 840 instead of 32384: every p + 1 divides it, so nothing is
-//! rounded, and only proportions matter.
+//! proportion to p + 1: what two of them send, divided by p + 1, differs by at most
+//! `Lmax/(pi + 1) + Lmax/(pj + 1)`. The code uses 840 instead of 32384: every p + 1 divides it, so
+//! nothing is rounded, and only proportions matter.
 //!
 //! All lanes have a common limit, in packets and in octets. When it is reached, the packet with the
 //! *latest finish time* of all is dropped: the arriving packet, or the last packet of its lane.
