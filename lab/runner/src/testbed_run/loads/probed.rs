@@ -136,7 +136,7 @@ mod tests {
         let mut load: Load = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();
         let said = ["--ahead=-3500000", "--drift=42000", "--since=1000"];
         assert_eq!(found.arguments(1, &load), said);
-        load.clock = Some(study::file::LoadClock { ahead_ms: -3.5, drift_ppm: 42.0 });
+        load.clock = Some(study::file::Clock { ahead_ms: -3.5, drift_ppm: 42.0 });
         assert_eq!(found.arguments(1, &load)[..2], ["--ahead=0", "--drift=0"]);
         assert_eq!(found.arguments(0, &load)[..2], ["--ahead=3500000", "--drift=-42000"]);
     }
