@@ -139,9 +139,9 @@ fn is_sound(octets: &[u8]) -> bool {
     if !known {
         return false;
     }
-    let (mut input, mut packets) = (Bytes::copy_from_slice(octets), tpkt::FileDecoder::default());
-    let mut transport = cotp::pdu::FileDecoder::default();
-    let mut session = tsdu::FileDecoder::default();
+    let (mut input, mut packets) = (Bytes::copy_from_slice(octets), tpkt::Decoder::default());
+    let mut transport = cotp::pdu::Decoder::default();
+    let mut session = tsdu::Decoder::default();
     loop {
         let piece = match packets.next(&mut input) {
             Ok(Some(piece)) => piece,

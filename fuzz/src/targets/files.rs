@@ -50,12 +50,12 @@ pub(super) fn ios(octets: &[u8]) {
 }
 
 pub(super) fn frame(octets: &[u8]) {
-    let before = frame::Segment::from_frame(octets);
+    let before = frame::TcpSegment::from_frame(octets);
     let mut bleached = octets.to_vec();
     frame::bleach(&mut bleached);
     assert_eq!(bleached.len(), octets.len());
-    let after = frame::Segment::from_frame(&bleached);
-    assert_eq!(after, before.map(|segment| frame::Segment { dscp: 0, ..segment }));
+    let after = frame::TcpSegment::from_frame(&bleached);
+    assert_eq!(after, before.map(|segment| frame::TcpSegment { dscp: 0, ..segment }));
     let mut again = bleached.clone();
     frame::bleach(&mut again);
     assert_eq!(again, bleached, "once is enough");

@@ -9,10 +9,10 @@
 //! caller's buffer.
 //!
 //! ```
-//! use analyse::{Analysis, Frame, Limits, Link, Time};
+//! use analyse::{Analysis, Frame, Limits, LinkType, Time};
 //!
 //! let mut analysis = Analysis::new(Limits::default());
-//! let point = analysis.point("eth0".to_owned(), Link::Raw);
+//! let point = analysis.point("eth0".to_owned(), LinkType::Raw);
 //! let echo = [0x45, 0x60, 0, 28, 0, 1, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 8, 0, 0, 0, 0, 1, 0, 1];
 //! analysis.handle(Time(1), Frame { point, original: 28, octets: &echo });
 //! analysis.finish();

@@ -4,8 +4,8 @@ use super::{Wire, WireArrival, WireMoment};
 use base::Instant;
 use bytes::Bytes;
 use dscp::Dscp;
-use network::line::{End, Line, LineEvent};
-use network::topology::Link;
+use network::line::{LineEnd, LinkLine, LineEvent};
+use network::topology::TopologyLink;
 use router::policy::Span;
 use router::{Rate, Time};
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ const QUEUE: usize = 100;
 ///
 /// The near end's random numbers at that moment decide which packets are lost.
 pub struct VirtualTcp {
-    link: Link,
+    link: TopologyLink,
     settings: TcpSettings,
     connection: Option<TcpConnection>,
     arrivals: VecDeque<WireArrival>,
@@ -46,7 +46,7 @@ pub struct VirtualTcp {
 /// A TCP connection in progress: two hosts and the line between them.
 struct TcpConnection {
     hosts: [TcpHost; 2],
-    line: Line,
+    line: LinkLine,
     id: ConnectionId,
     /// The near host has finished the handshake.
     open: bool,
@@ -55,11 +55,11 @@ struct TcpConnection {
 impl VirtualTcp {
     /// TCP over a line of `bit_s` bit/s and this delay, which loses a packet with probability `loss`.
     pub fn new(bit_s: u64, delay: Duration, loss: f64) -> VirtualTcp {
-        let link = Link {
+        let link = TopologyLink {
             rate: Rate::from_bits(bit_s),
             delay: Span(delay),
             loss,
-            ..Link::between("near.line", "far.line")
+            ..TopologyLink::between("near.line", "far.line")
         };
         VirtualTcp {
             link,
@@ -88,8 +88,8 @@ impl VirtualTcp {
             let remote = SocketAddr::new(ADDRESSES[FAR], PORT);
             hosts[FAR].listen(PORT, Dscp::CS0);
             let id = hosts[NEAR].connect(now, ADDRESSES[NEAR], remote, Dscp::CS0);
-            let end = End { queue: QUEUE, paced: false, tapped: false };
-            let line = Line::new(&self.link, [end; 2], moment.rng.next_u64());
+            let end = LineEnd { queue: QUEUE, paced: false, tapped: false };
+            let line = LinkLine::new(&self.link, [end; 2], moment.rng.next_u64());
             TcpConnection { hosts, line, id, open: false }
         }))
     }

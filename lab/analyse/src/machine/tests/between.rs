@@ -80,7 +80,7 @@ fn packets_of_flows_that_go_elsewhere_are_not_lost() {
 }
 
 #[test]
-fn what_is_under_way_is_bounded_in_time_and_number() {
+fn packets_in_transit_are_bounded_in_time_and_number() {
     let limits = Limits { sightings: 16, window: 5 * MS, ..Limits::default() };
     let mut bench = Bench::new(limits, 2);
     for n in 0..100u32 {
