@@ -4,7 +4,7 @@ use super::{Wire, WireArrival, WireMoment};
 use base::Instant;
 use bytes::Bytes;
 use dscp::Dscp;
-use network::line::{LineEnd, LinkLine, LineEvent};
+use network::line::{LineEnd, LineEvent, LinkLine};
 use network::topology::TopologyLink;
 use router::policy::Span;
 use router::{Rate, Time};

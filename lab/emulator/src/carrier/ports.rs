@@ -161,7 +161,11 @@ struct FarEnd {
 
 impl PacketPorts {
     /// Makes the pairs, and configures the hosts' ends.
-    pub(crate) fn new(plan: &NetworkPlan, hosts: &Hosts, ports: &[HostPort]) -> Result<PacketPorts> {
+    pub(crate) fn new(
+        plan: &NetworkPlan,
+        hosts: &Hosts,
+        ports: &[HostPort],
+    ) -> Result<PacketPorts> {
         let namespace = Netns::new().context("a namespace for the far ends")?;
         // It only forwards packets; its kernel must send nothing of its own.
         let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");

@@ -200,7 +200,12 @@ fn message(
 }
 
 /// The first address of a host that is of the same family.
-fn source(plan: &NetworkPlan, host: usize, to: IpAddr, path: &str) -> Result<IpAddr, ScenarioError> {
+fn source(
+    plan: &NetworkPlan,
+    host: usize,
+    to: IpAddr,
+    path: &str,
+) -> Result<IpAddr, ScenarioError> {
     let node = plan.nodes.get(host);
     let ports = node.map(|node| node.ports.iter()).unwrap_or_default();
     let mut own = ports.flat_map(|port| &port.addresses).map(|address| address.ip());

@@ -126,7 +126,10 @@ fn port(setup: &ChannelSetup, at: usize, from: usize, index: u32) -> Option<u16>
 
 fn address(text: &str, path: &str) -> Result<ORAddress, ScenarioError> {
     text.parse().map_err(|error| {
-        ScenarioError::Scenario(KeyFault::at(path, format!("invalid O/R address {text:?}: {error}")))
+        ScenarioError::Scenario(KeyFault::at(
+            path,
+            format!("invalid O/R address {text:?}: {error}"),
+        ))
     })
 }
 

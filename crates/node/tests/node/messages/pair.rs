@@ -558,7 +558,8 @@ fn an_association_whose_peer_keeps_the_turn_and_hangs_is_ended() {
     network.sites[ACT].frozen = true;
     network.submit(naples, &to_ops(), Precedence::Flash, b"3", "3", ReportRequest::None);
     network.run_for(Duration::from_secs(30));
-    let ended = |(_, e): &&(base::Instant, node::event::LogEvent)| e.detail.contains("give the turn");
+    let ended =
+        |(_, e): &&(base::Instant, node::event::LogEvent)| e.detail.contains("give the turn");
     assert_eq!(network.sites[NAPLES].events.iter().filter(ended).count(), 1);
     network.sites[ACT].frozen = false;
     network.run_for(Duration::from_secs(120));
