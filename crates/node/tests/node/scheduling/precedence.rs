@@ -414,7 +414,7 @@ fn a_hold_of_an_operator_survives_a_restart() {
     pair.run(200);
     let left = page(&pair, None, 9).entries;
     assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others were transferred");
-    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [Outcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [HoldOutcome::Done]);
     pair.finish(120);
 }
 
