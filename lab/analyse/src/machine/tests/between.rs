@@ -10,7 +10,7 @@ fn payload(number: u32) -> [u8; 32] {
 }
 
 #[test]
-fn delay_loss_jitter_and_marks_on_the_way() {
+fn delay_loss_jitter_and_marks_on_the_path() {
     let mut bench = Bench::new(Limits::default(), 3);
     for n in 0..100u32 {
         let at = u64::from(n) * 10 * MS;
@@ -42,7 +42,7 @@ fn delay_loss_jitter_and_marks_on_the_way() {
 }
 
 #[test]
-fn clocks_that_differ_leave_the_way_known_by_the_time_to_live() {
+fn clocks_that_differ_leave_the_path_known_by_the_time_to_live() {
     let mut bench = Bench::new(Limits::default(), 2);
     for n in 0..10u32 {
         let octets = payload(n);
