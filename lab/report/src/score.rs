@@ -11,7 +11,7 @@ use study::row::Measure;
 /// Every printed value once, by how near ours is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
-    /// Printed values of whatever kind: of all rows, and of runs that have not been made.
+    /// Printed values of all kinds, of all rows and of runs that have not been made.
     pub printed: usize,
     /// Within 15 percent, or within a printed bound.
     pub near: usize,

@@ -88,7 +88,7 @@ impl Keep {
         Some(hex(&Sha256::digest(&serde_json::to_vec(&all).ok()?), 32))
     }
 
-    /// A name for people, and a few digits that make it unlike any other.
+    /// A readable name, and a few digits that make it unique.
     fn file(&self, job: &Job) -> PathBuf {
         let id = &job.planned.id;
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };

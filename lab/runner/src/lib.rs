@@ -90,7 +90,7 @@ struct Job {
 }
 
 impl Job {
-    /// For people.
+    /// The name to show.
     fn name(&self) -> String {
         let again =
             if self.planned.repeat > 1 { format!(" #{}", self.time) } else { String::new() };

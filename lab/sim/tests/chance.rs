@@ -1,4 +1,4 @@
-//! Scenarios by chance: whatever the network does to packets, each message arrives once and as it
+//! Random scenarios: for any loss, delay and order of packets, each message arrives once and as it
 //! was, each octet of a transfer comes, the seed decides everything, and time goes on.
 
 #![allow(

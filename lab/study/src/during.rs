@@ -31,7 +31,7 @@ pub(crate) fn name(message: &str) -> String {
 /// Bits of IP packets a second, in 1,000, as at the study's own rates: those with a code point that left
 /// the port where most of them waited for a policy's queueing, from the start of a message's transfer to
 /// its confirm, or to the run's end. Steps that lie in it in part count in part. `None` where the
-/// transfer did not start or nobody looked at such a port.
+/// transfer did not start or no such port was sampled.
 pub(crate) fn kbit_s(
     planned: &Planned,
     measured: &Measured,

@@ -196,7 +196,7 @@ fn known(
     if let Some(during) = during {
         return row.more.get(&crate::during::name(during)).copied().map(Known::exactly);
     }
-    // What was given up took longer than that, nobody knows how long.
+    // A run that was given up takes longer; the time is not known.
     match (row.value(measure), measure) {
         (Some(value), _) => Some(Known::exactly(value)),
         (None, Measure::Seconds) => {

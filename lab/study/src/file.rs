@@ -35,7 +35,7 @@ pub fn with_new_name(message: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// For people.
+    /// Text to show.
     pub title: String,
     /// Where it was printed.
     #[serde(default)]
@@ -98,7 +98,7 @@ impl Study {
 pub struct LoadFigure {
     /// Its number.
     pub number: u32,
-    /// For people.
+    /// Text to show.
     pub title: String,
     /// What it shows.
     pub value: OverTime,
@@ -134,7 +134,7 @@ pub struct Parameter {
     /// files have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// For people.
+    /// Text to show.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Why it has this value.
@@ -204,7 +204,7 @@ pub struct Experiment {
     /// The table its rows belong to; its name where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Name>,
-    /// For people.
+    /// Text to show.
     pub title: String,
     /// What it shows.
     pub shows: String,
@@ -509,7 +509,7 @@ pub struct Expect {
 pub struct StudyFigure {
     /// Its name, unlike any other: that of its file.
     pub name: Name,
-    /// For people.
+    /// Text to show.
     pub title: String,
     /// What is to be seen.
     #[serde(default)]

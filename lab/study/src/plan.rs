@@ -32,7 +32,7 @@ pub trait Library {
     fn policy(&self, name: &str) -> Result<String, String>;
 }
 
-/// A run with all it needs, whatever environment it is run on.
+/// A run with all it needs, for either environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// `experiment/run`, or `experiment/run[parameter=value]` where one is varied.

@@ -52,7 +52,7 @@ impl Markup {
         self.text.push('>');
     }
 
-    /// A text, whatever it is made of.
+    /// A text, escaped.
     pub(super) fn text(&mut self, text: &str) {
         for c in text.chars() {
             match c {

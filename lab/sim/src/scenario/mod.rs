@@ -77,7 +77,7 @@ pub struct UserId {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedMessage {
-    /// For people.
+    /// The name to show.
     pub name: String,
     /// Who submits it.
     pub from: UserId,
@@ -130,7 +130,7 @@ pub enum SimulatedLoad {
 /// A stream of UDP datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UdpLoad {
-    /// For people.
+    /// The name to show.
     pub name: String,
     /// The host that sends.
     pub from: Name,
@@ -180,7 +180,7 @@ impl ReceiverClock {
 /// A TCP connection that carries octets one way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BulkLoad {
-    /// For people.
+    /// The name to show.
     pub name: String,
     /// The host that connects and sends.
     pub from: Name,

@@ -95,7 +95,7 @@ fn message(planned: &Planned, message: &StudyMessage) -> Result<(), String> {
         return Err("a message, and the study has no [mail]".to_owned());
     }
     if let StudyStart::After(after) = &message.start {
-        // One before it: so nobody waits for himself.
+        // An earlier one, so that no message waits for itself.
         let before = planned.messages.iter().take_while(|other| other.name != message.name);
         if !before.into_iter().any(|other| other.name == after.after) {
             return Err(format!("no message before it is named {}", after.after));
