@@ -1,11 +1,11 @@
-//! What was touched, and what is due: so that the cost of an input follows what it touched.
+//! Values that were touched, and times that are due, so that an input costs only what it touches.
 
 use base::Instant;
 use scheduler::steps::step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
 
-/// A map that remembers which of its values may have changed since somebody last asked.
+/// A map that notes which of its values may have changed since the marks were last taken.
 #[derive(Debug)]
 pub(crate) struct Marked<K, V> {
     values: BTreeMap<K, V>,
@@ -53,12 +53,12 @@ impl<K: Ord + Copy, V> Marked<K, V> {
         self.values.is_empty()
     }
 
-    /// All of them: for what is rare.
+    /// All of them: for rare work.
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.values.values().inspect(|_| step())
     }
 
-    /// All of them: for what is rare.
+    /// All of them: for rare work.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.values.keys().inspect(|_| step())
     }
@@ -77,13 +77,13 @@ impl<K: Ord + Copy, V> Marked<K, V> {
         !self.marks.is_empty()
     }
 
-    /// What is marked, in order, be it there or gone; nothing is any more.
+    /// The marked keys in order, removed ones too. Afterwards none is marked.
     pub(crate) fn take_marks(&mut self) -> BTreeSet<K> {
         std::mem::take(&mut self.marks)
     }
 }
 
-/// Keys in the order of the times at which something is due for them; of each one time at most.
+/// Keys in the order of their due times; each has at most one time.
 #[derive(Debug)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
 pub(crate) struct Due<K> {
@@ -98,7 +98,7 @@ impl<K> Default for Due<K> {
 }
 
 impl<K: Ord + Clone> Due<K> {
-    /// When it is due from now on, if at all. Whether that is news.
+    /// Sets or removes the due time of a key. Gives whether it changed.
     pub(crate) fn set(&mut self, key: K, at: Option<Instant>) -> bool {
         step();
         let old = match at {

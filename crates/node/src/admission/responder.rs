@@ -18,7 +18,7 @@ use p1::bind::{MtaBindArgument, MtaBindResult};
 use scheduler::ChannelId;
 
 impl Admission {
-    /// Whom a bind on this association is counted against.
+    /// The address and name that a bind on this association is counted for.
     pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, NameDigest) {
         let link = cx.associations.get(&id);
         let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| NameDigest::new(""));
@@ -63,7 +63,7 @@ impl Admission {
         self.check_peers(cx, now, origin, name, next);
     }
 
-    /// Has this password checked, or the next one where that is not worth it.
+    /// Has this password checked; if its association is gone or refused, the next one.
     pub(crate) fn check_peers(
         &mut self,
         cx: &mut Context,

@@ -75,7 +75,7 @@ impl Admission {
         Ok(Some(MakesRoom { id: oldest, origin: from, limit }))
     }
 
-    /// Whom a connection is counted against, and whether its address is one of a peer's in the
+    /// The address that a connection is counted for, and whether its address is one of a peer's in the
     /// configuration. An address that it names within a /64 is counted alone, so that
     /// strangers there are not taken for the peer.
     pub(crate) fn whose(&self, cx: &Context, remote: IpAddr) -> (Origin, bool) {
@@ -127,7 +127,7 @@ impl Admission {
     /// The connection of a user has no level.
     pub(crate) fn kept_for_higher(&self, cx: &Context, level: Option<Precedence>) -> usize {
         let most = cx.config.limits.associations;
-        // Far from the limit it is not worth counting.
+        // Far from the limit nothing need be counted.
         if cx.associations.len() < most / 2 {
             return 0;
         }

@@ -170,7 +170,7 @@ pub enum Kind {
     Expired,
     /// A transfer stands behind a checkpoint while a higher one is in transfer.
     Paused,
-    /// A transfer that was paused goes on.
+    /// A transfer that was paused continues.
     Resumed,
     /// MINIMIZE begins, changes or ends.
     Minimize,
@@ -204,7 +204,7 @@ pub enum Kind {
     Reconfigured,
     /// An entry takes another route, because its peer is no longer configured.
     Rerouted,
-    /// A report was thrown away, or, at the start, contents that no copy needs.
+    /// A report was discarded, or, at the start, contents that no copy needs.
     Discarded,
     /// A peer's handshake arrived with another mark than its channel's.
     MarkMismatch,

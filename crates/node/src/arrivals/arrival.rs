@@ -28,7 +28,7 @@ pub(crate) enum Parsing {
     Submission(SubmissionParser),
     /// Another operation's argument, kept whole up to a limit.
     Operation(Vec<u8>),
-    /// Refused already: what still comes is thrown away.
+    /// Refused already: octets that still come are discarded.
     Ignoring,
 }
 

@@ -9,7 +9,7 @@ use engine::journal::SpoolId;
 use p1::apdu::MtsApduHead;
 
 impl Arrivals {
-    /// The same, with what arrives on it.
+    /// The precedence that an association serves, with that of its arrival.
     pub(crate) fn level_with_arrival(&self, cx: &Context, id: AssociationId) -> Precedence {
         let receiving = cx.associations.get(&id).and_then(|link| link.receiving);
         let arriving = receiving.and_then(|spool| self.open.get(&spool)?.level);
@@ -27,7 +27,7 @@ impl Arrivals {
         }
     }
 
-    /// The precedence of an arrival that has come whole: by its content too, where that counts.
+    /// The precedence of an arrival that is complete: by its content too, where that counts.
     pub(crate) fn classified(&mut self, cx: &mut Context, spool: SpoolId) -> Precedence {
         let Some(arrival) = self.open.get_mut(&spool) else { return UNKNOWN };
         if arrival.peek {

@@ -79,7 +79,7 @@ impl Arrivals {
         }
     }
 
-    /// What was lost is not recovered, for reasons of ours.
+    /// A lost transfer is not recovered, because we decided so.
     pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: LostTransfers) {
         if let Some(send) = lost.send {
             cx.queue.scheduler.put_back(now.mono, send.entry);
@@ -93,7 +93,7 @@ impl Arrivals {
         }
     }
 
-    /// A transfer to us may go on on this association.
+    /// A transfer to us may be resumed on this association.
     pub(crate) fn adopt(
         &mut self,
         cx: &mut Context,
@@ -109,12 +109,12 @@ impl Arrivals {
         }
     }
 
-    /// The same for a transfer to us.
+    /// Until when a transfer to us that was cut off now is kept.
     fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
         cx.kept_until(now, channel, KEPT, now.mono + RECEIVE_KEPT)
     }
 
-    /// What was cut off waits no longer for its channel.
+    /// Transfers that were cut off no longer wait for channels that changed.
     pub(crate) fn leave_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
         let leaves =
             |channel| changes.removed.contains(&channel) || changes.rebound.contains(&channel);

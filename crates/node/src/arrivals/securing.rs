@@ -176,7 +176,7 @@ impl Arrivals {
     }
 
     /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
-    /// thrown away.
+    /// discarded.
     pub(crate) fn batch_with_body(
         &self,
         cx: &mut Context,

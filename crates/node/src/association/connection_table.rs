@@ -1,8 +1,9 @@
-//! Who is here: associations by channel and by address, so that nothing has to look through all of
-//! them, and half-open ones by age.
+//! Associations by channel, by mailbox and by address, so that nothing looks through all of them, and
+//! half-open connections by age.
 //!
-//! *Half-open* is a connection that somebody else opened and on which nobody has bound yet. They
-//! stand apart: however many there are, work for channels and mailboxes does not see them.
+//! A connection is *half-open* if somebody else opened it and nobody has bound on it yet. Half-open
+//! connections are kept apart: however many there are, work for channels and mailboxes does not see
+//! them.
 
 use crate::config::address_prefix::Origin;
 use base::{AssociationId, PeerId};
@@ -15,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 struct OriginCount {
     /// Connections, bound or not.
     all: usize,
-    /// Those half-open, and of them the ones that may have to make room: not those whose password
-    /// is being checked.
+    /// Half-open connections; and of them those that may have to make room, which are all but those
+    /// whose password is being checked.
     half_open: usize,
     idle: BTreeSet<AssociationId>,
-    /// Of these the future users.
+    /// Those of `idle` on listeners for users.
     idle_users: BTreeSet<AssociationId>,
 }
 
@@ -43,15 +44,15 @@ impl OriginCount {
 
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionTable {
-    /// P1: ours from the first, the peers' once bound.
+    /// P1: ours from the beginning, the peers' once bound.
     channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
-    /// P3, once bound, with the number of their mailbox; and by that.
+    /// P3, once bound, with the number of the mailbox; and by that number.
     users: BTreeMap<AssociationId, u32>,
     mailboxes: BTreeMap<u32, BTreeSet<AssociationId>>,
-    /// Half-open ones that want to become users.
+    /// Half-open connections on listeners for users.
     future_users: BTreeSet<AssociationId>,
     origins: BTreeMap<Origin, OriginCount>,
-    /// Half-open ones, and whether their address stands in the configuration.
+    /// Half-open connections, and whether the configuration names their address.
     half_open: BTreeMap<AssociationId, (Origin, bool)>,
     strangers: usize,
 }
@@ -70,7 +71,7 @@ impl ConnectionTable {
         }
     }
 
-    /// Its password is being checked: it need not make room.
+    /// The password of a connection is being checked: it need not make room.
     pub(crate) fn checking(&mut self, id: AssociationId) {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
@@ -79,7 +80,7 @@ impl ConnectionTable {
         }
     }
 
-    /// It was refused and only has to go.
+    /// Nothing is checked for a connection: it may have to make room.
     pub(crate) fn checked(&mut self, id: AssociationId) {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
@@ -88,7 +89,7 @@ impl ConnectionTable {
         }
     }
 
-    fn is_half_open_no_more(&mut self, id: AssociationId) {
+    fn end_half_open(&mut self, id: AssociationId) {
         let Some((origin, known)) = self.half_open.remove(&id) else { return };
         self.strangers -= usize::from(!known);
         self.future_users.remove(&id);
@@ -100,25 +101,25 @@ impl ConnectionTable {
 
     /// A peer bound, or we open one.
     pub(crate) fn on_channel(&mut self, id: AssociationId, channel: ChannelId) {
-        self.is_half_open_no_more(id);
+        self.end_half_open(id);
         self.channels.entry(channel).or_default().insert(id);
     }
 
     /// A user bound to the mailbox of this number.
     pub(crate) fn user(&mut self, id: AssociationId, mailbox: u32) {
-        self.is_half_open_no_more(id);
+        self.end_half_open(id);
         self.users.insert(id, mailbox);
         self.mailboxes.entry(mailbox).or_default().insert(id);
     }
 
-    /// It is gone.
+    /// An association is gone.
     pub(crate) fn gone(
         &mut self,
         id: AssociationId,
         channel: Option<ChannelId>,
         origin: Option<Origin>,
     ) {
-        self.is_half_open_no_more(id);
+        self.end_half_open(id);
         if let Some(mailbox) = self.users.remove(&id)
             && let Some(users) = self.mailboxes.get_mut(&mailbox)
         {

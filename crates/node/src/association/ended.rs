@@ -38,7 +38,7 @@ pub(crate) struct EndedAssociation {
 }
 
 impl EndedAssociation {
-    /// Whether it was lost. A transfer on it may go on later: that of a scheduled channel in its next
+    /// Whether it was lost. Then a transfer on it may be resumed; that of a scheduled channel in its next
     /// hours, if they are near.
     pub(crate) fn is_lost(&self) -> bool {
         self.leaving || self.kind != Kind::AssociationReleased

@@ -34,9 +34,9 @@ pub(crate) struct Association {
     pub protocol: Protocol,
     pub state: AssociationState,
     pub sending: Option<Sending>,
-    /// What is arriving now.
+    /// The arrival on it.
     pub receiving: Option<SpoolId>,
-    /// No transfer since.
+    /// Since when it has no transfer.
     pub idle_since: Instant,
     pub end: AssociationEnd,
     pub looks: ProgressLooks,
@@ -71,7 +71,7 @@ pub(crate) enum AssociationState {
 #[derive(Debug)]
 pub(crate) struct TransportConnection {
     pub remote: Option<IpAddr>,
-    /// Whom it is counted against, where somebody else opened it.
+    /// The address that it is counted for, where somebody else opened it.
     pub origin: Option<Origin>,
     /// When it was accepted, or asked for.
     pub accepted: Instant,
@@ -230,7 +230,7 @@ impl Association {
         self.is_idle() && self.has_turn() && !self.is_ending()
     }
 
-    /// Something begins to arrive, or goes on.
+    /// A transfer to us begins or continues.
     pub(crate) fn receive(&mut self, spool: SpoolId) {
         self.receiving = Some(spool);
         if let Some(p1) = self.p1_mut() {

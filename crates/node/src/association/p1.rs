@@ -34,7 +34,7 @@ pub(crate) struct P1 {
     pub failed: Option<FailedTransfer>,
     /// A transfer to us that was interrupted and may be resumed.
     pub suspended: Option<SpoolId>,
-    /// A transfer of ours that goes on once the turn comes, and until when it was to be kept.
+    /// A transfer of ours that is resumed once the turn comes, and until when it was to be kept.
     pub resumes: Option<LostSend>,
     /// Why the peer aborted it, where it gave a reason.
     pub abort: Option<AbortReason>,
@@ -52,7 +52,7 @@ pub(crate) struct Turn {
     pub asked: bool,
     /// We asked for it.
     pub wanted: bool,
-    /// Ends an association whose other end neither sends nor gives it.
+    /// When the association ends if its other end neither sends nor gives the turn.
     pub deadline: Option<Instant>,
 }
 

@@ -20,9 +20,9 @@ pub(crate) struct P3 {
     /// How many invocations wait for our answer.
     pub unanswered: u32,
     pub next_invoke: i64,
-    /// Ends an association whose user does not answer a delivery.
+    /// When the association ends if its user does not answer a delivery.
     pub delivery_deadline: Option<Instant>,
-    /// Ends an association whose user does not get on with an argument.
+    /// When the association ends if its user does not continue an argument.
     pub argument_deadline: Option<Instant>,
 }
 

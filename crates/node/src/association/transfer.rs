@@ -27,20 +27,20 @@ pub(crate) struct Sending {
     pub written_before: u64,
     /// When its transfer began, and how fast it goes.
     pub started: Option<Instant>,
-    /// Octets that were confirmed then, where it went on.
+    /// Octets that were confirmed then, if it was resumed.
     pub started_at: u64,
     pub meter: Meter,
-    /// Where it may go on if the association is lost.
+    /// Where it may be resumed if the association is lost.
     pub resume: Option<ResumePoint>,
-    /// How often it went on after having been cut off, with no checkpoint confirmed since.
+    /// How often it was resumed with no checkpoint confirmed since.
     pub resumes: u8,
     /// The associations it was lost with, the latest last.
     pub tried: Vec<ConnectionReference>,
-    /// The form of extension fields in which it began: what goes on is the same octets.
+    /// The form of extension fields in which it began: a resumed transfer has the same octets.
     pub dialect: Option<Dialect>,
     /// Confirmed; the commit that deletes its entry is in progress.
     pub confirmed: bool,
-    /// It stands behind a checkpoint, by rule 8.
+    /// It pauses after a checkpoint, by rule 8.
     pub paused: bool,
     /// P3: the invoke identifier of the delivery, and when it was invoked.
     pub invoke: i64,
@@ -83,7 +83,7 @@ impl Sending {
 }
 
 impl Sending {
-    /// Where it may go on.
+    /// Where it may be resumed.
     pub(crate) fn resumption(&self) -> Option<Resumption> {
         Some(Resumption {
             point: self.resume.clone()?,
@@ -110,7 +110,7 @@ impl Sending {
 /// Most associations remembered of one transfer.
 const MAX_TRIED: usize = 8;
 
-/// Where a transfer may go on, and what has to be as it was.
+/// Where a transfer may be resumed, and what must be as it was.
 #[derive(Clone, Debug)]
 pub(crate) struct Resumption {
     pub point: ResumePoint,
@@ -146,9 +146,9 @@ pub(crate) struct TransferPlace {
 #[derive(Debug)]
 pub(crate) struct FailedTransfer {
     pub entry: EntryId,
-    /// Where it may go on.
+    /// Where it may be resumed.
     pub resumption: Option<Resumption>,
-    /// Where it may go on if it turns out that the association was lost.
+    /// Where it may be resumed if the association proves to be lost.
     pub if_lost: Option<Resumption>,
     /// How far it had come, where anything of it was sent.
     pub place: Option<TransferPlace>,

@@ -1,4 +1,4 @@
-//! What the edge was asked for and has not answered, and changes that must be made.
+//! Questions to the edge that are not answered, and changes that must be made.
 
 pub(crate) mod key_reservations;
 pub(crate) mod pending;

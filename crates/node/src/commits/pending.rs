@@ -38,7 +38,7 @@ pub(crate) enum AfterCommit {
         keys: Vec<Digest>,
         /// MTS identifier, for the log.
         message: String,
-        /// The spool the commit uses up, to be thrown away if it fails.
+        /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
@@ -52,7 +52,7 @@ pub(crate) enum AfterCommit {
         keys: Vec<Digest>,
         /// MTS identifier, for the log.
         message: String,
-        /// The spool the commit uses up, to be thrown away if it fails.
+        /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,

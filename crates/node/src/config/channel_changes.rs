@@ -19,9 +19,10 @@ pub(crate) enum Drain {
 pub(crate) struct ChannelChanges {
     pub(crate) removed: BTreeSet<ChannelId>,
     pub(crate) reopened: BTreeSet<ChannelId>,
-    /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
+    /// Those of the reopened ones whose peer must bind again: nothing is recovered without a bind.
     pub(crate) rebound: BTreeSet<ChannelId>,
-    /// Those whose transfers have other octets from now on: what was cut off cannot go on.
+    /// Those whose transfers have other octets from now on: a transfer that was cut off cannot be
+    /// resumed.
     pub(crate) recoded: BTreeSet<ChannelId>,
 }
 

@@ -143,11 +143,11 @@ impl NodeConfig {
     }
 }
 
-/// One of several independent ways to the same peer.
+/// One of several independent channels to the same peer.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// Its number, which no other channel of this peer has or had before it: what refers to a
-    /// channel goes on doing so when the configuration changes.
+    /// Its number, which no other channel of this peer has or had before it: a reference to a
+    /// channel stays valid when the configuration changes.
     pub index: u32,
     /// Name in configuration, log and status.
     pub name: String,

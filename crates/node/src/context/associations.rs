@@ -73,8 +73,8 @@ impl Context {
             if let AssociationState::Open { since } = link.state {
                 link.state = AssociationState::Releasing { since };
             }
-            // Who did not open a P1 association, or has not the turn, may not release it
-            // (X.228 7.2.1): it aborts.
+            // Only the end that opened a P1 association and has the turn may release it (X.228
+            // 7.2.1). The other end aborts.
             let request = if link.is_initiator() && link.has_turn() {
                 stack::Request::Release
             } else {
@@ -97,7 +97,7 @@ impl Context {
         }
     }
 
-    /// How long a transfer of ours that was cut off now may go on later: until its channel's next
+    /// Until when a transfer of ours that was cut off now may be resumed: until its channel's next
     /// window has begun, but not beyond its expiry.
     pub(crate) fn kept_until(
         &self,

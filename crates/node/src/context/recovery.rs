@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::ops::RangeBounds;
 use std::time::Duration;
 
-/// How long a transfer that was cut off may be taken up again; on a scheduled channel, how long
+/// How long a transfer that was cut off may be resumed; on a scheduled channel, how long
 /// after its next window has begun.
 pub(crate) const KEPT: Duration = Duration::from_secs(600);
 
@@ -32,7 +32,7 @@ pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
 /// Most transfers kept of those we were receiving from one peer.
 const MAX_RECEIVES: usize = 64;
 
-/// How often a recovery is asked for whose answer does not come: some peers know none.
+/// How often a recovery is asked for without an answer: some peers do not know recoveries.
 const MAX_ASKED: u8 = 5;
 
 /// What a channel asks for the recovery of.

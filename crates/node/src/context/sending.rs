@@ -1,4 +1,4 @@
-//! What an association takes up to send, to a peer or to a user.
+//! Entries that an association sends to a peer or a user.
 
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
@@ -14,8 +14,8 @@ use osi::api::Request;
 use scheduler::StartReason;
 
 impl Context {
-    /// Takes an entry in hand. Its record is read first, unless it was accepted just now and is
-    /// still here, and given: a Flash need not wait for the disk a second time.
+    /// An association takes up an entry. If the entry was accepted just now, gives its record, so that a
+    /// Flash does not wait for the disk a second time. Else the record is read first.
     pub(crate) fn take_up(
         &mut self,
         id: AssociationId,
@@ -66,7 +66,7 @@ impl Context {
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
-    /// Whether this association took up this entry, and has it still.
+    /// Whether this association is sending this entry.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
         let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
         sending.is_some_and(|sending| sending.entry == entry)

@@ -1,10 +1,10 @@
-//! Deliveries that broke off more than once, or that the user could not take: they wait, until he
-//! binds again.
+//! Deliveries that broke off more than once, or that the user could not take. They wait until he binds
+//! again.
 //!
-//! A wait keeps a message that a peer cannot take from being sent to it over and over. A user's
-//! connection breaks off for other reasons, his disk is full for a while, and who binds again is there
-//! for what waits. Only what failed time after time waits all the same, for it may be what his client
-//! fails at: others go before it.
+//! The wait prevents that a message is sent again and again to a client that cannot take it. But a user's
+//! connection may break off for other reasons, or his disk may be full for a while. So a new bind ends
+//! the wait. A delivery that failed too often waits all the same, because it may be what the client
+//! fails at: others go first.
 
 use base::EntryId;
 use std::collections::{BTreeMap, BTreeSet};

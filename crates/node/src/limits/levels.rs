@@ -1,6 +1,6 @@
-//! What is kept for higher levels, so that lower ones cannot take it all.
+//! Shares that are kept for higher levels, so that lower ones cannot take all of a limit.
 //!
-//! Of a limit each level keeps a share: as long as it has less, lower levels leave the rest of it
+//! Each level keeps a share of a limit. As long as it uses less, lower levels leave the rest of its share
 //! free. Of associations, the level is that of the channel, its highest precedence; of memory (see
 //! [`crate::limits::memory`]), that of the message.
 
@@ -19,8 +19,8 @@ const OF_ALL: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Levels(BTreeMap<Precedence, usize>);
 
-/// How much is kept from this level, or from all where there is none: what higher levels lack of
-/// their shares. So much is left at least.
+/// How much higher levels lack of their shares, and so is kept from this level; without a level, what
+/// all levels lack. At least `least` is left.
 pub(crate) fn kept<'a>(
     has: impl IntoIterator<Item = (Precedence, &'a usize)>,
     level: Option<Precedence>,

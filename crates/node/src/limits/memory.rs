@@ -1,7 +1,7 @@
-//! How much is held in memory for whom: what arrives, from its first octet until its commit is done.
-//! What the edge holds (contents, octets not yet written) it bounds itself, by the same limits.
+//! How much memory arrivals take, from their first octet until their commit is done, and for whom it is
+//! held. The edge bounds what it holds itself (contents, octets not yet written) by the same limits.
 //!
-//! Of each limit every level keeps a sixteenth, so that what is Routine and does not go on takes
+//! Each level keeps a sixteenth of each limit, so that Routine arrivals that make no progress take
 //! nothing from a Flash. Until its level is known, an envelope counts as lowest. Only its first octets
 //! may use what is kept, or the level of a Flash would never become known.
 

@@ -104,8 +104,8 @@ impl LogRateLimiter {
         self.ends.front().map(|(at, _)| *at)
     }
 
-    /// What was counted in a round that has ended, for the log. Where it goes on, so does the
-    /// counting.
+    /// What was counted in a round that has ended, for the log. While more of the kind
+    /// follow, counting continues.
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<RepeatedEvent> {
         while self.ends.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.ends.pop_front() else { break };

@@ -1,4 +1,4 @@
-//! What has happened since the start, counted: every event once, as it is given out.
+//! Counts of events since the start: each event counts once, when it is given out.
 
 use crate::api::event::{Kind, LogEvent};
 use base::{PeerId, Precedence};

@@ -14,7 +14,7 @@ impl Node {
     }
 
     /// What follows when an association has ended, in order or not: what was being sent waits
-    /// again, what was being received may be taken up by a recovered association.
+    /// again, what was being received may be resumed on a recovered association.
     pub(crate) fn association_over(
         &mut self,
         now: Now,

@@ -1,10 +1,11 @@
-//! How transfers that were cut off go on: in either direction, whoever opened the association.
+//! How transfers that were cut off are resumed: in either direction, whichever end opened the
+//! association.
 //!
 //! | Opened by | Sent by | Then |
 //! |---|---|---|
-//! | us | us | we recover the association and go on |
-//! | us | the peer | we recover it and give the turn; the peer goes on |
-//! | the peer | us | we wait for the peer to recover it and go on in our turn; where `resume` is `either`, we ask ourselves after a while |
+//! | us | us | we recover the association and resume |
+//! | us | the peer | we recover it and give the turn; the peer resumes |
+//! | the peer | us | we wait for the peer to recover it and resume in our turn; where `resume` is `either`, we ask ourselves after a while |
 //! | the peer | the peer | the peer recovers it |
 
 use crate::api::event::{Kind, LogLevel};
@@ -19,7 +20,7 @@ use scheduler::ChannelId;
 
 impl Node {
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
-    /// checkpoint, it goes on there once the association is recovered. Gives whose fault it was.
+    /// checkpoint, it is resumed there once the association is recovered. Gives whose fault it was.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> TransferFault {
         let offered = self.cx.recovery.take_offered(id);
         let Some(link) = self.cx.associations.get_mut(&id) else { return TransferFault::Link };
@@ -87,7 +88,7 @@ impl Node {
         TransferFault::Link
     }
 
-    /// Does what the time brings for what waits for a recovery.
+    /// Asks for recoveries that are due, and gives up what was kept long enough.
     pub(crate) fn expire_recoveries(&mut self, now: Now) {
         for channel in self.cx.recovery.start_asking(now.mono) {
             self.outbound.channels.get_mut(&channel);
@@ -189,7 +190,7 @@ impl Node {
         };
         let two_way = self.cx.associations.get(&id).is_some_and(|link| link.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {
-            // Who does not get the turn cannot go on.
+            // Without the turn we cannot resume.
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
         if lost.is_empty() {
@@ -215,7 +216,7 @@ impl Node {
         }
     }
 
-    /// The peer has lost an association of which we think that it is there: it is not.
+    /// The peer has lost an association that we still have open: it ends.
     fn end_stale(
         &mut self,
         now: Now,

@@ -41,7 +41,7 @@ impl Node {
         // Not about the recovery: a layer below refused before anybody looked at it.
         let below = reason == RefuseReason::Unspecified && bind_error.is_none();
         if (busy || below) && self.cx.recovery.is_offered(id) {
-            // It may recover yet: what is to go on stays as it is.
+            // The recovery may still succeed: what is to be resumed is kept.
             if busy {
                 self.cx.recovery.was_answered(id);
             }

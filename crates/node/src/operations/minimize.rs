@@ -53,7 +53,7 @@ impl Operations {
             next = until.into_iter().fold(next, Utc::min);
             self.set_floor(cx, now, scope, floor, ordered);
         }
-        // An order may have to go on that is over by a clock nobody trusts.
+        // An order that is over by a doubted clock stays in force.
         let wait = next.since(now.utc);
         let wait = if wait.is_zero() { LOOK_EVERY } else { wait };
         self.minimizing.look_at = cx.life.is_started().then_some(now.mono + wait);

@@ -19,7 +19,7 @@ use scheduler::ChannelId;
 #[derive(Debug)]
 pub(crate) struct Outbound {
     pub(crate) channels: Marked<ChannelId, ChannelState>,
-    /// What is to be looked at, because something it depends on was touched or is due.
+    /// What is to be checked, because something that it depends on was touched or is due.
     pub(crate) agenda: ChannelAgenda,
     /// Whose fault it was where associations ended under transfers.
     pub(crate) blame: Blame,

@@ -1,5 +1,5 @@
-//! The node's light index of the durable queue: what waits for whom, and which content is still
-//! needed. Records stay on disk until they are sent.
+//! The node's index of the durable queue: its entries, and how many of them need each content. Records
+//! stay on disk until they are sent.
 
 pub(crate) mod holds;
 pub mod wall;
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
 pub(crate) struct EntryQueue {
-    /// What the times of all entries are reckoned by.
+    /// The clock by which the times of all entries count.
     pub wall: Wall,
     /// It knows all entries.
     pub scheduler: Scheduler,
     /// Entries that an operator holds, some of them perhaps gone.
     pub held: BTreeSet<EntryId>,
-    /// Records of what was queued by the input that is being handled: what starts at once needs no
-    /// other look at the disk.
+    /// Records of entries that the current input queued: those that start at once are not read from
+    /// disk.
     pub fresh: BTreeMap<EntryId, Record>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
@@ -79,7 +79,7 @@ impl EntryQueue {
         }
     }
 
-    /// Takes up anew an entry that the scheduler has given up, with the times of today.
+    /// Takes up again an entry that the scheduler has given up, with the times configured now.
     pub(crate) fn begin_again(&mut self, now: Now, id: EntryId, record: &Record, times: &Times) {
         let Some(old) = self.scheduler.finished(id) else { return };
         let item = self.item(id, old.precedence, &record.brief(), times);

@@ -1,4 +1,4 @@
-//! How the wall clock and the clock of timers stand to each other.
+//! The offset between the wall clock and the clock of timers.
 
 use crate::config::times::ClockRules;
 use base::{Instant, Now, Utc};

@@ -227,7 +227,7 @@ impl Node {
     /// A page of the queue.
     ///
     /// # Errors
-    /// A peer, an entry or a place to go on from that is not there, in words.
+    /// A peer, an entry or a place to continue from that is not there, in words.
     pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, ListingError> {
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {

@@ -23,7 +23,7 @@ fn by_precedence(counts: &[u64; 6]) -> BTreeMap<Precedence, u64> {
 }
 
 impl Node {
-    /// What goes on, as plain data.
+    /// The state of the node, as plain data.
     pub fn status(&self, now: Now) -> Status {
         // Channels that are no more stand here as long as an association of theirs does.
         let gone =

@@ -1,4 +1,4 @@
-//! What is to be looked at after an input: the peers and mailboxes that it touched, and what is due.
+//! What is checked after an input: the peers and mailboxes that it touched, and what is due.
 //!
 //! Whether something can start, close or open depends on the associations of one peer, on its
 //! channels, on what the scheduler has for it, and on the time. The first two are marked where they

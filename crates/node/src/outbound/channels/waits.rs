@@ -181,7 +181,7 @@ impl Outbound {
         self.begin_afresh(channel);
         let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
-            // One on which the peer goes on sending is of use again.
+            // One on which the peer still sends is of use again.
             if let Some(link) = cx.associations.get_mut(&id)
                 && link.is_open()
                 && !link.end.interrupting

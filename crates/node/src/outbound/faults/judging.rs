@@ -3,7 +3,7 @@
 //!
 //! | Fault | The message | The channel |
 //! |---|---|---|
-//! | the link's | goes on where it was, or waits again at once | waits as after any loss |
+//! | the link's | is resumed, or waits again at once | waits as after any loss |
 //! | the message's | waits, longer each time; at last it is given up | is opened again at once |
 //! | nobody's, but at the same place again | waits, longer each time | is opened again at once |
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
@@ -50,7 +50,7 @@ impl Outbound {
         // Nothing of it was sent, or a pause kept it from moving.
         let Some(place) = failed.place else { return TransferFault::Link };
         let deliberate = is_about_the_message(reason);
-        // As long as it may go on where it was, a loss is a loss.
+        // As long as it may be resumed, a loss is charged to the link.
         if !deliberate && (failed.resumption.is_some() || failed.if_lost.is_some()) {
             return TransferFault::Link;
         }

@@ -1,4 +1,4 @@
-//! Transfers: started, paused, cut off and taken up again.
+//! Transfers: started, paused, cut off and resumed.
 
 pub(crate) mod dispatch;
 pub(crate) mod preempt;

@@ -1,5 +1,5 @@
-//! Rule 8 in the node: a transfer that the scheduler pauses stops behind its next checkpoint and goes
-//! on later, on the same association. Nothing is aborted; without checkpoints it does not pause.
+//! Rule 8 in the node: a transfer that the scheduler pauses stops after its next checkpoint and
+//! continues later, on the same association. Nothing is aborted; without checkpoints it does not pause.
 
 use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
@@ -9,7 +9,7 @@ use osi::api::Request;
 use scheduler::Destination;
 
 impl Outbound {
-    /// Passes on to associations which transfers pause and which go on.
+    /// Pauses and continues transfers as the scheduler decides.
     pub(crate) fn pause_and_continue(&self, cx: &mut Context, now: Now) {
         while let Some((entry, pause)) = cx.queue.scheduler.pauses(now.mono) {
             if let Some(id) = self.sender_of(cx, entry) {

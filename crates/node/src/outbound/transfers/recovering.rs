@@ -13,7 +13,7 @@ use osi::session::service::ConnectionReference;
 use scheduler::{ChannelId, NEVER, StartReason};
 use std::net::IpAddr;
 
-/// How often a transfer goes on after a loss with no checkpoint confirmed in between, before it
+/// How often a transfer is resumed after a loss with no checkpoint confirmed in between, before it
 /// begins again.
 pub(crate) const MAX_RESUMES: u8 = 4;
 
@@ -115,7 +115,7 @@ impl Outbound {
         })
     }
 
-    /// The turn came: what was cut off goes on before anything else.
+    /// The turn is ours: a transfer that was cut off is resumed first.
     pub(crate) fn resume_in_turn(&self, cx: &mut Context, now: Now, id: AssociationId) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         if link.is_ending() {
@@ -126,7 +126,7 @@ impl Outbound {
         }
     }
 
-    /// Takes up a transfer that was cut off, on an association that is free.
+    /// Resumes a transfer that was cut off, on an association that is free.
     pub(crate) fn resume_transfer(
         &self,
         cx: &mut Context,

@@ -24,12 +24,12 @@ impl Outbound {
         let Some(sending) = sending else { return };
         sending.meter.at(now.mono, point.octets);
         sending.resume = Some(point);
-        // It moved: if it is cut off again, it may go on again.
+        // It made progress: if it is cut off again, it may be resumed again.
         sending.resumes = 0;
         cx.queue.scheduler.progress(now.mono, sending.entry);
     }
 
-    /// A transfer failed; it may go on at `resume`.
+    /// A transfer failed; it may be resumed at `resume`.
     pub(crate) fn transfer_failed(
         &self,
         cx: &mut Context,
@@ -44,8 +44,8 @@ impl Outbound {
         let Some(mut sending) = link.sending.take() else { return };
         sending.resume = resume;
         link.idle_since = now.mono;
-        // One that may go on does so here, or on the association that recovers this one; but one
-        // that failed again after it went on waits its turn.
+        // A transfer is resumed here, or on the association that recovers this one. But one that
+        // failed again after it was resumed waits its turn.
         let keeps = !interrupted || link.end.leaving;
         let (again, point) = (sending.resumes > 0, sending.resumption());
         let resumption = point.clone().filter(|_| keeps && !again);
@@ -114,7 +114,7 @@ impl Outbound {
         let begun =
             cx.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
         let dialect = begun.unwrap_or(peer.dialect);
-        // One that began in another dialect than the peer has now goes on in it.
+        // A transfer that began in another dialect than the peer has now continues in that one.
         if begun.is_none() && cx.engine.would_lose_critical(&record) {
             return self.route_instead(cx, now, id, &record);
         }
@@ -212,8 +212,8 @@ impl Outbound {
         );
     }
 
-    /// What follows a transfer that failed on an association that lives on: it goes on where it
-    /// may, else it is tried again later.
+    /// What follows a transfer that failed on an association that stays open: it is resumed where it
+    /// may be, else tried again later.
     pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
         let Some(failed) = cx.associations.p1_mut(id).and_then(|p1| p1.failed.take()) else {
             return;
@@ -228,9 +228,9 @@ impl Outbound {
         }
     }
 
-    /// An entry whose transfer was cut off and cannot go on waits again. The first loss is the
-    /// link's; one that is lost again waits for longer, so that others get past it. Gives whether it
-    /// does.
+    /// An entry whose transfer was cut off and cannot be resumed waits again. The first loss is the
+    /// link's. An entry that is lost again waits for longer, so that others get past it; gives whether
+    /// this one does.
     pub(crate) fn begin_again(&mut self, cx: &mut Context, now: Now, entry: EntryId) -> bool {
         let again = self.blame.was_put_back(entry);
         if again {

@@ -17,7 +17,7 @@ impl Outbound {
         cx.request(id, Request::TurnPlease(0));
     }
 
-    /// The turn is ours. What was cut off goes on before all else.
+    /// The turn is ours. A transfer that was cut off is resumed first.
     pub(crate) fn turn_given(&self, cx: &mut Context, now: Now, id: AssociationId) {
         if let Some(link) = cx.associations.get_mut(&id) {
             link.idle_since = now.mono;
