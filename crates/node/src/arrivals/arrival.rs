@@ -175,7 +175,7 @@ impl OpenArrival {
                 while let Some(event) = parser.next(&mut rest)? {
                     match event {
                         Event::Head(head) => {
-                            self.head = Some(ArrivalHead::Transfer(Box::new(head)))
+                            self.head = Some(ArrivalHead::Transfer(Box::new(head)));
                         }
                         Event::Content(octets) => content.push(bytes.slice_ref(octets)),
                         Event::End => {}
@@ -187,7 +187,7 @@ impl OpenArrival {
                 while let Some(event) = parser.next(&mut rest)? {
                     match event {
                         ArgumentEvent::Envelope(head) => {
-                            self.head = Some(ArrivalHead::Submission(head))
+                            self.head = Some(ArrivalHead::Submission(head));
                         }
                         ArgumentEvent::Content(octets) => content.push(bytes.slice_ref(octets)),
                         ArgumentEvent::End => {}

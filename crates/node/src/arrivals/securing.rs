@@ -148,7 +148,7 @@ impl Arrivals {
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
             Some(ArrivalHead::Transfer(head)) => {
-                self.commit_transfer(cx, now, arrival, *head, &seen)
+                self.commit_transfer(cx, now, arrival, *head, &seen);
             }
             Some(ArrivalHead::Submission(envelope)) => {
                 self.commit_submission(cx, now, arrival, &envelope, &seen);

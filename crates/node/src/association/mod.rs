@@ -8,6 +8,7 @@ pub(crate) mod meter;
 pub(crate) mod p1;
 pub(crate) mod p3;
 pub(crate) mod table;
+pub(crate) mod taken;
 pub(crate) mod transfer;
 
 use crate::association::looks::ProgressLooks;

@@ -50,7 +50,7 @@ impl Node {
         let recovering = self.cx.recovery.take_offered(id);
         match about(reason, error) {
             RefusalSubject::Passing => {
-                self.association_over(now, id, Kind::AssociationRefused, &text)
+                self.association_over(now, id, Kind::AssociationRefused, &text);
             }
             RefusalSubject::Identity => {
                 let remedy = self.outbound.identity_remedy(&self.cx, channel);

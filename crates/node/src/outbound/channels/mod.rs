@@ -1,6 +1,7 @@
 //! Channels: how they stand, when they open, and what ends their waits.
 
 pub(crate) mod agenda;
+pub(crate) mod ends;
 pub(crate) mod line;
 pub(crate) mod opening;
 pub(crate) mod places;

@@ -1,15 +1,11 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
-use crate::api::event::Kind;
 use crate::association::ended::EndedAssociation;
 use crate::config::Reopen;
-use crate::context::Context;
-use crate::outbound::Outbound;
 use crate::outbound::channels::line::LineEstimate;
 use crate::outbound::channels::refused::ChannelRefusals;
 use crate::outbound::channels::schedule::Schedule;
-use crate::outbound::faults::blame::TransferFault;
-use base::{Instant, Now};
+use base::Instant;
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -42,7 +38,13 @@ impl ChannelState {
     }
 
     /// An association was lost, or could not be opened.
-    fn note_loss(&mut self, now: Instant, ended: &EndedAssociation, reopen: &Reopen, seed: u64) {
+    pub(crate) fn note_loss(
+        &mut self,
+        now: Instant,
+        ended: &EndedAssociation,
+        reopen: &Reopen,
+        seed: u64,
+    ) {
         self.failures = if ended.was_open { 1 } else { self.failures.saturating_add(1) };
         // One that opens and is soon lost again waits as long as one that does not open.
         self.short_lived = if ended.long_lived { 0 } else { self.short_lived.saturating_add(1) };
@@ -67,36 +69,6 @@ impl ChannelState {
     pub(crate) fn is_barred(&self, now: Instant) -> bool {
         let waits = self.not_before.is_some_and(|at| at > now);
         !self.schedule.is_open() || (self.refused.is_down() && waits)
-    }
-}
-
-impl Outbound {
-    /// An association of ours ended: when its channel is opened again.
-    pub(crate) fn note_end(
-        &mut self,
-        cx: &mut Context,
-        now: Now,
-        ended: &EndedAssociation,
-        fault: TransferFault,
-    ) {
-        // How an association ended that had to end does not concern its channel.
-        let concerns = ended.is_initiator && !ended.drained;
-        let Some(channel) = ended.channel.filter(|_| concerns) else { return };
-        if ended.kind == Kind::AssociationReleased {
-            return;
-        }
-        if fault != TransferFault::Link {
-            // The wait was decided with the fault.
-            if let Some(state) = self.channels.get_mut(&channel) {
-                state.last_error = Some(ended.detail.clone());
-            }
-            return;
-        }
-        let reopen = cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
-        let seed = cx.rng.next_u64();
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.note_loss(now.mono, ended, &reopen, seed);
-        }
     }
 }
 

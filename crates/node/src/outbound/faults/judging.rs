@@ -107,7 +107,7 @@ impl Outbound {
                 self.waits_alone(cx, now, (id, channel), failed, &detail, "");
             }
             TransferFault::Channel { messages } => {
-                self.channel_at_fault(cx, now, channel, entry, messages)
+                self.channel_at_fault(cx, now, channel, entry, messages);
             }
         }
         fault
