@@ -101,7 +101,7 @@ impl Step {
             Step::Fmt => {
                 workspace.cargo(&["fmt", "--all", "--check"]).succeeds().map(Outcome::from_passed)
             }
-            Step::Tidy => tidy::Args { all_words: false }.run(workspace),
+            Step::Tidy => tidy::Args {}.run(workspace),
             Step::Purity => purity::Args {}.run(workspace),
             Step::Ratio => ratio::Args {}.run(workspace),
             Step::Edges => edges::Args {}.run(workspace),

@@ -4,6 +4,7 @@
 
 pub mod ber;
 pub mod ids;
+pub mod ip_prefix;
 pub mod precedence;
 pub mod precedence_queue;
 pub mod quantity;

@@ -41,11 +41,7 @@ const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Looks for overlong files and functions, unfinished work, machine paths and stray `unsafe`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Check words also in the files that `xtask/src/checks/wording.rs` lists as not yet read
-    #[arg(long)]
-    pub(crate) all_words: bool,
-}
+pub(crate) struct Args {}
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
@@ -57,7 +53,7 @@ impl Args {
             complaints.extend(unfinished(file));
             complaints.extend(machine(file));
             complaints.extend(unsafety(file, UNSAFE));
-            complaints.extend(words_to_avoid(file, self.all_words));
+            complaints.extend(words_to_avoid(file));
             if !tests.contains(&file.path) {
                 complaints.extend(long_functions(file));
             }
@@ -164,8 +160,8 @@ fn unfinished(file: &TextFile) -> Vec<Complaint> {
 }
 
 /// Words that docs/lexicon.md replaces.
-fn words_to_avoid(file: &TextFile, all: bool) -> Vec<Complaint> {
-    wording(file, all).into_iter().map(|found| error(file, found.line, found.text)).collect()
+fn words_to_avoid(file: &TextFile) -> Vec<Complaint> {
+    wording(file).into_iter().map(|found| error(file, found.line, found.text)).collect()
 }
 
 /// What ties the project to the machine it was written on.

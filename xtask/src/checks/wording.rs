@@ -40,7 +40,7 @@ const IDENTIFIER_PAIRS: &[(&str, &str, &str)] = &[
     ("virtual", "ground", "simulation"),
 ];
 
-/// Names of types that were private words. Refused everywhere, in files not yet read too.
+/// Names of types that were private words.
 const TYPE_NAMES: &[(&str, &str)] = &[
     ("Hush", "LogRateLimiter"),
     ("Roll", "ConnectionTable"),
@@ -124,16 +124,6 @@ const PROSE_WORDS: &[(&[&str], &str)] = &[
     (&["forthwith", "thereof", "whereof", "thereupon", "lest", "albeit"], "plain English"),
 ];
 
-/// What is not yet in these words: paths that begin so. To be emptied; nothing is added.
-const NOT_YET_READ: &[&str] = &[
-    "config/lab/",
-    "crates/node/",
-    "crates/p1/src/grade.rs",
-    "docs/lab.md",
-    "docs/studies.md",
-    "lab/",
-];
-
 /// The vocabulary itself, which must name what it refuses.
 const VOCABULARY: &[&str] = &["xtask/src/checks/wording.rs", "docs/lexicon.md"];
 
@@ -152,22 +142,19 @@ impl Wording {
     }
 }
 
-/// Words of a file that docs/lexicon.md replaces. With `all`, in files not yet read too.
-pub(crate) fn wording(file: &TextFile, all: bool) -> Vec<Wording> {
+/// Words of a file that docs/lexicon.md replaces.
+pub(crate) fn wording(file: &TextFile) -> Vec<Wording> {
     let is_page = file.path.ends_with(".md") || file.path.ends_with(".toml");
     if VOCABULARY.contains(&file.path.as_str()) || !(file.is_rust() || is_page) {
         return Vec::new();
     }
-    let unread = !all && NOT_YET_READ.iter().any(|path| file.path.starts_with(path));
     let mut found = Vec::new();
     if file.is_rust() {
         let code = mask(&file.text);
         found.extend(type_names(&code));
-        if !unread {
-            found.extend(identifiers(&code));
-            found.extend(prose(&only_prose(&file.text, &code)));
-        }
-    } else if !unread {
+        found.extend(identifiers(&code));
+        found.extend(prose(&only_prose(&file.text, &code)));
+    } else {
         found.extend(prose(&file.text));
     }
     found.sort_by_key(|wording| wording.line);
@@ -329,7 +316,7 @@ mod tests {
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let file = TextFile { path: path.into(), text: text.into() };
         let word = |w: Wording| (w.line, w.text.split('`').nth(1).unwrap_or_default().to_owned());
-        wording(&file, false).into_iter().map(word).collect()
+        wording(&file).into_iter().map(word).collect()
     }
 
     fn names(text: &str) -> Vec<String> {
@@ -413,11 +400,10 @@ mod tests {
     }
 
     #[test]
-    fn type_names_are_refused_everywhere() {
-        for path in NOT_YET_READ {
-            let path = format!("{path}/x.rs");
-            assert_eq!(found(&path, "struct Hush;\n// It is told.\n"), [(1, "Hush".into())]);
-        }
+    fn type_names_are_refused() {
+        assert_eq!(names("struct DiskDesk;"), ["DiskDesk", "DiskDesk"]);
+        assert_eq!(names("struct Heard;"), ["Heard", "Heard"]);
+        assert_eq!(names("struct UserEvent;"), [""; 0]);
     }
 
     #[test]

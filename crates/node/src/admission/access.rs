@@ -12,8 +12,8 @@
 //! a peer, one password is checked at a time. If more binds fail than an allowance has, because their
 //! hashes were computed at the same time, the allowance takes longer to fill.
 
-use crate::config::address_prefix::Origin;
 use crate::ids::{NameDigest, Secret};
+use base::ip_prefix::Origin;
 use base::{AssociationId, Instant};
 use scheduler::ChannelId;
 use std::collections::{BTreeMap, VecDeque};

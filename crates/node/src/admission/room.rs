@@ -1,10 +1,10 @@
 //! Whether there is room for one more association of a peer.
 
 use crate::admission::Admission;
-use crate::config::address_prefix::{Origin, Prefix};
 use crate::config::limits::Limit;
 use crate::context::Context;
 use crate::limits::levels::{self, Levels};
+use base::ip_prefix::{Origin, Prefix};
 use base::{AssociationId, Precedence};
 use scheduler::ChannelId;
 use std::net::IpAddr;

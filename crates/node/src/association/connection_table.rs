@@ -5,7 +5,7 @@
 //! connections are kept apart: however many there are, work for channels and mailboxes does not see
 //! them.
 
-use crate::config::address_prefix::Origin;
+use base::ip_prefix::Origin;
 use base::{AssociationId, PeerId};
 use scheduler::ChannelId;
 use scheduler::steps::step;

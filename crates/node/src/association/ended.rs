@@ -2,8 +2,8 @@
 
 use crate::api::event::{Kind, LogLevel};
 use crate::association::{Association, AssociationState};
-use crate::config::address_prefix::Origin;
 use base::Now;
+use base::ip_prefix::Origin;
 use scheduler::ChannelId;
 use std::net::IpAddr;
 use std::time::Duration;

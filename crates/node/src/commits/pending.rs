@@ -1,9 +1,9 @@
 //! What the node waits for: how each answer with a token continues.
 
 use crate::api::operator::HoldOutcome;
-use crate::config::address_prefix::Origin;
 use crate::ids::NameDigest;
 use crate::limits::memory::MemoryCharge;
+use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};

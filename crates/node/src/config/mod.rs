@@ -1,6 +1,5 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
-pub(crate) mod address_prefix;
 pub mod changes;
 pub(crate) mod channel_changes;
 pub(crate) mod configured;
@@ -9,12 +8,12 @@ pub(crate) mod minimize;
 pub(crate) mod numbers;
 pub(crate) mod times;
 
-pub use crate::config::address_prefix::{NoPrefix, Prefix};
 pub use crate::config::limits::Limits;
 pub use crate::config::minimize::Minimize;
 pub use crate::config::numbers::Numbers;
 pub use crate::config::times::{Alerts, ClockRules, Times};
 use crate::ids::{ListenerId, Secret};
+pub use base::ip_prefix::{NoPrefix, Prefix};
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Periods;

@@ -5,10 +5,10 @@
 //! nothing from a Flash. Until its level is known, an envelope counts as lowest. Only its first octets
 //! may use what is kept, or the level of a Flash would never become known.
 
-use crate::config::address_prefix::Origin;
 use crate::config::limits::Limits;
 use crate::ids::NameDigest;
 use crate::limits::levels;
+use base::ip_prefix::Origin;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
 use std::fmt;

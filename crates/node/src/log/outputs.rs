@@ -2,10 +2,10 @@
 
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::config::address_prefix::Origin;
 use crate::log::draft::EventDraft;
 use crate::log::rate::{LogRateLimiter, RefusalCause, RepeatReason, RepeatedEvent};
 use crate::log::tally::EventTally;
+use base::ip_prefix::Origin;
 use base::{AssociationId, Instant, Now};
 use engine::{Note, NoteKind};
 use scheduler::ChannelId;

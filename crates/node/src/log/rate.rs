@@ -2,8 +2,8 @@
 //! at once. Those that follow within a minute are counted and logged in one line.
 
 use crate::api::event::{Kind, LogLevel};
-use crate::config::address_prefix::Origin;
 use base::Instant;
+use base::ip_prefix::Origin;
 use scheduler::ChannelId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

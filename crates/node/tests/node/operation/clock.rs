@@ -130,7 +130,7 @@ fn a_doubted_clock_is_trusted_once_an_operator_accepts_it() {
     pair.feed(NAPLES, Input::AcceptClock);
     run(&mut pair, 5);
     assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
-    assert!(last(&pair, Kind::ClockTrusted).contains("an operator said that it is right"));
+    assert!(last(&pair, Kind::ClockTrusted).contains("an operator accepted it"));
     // The trusted time is durable: the next start does not doubt the clock.
     submit(&mut pair, 1);
     run(&mut pair, 5);

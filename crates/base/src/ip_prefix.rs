@@ -1,5 +1,5 @@
-//! Addresses as access and limits see them: prefixes a peer may connect from, and whom connections
-//! are counted against.
+//! IP addresses as access control and limits use them: the prefixes that a peer may connect from,
+//! and the origin against which connections are counted.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,8 +31,8 @@ impl Prefix {
         }
     }
 
-    /// How many leading bits it has.
-    pub(crate) fn length(&self) -> u8 {
+    /// The number of its leading bits, 0 to 32 or 128.
+    pub fn length(&self) -> u8 {
         self.length
     }
 
@@ -84,13 +84,15 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Whom a connection is counted against: an IPv4 address, or the /64 of an IPv6 address, within
-/// which one host may take as many addresses as it likes; or what the configuration names within a
-/// /64.
+/// The origin against which a connection is counted: an IPv4 address; the /64 of an IPv6 address,
+/// because one host may use any address in it; or a prefix that the configuration names within a /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub enum Origin {
+    /// An IPv4 address.
     V4(Ipv4Addr),
+    /// The first 64 bits of an IPv6 address.
     V6([u16; 4]),
+    /// A prefix that the configuration names.
     Configured(Prefix),
     /// Addresses that are no longer counted apart.
     Others,
