@@ -9,7 +9,11 @@
 //! CHOICE is refused whole, and a DEFAULT member of a SET is mandatory. An INTEGER may be constructed, and octets
 //! may follow the value.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test ends where it fails, in helpers too"
+)]
 
 mod access;
 mod upper;
