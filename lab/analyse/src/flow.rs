@@ -281,7 +281,7 @@ impl Conversation {
         match seen {
             SegmentKind::New => own_tcp.trip.sent(now, end, value, dscp.number()),
             SegmentKind::Again(_) | SegmentKind::OutOfOrder => {
-                own_tcp.trip.sent_again(now, begin, end, value)
+                own_tcp.trip.sent_again(now, begin, end, value);
             }
             SegmentKind::Nothing | SegmentKind::Probe => {}
         }

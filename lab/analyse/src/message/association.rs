@@ -190,7 +190,7 @@ impl Association {
             }
             Spdu::ActivityEndAck(_) => self.end(passing, other, TransferOutcome::Confirmed, done),
             Spdu::ActivityInterrupt(_) => {
-                self.end(passing, own, TransferOutcome::Interrupted, done)
+                self.end(passing, own, TransferOutcome::Interrupted, done);
             }
             Spdu::ActivityDiscard(_) => self.end(passing, own, TransferOutcome::Discarded, done),
             Spdu::Abort { .. } | Spdu::Disconnect { .. } => {

@@ -90,7 +90,7 @@ impl TrafficRow {
             SequenceVerdict::Again => self.duplicates += 1,
             SequenceVerdict::Late => self.reordered += 1,
             SequenceVerdict::Next { skipped } => {
-                self.skipped = self.skipped.saturating_add(skipped)
+                self.skipped = self.skipped.saturating_add(skipped);
             }
         }
         if let Some(delay) = effect.delay {
