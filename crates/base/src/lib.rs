@@ -5,11 +5,13 @@
 pub mod ber;
 pub mod ids;
 pub mod ip_prefix;
+pub mod marks;
 pub mod precedence;
 pub mod precedence_queue;
 pub mod quantity;
 pub mod rng;
 pub mod shown;
+pub mod steps;
 pub mod time;
 pub mod window;
 

@@ -21,7 +21,6 @@ mod error;
 mod ids;
 mod limits;
 mod log;
-mod marks;
 mod node;
 mod operations;
 mod outbound;

@@ -4,7 +4,7 @@
 //! transfers are kept apart. A freed slot is filled with the last one: memory follows the number
 //! of items.
 
-use crate::steps::Counted;
+use base::steps::Counted;
 use base::{BodyId, EntryId, Instant, PeerId, Precedence, Utc};
 use std::collections::BTreeMap;
 

@@ -34,8 +34,6 @@ mod queue;
 mod rules;
 mod status;
 #[doc(hidden)]
-pub mod steps;
-
 pub use items::{Destination, Item, NEVER};
 pub use machine::{Scheduler, Start, StartReason};
 pub use rules::growth::Open;

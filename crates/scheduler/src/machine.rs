@@ -7,7 +7,7 @@ use crate::rules::growth::Open;
 use crate::rules::preempt::Transfer;
 use crate::rules::retry;
 use crate::rules::{Associations, ChannelId, ChannelRules, Policy};
-use crate::steps::Counted;
+use base::steps::Counted;
 use base::{EntryId, Instant, PeerId, Precedence};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

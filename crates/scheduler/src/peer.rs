@@ -5,7 +5,7 @@ use crate::queue::Queues;
 use crate::rules::retry::Failures;
 use crate::rules::share::Credit;
 use crate::rules::{Associations, ChannelRules, Policy};
-use crate::steps::step;
+use base::steps::step;
 use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The queues: waiting items by precedence, and their order (rule 3).
 
-use crate::steps::{Counted, step};
+use base::steps::{Counted, step};
 use base::{EntryId, Instant, Precedence, Utc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

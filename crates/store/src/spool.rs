@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(spools.length(ID).unwrap(), MAX_INLINE as u64 + 1);
         assert!(!spools.append_in_memory(ID, b"x"), "it is in a file");
         spools.discard(ID);
-        assert_eq!(files(&disk), []);
+        assert_eq!(files(&disk), [0_u64; 0]);
         assert!(matches!(spools.length(ID), Err(StoreError::NoSpool { id: ID })));
     }
 
@@ -369,7 +369,7 @@ mod tests {
         assert!(matches!(after, StoreError::SpoolBroken { id: ID }), "{after}");
         assert!(spools.sync(ID).is_err() && spools.claim(ID).is_err());
         spools.discard(ID);
-        assert_eq!(files(&disk), []);
+        assert_eq!(files(&disk), [0_u64; 0]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
 use crate::subject::{Carried, Subject};
 use crate::{Content, Engine};
+use base::steps::step;
 use base::{Precedence, Utc};
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
@@ -17,7 +18,6 @@ use p1::flags::PerMessageIndicators;
 use p1::names::Attribute;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
-use scheduler::steps::step;
 use std::collections::BTreeMap;
 
 /// Why a recipient cannot be served.
@@ -476,9 +476,9 @@ mod tests {
         let mut alpha = engine_of("alpha", "mta1", &[&names[..], &["Smith"]].concat(), &[]);
         let to: Vec<_> = users.iter().map(|u| format!("C=XX;ADMD=;PRMD=alpha;S={u}")).collect();
         let to: Vec<&str> = to.iter().map(String::as_str).chain([NOBODY; 300]).collect();
-        scheduler::steps::taken();
+        base::steps::taken();
         let done = submit(&mut alpha, &submission(&to));
-        let steps = scheduler::steps::taken();
+        let steps = base::steps::taken();
         assert_eq!(done.accepted.entries.len(), 301);
         assert_eq!(steps, 300, "one for each recipient of a copy");
     }

@@ -6,9 +6,9 @@
 //! them.
 
 use base::ip_prefix::Origin;
+use base::steps::step;
 use base::{AssociationId, PeerId};
 use scheduler::ChannelId;
-use scheduler::steps::step;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one address holds.

@@ -7,7 +7,7 @@
 //! begins again, which the receiver's duplicate check makes harmless.
 
 use crate::association::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
-use crate::marks::Due;
+use base::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
 use osi::rtse::InterruptedReceive;

@@ -6,13 +6,13 @@ pub(crate) mod queued;
 pub(crate) mod transfers;
 
 use crate::config::{NodeConfig, Peer};
-use crate::marks::Marked;
 use crate::outbound::channels::agenda::ChannelAgenda;
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::faults::blame::Blame;
 use crate::outbound::queued::late::Late;
 use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
+use base::marks::Marked;
 use scheduler::ChannelId;
 
 /// Channels to peers, what goes out on them, and what is queued for them.

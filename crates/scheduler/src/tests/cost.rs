@@ -2,7 +2,7 @@
 //! visited. Steps, not seconds, so the result is the same on every machine.
 
 use super::*;
-use crate::steps::taken;
+use base::steps::taken;
 
 const PEERS: u32 = 50;
 

@@ -2,14 +2,14 @@
 //!
 //! Whether something can start, close or open depends on the associations of one peer, on its
 //! channels, on what the scheduler has for it, and on the time. The first two are marked where they
-//! are touched ([`crate::marks`]), the scheduler names the peers that changed, and times are filed.
+//! are touched ([`base::marks`]), the scheduler names the peers that changed, and times are filed.
 //! So an input costs what it touched, however many channels and users there are. In debug builds
 //! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
 
-use crate::marks::Due;
+use base::marks::Due;
+use base::steps::step;
 use base::{AssociationId, Instant, PeerId, Precedence};
 use scheduler::ChannelId;
-use scheduler::steps::step;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -4,8 +4,8 @@ use crate::association::Association;
 use crate::config::Connection;
 use crate::context::Context;
 use crate::outbound::Outbound;
+use base::steps::step;
 use base::{AssociationId, Instant, Now};
-use scheduler::steps::step;
 use std::collections::BTreeSet;
 
 impl Outbound {

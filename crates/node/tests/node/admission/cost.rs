@@ -4,12 +4,12 @@
 //! The cost depends on what the input touches: its peer or its mailbox. With the number of other
 //! channels, users and waiting messages it grows by the logarithm at most.
 
+use base::steps::taken;
 use base::{AssociationId, EntryId, Instant, PeerId, Precedence};
 use bytes::Bytes;
 use engine::{NextHop, Record};
 use node::config::{Connection, ListenerService, NodeConfig};
 use node::{Input, Node};
-use scheduler::steps::taken;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,13 +1,13 @@
 //! Values that were touched, and times that are due, so that an input costs only what it touches.
 
-use base::Instant;
-use scheduler::steps::step;
+use crate::Instant;
+use crate::steps::step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
 
 /// A map that notes which of its values may have changed since the marks were last taken.
 #[derive(Debug)]
-pub(crate) struct Marked<K, V> {
+pub struct Marked<K, V> {
     values: BTreeMap<K, V>,
     marks: BTreeSet<K>,
 }
@@ -19,66 +19,72 @@ impl<K, V> Default for Marked<K, V> {
 }
 
 impl<K: Ord + Copy, V> Marked<K, V> {
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+    /// The value of a key; it is not marked.
+    pub fn get(&self, key: &K) -> Option<&V> {
         self.values.get(key)
     }
 
     /// Marks the value: it is about to change.
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let value = self.values.get_mut(key)?;
         self.marks.insert(*key);
         Some(value)
     }
 
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    /// Adds a value, and marks it.
+    pub fn insert(&mut self, key: K, value: V) {
         self.marks.insert(key);
         self.values.insert(key, value);
     }
 
     /// The key stays marked.
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+    pub fn remove(&mut self, key: &K) -> Option<V> {
         self.marks.insert(*key);
         self.values.remove(key)
     }
 
-    pub(crate) fn contains_key(&self, key: &K) -> bool {
+    /// Whether there is a value with this key.
+    pub fn contains_key(&self, key: &K) -> bool {
         self.values.contains_key(key)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// The number of values.
+    pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// All of them: for rare work.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values(&self) -> impl Iterator<Item = &V> {
         self.values.values().inspect(|_| step())
     }
 
     /// All of them: for rare work.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.values.keys().inspect(|_| step())
     }
 
     /// The keys within a range, in order.
-    pub(crate) fn keys_in(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = K> {
+    pub fn keys_in(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = K> {
         self.values.range(range).map(|(key, _)| *key).inspect(|_| step())
     }
 
     /// Marks all of them.
-    pub(crate) fn mark_all(&mut self) {
+    pub fn mark_all(&mut self) {
         self.marks.extend(self.values.keys().inspect(|_| step()));
     }
 
-    pub(crate) fn has_marks(&self) -> bool {
+    /// Whether any key is marked.
+    pub fn has_marks(&self) -> bool {
         !self.marks.is_empty()
     }
 
     /// The marked keys in order, removed ones too. Afterwards none is marked.
-    pub(crate) fn take_marks(&mut self) -> BTreeSet<K> {
+    pub fn take_marks(&mut self) -> BTreeSet<K> {
         std::mem::take(&mut self.marks)
     }
 }
@@ -86,7 +92,7 @@ impl<K: Ord + Copy, V> Marked<K, V> {
 /// Keys in the order of their due times; each has at most one time.
 #[derive(Debug)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
-pub(crate) struct Due<K> {
+pub struct Due<K> {
     order: BTreeSet<(Instant, K)>,
     times: BTreeMap<K, Instant>,
 }
@@ -99,7 +105,7 @@ impl<K> Default for Due<K> {
 
 impl<K: Ord + Clone> Due<K> {
     /// Sets or removes the due time of a key. Gives whether it changed.
-    pub(crate) fn set(&mut self, key: K, at: Option<Instant>) -> bool {
+    pub fn set(&mut self, key: K, at: Option<Instant>) -> bool {
         step();
         let old = match at {
             Some(at) => self.times.insert(key.clone(), at),
@@ -118,12 +124,12 @@ impl<K: Ord + Clone> Due<K> {
     }
 
     /// When the first one is due.
-    pub(crate) fn first(&self) -> Option<Instant> {
+    pub fn first(&self) -> Option<Instant> {
         self.order.first().map(|(at, _)| *at)
     }
 
     /// Takes the first one out, if it is due now.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<K> {
+    pub fn pop(&mut self, now: Instant) -> Option<K> {
         step();
         if self.first()? > now {
             return None;

@@ -1,11 +1,11 @@
 //! Keys whose comparisons are counted: tests measure the cost of a verb in steps, not in seconds.
-//! Counted in debug builds only. Callers of the scheduler may count steps of their own.
+//! Counted in debug builds only. The node counts its steps too.
 
 use std::cmp::Ordering;
 
 /// A key of an index, ordered as the wrapped key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted<T>(pub(crate) T);
+pub struct Counted<T>(pub T);
 
 impl<T: Ord> Ord for Counted<T> {
     fn cmp(&self, other: &Counted<T>) -> Ordering {
