@@ -5,7 +5,7 @@ use super::answer::Answers;
 use super::octets;
 use base::AssociationId;
 use fuzz::seeds;
-use fuzz::targets::driver::Driver;
+use fuzz::targets::checked::CheckedAssociation;
 use fuzz::targets::node::{self, Site};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -154,7 +154,7 @@ pub(crate) fn play(cases: &[Case]) {
 pub(crate) struct Encounter {
     hostile: Hostile,
     pub(crate) site: Site,
-    good: (AssociationId, Driver),
+    good: (AssociationId, CheckedAssociation),
     association: AssociationId,
     answers: Answers,
     /// Entries of the log before the hostile end did anything.
