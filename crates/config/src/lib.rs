@@ -104,19 +104,38 @@ pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> 
 }
 
 /// The same for commands that only ask a running daemon: of a file that is not TOML, what can be
-/// read beside its error. The paths may be `Some` though the findings have an error.
+/// read without its wrong lines. The paths may be `Some` though the findings have an error.
 pub fn recover_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
     let text = read_text(path)?;
+    let (right, error) = without_wrong_lines(&text);
     let (mut problems, mut of_paths) = (Problems::default(), Problems::default());
-    let (root, errors) = DeTable::parse_recoverable(&text);
+    let (root, _) = DeTable::parse_recoverable(&right);
     let mut top = Section::new(TOP, 0..0, root.get_ref());
     let paths = read_own_paths(&mut top, &mut of_paths, path);
-    match errors.first() {
+    match error {
         // What else is wrong is usually its consequence.
-        Some(error) => syntax(&mut problems, error),
+        Some(error) => syntax(&mut problems, &error),
         None => problems = of_paths,
     }
     Ok((paths, problems.into_findings(&path.display().to_string(), &text)))
+}
+
+/// Most lines of a file that are not TOML and are left out.
+const MAX_WRONG_LINES: usize = 64;
+
+/// A text with spaces for each line that is not TOML, and its first error.
+fn without_wrong_lines(text: &str) -> (String, Option<toml::de::Error>) {
+    let (mut right, mut first) = (text.to_owned(), None);
+    for _ in 0..MAX_WRONG_LINES {
+        let Err(error) = DeTable::parse(&right) else { break };
+        let at = error.span().map_or(0, |span| span.start);
+        let before = right.get(..at).unwrap_or_default();
+        let begin = before.rfind('\n').map_or(0, |end| end + 1);
+        let length = right.get(begin..).unwrap_or_default().lines().next().map_or(0, str::len);
+        first.get_or_insert(error);
+        right.replace_range(begin..begin + length, &" ".repeat(length));
+    }
+    (right, first)
 }
 
 fn read_own_paths(top: &mut Section<'_>, problems: &mut Problems, file: &Path) -> Option<Paths> {

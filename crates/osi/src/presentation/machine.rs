@@ -188,7 +188,8 @@ impl Presentation {
             Action::PassDown => self.pass_down(with)?,
             Action::PassUp => self.pass_up(with)?,
             Action::SendAru => self.send_aru(with)?,
-            Action::PUAbInd | Action::PPAbInd => self.abort_indication(with)?,
+            Action::PUAbInd => self.user_abort_indication(with)?,
+            Action::PPAbInd => self.provider_abort_indication(with)?,
             Action::SendArp => self.fail_with_arp(with)?,
         }
         Ok(())
@@ -393,13 +394,19 @@ impl Presentation {
         Ok(())
     }
 
-    /// P-U-ABORT.indication or P-P-ABORT.indication.
-    fn abort_indication(&mut self, with: With) -> Performed {
-        self.up.push_back(match with {
-            With::Aru(values) => Indication::UserAbort(values),
-            With::Aborted(detail) => Indication::ProviderAbort { detail },
-            _ => return Err(Lacking),
-        });
+    /// P-U-ABORT.indication. An ARU that cannot be read is indicated as an abort by the provider.
+    fn user_abort_indication(&mut self, with: With) -> Performed {
+        match with {
+            With::Aru(values) => self.up.push_back(Indication::UserAbort(values)),
+            with => self.provider_abort_indication(with)?,
+        }
+        Ok(())
+    }
+
+    /// P-P-ABORT.indication.
+    fn provider_abort_indication(&mut self, with: With) -> Performed {
+        let With::Aborted(detail) = with else { return Err(Lacking) };
+        self.up.push_back(Indication::ProviderAbort { detail });
         Ok(())
     }
 
