@@ -34,6 +34,7 @@ pub fn with_new_name(message: &str) -> String {
 /// A study: what its authors did, or what we ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a study")]
 pub struct Study {
     /// Text to show.
     pub title: String,
@@ -95,6 +96,7 @@ impl Study {
 /// A figure that was printed: loads over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a figure")]
 pub struct LoadFigure {
     /// Its number.
     pub number: u32,
@@ -121,6 +123,7 @@ pub enum OverTime {
 /// A network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a network")]
 pub struct StudyNetwork {
     /// The name of its topology.
     pub topology: Name,
@@ -129,6 +132,7 @@ pub struct StudyNetwork {
 /// A setting that was left open: its value, what it is set in, and why it has this value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a parameter")]
 pub struct Parameter {
     /// Its value where an experiment or a run has no other; a setting without one is left as the
     /// files have it.
@@ -147,6 +151,7 @@ pub struct Parameter {
 /// The MTAs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of the mail settings")]
 pub struct Mail {
     /// By name, the host each is on.
     pub sites: BTreeMap<Name, Name>,
@@ -170,6 +175,7 @@ pub struct Mail {
 /// A P1 channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a channel")]
 pub struct StudyChannel {
     /// Its name.
     pub name: Name,
@@ -198,6 +204,7 @@ pub enum MessageMeasure {
 /// Runs that show one thing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of an experiment")]
 pub struct Experiment {
     /// Its name, unlike any other.
     pub name: Name,
@@ -244,6 +251,7 @@ pub enum Environments {
 /// A network brought up, and what passes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a run")]
 pub struct StudyRun {
     /// Its name, unlike any other of its experiment.
     pub name: Name,
@@ -289,6 +297,7 @@ pub enum AboveScale {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a message")]
 pub struct StudyMessage {
     /// Its name, unlike any other of its run; that of its precedence where absent.
     #[serde(default)]
@@ -324,6 +333,7 @@ pub enum StudyStart {
 /// After another message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a start")]
 pub struct StartAfter {
     /// Which.
     pub after: Name,
@@ -357,6 +367,7 @@ pub enum StudyStage {
 /// Packets beside the messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a load")]
 pub struct StudyLoad {
     /// Its name, unlike any other of its run.
     pub name: Name,
@@ -430,6 +441,7 @@ pub struct StudyLoad {
 /// A clock beside another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a clock")]
 pub struct StudyClock {
     /// So far ahead when the run begins.
     #[serde(default)]
@@ -473,6 +485,7 @@ pub enum Protocol {
 /// arrived with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of an expectation")]
 pub struct Expect {
     /// In words.
     pub what: String,
@@ -506,6 +519,7 @@ pub struct Expect {
 /// A picture of values over a parameter that is varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a figure")]
 pub struct StudyFigure {
     /// Its name, unlike any other: that of its file.
     pub name: Name,
@@ -524,6 +538,7 @@ pub struct StudyFigure {
 /// Lines with one axis of values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a panel")]
 pub struct FigurePanel {
     /// At the axis, with the unit.
     pub label: String,
@@ -536,6 +551,7 @@ pub struct FigurePanel {
 /// A line: an item of the runs that differ in the parameter along the axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a line")]
 pub struct FigureLine {
     /// In the legend.
     pub name: String,

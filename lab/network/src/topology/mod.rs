@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 /// A laboratory network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a topology")]
 pub struct Topology {
     /// A description for people.
     pub about: String,
@@ -31,6 +32,7 @@ pub struct Topology {
 /// A host. The edge runs its programs; the network has only its ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of a host")]
 pub struct TopologyHost {
     /// Its ports by name. The names are those of the interfaces in its namespace.
     pub ports: BTreeMap<Name, HostPort>,
@@ -52,6 +54,7 @@ pub struct Setting(pub String);
 /// A port of a host or of a gateway, which is not paced by the line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of a host's port")]
 pub struct HostPort {
     /// Its addresses, IPv4 and IPv6.
     pub addresses: Vec<Address>,
@@ -68,6 +71,7 @@ impl Default for HostPort {
 /// A router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of a router")]
 pub struct TopologyRouter {
     /// The name of its policy; if absent, it forwards with a FIFO of 100 packets at each interface.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +85,7 @@ pub struct TopologyRouter {
 /// A port of a router. Its packets wait in the queueing of the router's policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of a router's port")]
 pub struct RouterPort {
     /// Its addresses, IPv4 and IPv6; there may be none.
     pub addresses: Vec<Address>,
@@ -91,6 +96,7 @@ pub struct RouterPort {
 /// marks are as if it were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a gateway")]
 pub struct TopologyGateway {
     /// The side of plain packets. ICMP answers have its addresses as source.
     #[serde(default)]
@@ -161,6 +167,7 @@ pub enum Ecn {
 /// A static route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a route")]
 pub struct StaticRoute {
     /// The destination prefix.
     pub to: IpPrefix,
@@ -171,6 +178,7 @@ pub struct StaticRoute {
 /// A link between two ports. Its properties hold in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a link")]
 pub struct TopologyLink {
     /// The two ports: `["naples.lan", "sar.lan"]`.
     pub ends: [String; 2],

@@ -12,6 +12,7 @@ use std::str::FromStr;
 /// A class: the packets that match at least one of its entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a class")]
 pub struct PacketClass {
     /// The entries. A packet that meets all conditions of one entry is in the class.
     #[serde(rename = "match")]
@@ -21,6 +22,7 @@ pub struct PacketClass {
 /// Conditions that a packet must meet. An absent key sets no condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of what a class matches")]
 pub struct Match {
     /// One of these code points.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +53,7 @@ pub struct Match {
 /// A table of flows. The first flow that matches a packet applies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of flows")]
 pub struct FlowTable {
     /// The flows at the start, in order.
     pub flows: Vec<TableFlow>,
@@ -59,6 +62,7 @@ pub struct FlowTable {
 /// A flow and its agreed profile: a row of the Bern study's `dstable`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a flow")]
 pub struct TableFlow {
     /// Its name, unique in the table.
     pub name: Name,

@@ -98,6 +98,7 @@ pub enum ChainStep {
 /// A class and the steps for its packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a class and its steps")]
 pub struct ClassSteps {
     /// The class; if absent, all packets that match no other class, at any position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +171,7 @@ pub enum MeterProfile {
 /// AFx2 the last two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a demotion")]
 pub struct Demotion {
     /// The AF class, 1 to 4.
     pub af_class: u8,

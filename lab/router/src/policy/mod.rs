@@ -25,6 +25,7 @@ pub type Name = String;
 /// The whole policy of a router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a policy")]
 pub struct RouterPolicy {
     /// A description for people.
     pub about: String,
@@ -44,6 +45,7 @@ pub struct RouterPolicy {
 /// The chains and the queueing of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[serde(expecting = "a table of an attachment")]
 pub struct Attachment {
     /// Chains for packets that arrive at this interface, in this order.
     pub input: Vec<Name>,

@@ -91,6 +91,7 @@ pub enum Queueing {
 /// A branch of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a branch")]
 pub struct Branch {
     /// The class of its packets; if absent, all packets that match no other branch. At most one
     /// branch has no class. If all have one, a FIFO of 100 packets without a share is added as the
@@ -144,6 +145,7 @@ pub enum BranchShare {
 /// No queue holds more than 1,000,000 packets or 1 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a limit")]
 pub struct QueueLimit {
     /// Packets, 1 to 1,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,6 +231,7 @@ impl Default for Dropper {
 /// The order of push-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of push-out")]
 pub struct Push {
     /// Code points, lowest first. Those that are not named are above them, ordered by number; but
     /// LE is below all (RFC 8622 4).
@@ -241,6 +244,7 @@ pub struct Push {
 /// every packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a line of WRED")]
 pub struct WredLine {
     /// Lower threshold in packets.
     pub min: u32,
@@ -254,6 +258,7 @@ pub struct WredLine {
 /// `most` just below `all`. At `all` and above, every packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a drop curve")]
 pub struct Curve {
     /// Lower threshold in percent of the queue's limit, 0 to 100.
     pub from: f64,
