@@ -214,15 +214,18 @@ impl Upper {
             if self.over {
                 continue;
             }
-            match indication {
+            let is_set_up = matches!(
+                indication,
                 Indication::Opened { .. }
-                | Indication::Open { .. }
-                | Indication::RecoverAsked { .. } => self.setup = None,
-                Indication::Released | Indication::Refused { .. } | Indication::Aborted { .. } => {
-                    self.setup = None;
-                    self.over = true;
-                }
-                _ => {}
+                    | Indication::Open { .. }
+                    | Indication::RecoverAsked { .. }
+            );
+            self.over = matches!(
+                indication,
+                Indication::Released | Indication::Refused { .. } | Indication::Aborted { .. }
+            );
+            if is_set_up || self.over {
+                self.setup = None;
             }
             return Some(UpperOutput::User(indication));
         }
