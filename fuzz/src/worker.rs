@@ -123,7 +123,7 @@ pub(crate) fn run(plan: RunPlan) -> Result<RunOutcome> {
         match receiver.recv_timeout(SAMPLE) {
             Ok(WorkerMessage::Done(done)) => executions += done,
             Ok(WorkerMessage::Found(number, kind, what)) => {
-                found.keep(&plan, number, kind, what)?
+                found.keep(&plan, number, kind, what)?;
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
