@@ -268,7 +268,7 @@ fn inverted(peer: &Peer) -> Vec<Advice> {
                 Severity::Warning,
                 format!("{}/{}", peer.name, channel.name),
                 format!(
-                    "it is marked {}, which gear that follows RFC 4594 serves below {} of channel \
+                    "it is marked {}, which routers that follow RFC 4594 serve below {} of channel \
                      {}, whose precedence is lower",
                     channel.dscp, other.dscp, other.name
                 ),

@@ -57,12 +57,6 @@ const BEFORE: &[(&str, &str, &str)] = &[
         "for i in $(seq 150); do lab status >/dev/null 2>&1 && break; sleep 0.2; done",
     ),
     (
-        "docs/lab.md",
-        "lab router ingress flow add",
-        "lab up config/lab/topologies/bern.toml --quiet & \
-         for i in $(seq 150); do lab status >/dev/null 2>&1 && break; sleep 0.2; done",
-    ),
-    (
         "docs/analyse.md",
         "lab analyse wan.pcapng",
         "lab down; lab up config/lab/topologies/nato.toml --quiet & \

@@ -167,8 +167,15 @@ impl Plan {
 
     fn to_text(&self) -> String {
         let mut text = format!("{}, data in {}\n\n", self.mta, self.data_dir.display());
-        let mut channels =
-            table(["PEER", "CHANNEL", "PRECEDENCES", "DSCP", "CONNECTS TO", "LISTENS ON", "KEPT"]);
+        let mut channels = table([
+            "PEER",
+            "CHANNEL",
+            "PRECEDENCES",
+            "DSCP",
+            "CONNECTS TO",
+            "LISTENS ON",
+            "CONNECTION",
+        ]);
         for c in &self.channels {
             let precedences: Vec<&str> = c.precedences.iter().map(|p| p.name()).collect();
             channels.add_row([

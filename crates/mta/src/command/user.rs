@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             belongs_here(config, address)?;
             let password = password(password_file.as_deref())?;
             let new = Users::change(&paths.data_dir, |u| u.add(address, &password))?;
-            let done = if new { "added" } else { "has another password" };
+            let done = if new { "added" } else { "password set" };
             print(&format!("{address}: {done}\n"));
             Ok(())
         }),

@@ -29,7 +29,7 @@ impl Driver {
         {
             Err(error) => (Verdict::Wrong(error.to_string()), None, None),
             Ok((None, report)) => {
-                (Verdict::Wrong("the file has mistakes".to_owned()), None, Some(report))
+                (Verdict::Wrong("the file has errors".to_owned()), None, Some(report))
             }
             Ok((Some(site), report)) => match self.take_over(site) {
                 Ok(changes) => (Verdict::Applied, Some(changes), Some(report)),

@@ -6,6 +6,7 @@ use super::summary::{
     Counts, Overtaken, Quantiles, Stretch, Times, of_precedence, overtaken, precedences,
 };
 use super::tally::{MessageRow, Micros, Submission};
+use super::value::Stage;
 use crate::show;
 use crate::submission::Disposition;
 use anyhow::{Context as _, Result};
@@ -49,6 +50,8 @@ pub(crate) struct Observed {
     pub deliveries: bool,
     /// Groups whose deliveries are not observed.
     pub unseen_groups: Vec<String>,
+    /// Groups that begin with a transfer, where no event of a transfer was observed.
+    pub unobserved_starts: Vec<String>,
     pub events: u64,
     pub lines_skipped: u64,
     /// Gaps in the logs: a file was rotated away unread or truncated, or the MTA lost lines.
@@ -226,6 +229,14 @@ impl BurstResult {
                 recipients: plan.receive.len() as u64,
                 deliveries: !sees.contains(&false),
                 unseen_groups: unseen.map(|(group, _)| group.name.clone()).collect(),
+                unobserved_starts: plan
+                    .groups
+                    .iter()
+                    .filter(|group| {
+                        !sees_transfers && matches!(group.after, Some((_, Stage::Started)))
+                    })
+                    .map(|group| group.name.clone())
+                    .collect(),
                 events: counts.events,
                 lines_skipped: counts.skipped,
                 gaps: counts.gaps,
@@ -244,7 +255,10 @@ impl BurstResult {
         let Counts { planned, accepted, in_doubt, altered, .. } = self.counts;
         match () {
             () if in_doubt > 0 => 4,
-            () if self.arrived == planned && altered == 0 => 0,
+            () if self.arrived == planned && altered == 0 => {
+                // The plan asks for a start that nobody observed: it was not carried out.
+                if self.observed.unobserved_starts.is_empty() { 0 } else { 3 }
+            }
             () if accepted > 0 => 3,
             () => 1,
         }
@@ -336,9 +350,15 @@ impl BurstResult {
         if o.event_logs > 0 && o.events == 0 {
             lines.push(
                 "the event logs have no event: is [events] set in the MTAs' configuration, \
-                 and are these its files? What starts with a transfer started without one"
+                 and are these its files?"
                     .to_owned(),
             );
+        }
+        if !o.unobserved_starts.is_empty() {
+            lines.push(format!(
+                "no transfer was observed: {} did not wait for one",
+                o.unobserved_starts.join(", ")
+            ));
         }
         if !o.deliveries {
             lines.push(format!(

@@ -106,7 +106,7 @@ pub struct FileError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     /// It begins like none.
-    #[error("no capture: it begins with neither pcap's nor pcapng's magic number")]
+    #[error("not a capture: it begins with neither pcap's nor pcapng's magic number")]
     Magic,
     /// It is packed.
     #[error("packed with {0}: unpack it first, or pipe it: {0} -dc FILE | lab analyse -")]

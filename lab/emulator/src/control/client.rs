@@ -48,7 +48,7 @@ impl ControlClient {
                 Ok(ControlClient { name: name.to_owned() })
             }
             (Some(name), _) => {
-                Err(UsageError::error(format!("no network {name} is up, but {known}")))
+                Err(UsageError::error(format!("no network {name} is up; up: {known}")))
             }
         }
     }

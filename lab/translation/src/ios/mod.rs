@@ -107,7 +107,8 @@ fn import_within(file: &str, text: &str, mut work: WorkBudget) -> Result<Importe
     let mut notes = Notes::default();
     let config = read::read(&lines, &mut notes);
     if config.is_empty() {
-        let what = "no IOS configuration: no access list, class map, policy map or interface in it";
+        let what =
+            "not an IOS configuration: no access list, class map, policy map or interface in it";
         return Err(not(what.to_owned()));
     }
     let classes = class::resolve_all(&config, &mut notes, &mut work);

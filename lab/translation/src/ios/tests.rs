@@ -155,8 +155,8 @@ fn nesting_without_end_and_limits_are_refused() {
     let found = reasons("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
     assert!(found.iter().any(|(_, why)| why.contains("8 deep, or in a circle")), "{found:?}");
     for (text, part) in [
-        ("hello\nworld\n".to_owned(), "no IOS configuration"),
-        (String::new(), "no IOS configuration"),
+        ("hello\nworld\n".to_owned(), "not an IOS configuration"),
+        (String::new(), "not an IOS configuration"),
         ("\0\u{1}".to_owned(), "control characters"),
         ("!\n".repeat(MAX_LINES + 1), "more than 20000 lines"),
         ("x".repeat(MAX_LINE + 1), "more than 1000 octets"),

@@ -88,7 +88,7 @@ impl Args {
             let optional = if experiment.optional { ", if named" } else { "" };
             table.add_row([
                 experiment.name.clone(),
-                format!("{}\n{}\n", experiment.title, experiment.shows),
+                format!("{}. {}", experiment.title, experiment.shows),
                 of(number).count().to_string(),
                 format!(
                     "{}{}",
