@@ -106,9 +106,15 @@ pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> 
 /// The same for commands that only ask a running daemon: of a file that is not TOML, what can be
 /// read without its wrong lines. The paths may be `Some` though the findings have an error.
 pub fn recover_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
-    let text = read_text(path)?;
+    let octets = read_octets(path)?;
+    let text = String::from_utf8_lossy(&octets);
     let (right, error) = without_wrong_lines(&text);
     let (mut problems, mut of_paths) = (Problems::default(), Problems::default());
+    if let Err(error) = std::str::from_utf8(&octets) {
+        let at = error.valid_up_to();
+        let message = format!("line {}: not UTF-8", line_of_invalid_utf8(&octets, &error));
+        of_paths.error(at..at, message, "here", "write the file in UTF-8");
+    }
     let (root, _) = DeTable::parse_recoverable(&right);
     let mut top = Section::new(TOP, 0..0, root.get_ref());
     let paths = read_own_paths(&mut top, &mut of_paths, path);
@@ -170,14 +176,28 @@ fn load_part<T>(
     Ok((part, problems.into_findings(&path.display().to_string(), &text)))
 }
 
-fn read_text(path: &Path) -> Result<String, Unreadable> {
+fn read_octets(path: &Path) -> Result<Vec<u8>, Unreadable> {
     let read = || {
         if std::fs::metadata(path)?.len() > MAX_FILE {
             return Err(std::io::Error::other(format!("larger than {MAX_FILE} octets")));
         }
-        std::fs::read_to_string(path)
+        std::fs::read(path)
     };
     read().map_err(|error| Unreadable { path: path.to_owned(), error })
+}
+
+fn read_text(path: &Path) -> Result<String, Unreadable> {
+    String::from_utf8(read_octets(path)?).map_err(|error| {
+        let line = line_of_invalid_utf8(error.as_bytes(), &error.utf8_error());
+        let error = std::io::Error::other(format!("line {line}: not UTF-8"));
+        Unreadable { path: path.to_owned(), error }
+    })
+}
+
+/// The line, counted from 1, of the first octet that is not UTF-8.
+fn line_of_invalid_utf8(octets: &[u8], error: &std::str::Utf8Error) -> usize {
+    let before = octets.get(..error.valid_up_to()).unwrap_or_default();
+    before.iter().filter(|octet| **octet == b'\n').count() + 1
 }
 
 fn syntax(problems: &mut Problems, error: &toml::de::Error) {

@@ -211,6 +211,12 @@ pub struct Problem {
     pub value: i64,
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        crate::rose::pdu::problem::describe(*self, f)
+    }
+}
+
 /// Inputs of an association.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {

@@ -33,6 +33,9 @@ impl Daemon {
     }
 }
 
+/// What to do without a readable configuration file.
+const WITH_SOCKET: &str = "a running daemon can still be asked with --socket PATH";
+
 /// The admin socket of a configuration file, which may have errors: the daemon runs with what it
 /// read before. `None` after printing why it is not known.
 fn socket_of(config: &Path) -> Option<PathBuf> {
@@ -40,6 +43,7 @@ fn socket_of(config: &Path) -> Option<PathBuf> {
         Ok(read) => read,
         Err(error) => {
             print_error(&error.to_string());
+            print_error(WITH_SOCKET);
             return None;
         }
     };
@@ -53,7 +57,7 @@ fn socket_of(config: &Path) -> Option<PathBuf> {
             socket.display()
         )),
         Some(_) => {}
-        None => print_error("a running daemon can still be asked with --socket PATH"),
+        None => print_error(WITH_SOCKET),
     }
     socket
 }

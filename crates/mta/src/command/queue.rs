@@ -3,6 +3,7 @@
 use super::output::{Daemon, age, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
+use crate::config::canonical_address;
 use base::{EntryId, Precedence};
 use node::listing::{QueuePage, QueueRequest, QueueRow, ROWS};
 use node::operator::HoldOutcome;
@@ -99,12 +100,19 @@ fn page(socket: &Path, asked: QueueRequest) -> Result<QueuePage, String> {
 }
 
 fn list(socket: &Path, filter: &Filter, json: bool) -> u8 {
+    let mailbox = match filter.mailbox.as_deref().map(canonical_address).transpose() {
+        Ok(mailbox) => mailbox,
+        Err(error) => {
+            print_error(&format!("--mailbox: invalid O/R address: {error}"));
+            return WRONG;
+        }
+    };
     let mut shown = QueuePage::default();
     let mut left = usize::try_from(filter.limit).unwrap_or(usize::MAX);
     loop {
         let asked = QueueRequest {
             peer: filter.peer.clone(),
-            mailbox: filter.mailbox.clone(),
+            mailbox: mailbox.clone(),
             precedence: filter.precedence,
             entry: None,
             after: shown.next.take(),

@@ -1,12 +1,12 @@
 //! `mta reload`: makes the daemon read its configuration again.
 
-use super::output::{load_paths, print, print_error, print_findings, print_json};
+use super::output::{print, print_error, print_findings, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Reloaded, Request, Verdict, ask};
-use crate::config::problem::ProblemJson;
+use crate::config::problem::{Findings, ProblemJson};
 use node::changes::Changes;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Makes the daemon read its configuration and users again. All changes take effect, or none.
 #[derive(Debug, clap::Args)]
@@ -31,10 +31,34 @@ struct ReloadAnswer {
     changes: Option<Changes>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> u8 {
-    let Some(paths) = load_paths(&arguments.config) else {
-        print_error("the file was not sent to a daemon: a running one keeps its configuration");
+/// The outcome for a file of which not even the daemon's socket can be read.
+fn refused_here(arguments: &Arguments, why: &str, report: &Findings) -> u8 {
+    let file = std::path::absolute(&arguments.config).unwrap_or_else(|_| arguments.config.clone());
+    if arguments.json {
+        print_json(&ReloadAnswer {
+            applied: false,
+            file,
+            refused: Some(why.to_owned()),
+            problems: report.to_json(),
+            changes: None,
+        });
         return WRONG;
+    }
+    print_findings(report);
+    print_refused(&file, why);
+    WRONG
+}
+
+fn print_refused(file: &Path, why: &str) {
+    let file = file.display();
+    print_error(&format!("{file}: refused, the running configuration is unchanged: {why}"));
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let paths = match config::load_paths(&arguments.config) {
+        Ok((Some(paths), _)) => paths,
+        Ok((None, report)) => return refused_here(arguments, "the file has errors", &report),
+        Err(error) => return refused_here(arguments, &error.to_string(), &Findings::default()),
     };
     let Reloaded { file, verdict, report, changes } =
         match ask(&paths.admin_socket, &Request::Reload) {
@@ -60,10 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
     print_findings(&report);
     match refused {
-        Some(why) => print_error(&format!(
-            "{}: refused, the running configuration is unchanged: {why}",
-            file.display()
-        )),
+        Some(why) => print_refused(&file, &why),
         None => print(&changes.unwrap_or_default().to_string()),
     }
     code

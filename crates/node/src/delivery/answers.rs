@@ -123,7 +123,7 @@ impl Delivery {
     ) {
         let sending = cx.associations.get(&id).and_then(|link| link.sending.as_ref());
         if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
-            self.delivery_failed(cx, now, id, &format!("rejected: {problem:?}"));
+            self.delivery_failed(cx, now, id, &format!("rejected: {problem}"));
         }
     }
 

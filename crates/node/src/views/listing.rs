@@ -213,6 +213,9 @@ pub enum ListingError {
          the page was another list's; begin again without it"
     )]
     Cursor,
+    /// The mailbox that was asked for does not exist, and nothing waits for it.
+    #[error("there is no mailbox {0}: `mta user list` shows them")]
+    NoMailbox(String),
     /// The peer that was asked for is not configured.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -281,6 +284,10 @@ impl Node {
             }
             (None, Some(address)) => {
                 let number = self.cx.queue.mailbox_number(address);
+                // A mailbox for which nothing came yet has no number.
+                if number.is_none() && !self.cx.config.mailboxes.contains(address) {
+                    return Err(ListingError::NoMailbox(address.clone()));
+                }
                 Ok(number.map(Destination::Mailbox).into_iter().collect())
             }
             (None, None) => {

@@ -27,9 +27,28 @@ pub(crate) mod problem {
     /// ReturnErrorProblem unrecognisedError.
     pub(crate) const UNRECOGNISED_ERROR: Problem = Problem { kind: 3, value: 2 };
 
+    /// Writes the problem in the standard's words; those that this layer does not send by number.
+    pub(crate) fn describe(problem: Problem, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(name) = known(problem) {
+            return f.write_str(name);
+        }
+        let list = match problem.kind {
+            0 => "GeneralProblem",
+            1 => "InvokeProblem",
+            2 => "ReturnResultProblem",
+            3 => "ReturnErrorProblem",
+            other => return write!(f, "problem [{other}] {}", problem.value),
+        };
+        write!(f, "{list} {}", problem.value)
+    }
+
     /// The problem in the standard's words.
     pub(crate) fn name(problem: Problem) -> &'static str {
-        match problem {
+        known(problem).unwrap_or("a problem found by its user")
+    }
+
+    fn known(problem: Problem) -> Option<&'static str> {
+        Some(match problem {
             UNRECOGNISED_APDU => "GeneralProblem unrecognisedAPDU",
             MISTYPED_APDU => "GeneralProblem mistypedAPDU",
             DUPLICATE_INVOCATION => "InvokeProblem duplicateInvocation",
@@ -40,8 +59,8 @@ pub(crate) mod problem {
             RESULT_UNRECOGNISED => "ReturnResultProblem unrecognisedInvocation",
             ERROR_UNRECOGNISED => "ReturnErrorProblem unrecognisedInvocation",
             UNRECOGNISED_ERROR => "ReturnErrorProblem unrecognisedError",
-            _ => "a problem found by its user",
-        }
+            _ => return None,
+        })
     }
 }
 

@@ -41,6 +41,11 @@ pub fn start(format: LogFormat, verbose: bool) {
 /// The filter that `RUST_LOG` describes, or the default one, and what is wrong with the text.
 fn filter(text: Option<&str>, default: LevelFilter) -> (Targets, Option<String>) {
     match text.filter(|text| !text.is_empty()).map(str::parse::<Targets>) {
+        // A misspelt level reads as a target, and a filter of targets alone shows nothing.
+        Some(Ok(targets)) if !targets.would_enable("mta::event", &tracing::Level::ERROR) => {
+            let invalid = "it names no level for mta, as in `debug` or `warn,mta=debug`";
+            (Targets::new().with_default(default), Some(invalid.to_owned()))
+        }
         Some(Ok(targets)) => (targets, None),
         Some(Err(error)) => (Targets::new().with_default(default), Some(error.to_string())),
         None => (Targets::new().with_default(default), None),
@@ -144,5 +149,9 @@ mod tests {
         assert!(shows(Some("mta=loud"), "mta::event", tracing::Level::INFO));
         assert!(filter(Some("mta=loud"), LevelFilter::INFO).1.is_some());
         assert!(filter(Some(""), LevelFilter::INFO).1.is_none());
+        for text in ["warning", "info,", "verbose", "[", "store=debug"] {
+            assert!(shows(Some(text), "mta::event", tracing::Level::ERROR), "{text}");
+        }
+        assert!(filter(Some("warning"), LevelFilter::INFO).1.is_some());
     }
 }
