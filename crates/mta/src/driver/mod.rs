@@ -32,6 +32,7 @@ mod stopping;
 mod transports;
 pub(crate) mod verify;
 
+pub use socket::ListenError;
 pub use start::DriverError;
 
 use crate::admin::server::{AdminServer, Operated};
@@ -52,7 +53,7 @@ use node::connect;
 use node::names::NameError;
 use node::{EdgeError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
-use socket::{ConnectError, Connected, ListenError};
+use socket::{ConnectError, Connected};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
