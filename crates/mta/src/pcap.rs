@@ -22,22 +22,32 @@ pub struct Wanted {
     pub association: Option<String>,
 }
 
+/// Why an association cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PcapError {
+    #[error(
+        "there is no association {association}: --pcap-association takes {}",
+        there.join(", ")
+    )]
+    NoAssociation { association: String, there: Vec<String> },
+    #[error("cannot write {path}: {error}")]
+    Unwritable { path: PathBuf, error: io::Error },
+}
+
 impl Wanted {
     /// Checks that one of these channels is the requested one, and that the file can be written.
     /// The file is not changed.
-    pub(crate) fn check<'a>(&self, labels: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    pub(crate) fn check<'a>(&self, labels: impl Iterator<Item = &'a str>) -> Result<(), PcapError> {
         if let Some(association) = &self.association {
             let all: Vec<&str> = labels.chain([P3]).collect();
             if !all.contains(&association.as_str()) {
-                return Err(format!(
-                    "there is no association {association}: --pcap-association takes {}",
-                    all.join(", ")
-                ));
+                let there = all.into_iter().map(str::to_owned).collect();
+                return Err(PcapError::NoAssociation { association: association.clone(), there });
             }
         }
         open(&self.path, false)
             .map(drop)
-            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+            .map_err(|error| PcapError::Unwritable { path: self.path.clone(), error })
     }
 }
 

@@ -44,7 +44,7 @@ pub enum UsersError {
         /// The file.
         path: PathBuf,
         /// What is not valid.
-        reason: String,
+        reason: UsersTextError,
     },
     /// The data directory cannot be locked.
     #[error(transparent)]
@@ -58,6 +58,22 @@ pub enum UsersError {
     /// The user does not exist.
     #[error("no user {0}")]
     Unknown(String),
+}
+
+/// Why a text does not list users.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsersTextError {
+    /// Not TOML, or not `[[user]]` tables.
+    #[error("{}", .0.message())]
+    Toml(toml::de::Error),
+    /// A hash is not a PHC string.
+    #[error("the hash of {address}: {error}")]
+    Hash {
+        /// The user's canonical address.
+        address: String,
+        /// The cause.
+        error: argon2::password_hash::Error,
+    },
 }
 
 /// The users: password hashes (PHC strings) by canonical address.
@@ -102,13 +118,14 @@ impl Users {
     /// Reads the text of a users' file.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Users, String> {
-        let file: File = toml::from_str(text).map_err(|e| e.message().to_owned())?;
+    /// [`UsersTextError`].
+    pub fn parse(text: &str) -> Result<Users, UsersTextError> {
+        let file: File = toml::from_str(text).map_err(UsersTextError::Toml)?;
         let mut users = Users::default();
         for line in file.user {
-            PasswordHash::new(&line.password)
-                .map_err(|e| format!("the hash of {}: {e}", line.address))?;
+            if let Err(error) = PasswordHash::new(&line.password) {
+                return Err(UsersTextError::Hash { address: line.address, error });
+            }
             users.0.insert(line.address, line.password);
         }
         Ok(users)

@@ -161,7 +161,16 @@ struct ReceiveArgs {
     extract: Option<PathBuf>,
 }
 
-fn parse_message_type(text: &str) -> Result<MessageType, String> {
+/// Why an option of `send` cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum OptionError {
+    #[error("{0:?} is not one of exercise, operation, project, drill")]
+    MessageType(String),
+    #[error("invalid date-time group {0:?}: write 260504030201Z")]
+    Dtg(String),
+}
+
+fn parse_message_type(text: &str) -> Result<MessageType, OptionError> {
     let (kind, name) = match text.split_once('=') {
         Some((kind, name)) => (kind, Some(name.to_owned())),
         None => (text, None),
@@ -171,14 +180,13 @@ fn parse_message_type(text: &str) -> Result<MessageType, String> {
         "operation" => MessageType::OPERATION,
         "project" => MessageType::PROJECT,
         "drill" => MessageType::DRILL,
-        _ => return Err(format!("{kind:?} is not one of exercise, operation, project, drill")),
+        _ => return Err(OptionError::MessageType(kind.to_owned())),
     };
     Ok(MessageType { kind, identifier: name })
 }
 
-fn parse_dtg(text: &str) -> Result<Utc, String> {
-    Utc::from_utc_time(text.as_bytes())
-        .ok_or_else(|| format!("invalid date-time group {text:?}: write 260504030201Z"))
+fn parse_dtg(text: &str) -> Result<Utc, OptionError> {
+    Utc::from_utc_time(text.as_bytes()).ok_or_else(|| OptionError::Dtg(text.to_owned()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C waits for nothing")]

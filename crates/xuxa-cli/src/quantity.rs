@@ -1,6 +1,6 @@
 //! Sizes and times of options and plans: the grammar of [`base::quantity`], with limits.
 
-use base::quantity;
+use base::quantity::{self, QuantityError};
 use std::time::Duration;
 
 /// Largest size, in octets.
@@ -8,19 +8,30 @@ const MAX_SIZE: u64 = 1_000_000_000_000;
 /// Longest time.
 const MAX_TIME: Duration = Duration::from_hours(24);
 
+/// Why a text is not a size or a time of an option or a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LimitedQuantityError {
+    #[error(transparent)]
+    Quantity(#[from] QuantityError),
+    #[error("{0} is more than 1 TB")]
+    TooLarge(String),
+    #[error("{0} is over a day")]
+    TooLong(String),
+}
+
 /// A size up to 1 TB: `1kB`, `10 MB`, `64KiB`, `512`.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    match quantity::octets(text).map_err(|error| error.to_string())? {
+pub(crate) fn parse_size(text: &str) -> Result<u64, LimitedQuantityError> {
+    match quantity::octets(text)? {
         size if size <= MAX_SIZE => Ok(size),
-        _ => Err(format!("{text} is more than 1 TB")),
+        _ => Err(LimitedQuantityError::TooLarge(text.to_owned())),
     }
 }
 
 /// A time up to a day: `500ms`, `60s`, `5min`.
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    match quantity::duration(text).map_err(|error| error.to_string())? {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, LimitedQuantityError> {
+    match quantity::duration(text)? {
         time if time <= MAX_TIME => Ok(time),
-        _ => Err(format!("{text} is over a day")),
+        _ => Err(LimitedQuantityError::TooLong(text.to_owned())),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn users(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     match Users::parse(&text) {
         Ok(users) => assert_eq!(Users::parse(&text), Ok(users)),
-        Err(reason) => assert!(!reason.is_empty()),
+        Err(reason) => assert!(!reason.to_string().is_empty()),
     }
 }
 

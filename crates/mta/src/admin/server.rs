@@ -4,9 +4,10 @@ use super::{Answer, Reloaded, Request};
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
 use node::connect::ConnectOutcome;
-use node::listing::{QueuePage, QueueRequest};
+use node::listing::{ListingError, QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
-use node::operator::HoldOutcome;
+use node::names::NameError;
+use node::operator::{HoldError, HoldOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -37,17 +38,17 @@ const OPENING: Duration = Duration::from_secs(8);
 pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
     Reload(oneshot::Sender<Reloaded>),
-    Queue(QueueRequest, oneshot::Sender<Result<QueuePage, String>>),
+    Queue(QueueRequest, oneshot::Sender<Result<QueuePage, ListingError>>),
     Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
-    Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, String>>),
+    Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>),
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
-    Connect(String, oneshot::Sender<Result<ConnectOutcome, String>>),
+    Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
 
 /// The outcome for each entry, or why nothing was changed.
-pub(crate) type Operated = Result<Vec<(EntryId, HoldOutcome)>, String>;
+pub(crate) type Operated = Result<Vec<(EntryId, HoldOutcome)>, HoldError>;
 
 /// The open socket. Dropping it removes the socket file.
 pub(crate) struct AdminServer {
@@ -187,6 +188,12 @@ async fn converse(stream: UnixStream, questions: mpsc::Sender<AdminRequest>) -> 
     write.write_all(&octets).await
 }
 
+/// The answer where nothing was done.
+#[expect(clippy::needless_pass_by_value, reason = "a function for map_or_else")]
+fn refusal(why: impl ToString) -> Answer {
+    Answer::Error(why.to_string())
+}
+
 async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option<Answer> {
     let (sender, done) = oneshot::channel();
     match request.clone() {
@@ -203,17 +210,17 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
         Request::Queue { asked } => {
             let (sender, page) = oneshot::channel();
             questions.send(AdminRequest::Queue(asked, sender)).await.ok()?;
-            return Some(page.await.ok()?.map_or_else(Answer::Error, Answer::Queue));
+            return Some(page.await.ok()?.map_or_else(refusal, Answer::Queue));
         }
         Request::Operate { entries, hold } => {
             let (answer, operated) = oneshot::channel();
             questions.send(AdminRequest::Operate { entries, hold, answer }).await.ok()?;
-            return Some(operated.await.ok()?.map_or_else(Answer::Error, Answer::Operated));
+            return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
         }
         Request::Minimize { order } => {
             let (sender, minimized) = oneshot::channel();
             questions.send(AdminRequest::Minimize(order, sender)).await.ok()?;
-            return Some(minimized.await.ok()?.map_or_else(Answer::Error, Answer::Minimized));
+            return Some(minimized.await.ok()?.map_or_else(refusal, Answer::Minimized));
         }
         Request::AcceptClock => {
             let (sender, doubt) = oneshot::channel();
@@ -226,7 +233,7 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
             let Ok(connected) = tokio::time::timeout(OPENING, connected).await else {
                 return Some(Answer::Connected(ConnectOutcome::Opening));
             };
-            return Some(connected.ok()?.map_or_else(Answer::Error, Answer::Connected));
+            return Some(connected.ok()?.map_or_else(refusal, Answer::Connected));
         }
         Request::ReloadUsers => questions.send(AdminRequest::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(AdminRequest::Stop(sender)).await.ok()?,

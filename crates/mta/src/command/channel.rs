@@ -1,5 +1,6 @@
 //! `mta channel connect`: opens a channel now.
 
+use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -54,11 +55,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             }
             return code(&connected);
         }
-        Ok(Answer::Error(why)) => why,
-        Ok(other) => format!("the daemon answered {other:?}"),
-        Err(error) => error.to_string(),
+        Ok(other) => RequestError::from(other),
+        Err(error) => RequestError::from(error),
     };
-    print_error(&why);
+    print_error(&why.to_string());
     FAILED
 }
 

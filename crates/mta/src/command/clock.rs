@@ -1,5 +1,6 @@
 //! `mta clock`: shows whether the daemon trusts the wall clock, and accepts it.
 
+use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -35,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     let doubt = match put(&socket, arguments.decision.is_some()) {
         Ok(doubt) => doubt,
         Err(why) => {
-            print_error(&why);
+            print_error(&why.to_string());
             return FAILED;
         }
     };
@@ -51,14 +52,12 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     code
 }
 
-fn put(socket: &Path, accept: bool) -> Result<Option<ClockStatus>, String> {
+fn put(socket: &Path, accept: bool) -> Result<Option<ClockStatus>, RequestError> {
     let request = if accept { Request::AcceptClock } else { Request::Status };
-    match ask(socket, &request) {
-        Ok(Answer::Clock(doubt)) => Ok(doubt),
-        Ok(Answer::Status(status)) => Ok(status.clock),
-        Ok(Answer::Error(why)) => Err(why),
-        Ok(other) => Err(format!("the daemon answered {other:?}")),
-        Err(error) => Err(error.to_string()),
+    match ask(socket, &request)? {
+        Answer::Clock(doubt) => Ok(doubt),
+        Answer::Status(status) => Ok(status.clock),
+        other => Err(other.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `mta minimize`: orders MINIMIZE, or shows what is in force.
 
+use super::error::{ArgumentError, RequestError};
 use super::output::{Daemon, Table, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -40,23 +41,24 @@ pub(super) struct Arguments {
 struct Floor(Option<Precedence>);
 
 impl FromStr for Floor {
-    type Err = String;
+    type Err = ArgumentError;
 
-    fn from_str(text: &str) -> Result<Floor, String> {
+    fn from_str(text: &str) -> Result<Floor, ArgumentError> {
         match text {
             "off" => Ok(Floor(None)),
-            _ => text.parse().map(|floor| Floor(Some(floor))).map_err(|_| {
-                "write routine, priority, immediate, flash or override, or off".to_owned()
-            }),
+            _ => {
+                let floor = text.parse().map_err(|_| ArgumentError::Floor)?;
+                Ok(Floor(Some(floor)))
+            }
         }
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+fn time(text: &str) -> Result<Duration, ArgumentError> {
     match duration_of(text) {
         Ok(time) if (1..=8_784 * 3_600).contains(&time.as_secs()) => Ok(time),
-        Ok(_) => Err("write a time from 1s to 8784h".to_owned()),
-        Err(bad) => Err(bad.remedy),
+        Ok(_) => Err(ArgumentError::TimeOutOfRange),
+        Err(bad) => Err(ArgumentError::Time(bad)),
     }
 }
 
@@ -67,14 +69,14 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(minimize) if minimize.is_empty() => print("MINIMIZE is not in force\n"),
         Ok(minimize) => print(&trimmed(&minimize_table(&minimize))),
         Err(why) => {
-            print_error(&why);
+            print_error(&why.to_string());
             return FAILED;
         }
     }
     DONE
 }
 
-fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, String> {
+fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, RequestError> {
     let request = match arguments.floor {
         None => Request::Status,
         Some(Floor(floor)) => {
@@ -83,12 +85,10 @@ fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, Stri
             Request::Minimize { order: MinimizeOrder { peer, channel, floor, seconds } }
         }
     };
-    match ask(socket, &request) {
-        Ok(Answer::Minimized(minimize)) => Ok(minimize),
-        Ok(Answer::Status(status)) => Ok(status.minimize),
-        Ok(Answer::Error(why)) => Err(why),
-        Ok(other) => Err(format!("the daemon answered {other:?}")),
-        Err(error) => Err(error.to_string()),
+    match ask(socket, &request)? {
+        Answer::Minimized(minimize) => Ok(minimize),
+        Answer::Status(status) => Ok(status.minimize),
+        other => Err(other.into()),
     }
 }
 
@@ -114,10 +114,10 @@ mod tests {
     fn a_floor_is_a_precedence_or_off() {
         assert_eq!("off".parse(), Ok(Floor(None)));
         assert_eq!("flash".parse(), Ok(Floor(Some(Precedence::Flash))));
-        assert!("urgent".parse::<Floor>().unwrap_err().contains("or off"));
+        assert!("urgent".parse::<Floor>().unwrap_err().to_string().contains("or off"));
         assert_eq!(time("2h"), Ok(Duration::from_secs(7_200)));
         for wrong in ["2", "0s", "500ms", "9000h", "ever"] {
-            assert!(time(wrong).unwrap_err().starts_with("write a "), "{wrong}");
+            assert!(time(wrong).unwrap_err().to_string().starts_with("write a "), "{wrong}");
         }
     }
 }

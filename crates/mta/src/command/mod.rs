@@ -3,6 +3,7 @@
 mod channel;
 mod check;
 mod clock;
+mod error;
 mod minimize;
 mod output;
 mod queue;

@@ -1,5 +1,6 @@
 //! `mta queue`: lists waiting messages, and holds and releases them.
 
+use super::error::{ArgumentError, RequestError};
 use super::output::{Daemon, age, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -66,9 +67,9 @@ struct Entries {
     entries: Vec<EntryId>,
 }
 
-fn entry(text: &str) -> Result<EntryId, String> {
+fn entry(text: &str) -> Result<EntryId, ArgumentError> {
     let number = text.strip_prefix('e').and_then(|number| number.parse().ok());
-    number.map(EntryId).ok_or_else(|| "write an entry as mta queue shows it: e42".to_owned())
+    number.map(EntryId).ok_or(ArgumentError::Entry)
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
@@ -90,12 +91,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
 }
 
-fn page(socket: &Path, asked: QueueRequest) -> Result<QueuePage, String> {
-    match ask(socket, &Request::Queue { asked }) {
-        Ok(Answer::Queue(page)) => Ok(page),
-        Ok(Answer::Error(why)) => Err(why),
-        Ok(other) => Err(format!("the daemon answered {other:?}")),
-        Err(error) => Err(error.to_string()),
+fn page(socket: &Path, asked: QueueRequest) -> Result<QueuePage, RequestError> {
+    match ask(socket, &Request::Queue { asked })? {
+        Answer::Queue(page) => Ok(page),
+        other => Err(other.into()),
     }
 }
 
@@ -125,7 +124,7 @@ fn list(socket: &Path, filter: &Filter, json: bool) -> u8 {
                 shown.next = page.next;
             }
             Err(why) => {
-                print_error(&why);
+                print_error(&why.to_string());
                 return FAILED;
             }
         }
@@ -208,7 +207,7 @@ fn show(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
         let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
         match page(socket, asked) {
             Ok(page) => found.entries.extend(page.entries),
-            Err(why) => print_error(&why),
+            Err(why) => print_error(&why.to_string()),
         }
     }
     if json {
@@ -232,8 +231,7 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
     for some in entries.chunks(MAX_ENTRIES) {
         match ask(socket, &Request::Operate { entries: some.to_vec(), hold }) {
             Ok(Answer::Operated(done)) => outcomes.extend(done),
-            Ok(Answer::Error(why)) => print_error(&why),
-            Ok(other) => print_error(&format!("the daemon answered {other:?}")),
+            Ok(other) => print_error(&RequestError::from(other).to_string()),
             Err(error) => print_error(&error.to_string()),
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: Arguments) -> u8 {
     if let Some(wanted) = &pcap {
         let labels = site.channels.values().map(|socket| socket.label.as_str());
         if let Err(error) = wanted.check(labels) {
-            print_error(&error);
+            print_error(&error.to_string());
             return WRONG;
         }
         let path = wanted.path.display();

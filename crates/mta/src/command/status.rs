@@ -1,5 +1,6 @@
 //! `mta status`: shows the daemon's status, once or periodically.
 
+use super::error::RequestError;
 use super::minimize::minimize_table;
 use super::output::{Daemon, Table, age, dash, print, print_error, print_json, table, trimmed};
 use super::watch::{self, Every};
@@ -41,19 +42,18 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(status) if arguments.json => print_json(&status),
         Ok(status) => print(&to_text(&status)),
         Err(error) => {
-            print_error(&error);
+            print_error(&error.to_string());
             return FAILED;
         }
     }
     DONE
 }
 
-fn status(socket: &Path) -> Result<Box<Status>, String> {
-    match ask(socket, &Request::Status) {
-        Ok(Answer::Status(status)) => Ok(status),
-        Ok(Answer::Error(why)) => Err(format!("{}: {why}", socket.display())),
-        Ok(other) => Err(format!("the daemon answered {other:?}")),
-        Err(error) => Err(error.to_string()),
+fn status(socket: &Path) -> Result<Box<Status>, RequestError> {
+    match ask(socket, &Request::Status)? {
+        Answer::Status(status) => Ok(status),
+        Answer::Error(why) => Err(RequestError::RefusedOn { socket: socket.to_owned(), why }),
+        other => Err(other.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Periodic display: in place on a terminal, otherwise as consecutive blocks.
 
+use super::error::{ArgumentError, RequestError};
 use super::output::{control, print, print_error};
 use super::{DONE, FAILED};
 use base::shown;
@@ -8,6 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinError;
 
 /// Alternate screen (so that the terminal's content returns afterwards), hidden cursor, no
 /// wrapping.
@@ -28,17 +30,29 @@ const LINES: u16 = 24;
 pub(super) struct Every(Duration);
 
 impl FromStr for Every {
-    type Err = String;
+    type Err = ArgumentError;
 
     /// Seconds, 0.1 to 3600.
-    fn from_str(text: &str) -> Result<Every, String> {
+    fn from_str(text: &str) -> Result<Every, ArgumentError> {
         match text.parse::<f64>() {
             Ok(seconds) if (0.1..=3_600.0).contains(&seconds) => {
                 Ok(Every(Duration::from_secs_f64(seconds)))
             }
-            _ => Err("write seconds from 0.1 to 3600".to_owned()),
+            _ => Err(ArgumentError::Interval),
         }
     }
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WatchError {
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The request panicked.
+    #[error(transparent)]
+    Task(#[from] JoinError),
+    #[error("cannot handle signals")]
+    Signals,
 }
 
 /// The alternate screen of a terminal, until this is dropped.
@@ -64,7 +78,7 @@ pub(super) fn run(
     every: Every,
     count: Option<u64>,
     lines: bool,
-    look: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    look: impl Fn() -> Result<String, RequestError> + Send + Sync + 'static,
 ) -> u8 {
     let in_place = !lines && std::io::stdout().is_terminal();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -80,7 +94,7 @@ pub(super) fn run(
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
-            return Err("cannot handle signals".to_owned());
+            return Err(WatchError::Signals);
         };
         let mut shown = 0;
         let mut last = Ok(());
@@ -91,7 +105,7 @@ pub(super) fn run(
                 ticks.tick().await;
                 let look = Arc::clone(&look);
                 let seen = tokio::task::spawn_blocking(move || look()).await;
-                let seen = seen.unwrap_or_else(|error| Err(error.to_string()));
+                let seen = seen.map_err(WatchError::from).and_then(|seen| Ok(seen?));
                 show(&seen, in_place, !lines && shown > 0);
                 last = seen.map(|_| ());
                 shown += 1;
@@ -111,14 +125,14 @@ pub(super) fn run(
         Ok(()) => DONE,
         Err(error) => {
             if in_place {
-                print_error(&error); // it went with the other screen
+                print_error(&error.to_string()); // it went with the other screen
             }
             FAILED
         }
     }
 }
 
-fn show(seen: &Result<String, String>, in_place: bool, apart: bool) {
+fn show(seen: &Result<String, WatchError>, in_place: bool, apart: bool) {
     match seen {
         _ if in_place => {
             let size = terminal_size::terminal_size();
@@ -127,7 +141,7 @@ fn show(seen: &Result<String, String>, in_place: bool, apart: bool) {
             control(&frame(&text, usize::from(height)));
         }
         Ok(text) => print(&format!("{}{text}", if apart { "\n" } else { "" })),
-        Err(error) => print_error(error),
+        Err(error) => print_error(&error.to_string()),
     }
 }
 

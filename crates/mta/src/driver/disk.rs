@@ -7,7 +7,7 @@ use super::pool::Pool;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
-use node::listing::QueuePage;
+use node::listing::{ListingError, QueuePage};
 use node::{EdgeError, Input, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl StoreThreads {
     pub(super) fn describe(
         &self,
         page: node::listing::Page,
-        answer: oneshot::Sender<Result<QueuePage, String>>,
+        answer: oneshot::Sender<Result<QueuePage, ListingError>>,
     ) {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || {

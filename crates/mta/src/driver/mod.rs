@@ -32,6 +32,7 @@ mod stopping;
 mod transports;
 pub(crate) mod verify;
 
+pub use socket::ListenError;
 pub use start::DriverError;
 
 use crate::admin::server::{AdminServer, Operated};
@@ -49,9 +50,10 @@ use monitoring::event_log::EventLogFile;
 use monitoring::labels::Labels;
 use monitoring::{log, metrics};
 use node::connect;
+use node::names::NameError;
 use node::{EdgeError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
-use socket::Connected;
+use socket::{ConnectError, Connected};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,7 +85,7 @@ pub(crate) enum DriverAnswer {
     /// A batch was committed, or failed.
     Committed { token: Token, result: Result<(), EdgeError>, spools: Vec<SpoolId> },
     /// A connection was opened, or failed.
-    Connected { association: AssociationId, result: Result<Connected, String> },
+    Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// This process cannot continue.
     Fatal(String),
 }
@@ -112,7 +114,7 @@ struct Driver {
     stopped: bool,
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
-    connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, String>>>,
+    connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
     last_request: u64,
 }
 
@@ -305,11 +307,8 @@ impl Driver {
         }
         let mut open = Vec::new();
         for socket in &self.site.listeners {
-            let listener = socket::listen(socket, false).map_err(|error| DriverError::Listen {
-                address: socket.address,
-                label: socket.label.clone(),
-                error,
-            })?;
+            let listener =
+                socket::listen(socket, false).map_err(|error| ListenError::new(socket, error))?;
             open.push((socket.id, listener));
         }
         for (id, listener) in open {
@@ -458,7 +457,7 @@ impl Driver {
             }
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
-                    let _ = operator.send(result.map_err(|why| why.to_string()));
+                    let _ = operator.send(result);
                 }
             }
             Output::ChannelConnected { request, outcome } => {

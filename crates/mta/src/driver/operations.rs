@@ -24,7 +24,7 @@ impl Driver {
             AdminRequest::Queue(asked, answer) => {
                 match self.node.queue_page(self.clock.now(), &asked) {
                     Ok(page) => self.disk.describe(page, answer),
-                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                    Err(why) => drop(answer.send(Err(why))),
                 }
                 false
             }
@@ -41,7 +41,7 @@ impl Driver {
                     self.input(order);
                     self.node.minimize_status(self.clock.now())
                 });
-                let _ = answer.send(done.map_err(|why| why.to_string()));
+                let _ = answer.send(done);
                 false
             }
             AdminRequest::AcceptClock(answer) => {
@@ -59,7 +59,7 @@ impl Driver {
                         self.connecting.insert(request, answer);
                         self.input(Input::ConnectChannel { request, channel });
                     }
-                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                    Err(why) => drop(answer.send(Err(why))),
                 }
                 false
             }

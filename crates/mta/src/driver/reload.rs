@@ -4,6 +4,7 @@
 //! New listeners are opened before anything else changes. Removed ones are closed after the node
 //! has its new configuration.
 
+use super::socket::ListenError;
 use super::transports::accept_all;
 use super::{Driver, socket};
 use crate::admin::{Reloaded, Verdict};
@@ -60,9 +61,9 @@ impl Driver {
             let keys = changes.restart.join(", ");
             return Err(Verdict::Wrong(format!("only a restart changes {keys}")));
         }
-        let failed = |error: String| Verdict::Failed(error);
-        let users = Users::read(&site.paths.data_dir).map_err(|e| failed(e.to_string()))?;
-        let opened = self.open_new(&site).map_err(failed)?;
+        let failed = |error: &dyn std::error::Error| Verdict::Failed(error.to_string());
+        let users = Users::read(&site.paths.data_dir).map_err(|e| failed(&e))?;
+        let opened = self.open_new(&site).map_err(|e| failed(&e))?;
         self.verifier =
             self.verifier.renewed(site.expected.clone(), site.node.limits.verifications);
         self.budgets.set_limits(&site.node.limits);
@@ -104,7 +105,7 @@ impl Driver {
 
     /// Opens the new listeners, all or none. Where one replaces another at the same address, for
     /// example with another mark, both listen until the reload is decided.
-    fn open_new(&self, site: &Site) -> Result<Vec<(ListenerId, TcpListener)>, String> {
+    fn open_new(&self, site: &Site) -> Result<Vec<(ListenerId, TcpListener)>, ListenError> {
         let gone = || self.site.listeners.iter().filter(|old| site.listener(old.id).is_none());
         let mut opened = Vec::new();
         for new in site.listeners.iter().filter(|new| !self.listening.contains_key(&new.id)) {
@@ -120,11 +121,11 @@ impl Driver {
 
 /// Listens on an address that listeners of ours use until they are closed. No other process may,
 /// before and after.
-fn listen_beside(new: &ListenSocket, others: &[&TcpListener]) -> Result<TcpListener, String> {
+fn listen_beside(new: &ListenSocket, others: &[&TcpListener]) -> Result<TcpListener, ListenError> {
     let shared = |on| others.iter().try_for_each(|other| socket::share(other, on));
     let listener = shared(true).and_then(|()| socket::listen(new, !others.is_empty()));
     let closed = shared(false);
-    let named = |error| format!("cannot listen on {} for {}: {error}", new.address, new.label);
+    let named = |error| ListenError::new(new, error);
     let listener = listener.map_err(named)?;
     closed.and_then(|()| socket::share(&listener, false)).map_err(named)?;
     Ok(listener)
@@ -215,7 +216,7 @@ mod tests {
         let old = socket::listen(&marked(any, Dscp::CS3), false).unwrap();
         let taken = std::net::TcpListener::bind(any).unwrap();
         let at = taken.local_addr().unwrap();
-        let error = listen_beside(&marked(at, Dscp::EF), &[&old]).unwrap_err();
+        let error = listen_beside(&marked(at, Dscp::EF), &[&old]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot listen on {at} for act/flash: ")), "{error}");
         assert!(!SockRef::from(&old).reuse_port().unwrap());
         tokio::net::TcpStream::connect(old.local_addr().unwrap()).await.unwrap();

@@ -24,6 +24,49 @@ const PROBES: u32 = 4;
 /// for more when half of it is gone. It does not limit octets in flight.
 const NOT_SENT: u32 = 32 << 10;
 
+/// A listener cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} for {label}: {error}")]
+pub struct ListenError {
+    /// The address.
+    address: SocketAddr,
+    /// The channel or service.
+    label: String,
+    /// The cause.
+    error: io::Error,
+}
+
+impl ListenError {
+    pub(super) fn new(listener: &ListenSocket, error: io::Error) -> ListenError {
+        ListenError { address: listener.address, label: listener.label.clone(), error }
+    }
+}
+
+/// Why a channel was not connected.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    #[error("the channel is not configured")]
+    NotConfigured,
+    #[error("{host}: no answer from the resolver within {timeout:?}")]
+    ResolverSilent { host: String, timeout: Duration },
+    #[error("{host}: {error}")]
+    Unresolved { host: String, error: io::Error },
+    #[error("{host}: no address")]
+    NoAddress { host: String },
+    /// No address answered.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Failed(Vec<AddressError>),
+}
+
+/// Why an address was not connected.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AddressError {
+    #[error("{0}: {1}")]
+    Failed(SocketAddr, io::Error),
+    #[error("{0}: no answer within {1:?}")]
+    Silent(SocketAddr, Duration),
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connected {
@@ -104,25 +147,26 @@ pub(super) async fn accept(listener: &TcpListener) -> io::Result<(Connected, Soc
 }
 
 /// Connects to the first address of the remote host that answers; each has its own time limit.
-pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, String> {
+pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, ConnectError> {
     let timeout = channel.connect_timeout;
     let remote = &channel.remote;
+    let host = || remote.host.clone();
     let addresses = tokio::time::timeout(timeout, resolve(remote))
         .await
-        .map_err(|_| format!("{}: no answer from the resolver within {timeout:?}", remote.host))?
-        .map_err(|e| format!("{}: {e}", remote.host))?;
+        .map_err(|_| ConnectError::ResolverSilent { host: host(), timeout })?
+        .map_err(|error| ConnectError::Unresolved { host: host(), error })?;
     let mut errors = Vec::new();
     for address in addresses {
         let outcome = tokio::time::timeout(timeout, connect_to(address, channel)).await;
         match outcome {
             Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => errors.push(format!("{address}: {error}")),
-            Err(_) => errors.push(format!("{address}: no answer within {timeout:?}")),
+            Ok(Err(error)) => errors.push(AddressError::Failed(address, error)),
+            Err(_) => errors.push(AddressError::Silent(address, timeout)),
         }
     }
     match errors.is_empty() {
-        true => Err(format!("{}: no address", remote.host)),
-        false => Err(errors.join("; ")),
+        true => Err(ConnectError::NoAddress { host: host() }),
+        false => Err(ConnectError::Failed(errors)),
     }
 }
 
@@ -255,8 +299,10 @@ mod tests {
         let listener = unlabelled(address);
         let port = listen(&listener, false).unwrap().local_addr().unwrap().port();
         let error = connect(&channel("127.0.0.1", port, Dscp::CS3)).await.unwrap_err();
+        let error = error.to_string();
         assert!(error.starts_with(&format!("127.0.0.1:{port}: ")), "{error}");
         let error = connect(&channel("no-such-host.invalid", 1, Dscp::CS3)).await.unwrap_err();
+        let error = error.to_string();
         assert!(error.starts_with("no-such-host.invalid: "), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! The start: data directory, store, epoch, and recovery of the queue.
 
 use super::monitoring::event_log::EventLogFile;
+use super::socket::ListenError;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
@@ -43,15 +44,8 @@ pub enum DriverError {
     #[error(transparent)]
     Users(#[from] UsersError),
     /// A listener cannot be opened.
-    #[error("cannot listen on {address} for {label}: {error}")]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// The channel or service.
-        label: String,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The listener for Prometheus cannot be opened.
     #[error("cannot listen on {address} for metrics: {error} (listen of [metrics])")]
     Metrics {

@@ -2,7 +2,7 @@
 
 use super::budget::BudgetOwner;
 use super::connection::{Arrival, TcpConnection};
-use super::socket::{self, Connected};
+use super::socket::{self, ConnectError, Connected};
 use super::{Driver, DriverAnswer};
 use crate::config::ChannelSocket;
 use crate::pcap::{Pcap, Tap};
@@ -71,7 +71,7 @@ impl Driver {
     pub(super) fn connected(
         &mut self,
         association: AssociationId,
-        result: Result<Connected, String>,
+        result: Result<Connected, ConnectError>,
     ) {
         let Some(Transport::Connecting(channel, _)) = self.transports.get(&association) else {
             return; // closed meanwhile
@@ -90,6 +90,7 @@ impl Driver {
             }
             Err(error) => {
                 self.transports.remove(&association);
+                let error = error.to_string();
                 self.input(Input::ConnectFailed { association, error });
             }
         }
@@ -169,7 +170,7 @@ impl Driver {
         let task = tokio::spawn(async move {
             let result = match socket {
                 Some(socket) => socket::connect(&socket).await,
-                None => Err("the channel is not configured".to_owned()),
+                None => Err(ConnectError::NotConfigured),
             };
             inbox.answer(level, DriverAnswer::Connected { association, result });
         });

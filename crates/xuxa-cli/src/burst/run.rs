@@ -75,6 +75,15 @@ impl Setup {
     }
 }
 
+/// A group is given up: the group it waits for has not reached a stage in time.
+#[derive(Debug, thiserror::Error)]
+#[error("not all of group {group:?} were {} {seconds} s after its last submission", stage.name())]
+struct StageMissed {
+    group: String,
+    stage: Stage,
+    seconds: f64,
+}
+
 /// A running burst; shared by all its tasks, in one thread.
 pub(crate) struct Run {
     setup: Setup,
@@ -201,8 +210,8 @@ impl Run {
     }
 
     /// Waits until all messages of a group have reached a stage, at most the plan's deadline after
-    /// the group's last submission. The error is the reason why the waiting group is given up.
-    async fn wait_for(&self, group: usize, stage: Stage) -> Result<(), String> {
+    /// the group's last submission.
+    async fn wait_for(&self, group: usize, stage: Stage) -> Result<(), StageMissed> {
         let ended = || self.ended.borrow().get(&group).copied();
         self.wait(None, |tally| tally.has_reached(group, stage) || ended().is_some()).await;
         let limit = ended().map(|at| at + self.setup.plan.deadline);
@@ -210,9 +219,9 @@ impl Run {
         if reached || self.is_interrupted() {
             return Ok(());
         }
-        let name = self.setup.plan.groups.get(group).map_or("", |group| group.name.as_str());
-        let (stage, time) = (stage.name(), self.setup.plan.deadline.as_secs_f64());
-        Err(format!("not all of group {name:?} were {stage} {time} s after its last submission"))
+        let group = self.setup.plan.groups.get(group).map(|group| group.name.clone());
+        let seconds = self.setup.plan.deadline.as_secs_f64();
+        Err(StageMissed { group: group.unwrap_or_default(), stage, seconds })
     }
 
     /// A group has submitted its last message.

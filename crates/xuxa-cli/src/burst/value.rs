@@ -1,7 +1,8 @@
 //! Values of a plan without a TOML type: sizes, times, weights. Errors name the expected form.
 
-use crate::quantity::{parse_size, parse_time};
+use crate::quantity::{LimitedQuantityError, parse_size, parse_time};
 use base::Precedence;
+use base::precedence::UnknownPrecedence;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -10,6 +11,35 @@ use std::time::Duration;
 
 /// Highest weight of one choice.
 pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
+
+/// Why a value of a plan cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ValueError {
+    #[error(transparent)]
+    Quantity(#[from] LimitedQuantityError),
+    #[error(transparent)]
+    Precedence(#[from] UnknownPrecedence),
+    #[error("a weight is a whole number up to {MAX_WEIGHT}")]
+    TooHeavy,
+    #[error("at least one weight must be above 0")]
+    NoWeight,
+    #[error("the weight of {0} is not a whole number")]
+    NotAWeight(String),
+    #[error("{0} is not a text: write it in quotes")]
+    NotAText(String),
+    #[error("a range of sizes goes from at least 1 B upward")]
+    Range,
+    #[error("the mean of a Poisson process is above 0")]
+    ZeroMean,
+    #[error("the one key here is poisson: {{ poisson = \"100ms\" }}")]
+    NoMean,
+    #[error("the key group is missing")]
+    NoGroup,
+    #[error("{0:?} is not a stage: accepted, started or delivered")]
+    Stage(String),
+    #[error("unknown key {0:?}: there are group and stage")]
+    UnknownKey(String),
+}
 
 /// Choices with their relative weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +54,13 @@ impl<T: Copy + Ord> Weights<T> {
     ///
     /// # Errors
     /// No choice has a weight, or one has too large a weight.
-    fn new(mut choices: Vec<(T, u64)>) -> Result<Weights<T>, String> {
+    fn new(mut choices: Vec<(T, u64)>) -> Result<Weights<T>, ValueError> {
         choices.sort_unstable();
         if choices.iter().any(|(_, weight)| *weight > MAX_WEIGHT) {
-            return Err(format!("a weight is a whole number up to {MAX_WEIGHT}"));
+            return Err(ValueError::TooHeavy);
         }
         if choices.iter().all(|(_, weight)| *weight == 0) {
-            return Err("at least one weight must be above 0".to_owned());
+            return Err(ValueError::NoWeight);
         }
         Ok(Weights(choices))
     }
@@ -120,8 +150,8 @@ pub(crate) struct Precedences(pub Weights<Precedence>);
 /// Reads a text or a table; for other types, the error is `wanted`.
 struct TextOr<T> {
     wanted: &'static str,
-    text: fn(&str) -> Result<T, String>,
-    table: fn(BTreeMap<String, toml::Value>) -> Result<T, String>,
+    text: fn(&str) -> Result<T, ValueError>,
+    table: fn(BTreeMap<String, toml::Value>) -> Result<T, ValueError>,
 }
 
 impl<'de, T> Visitor<'de> for TextOr<T> {
@@ -145,24 +175,24 @@ impl<'de, T> Visitor<'de> for TextOr<T> {
 }
 
 /// Reads weights whose keys are texts.
-fn weights<T: Copy + Ord>(
+fn weights<T: Copy + Ord, E: Into<ValueError>>(
     table: BTreeMap<String, toml::Value>,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Weights<T>, String> {
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Weights<T>, ValueError> {
     let choice = |(key, value): (String, toml::Value)| {
         let weight = value.as_integer().and_then(|weight| u64::try_from(weight).ok());
-        let weight = weight.ok_or_else(|| format!("the weight of {key} is not a whole number"))?;
-        Ok((read(&key)?, weight))
+        let weight = weight.ok_or_else(|| ValueError::NotAWeight(key.clone()))?;
+        Ok((read(&key).map_err(Into::into)?, weight))
     };
-    Weights::new(table.into_iter().map(choice).collect::<Result<_, String>>()?)
+    Weights::new(table.into_iter().map(choice).collect::<Result<_, ValueError>>()?)
 }
 
-fn text<'a>(key: &str, value: &'a toml::Value) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("{key} is not a text: write it in quotes"))
+fn text<'a>(key: &str, value: &'a toml::Value) -> Result<&'a str, ValueError> {
+    value.as_str().ok_or_else(|| ValueError::NotAText(key.to_owned()))
 }
 
-fn precedence(text: &str) -> Result<Precedence, String> {
-    text.parse::<Precedence>().map_err(|error| error.to_string())
+fn precedence(text: &str) -> Result<Precedence, UnknownPrecedence> {
+    text.parse()
 }
 
 impl<'de> Deserialize<'de> for Size {
@@ -176,7 +206,7 @@ impl<'de> Deserialize<'de> for Size {
                     let from = parse_size(text("from", from)?)?;
                     let to = parse_size(text("to", to)?)?;
                     if from == 0 || from > to {
-                        return Err("a range of sizes goes from at least 1 B upward".to_owned());
+                        return Err(ValueError::Range);
                     }
                     Ok(Size::Range { from, to })
                 }
@@ -209,10 +239,10 @@ impl<'de> Deserialize<'de> for Spacing {
             },
             table: |table| match (table.get("poisson"), table.len()) {
                 (Some(mean), 1) => match parse_time(text("poisson", mean)?)? {
-                    Duration::ZERO => Err("the mean of a Poisson process is above 0".to_owned()),
+                    Duration::ZERO => Err(ValueError::ZeroMean),
                     mean => Ok(Spacing::Poisson(mean)),
                 },
-                _ => Err("the one key here is poisson: { poisson = \"100ms\" }".to_owned()),
+                _ => Err(ValueError::NoMean),
             },
         })
     }
@@ -224,7 +254,7 @@ impl<'de> Deserialize<'de> for After {
             wanted: "the name of a group, or { group = \"NAME\", stage = \"started\" }",
             text: |text| Ok(After { group: text.to_owned(), stage: Stage::default() }),
             table: |table| {
-                let group = table.get("group").ok_or("the key group is missing")?;
+                let group = table.get("group").ok_or(ValueError::NoGroup)?;
                 let group = text("group", group)?.to_owned();
                 let stage = match table.get("stage") {
                     None => Stage::default(),
@@ -232,15 +262,11 @@ impl<'de> Deserialize<'de> for After {
                         "accepted" => Stage::Accepted,
                         "started" => Stage::Started,
                         "delivered" => Stage::Delivered,
-                        other => {
-                            return Err(format!(
-                                "{other:?} is not a stage: accepted, started or delivered"
-                            ));
-                        }
+                        other => return Err(ValueError::Stage(other.to_owned())),
                     },
                 };
                 match table.keys().find(|key| !matches!(key.as_str(), "group" | "stage")) {
-                    Some(key) => Err(format!("unknown key {key:?}: there are group and stage")),
+                    Some(key) => Err(ValueError::UnknownKey(key.clone())),
                     None => Ok(After { group, stage }),
                 }
             },

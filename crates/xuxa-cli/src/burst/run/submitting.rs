@@ -27,7 +27,7 @@ pub(super) async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
         end: first + count(group.count),
         begin: run.setup.clock.now(),
         begin_utc: Clock::utc(),
-        given_up: RefCell::new(waited.err()),
+        given_up: RefCell::new(waited.err().map(|missed| missed.to_string())),
     });
     let mut tasks = JoinSet::new();
     for (number, user) in users.into_iter().enumerate() {
