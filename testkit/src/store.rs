@@ -1,5 +1,5 @@
 //! A store whose disk is slow, full, stuck, or dies with its machine. Its contents are those of the
-//! simulated ground: what is committed is durable, spools and waiting commits are not.
+//! simulation's store: what is committed is durable, spools and waiting commits are not.
 
 use base::rng::Rng;
 use base::{Instant, Now, Precedence};

@@ -264,7 +264,7 @@ impl Conversation {
         let own_tcp = own.tcp.get_or_insert_default();
         let other_tcp = other.as_mut().and_then(|other| other.tcp.as_deref_mut());
         let closed = other_tcp.as_ref().is_some_and(|tcp| tcp.track.is_closed());
-        // From the sender over here to the receiver and back: both ways from here.
+        // From the sender over here to the receiver and back: both directions as seen from here.
         let least = other_tcp.as_ref().and_then(|tcp| tcp.trip.least);
         let round = match (own_tcp.trip.least, least) {
             (None, None) => None,

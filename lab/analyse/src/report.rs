@@ -281,7 +281,7 @@ pub struct Message {
 /// Packets with one code point between two points that both captured them.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// The point that came first on their way.
+    /// The point that comes first on their path.
     pub from: usize,
     /// The next one that captured them.
     pub to: usize,

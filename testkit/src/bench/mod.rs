@@ -33,7 +33,7 @@ pub use script::{Answer, Disposition, Script};
 /// What a connection to nobody takes.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A way to hand an input to the node, for tests that measure.
+/// A function that hands an input to the node, for tests that measure.
 pub type Handler = Box<dyn FnMut(&mut Node, Now, Input)>;
 
 /// One node and who is around it.

@@ -130,7 +130,7 @@ impl Presentation {
         &self.contexts
     }
 
-    /// Octets held on their way to the peer.
+    /// Octets that are held and not yet sent to the peer.
     pub(crate) fn held(&self) -> usize {
         self.sending.as_ref().map_or(0, |s| s.small.len() + s.trailer.len())
     }

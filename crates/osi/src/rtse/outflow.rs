@@ -1,4 +1,4 @@
-//! The octets of one transfer on their way out: EXTERNAL, APDU, cut into RTTRs at checkpoints.
+//! The octets of one transfer as they are sent: EXTERNAL, APDU, cut into RTTRs at checkpoints.
 
 use crate::api::{Payload, ResumePoint};
 use crate::session::service::ExceptionReason;

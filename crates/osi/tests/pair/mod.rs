@@ -167,7 +167,7 @@ impl Side {
     }
 }
 
-/// What is on its way to one side.
+/// Octets in transit to one side.
 #[derive(Default)]
 struct Wire {
     queue: VecDeque<(Instant, Option<Vec<u8>>)>,
@@ -332,7 +332,7 @@ impl Pair {
         self.wires[side].carried
     }
 
-    /// Delivers until nothing is on its way. Timers do not run.
+    /// Delivers until nothing is in transit. Timers do not run.
     pub(crate) fn run(&mut self) {
         while self.deliver() {}
     }

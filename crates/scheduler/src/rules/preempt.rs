@@ -66,8 +66,8 @@ impl Scheduler {
             let wrong: Vec<EntryId> = queue
                 .transfers()
                 .filter(|(id, paused)| {
-                    let licensed = self.transfers.get(id).is_some_and(|t| t.by_share);
-                    *paused != (above && !licensed)
+                    let by_share = self.transfers.get(id).is_some_and(|t| t.by_share);
+                    *paused != (above && !by_share)
                 })
                 .map(|(id, _)| id)
                 .collect();

@@ -46,7 +46,7 @@ pub(crate) enum SegmentKind {
     Probe,
     /// Sent again, with so many octets that had been seen or were missing.
     Again(u64),
-    /// Overtaken on its way.
+    /// Overtaken by a later segment.
     OutOfOrder,
 }
 

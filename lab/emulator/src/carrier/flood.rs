@@ -124,7 +124,7 @@ impl Floods {
         let host = plan.hosts().find(|(_, node)| node.name == ask.from);
         let (place, node) = host.ok_or_else(|| format!("no host {}", ask.from))?;
         let Some(RouteNextHop::Port(port)) = node.route(ask.to) else {
-            return Err(format!("{} has no way to {}", ask.from, ask.to));
+            return Err(format!("{} has no route to {}", ask.from, ask.to));
         };
         let mut own = node.ports.iter().flat_map(|port| &port.addresses).map(|own| own.ip());
         let source = own.find(|own| own.is_ipv4() == ask.to.is_ipv4());

@@ -11,7 +11,7 @@ use study::{Measured, Planned, file, measured};
 /// Most points of a series: more are taken together.
 const MAX_POINTS: usize = 160;
 /// Fewer steps show nothing.
-const STEPS_MIN: usize = 4;
+const MIN_STEPS: usize = 4;
 /// Marks nearer than this part of the picture are one.
 const APART: f64 = 0.015;
 /// Most ports that are looked at.
@@ -63,7 +63,7 @@ fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::P
         (own, sum(|steps| &steps.dropped), sum(|steps| &steps.waiting), sum(|steps| &steps.octets))
     };
     let usable = measured.series.iter().take(MAX_PORTS).filter(|series| {
-        let enough = series.rows.values().any(|steps| steps.octets.len() >= STEPS_MIN);
+        let enough = series.rows.values().any(|steps| steps.octets.len() >= MIN_STEPS);
         enough && series.interval.is_finite() && series.interval > 0.0
     });
     usable.max_by_key(|series| weight(series))

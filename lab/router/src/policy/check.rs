@@ -168,8 +168,14 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_described_in_the_words_of_a_policy() {
         let error = |text| toml::from_str::<RouterPolicy>(text).unwrap_err().message().to_owned();
-        assert_eq!(error("classes.c = 3"), "invalid type: integer `3`, expected a table of a class");
-        assert_eq!(error("tables.t = 'x'"), "invalid type: string \"x\", expected a table of flows");
+        assert_eq!(
+            error("classes.c = 3"),
+            "invalid type: integer `3`, expected a table of a class"
+        );
+        assert_eq!(
+            error("tables.t = 'x'"),
+            "invalid type: string \"x\", expected a table of flows"
+        );
     }
 
     /// A part that no interface uses is refused, also by a router.

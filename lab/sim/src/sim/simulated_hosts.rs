@@ -56,7 +56,7 @@ pub(crate) enum ScheduledEvent {
 pub struct SimulatedCapture {
     /// The port.
     pub port: PortId,
-    /// Which way.
+    /// Whether it came into the port or went out of it.
     pub direction: TapDirection,
     /// When, since the beginning.
     pub at: Duration,
@@ -82,7 +82,7 @@ pub(crate) enum Listening {
     Bulk { load: usize },
 }
 
-/// The ground.
+/// The simulated network with the TCP of its hosts, and the events that are scheduled on its clock.
 pub(crate) struct SimulatedHosts {
     pub(crate) now: Time,
     pub(crate) agenda: Agenda<ScheduledEvent>,
@@ -140,7 +140,7 @@ impl SimulatedHosts {
         [self.agenda.first(), self.network.deadline(), hosts].into_iter().flatten().min()
     }
 
-    /// Sends a packet of a host on its way.
+    /// Passes a packet of a host to the network, or to the host itself.
     pub(crate) fn send(&mut self, host: usize, octets: Vec<u8>) {
         let Some(to) = destination(&octets) else { return self.recycle(host, octets) };
         let Some(node) = self.network.plan().nodes.get(host) else { return };

@@ -106,7 +106,7 @@ impl MessageRow {
         self.first_hop().next().map(|t| (t.mta.as_str(), t.peer.as_deref()))
     }
 
-    /// Whether a copy is on its way to the next MTA.
+    /// Whether a transfer of a copy to the next MTA is not yet confirmed.
     pub(crate) fn is_in_transfer(&self) -> bool {
         self.first_hop().any(|transfer| transfer.confirmed.is_none() && !transfer.rerouted)
     }
