@@ -13,7 +13,7 @@ use ua::{Clock, Content, Interrupted, Lost, Message, NotAccepted, Refused, Servi
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// How to reach the MTA.
+/// Access to the MTA as one user.
 #[derive(Clone, Debug)]
 pub(crate) struct MtaAccess<'a> {
     pub profile: &'a Profile,

@@ -188,7 +188,7 @@ pub(crate) struct Conversation {
     reset: bool,
 }
 
-/// What a segment did.
+/// The effect of a segment on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) seen: SegmentKind,

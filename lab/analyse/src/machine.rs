@@ -125,7 +125,7 @@ impl Analysis {
         &self.points
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn totals(&self) -> Totals {
         Totals { sightings_evicted: self.paths.evicted, ..self.totals }
     }

@@ -37,7 +37,7 @@ pub struct Mistake {
     pub line: usize,
     /// Column in characters, from 1; 0 where the file could not be read at all.
     pub column: usize,
-    /// What is wrong.
+    /// The fault, as a sentence.
     pub message: String,
     span: Range<usize>,
     text: String,

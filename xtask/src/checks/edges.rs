@@ -14,9 +14,9 @@ use crate::workspace::{Member, PURE, Workspace};
 struct Rule {
     /// The crates that must not depend: names, or folders that end in `/`.
     from: &'static [&'static str],
-    /// What they must not depend on.
+    /// The packages that they must not depend on.
     to: Forbidden,
-    /// Why.
+    /// The reason for the rule.
     reason: &'static str,
 }
 

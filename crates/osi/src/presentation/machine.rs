@@ -26,7 +26,7 @@ struct Sending {
     trailer: Bytes,
 }
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 pub(super) enum With {
     /// A request of ACSE, RTSE or ROSE.
@@ -62,7 +62,7 @@ pub(crate) struct Presentation {
     pub(super) role: Role,
     pub(super) local: crate::api::Selectors,
     pub(super) remote: crate::api::Selectors,
-    /// What we propose, or support.
+    /// The contexts that this end proposes as initiator, or supports as responder.
     pub(super) offered: Vec<crate::api::Context>,
     /// Abstract syntaxes without which there is no connection.
     pub(super) required: Vec<Oid>,

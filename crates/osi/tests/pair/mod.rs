@@ -174,7 +174,7 @@ struct Wire {
     carried: u64,
 }
 
-/// How the pipe behaves.
+/// The behaviour of the pipe between the two ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pipe {
     pub(crate) delay: Duration,

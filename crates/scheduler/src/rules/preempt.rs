@@ -16,7 +16,7 @@ use base::{EntryId, Instant, PeerId};
 pub(crate) struct Transfer {
     /// Its channel; `None` for a mailbox.
     pub(crate) channel: Option<ChannelId>,
-    /// When it started.
+    /// The time at which the transfer started.
     pub(crate) started: Instant,
     /// The last confirmed progress.
     pub(crate) progress: Instant,

@@ -35,7 +35,7 @@ pub struct TcpCounts {
     pub zero_windows: u64,
 }
 
-/// What a segment was.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentKind {
     /// It takes no sequence numbers.

@@ -14,7 +14,7 @@ use testbed::clock::Deadline;
 use testbed::ns::Entrance;
 use toml::Value;
 
-/// Where files are in memory.
+/// A directory whose files are in memory.
 const MEMORY: &str = "/dev/shm";
 
 /// Names of directories of runs begin so; the process and a number follow.

@@ -20,7 +20,7 @@ const LOOPBACK: Duration = Duration::from_micros(20);
 /// Some day in 2026, at which virtual time begins.
 const BEGINNING: u64 = 1_767_225_600_000_000;
 
-/// What is to happen at its time.
+/// An event that is scheduled for a time.
 #[derive(Debug)]
 pub(crate) enum ScheduledEvent {
     /// A packet of a host to itself arrives.
@@ -58,13 +58,13 @@ pub struct SimulatedCapture {
     pub port: PortId,
     /// Whether it came into the port or went out of it.
     pub direction: TapDirection,
-    /// When, since the beginning.
+    /// The virtual time at which it passed.
     pub at: Duration,
     /// From its IP header on.
     pub octets: Vec<u8>,
 }
 
-/// Who has a connection.
+/// The owner of a TCP connection: the MTA of a site, or a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The MTA of a site.
@@ -73,7 +73,7 @@ pub(crate) enum Owner {
     Bulk { load: usize, side: BulkSide },
 }
 
-/// Who listens at a port.
+/// The owner of a listening port: the MTA of a site, or a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listening {
     /// The MTA of a site.
@@ -134,7 +134,7 @@ impl SimulatedHosts {
         self.hosts.get_mut(host)
     }
 
-    /// When it wants to be woken.
+    /// The time of the next event; `None` if there is none.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let hosts = self.hosts.iter().filter_map(TcpHost::deadline).min();
         [self.agenda.first(), self.network.deadline(), hosts].into_iter().flatten().min()
