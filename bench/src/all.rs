@@ -49,7 +49,7 @@ struct Figures {
     resume: resume::ResumeResults,
 }
 
-/// What it was measured on.
+/// The machine that was measured.
 #[derive(Debug, Deserialize, Serialize)]
 struct Machine {
     processors: usize,

@@ -63,7 +63,7 @@ pub(crate) struct Args {
 /// All that was measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct BacklogResults {
-    /// How many Routine waited.
+    /// The number of Routine messages that waited.
     routine: u64,
     pub(super) rows: Vec<BacklogRow>,
 }
@@ -314,7 +314,7 @@ impl BacklogRow {
         ]
     }
 
-    /// Where the time goes.
+    /// The time that each stage takes.
     pub(super) fn stages(&self) -> Vec<Vec<String>> {
         let line = |name: &str, empty: f64, backlog: f64| {
             let [empty_, backlog_, more] =

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 use testbed::clock;
 
-/// How long each measurement takes.
+/// The duration of each measurement.
 const TIME: Duration = Duration::from_secs(1);
 /// Octets of a write: a page of the database.
 const BLOCK: usize = 4_096;

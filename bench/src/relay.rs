@@ -21,7 +21,7 @@ const SECONDS: f64 = 4.0;
 const ASSOCIATIONS: u32 = 16;
 /// Sizes of the text, in octets.
 const SIZES: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-/// How many users submit at once.
+/// The numbers of users that submit at once.
 const SUBMITTERS: [usize; 3] = [1, 8, 64];
 /// Associations of the channel, for the curve at 1 kB.
 const CURVE: [u32; 6] = [1, 2, 4, 8, 16, 32];

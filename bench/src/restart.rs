@@ -53,7 +53,7 @@ pub(super) struct RestartResults {
 #[derive(Debug, Deserialize, Serialize)]
 struct RestartRow {
     messages: u64,
-    /// How long an orderly stop took.
+    /// The duration of an orderly stop, in ms.
     stop_ms: f64,
     /// After it, from the start of the process until it answers with all of them.
     after_stop: Start,

@@ -49,7 +49,7 @@ struct SlowRow {
     /// From its submission; none where it did not come.
     delivered_s: Option<f64>,
     intact: bool,
-    /// How often a transfer was begun.
+    /// The number of transfers that began.
     transfers: u64,
     /// Octets of payload that the sender's TCP sent once, and again.
     sent_octets: u64,

@@ -11,7 +11,7 @@ use testbed::{DaemonEvent, Site, answer::elapsed};
 pub(super) struct Stage {
     /// From what to what.
     pub(super) name: String,
-    /// How long that took.
+    /// The duration of the stage, in ms.
     pub(super) ms: Summary,
 }
 

@@ -7,13 +7,13 @@ use base::ber::{Header, Length, MAX_DEPTH, Tag, universal};
 pub struct Node {
     /// Its tag.
     pub tag: Tag,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
-    /// How its length is written.
+    /// The form of its length.
     pub form: Form,
 }
 
-/// What is in an element.
+/// The content of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Octets.
@@ -22,7 +22,7 @@ pub enum Content {
     Constructed(Vec<Node>),
 }
 
-/// How a length is written.
+/// The form of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Definite, shortest.

@@ -92,7 +92,7 @@ thread_local! {
 type Current = Arc<Mutex<Option<u64>>>;
 
 enum WorkerMessage {
-    /// How many were executed.
+    /// The number of inputs that were executed.
     Done(u64),
     /// Number of the input, kind and description.
     Found(u64, String, String),

@@ -129,7 +129,7 @@ pub fn p1_listener(id: ListenerId, peer: &str, channel: u32) -> Listener {
     Listener { id, service: ListenerService::P1 { peer, channel } }
 }
 
-/// What a user submits.
+/// A submission of a user.
 #[derive(Clone, Debug)]
 pub struct Submission {
     /// Address of the originator.

@@ -19,7 +19,7 @@ pub trait Events {
         all.map(|(at, event)| (*at, event))
     }
 
-    /// How many there are of a kind.
+    /// The number of events of a kind.
     fn count(&self, kind: Kind) -> usize {
         self.of_kind(kind).count()
     }

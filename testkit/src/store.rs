@@ -1,5 +1,5 @@
 //! A store whose disk is slow, full, stuck, or dies with its machine. Its contents are those of the
-//! simulated ground: what is committed is durable, spools and waiting commits are not.
+//! simulation's store: what is committed is durable, spools and waiting commits are not.
 
 use base::rng::Rng;
 use base::{Instant, Now, Precedence};
@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// How long a disk takes.
+/// The delays of a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
     /// For a sync, a commit and a look-up.
@@ -185,7 +185,7 @@ impl FaultyStore {
         self.held.take()
     }
 
-    /// How many commits wait.
+    /// The number of commits that wait.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

@@ -25,7 +25,7 @@ pub struct WireMoment<'a> {
     pub rng: &'a mut Rng,
 }
 
-/// What arrives at the far end.
+/// An event at the far end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireArrival {
     /// Octets, in order.
@@ -44,7 +44,7 @@ pub trait Wire: std::fmt::Debug {
     /// The near end closes; what it wrote arrives before.
     fn close(&mut self, moment: WireMoment<'_>);
 
-    /// When to poll again.
+    /// The time at which `poll` must be called again; `None` if nothing is due.
     fn deadline(&self) -> Option<Instant>;
 
     /// The next arrival that is due by now; `None` once there is none.

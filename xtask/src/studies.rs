@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// Where a call runs.
+/// The environment of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Environment {
     /// In simulated time, in one process.
@@ -97,10 +97,10 @@ struct Verdict {
     holds: Option<bool>,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Default)]
 struct Made {
-    /// What it printed.
+    /// Its output.
     text: String,
     /// Expectations that hold.
     held: u64,

@@ -124,7 +124,7 @@ impl Args {
 /// Compiles what [`Args::tests`] runs, so that compiling and running have minutes of their own.
 const TESTS_COMPILED: &[&str] = &["test", "--workspace", "--no-run"];
 
-/// How long each step took.
+/// The duration of each step.
 #[derive(Debug, Default)]
 struct Minutes {
     steps: Vec<(&'static str, Duration)>,

@@ -13,7 +13,7 @@ use ua::{Clock, Interrupted, Services, User};
 /// How long an answer may take: longer than for a person, for the MTA may be at its limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Where a user binds and as whom.
+/// The address of the MTA, and the name and password of a user.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Login {
     /// The MTA's P3 listener.

@@ -67,7 +67,7 @@ pub(super) struct FloodRow {
 /// The Flashes under one kind of load.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Times {
-    /// How many there were.
+    /// The number of Flash messages.
     flashes: usize,
     /// Routine delivered a second meanwhile, both ways together.
     routine_per_s: f64,

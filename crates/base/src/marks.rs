@@ -123,7 +123,7 @@ impl<K: Ord + Clone> Due<K> {
         true
     }
 
-    /// When the first one is due.
+    /// The earliest due time of all keys; `None` if there is none.
     pub fn first(&self) -> Option<Instant> {
         self.order.first().map(|(at, _)| *at)
     }

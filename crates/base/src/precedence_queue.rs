@@ -61,7 +61,7 @@ impl<T> PrecedenceQueue<T> {
         self.highest().is_none()
     }
 
-    /// How many wait.
+    /// The number of waiting values, of all precedences.
     pub fn len(&self) -> usize {
         self.levels.iter().map(|(_, level)| level.len()).sum()
     }

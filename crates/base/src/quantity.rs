@@ -155,7 +155,7 @@ fn names(units: &[Unit]) -> String {
     }
 }
 
-/// What an error shows of the text.
+/// The text as an error shows it: cut if it is long.
 fn shortened(text: &str) -> String {
     text.chars().take(MAX_LENGTH).collect()
 }

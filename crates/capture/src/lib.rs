@@ -43,7 +43,7 @@ pub struct CapturedConnection {
     pub local: SocketAddr,
     /// The other end's.
     pub remote: SocketAddr,
-    /// Who opened it.
+    /// The end that opened the connection.
     pub opener: Opener,
     /// TOS octet or traffic class shown on every packet.
     pub tos: u8,

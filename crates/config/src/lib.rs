@@ -42,7 +42,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Unfit {
     /// The reason.
     pub why: String,
-    /// What to do about it.
+    /// The operator's remedy, as a sentence.
     pub remedy: String,
 }
 

@@ -16,11 +16,11 @@ const NEAR: usize = 4;
 pub struct Problem {
     /// Whether the daemon refuses to start.
     pub fatal: bool,
-    /// What is wrong.
+    /// The fault, as a sentence that names the value found.
     pub message: String,
     /// A label for the position.
     pub label: String,
-    /// What to do about it.
+    /// The operator's remedy, as a sentence.
     pub remedy: String,
     /// Its position: octets of the file.
     pub span: Range<usize>,
@@ -129,11 +129,11 @@ pub struct ProblemJson {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The fault, as in [`Problem::message`].
     pub message: String,
     /// A label for the position.
     pub label: String,
-    /// What to do about it.
+    /// The operator's remedy, as in [`Problem::remedy`].
     pub remedy: String,
 }
 

@@ -1,4 +1,4 @@
-//! Messages, probes and reports on their way in: reading, checking, duplicates, trace.
+//! Messages, probes and reports that arrive: reading, checking, duplicates, trace.
 
 pub(crate) mod accept;
 pub mod classify;

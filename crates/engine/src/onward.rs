@@ -1,4 +1,4 @@
-//! The way onward: routes, copies, transfer and delivery.
+//! From an accepted message to its next hops: routes, copies, transfer and delivery.
 
 pub(crate) mod deliver;
 pub(crate) mod delivered;

@@ -43,7 +43,7 @@ pub struct Accepted {
 /// A submission that is accepted once [`Submitted::accepted`] is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// What is to be committed.
+    /// The changes that the store must commit before the answer.
     pub accepted: Accepted,
     /// The encoded result (MessageSubmissionResult or ProbeSubmissionResult) for the user.
     pub result: Bytes,
@@ -57,7 +57,7 @@ pub struct Submitted {
 /// it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// What is to be committed.
+    /// The changes that the store must commit before the confirm.
     pub accepted: Accepted,
     /// MTS identifier, for the log.
     pub message: String,
@@ -79,7 +79,7 @@ pub struct Concluded {
 /// A note for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What happened.
+    /// The kind of event, by which the log names it.
     pub kind: NoteKind,
     /// Readable text.
     pub detail: String,

@@ -27,7 +27,7 @@ pub enum NextHop {
     Mailbox(String),
 }
 
-/// What a copy is a copy of.
+/// The kind of object that an entry carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RecordKind {
     /// A message.
@@ -48,7 +48,7 @@ pub struct Record {
     pub message: String,
     /// Its level, which is part of its key in the queue too.
     pub precedence: Precedence,
-    /// When we accepted it.
+    /// The time at which this MTA accepted it.
     pub accepted: Utc,
     /// When it first arrived in the MTS, or its deferral at another MTA ended, by its trace; not
     /// after `accepted`. Expiry counts from it.
@@ -88,7 +88,7 @@ pub enum RecordError {
 /// without the envelope makes a start with many queued messages faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief<'a> {
-    /// What it is a copy of.
+    /// Message, probe or report.
     pub kind: RecordKind,
     /// The next hop.
     pub next_hop: Cow<'a, NextHop>,
@@ -97,7 +97,7 @@ pub struct Brief<'a> {
     pub message: Cow<'a, str>,
     /// Its level.
     pub precedence: Precedence,
-    /// When we accepted it.
+    /// The time at which this MTA accepted it.
     pub accepted: Utc,
     /// See [`Record::first_arrival`].
     pub first_arrival: Utc,
@@ -121,7 +121,7 @@ struct Stored<'a> {
 }
 
 impl Record {
-    /// What it is a copy of.
+    /// Message, probe or report.
     pub fn kind(&self) -> RecordKind {
         match self.head {
             MtsApduHead::Message(_) => RecordKind::Message,

@@ -36,7 +36,7 @@ pub struct Advice {
     pub about: String,
     /// The finding.
     pub message: String,
-    /// What to do about it.
+    /// The operator's remedy, as a sentence.
     pub remedy: String,
 }
 

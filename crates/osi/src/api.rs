@@ -83,7 +83,7 @@ pub struct Context {
     pub abstract_syntax: Oid,
 }
 
-/// How an association is set up.
+/// The parameters of an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Our selectors. A responder refuses a called selector that is present and differs from ours
@@ -205,7 +205,7 @@ pub enum AbortReason {
 /// 3 return error) and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which of the four lists.
+    /// The choice's tag, 0 to 3: the list that `value` is from.
     pub kind: u8,
     /// Value in that list.
     pub value: i64,
@@ -257,7 +257,7 @@ pub enum Request {
     AcceptRecover(Option<crate::rtse::InterruptedReceive>),
     /// Refuses an `Open` or `RecoverAsked`.
     Refuse {
-        /// Why.
+        /// The reason that the peer receives.
         reason: RefuseReason,
         /// Bind error, a whole BER element (an INTEGER), with [`RefuseReason::Bind`].
         bind_error: Option<Bytes>,
@@ -326,7 +326,7 @@ pub enum Request {
     Reject {
         /// Invoke identifier where known.
         invoke: Option<i64>,
-        /// Why.
+        /// The problem that the reject names.
         problem: Problem,
     },
     /// RT-CLOSE or A-RELEASE.
@@ -382,7 +382,7 @@ pub enum Indication {
     },
     /// The peer refused. The association is over.
     Refused {
-        /// Why.
+        /// The reason that the peer gave.
         reason: RefuseReason,
         /// Bind error: a whole BER element.
         bind_error: Option<Bytes>,
@@ -441,7 +441,7 @@ pub enum Indication {
     TransferConfirmed,
     /// RTSE sender: the transfer did not succeed; the APDU is still ours.
     TransferFailed {
-        /// Where it may resume, if at all.
+        /// The last confirmed checkpoint; `None` if the transfer must start anew.
         resume: Option<ResumePoint>,
         /// Whether the receiver refused this APDU permanently: an exception report with
         /// unrecoverable procedural error (X.228 7.6.1).
@@ -485,7 +485,7 @@ pub enum Indication {
     Rejected {
         /// Invoke identifier where known.
         invoke: Option<i64>,
-        /// Why.
+        /// The problem that the peer's reject names.
         problem: Problem,
     },
     /// The association was released in order, by either end. Nothing follows.

@@ -40,7 +40,7 @@ impl LowerConfig {
     }
 }
 
-/// What the lower layers want done.
+/// An output of the lower layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LowerOutput {
     /// Write these octets to the TCP connection, in order.

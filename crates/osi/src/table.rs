@@ -35,7 +35,7 @@ pub(crate) use tests::{cells, print, shown};
 
 use std::fmt::{self, Debug};
 
-/// Where an event comes from.
+/// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A request of our own user.
@@ -109,7 +109,7 @@ pub(crate) trait Table: Copy + Debug + Sized + 'static {
 
     /// Number of the first row for this state and event; beyond all rows where there is none.
     fn first(state: Self::State, event: Self::Event) -> usize;
-    /// Where an event comes from.
+    /// The source of an event.
     fn origin(event: Self::Event) -> Origin;
     /// Whether what the peer sends comes too late, or too early, in this state.
     fn is_late(state: Self::State) -> bool;
@@ -119,7 +119,7 @@ pub(crate) trait Table: Copy + Debug + Sized + 'static {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unconditional {}
 
-/// What an event leads to.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step<A> {
     /// The action of the cell.
@@ -143,7 +143,7 @@ pub(crate) type Performed = Result<(), Lacking>;
 /// clause), formatted only where it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entered<T: Table> {
-    /// What to do.
+    /// The action that the machine performs.
     pub(crate) step: Step<T::Action>,
     /// The event.
     pub(crate) event: T::Event,

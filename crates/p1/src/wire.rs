@@ -1,5 +1,5 @@
 //! What the codecs here share: strings octet for octet, small bit strings, elements kept whole, and the
-//! way to values that rasn reads and writes.
+//! conversion to values that rasn reads and writes.
 
 use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer, universal};
 use bytes::Bytes;

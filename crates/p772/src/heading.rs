@@ -459,6 +459,6 @@ fn check(holds: bool, field: &'static str, bound: &'static str) -> Result<(), In
 pub struct InvalidHeading {
     /// The field, in the standard's terms.
     pub field: &'static str,
-    /// What is allowed.
+    /// The bound of the standard, in characters, as text.
     pub bound: &'static str,
 }

@@ -201,9 +201,9 @@ pub struct AddressListDesignator {
     pub addressing: Addressing,
     /// The list.
     pub list: OrDescriptor,
-    /// Who is to notify.
+    /// The members who are asked to notify: 0 action, 1 info, 2 both.
     pub notification_request: Option<u8>,
-    /// Who is to reply.
+    /// The members who are asked to reply: 0 action, 1 info, 2 both.
     pub reply_request: Option<u8>,
 }
 

@@ -16,7 +16,7 @@ pub const MAX_PARAMETERS: usize = 1 << 16;
 /// Most body parts.
 pub const MAX_BODY_PARTS: usize = 4096;
 
-/// What a body part is.
+/// The type of a body part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// ia5-text or general text. `Data` is its octets, in this character set.
@@ -31,7 +31,7 @@ pub enum PartKind {
     },
     /// Any other extended body part. `Data` is the encoding of its value.
     Extended {
-        /// What its data is.
+        /// The type of its data.
         data: Oid,
         /// Its parameters, as they came.
         parameters: Option<Vec<u8>>,

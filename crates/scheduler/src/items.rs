@@ -25,7 +25,7 @@ pub enum Destination {
 pub struct Item {
     /// Its entry in the durable queue.
     pub id: EntryId,
-    /// Where it goes.
+    /// The peer or mailbox that it goes to.
     pub destination: Destination,
     /// Its precedence.
     pub precedence: Precedence,

@@ -26,7 +26,7 @@ pub struct ChannelId {
 /// The configuration of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelRules {
-    /// Which channel.
+    /// The channel: its peer, and its number there.
     pub id: ChannelId,
     /// Its schedule: the precedences that use it.
     pub precedences: Vec<Precedence>,

@@ -33,7 +33,7 @@ pub enum StoreError {
          check the device, then restart the daemon"
     )]
     Stopped {
-        /// What was being made durable.
+        /// The operation that failed.
         doing: &'static str,
         /// The operating system's error.
         source: Arc<io::Error>,
@@ -58,7 +58,7 @@ pub enum StoreError {
     /// The database has invalid content.
     #[error("the store is damaged: {what}; restore it from a copy")]
     Damaged {
-        /// What is wrong.
+        /// The fault that the database reported.
         what: String,
     },
     /// The index names a body whose file is absent, short or unreadable.
@@ -96,7 +96,7 @@ pub enum StoreError {
     /// A record, a name or a value exceeds its limit.
     #[error("{what} of {length} octets exceeds the limit of {limit}")]
     TooLong {
-        /// What is too long.
+        /// The value that exceeds its limit: a record, a name or a field.
         what: &'static str,
         /// Its length in octets.
         length: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Profile {
     pub mta: String,
     /// O/R address to bind with, as in `/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS`.
     pub user: String,
-    /// Where the password comes from.
+    /// The source of the password.
     pub password: PasswordSource,
     /// Transport selector to call, as text.
     #[serde(default)]
@@ -146,7 +146,7 @@ impl Profile {
         })
     }
 
-    /// Where received messages are kept.
+    /// The directory of received messages.
     pub(crate) fn inbox(&self) -> PathBuf {
         self.inbox.clone().unwrap_or_else(|| data_home().join("xuxa").join(&self.name))
     }

@@ -22,7 +22,7 @@ use ua::{Clock, Lost, Services, User, describe};
 /// Without `--wait`, receiving ends when all waiting deliveries were taken, or after this time
 /// without one.
 const QUIET: Duration = Duration::from_secs(5);
-/// When to stop.
+/// The conditions that end a reception.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
     /// Continue when no delivery waits.

@@ -11,9 +11,9 @@ use ua::{Clock, Content, Interrupted, Lost, Message, NotAccepted, Refused, Servi
 
 /// Waits between two attempts: the first one, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// How to reach the MTA.
+/// Access to the MTA as one user.
 #[derive(Clone, Debug)]
 pub(crate) struct MtaAccess<'a> {
     pub profile: &'a Profile,
@@ -192,7 +192,7 @@ pub(crate) async fn submit(
         }
         // An unreachable MTA gives no event to wait for.
         let _ = tokio::time::timeout(pause, access.interrupted.wait()).await;
-        pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        pause = (pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
     }
 }
 

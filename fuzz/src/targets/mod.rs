@@ -20,7 +20,7 @@ use base::rng::Rng;
 pub struct Target {
     /// Its name, and that of its corpus.
     pub name: &'static str,
-    /// What it is for.
+    /// The purpose of the target.
     pub about: &'static str,
     /// Takes any octets; panics where an invariant is broken.
     pub run: fn(&[u8]),

@@ -188,7 +188,7 @@ pub(crate) struct Conversation {
     reset: bool,
 }
 
-/// What a segment did.
+/// The effect of a segment on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) seen: SegmentKind,
@@ -264,7 +264,7 @@ impl Conversation {
         let own_tcp = own.tcp.get_or_insert_default();
         let other_tcp = other.as_mut().and_then(|other| other.tcp.as_deref_mut());
         let closed = other_tcp.as_ref().is_some_and(|tcp| tcp.track.is_closed());
-        // From the sender over here to the receiver and back: both ways from here.
+        // From the sender over here to the receiver and back: both directions as seen from here.
         let least = other_tcp.as_ref().and_then(|tcp| tcp.trip.least);
         let round = match (own_tcp.trip.least, least) {
             (None, None) => None,

@@ -39,7 +39,7 @@ impl From<u32> for LinkType {
     }
 }
 
-/// What a frame carries.
+/// The packet that a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried<'a> {
     /// From the IP header on.

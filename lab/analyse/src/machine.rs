@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bounds on what is kept, and on how fine it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows at once; the one that was idle for longest gives way.
+    /// Flows at once; the one that was idle for longest is removed for a new one.
     pub flows: usize,
     /// TPKT connections that are followed at once.
     pub associations: usize,
@@ -125,7 +125,7 @@ impl Analysis {
         &self.points
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn totals(&self) -> Totals {
         Totals { sightings_evicted: self.paths.evicted, ..self.totals }
     }

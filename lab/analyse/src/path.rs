@@ -1,4 +1,4 @@
-//! One packet at several points: delay, loss and marks on its way.
+//! One packet at several points: delay, loss and marks on its path.
 //!
 //! A packet is known again by what no router changes: addresses, identification or flow label, ports,
 //! sequence numbers and the front of its payload. Which point came first follows from the time to live
@@ -118,7 +118,7 @@ impl Paths {
     }
 
     fn arrived(&mut self, mut sighting: Sighting) {
-        // In the order of its way.
+        // In the order of its path.
         sighting.spots.sort_by_key(|spot| (std::cmp::Reverse(spot.ttl), spot.at));
         let Some(last) = sighting.spots.last().copied() else { return };
         if sighting.spots.len() == 1 {

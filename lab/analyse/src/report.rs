@@ -11,7 +11,7 @@ use std::net::IpAddr;
 pub struct Point {
     /// As the caller named it.
     pub name: String,
-    /// How frames begin there.
+    /// The header that each frame begins with.
     pub link: LinkType,
     /// The first and the last packet.
     pub span: Option<(Time, Time)>,
@@ -164,11 +164,11 @@ pub struct Flow {
     pub point: usize,
     /// The transport protocol.
     pub protocol: u8,
-    /// Who sends.
+    /// Address and port of the sender.
     pub source: Endpoint,
-    /// Who receives.
+    /// Address and port of the receiver.
     pub destination: Endpoint,
-    /// What it carries.
+    /// The application protocol that was recognised.
     pub application: Application,
     /// The first and the last packet.
     pub span: (Time, Time),
@@ -186,7 +186,7 @@ pub struct Flow {
     pub numbered: Option<Received>,
     /// Of `lab load` with `--clock realtime`: from the sender's clock to this point's.
     pub delay: Summary,
-    /// Why the row is complete.
+    /// The event that completed the row.
     pub over: Over,
     /// Octets from the IP header on, by interval.
     pub series: Series<u64>,
@@ -221,7 +221,7 @@ impl TransferOutcome {
     }
 }
 
-/// What is transferred.
+/// The kind of an MTS-APDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferKind {
     /// A message.
@@ -235,7 +235,7 @@ pub enum TransferKind {
 /// The fields of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Of what.
+    /// Message, probe or report.
     pub kind: TransferKind,
     /// The MTS identifier.
     pub identifier: String,
@@ -250,13 +250,13 @@ pub struct Envelope {
 pub struct Message {
     /// Its point's place.
     pub point: usize,
-    /// Who sends.
+    /// Address and port of the sender.
     pub source: Endpoint,
-    /// Who receives.
+    /// Address and port of the receiver.
     pub destination: Endpoint,
     /// From its start to its confirm (or what else ended it).
     pub span: (Time, Time),
-    /// When the sender had sent all.
+    /// The time at which the sender's last octet passed.
     pub sent: Option<Time>,
     /// Octets transferred: envelope and content.
     pub octets: u64,
@@ -270,7 +270,7 @@ pub struct Message {
     pub resumed: bool,
     /// Whether octets are missing that were not captured.
     pub gaps: bool,
-    /// How it ended.
+    /// The end of the transfer, as far as it was captured.
     pub outcome: TransferOutcome,
     /// The fields of the envelope, where it could be read.
     pub envelope: Option<Envelope>,
@@ -281,13 +281,13 @@ pub struct Message {
 /// Packets with one code point between two points that both captured them.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// The point that came first on their way.
+    /// The point that comes first on their path.
     pub from: usize,
     /// The next one that captured them.
     pub to: usize,
     /// Their code point at the first.
     pub dscp: Dscp,
-    /// How many were seen at both.
+    /// The number of packets that were seen at both points.
     pub packets: u64,
     /// How many of the same flows were seen at the first alone, between ones that were seen at both.
     pub lost: u64,

@@ -3,7 +3,7 @@
 
 use crate::Time;
 
-/// What an interval holds.
+/// A value of one interval.
 pub trait Bin: Copy + Default {
     /// Two intervals become one.
     fn add(&mut self, other: &Self);
@@ -92,7 +92,7 @@ impl Bin for u64 {
 pub struct Mean {
     /// The sum.
     pub sum: i64,
-    /// How many.
+    /// The number of values in the sum.
     pub count: u64,
 }
 

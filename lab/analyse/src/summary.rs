@@ -36,7 +36,7 @@ impl Summary {
         }
     }
 
-    /// How many there were.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }

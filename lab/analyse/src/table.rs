@@ -1,4 +1,4 @@
-//! A table of bounded size: the entry that was longest not touched gives way.
+//! A table of bounded size: a new entry replaces the one that was unused for longest.
 
 use std::collections::BTreeMap;
 

@@ -47,10 +47,10 @@ use testbed::netns::Rights;
 use testbed::probe::MachineProbe;
 use view::View;
 
-/// How often the view is redrawn.
+/// The interval at which the view is redrawn.
 const VIEW: Duration = Duration::from_secs(1);
 
-/// What is kept up, and how.
+/// The network to keep up, and its options.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkOptions {
     /// The topology's file.

@@ -191,7 +191,7 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
         place.saturating_mul(self.dots.row_height()).saturating_add(HEAD)
     }
 
-    /// Where the dot of a row stands.
+    /// The height of a row's dot in the picture, in pixels from its top.
     fn middle(&self, place: usize) -> u32 {
         self.top(place).saturating_add(if self.dots.width < NARROW { 29 } else { 13 })
     }

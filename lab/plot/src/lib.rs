@@ -69,7 +69,7 @@ pub enum Shape {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// How points are joined.
+    /// The line that joins the points.
     pub shape: Shape,
     /// Seconds and value, by time. A value that is not finite interrupts the line.
     pub points: Vec<(f64, f64)>,

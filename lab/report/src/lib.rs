@@ -47,7 +47,7 @@ pub struct StudyReport<'a> {
     pub verdicts: &'a [Verdict],
     /// The results of each run; runs that have not been made are absent.
     pub measured: &'a [Measured],
-    /// Where and how it was run.
+    /// The machine, the command and the time of the run.
     pub machine: &'a Machine,
 }
 

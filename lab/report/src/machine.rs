@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// When it ended: RFC 3339, in UTC.
+    /// The time at which the run ended: RFC 3339, in UTC.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub date: String,
     /// The command that repeats it.
@@ -19,10 +19,10 @@ pub struct Machine {
     /// The system's name and version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// How many and which.
+    /// Number and model of the processors.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cpus: String,
-    /// How much.
+    /// Size of the main memory, with its unit.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub memory: String,
     /// Further facts, by name.

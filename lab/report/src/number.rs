@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-/// Where there is none.
+/// The text for a value that is absent.
 pub(crate) const NONE: &str = "–";
 
 /// Four digits that count: `0.031`, `15.08`, `213.4`, `2,964`.

@@ -66,7 +66,7 @@ impl Score {
         score
     }
 
-    /// How many are so near.
+    /// The number of values with this closeness.
     pub(crate) fn count(&self, closeness: Closeness) -> usize {
         match closeness {
             Closeness::Near => self.near,

@@ -28,9 +28,9 @@ pub enum WriteError {
     /// A file or directory.
     #[error("{path}: {error}", path = path.display())]
     File {
-        /// Which.
+        /// The file or directory that could not be written.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A number or text that JSON has not.

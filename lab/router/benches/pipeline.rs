@@ -155,11 +155,16 @@ fn pipeline(c: &mut Criterion) {
             ("classes", Direction::new(POLICY, vec![routine], false)),
             ("congested", Direction::new(POLICY, all, true)),
         ];
-        for (name, mut way) in cases {
-            way.run(FILL);
-            assert_eq!(way.router.inside() > 100, way.congested, "{}", way.router.inside());
+        for (name, mut direction) in cases {
+            direction.run(FILL);
+            assert_eq!(
+                direction.router.inside() > 100,
+                direction.congested,
+                "{}",
+                direction.router.inside()
+            );
             group.bench_function(format!("{name}/{length}"), |bench| {
-                bench.iter(|| way.run(BATCH));
+                bench.iter(|| direction.run(BATCH));
             });
         }
     }

@@ -40,7 +40,7 @@ pub trait Discipline: std::fmt::Debug + Send {
     /// Queues a packet, or drops it or another one.
     fn push(&mut self, now: Time, packet: Packet, tables: &FlowTables, discarded: &mut Discarded);
 
-    /// When the next packet can leave.
+    /// The time at which the next packet can leave.
     fn ready(&mut self, now: Time) -> Readiness;
 
     /// Removes the next packet, if one can leave now.

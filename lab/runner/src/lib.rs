@@ -31,7 +31,7 @@ use testbed::clock::is_interrupted;
 use testbed_run::TestbedRunner;
 use text::UsageError;
 
-/// What is run, and how.
+/// The options of `lab run`.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
     /// Names of experiments, or of runs as `experiment/run`. Empty: all that are not optional.
@@ -40,17 +40,17 @@ pub struct RunnerOptions {
     pub all: bool,
     /// The environment of runs that can be made in either.
     pub environment: Environment,
-    /// How much faster the network is.
+    /// The factor by which rates are multiplied and delays divided.
     pub scale: Scale,
     /// The seed; of a run that is made several times, that of the first.
     pub seed: u64,
     /// How often each run is made, in place of the number in the study.
     pub repeat: Option<u32>,
-    /// How many runs are made at once.
+    /// The number of runs that are made at once, from 1.
     pub parallel: usize,
     /// The data path of the testbed.
     pub path: Option<DataPathKind>,
-    /// Where runs are kept.
+    /// The directory in which the results of runs are kept.
     pub directory: PathBuf,
     /// Whether runs with kept results are made again.
     pub again: bool,

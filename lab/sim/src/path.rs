@@ -9,7 +9,7 @@ const MAX_HOPS: usize = 2 * network::plan::MAX_NODES;
 /// A gateway's plain port.
 const RED: usize = 0;
 
-/// The longest packet that goes whole from this node to this address, in octets; `None` where no way
+/// The longest packet that goes whole from this node to this address, in octets; `None` where no path
 /// leads there.
 pub(crate) fn mtu(plan: &NetworkPlan, from: usize, to: IpAddr) -> Option<usize> {
     let (mut at, mut most) = (from, usize::MAX);

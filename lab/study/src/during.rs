@@ -41,7 +41,7 @@ pub(crate) fn kbit_s(
     let place = planned.messages.iter().position(|other| other.name == message)?;
     let times = measured.messages.get(place)?;
     let (from, to) = (times.started?, times.confirmed.unwrap_or(measured.seconds));
-    let queued = measured.series.iter().filter(|series| has_queueing(planned, &series.port));
+    let queued = measured.series.iter().filter(|series| planned.queueing(&series.port).is_some());
     let most = queued.max_by_key(|series| -> u64 {
         series.rows.get(&dscp).map_or(0, |steps| steps.octets.iter().sum())
     })?;
@@ -63,20 +63,10 @@ fn octets(series: &PortSeries, dscp: u8, from: f64, to: f64) -> Option<f64> {
     Some(steps.octets.iter().enumerate().map(part).sum())
 }
 
-fn has_queueing(planned: &Planned, port: &str) -> bool {
-    let queueing = || {
-        let (router, port) = port.split_once('.')?;
-        let policy = planned.topology.routers.get(router)?.policy.as_ref()?;
-        let interfaces = &planned.policies.get(policy)?.interfaces;
-        interfaces.get(port).or(interfaces.get("*"))?.queueing.as_ref()
-    };
-    queueing().is_some()
-}
-
-/// Whether a run can answer it.
+/// Checks that a run can answer an expectation about a message's transfer.
 ///
 /// # Errors
-/// Why not.
+/// The reason for which no run can answer it, as a sentence.
 pub(crate) fn check(experiment: &str, expect: &Expect, planned: &[Planned]) -> Result<(), String> {
     let Some(during) = &expect.during else { return Ok(()) };
     let Some((item, Measure::KbitS)) = expect::reference(experiment, &expect.value) else {

@@ -38,15 +38,15 @@ pub fn with_new_name(message: &str) -> String {
 pub struct Study {
     /// Text to show.
     pub title: String,
-    /// Where it was printed.
+    /// The publication that the figures were printed in.
     #[serde(default)]
     pub source: String,
-    /// What it is about.
+    /// The subject of the study, as text to show.
     #[serde(default)]
     pub about: String,
     /// The network of all experiments.
     pub network: StudyNetwork,
-    /// What is left open, by name.
+    /// The values that the publication leaves open, by name.
     #[serde(default)]
     pub parameters: BTreeMap<Name, Parameter>,
     /// The MTAs and their channels, where messages are sent.
@@ -102,17 +102,17 @@ pub struct LoadFigure {
     pub number: u32,
     /// Text to show.
     pub title: String,
-    /// What it shows.
+    /// The measure that is drawn.
     pub value: OverTime,
     /// A line each: its name, and `experiment/run/load`.
     pub items: Vec<(String, String)>,
 }
 
-/// What a figure shows over time.
+/// The measure of a figure over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverTime {
-    /// What arrived.
+    /// Throughput at the receiver, in kbit/s.
     KbitS,
     /// One-way delay, mean.
     DelayMs,
@@ -141,7 +141,7 @@ pub struct Parameter {
     /// Text to show.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Why it has this value.
+    /// The reason for this value.
     pub why: String,
     /// What it is set in, parameters in the order of their names: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and
     /// `loads`.
@@ -179,18 +179,18 @@ pub struct Mail {
 pub struct StudyChannel {
     /// Its name.
     pub name: Name,
-    /// Which may use it.
+    /// The precedences that may use the channel.
     pub precedences: Vec<Precedence>,
     /// The mark of its connections.
     pub dscp: Dscp,
-    /// Where the other side listens.
+    /// The TCP port at which the other side listens, 1 to 65535.
     pub port: u16,
     /// Further keys of its configuration.
     #[serde(default)]
     pub keys: Table,
 }
 
-/// What a message's seconds are.
+/// The stretch that a message's seconds cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageMeasure {
@@ -213,9 +213,9 @@ pub struct Experiment {
     pub table: Option<Name>,
     /// Text to show.
     pub title: String,
-    /// What it shows.
+    /// The result that the experiment shows, as text.
     pub shows: String,
-    /// Where it can be run.
+    /// The environments in which it can be run.
     #[serde(default)]
     pub environment: Environments,
     /// Values of parameters for all its runs.
@@ -230,7 +230,7 @@ pub struct Experiment {
     /// Its runs.
     #[serde(rename = "run")]
     pub runs: Vec<StudyRun>,
-    /// What must be so.
+    /// The expectations: conditions that its results must meet.
     #[serde(default)]
     pub expect: Vec<Expect>,
 }
@@ -267,10 +267,10 @@ pub struct StudyRun {
     /// What is submitted, in this order where the moment is the same.
     #[serde(default)]
     pub messages: Vec<StudyMessage>,
-    /// What else passes.
+    /// The loads that are sent beside the messages.
     #[serde(default)]
     pub loads: Vec<StudyLoad>,
-    /// When it is given up.
+    /// The time after which the run is given up.
     pub limit: Span,
     /// How often it is made, each time with the next seed: rows have medians.
     #[serde(default = "once")]
@@ -306,7 +306,7 @@ pub struct StudyMessage {
     pub precedence: Precedence,
     /// Octets of its body.
     pub size: OctetSize,
-    /// When it is submitted.
+    /// The time or the event after which it is submitted.
     #[serde(default)]
     pub start: StudyStart,
     /// The message whose rate is 100 percent of its own: `experiment/run/message`.
@@ -335,9 +335,9 @@ pub enum StudyStart {
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a table of a start")]
 pub struct StartAfter {
-    /// Which.
+    /// The name of the other message of the run.
     pub after: Name,
-    /// How far it has come.
+    /// The stage that the other message must have reached.
     #[serde(default)]
     pub stage: StudyStage,
     /// So long after that.
@@ -351,7 +351,7 @@ impl Default for StudyStart {
     }
 }
 
-/// How far a message has come.
+/// A stage in the life of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyStage {
@@ -375,7 +375,7 @@ pub struct StudyLoad {
     pub from: Name,
     /// The host that receives.
     pub to: Name,
-    /// What it is.
+    /// The protocol of the load.
     #[serde(default)]
     pub protocol: Protocol,
     /// The address it is sent from, one of `from`'s; the first one where absent.
@@ -427,7 +427,7 @@ pub struct StudyLoad {
     /// The load or message whose rate is 100 percent of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// What was printed.
+    /// The printed values, by the name of the measure.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
     /// The TOS octets with which it arrived, as printed.
@@ -467,7 +467,7 @@ fn one() -> u16 {
     1
 }
 
-/// What a load is made of.
+/// The protocol of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -525,7 +525,7 @@ pub struct StudyFigure {
     pub name: Name,
     /// Text to show.
     pub title: String,
-    /// What is to be seen.
+    /// The result that the figure shows, as text.
     #[serde(default)]
     pub about: String,
     /// The parameter along the axis.

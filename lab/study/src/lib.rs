@@ -35,7 +35,7 @@ pub struct StudyError {
     /// The key in the study's file, as in `experiment[2].run[0].messages[1]`, or the name of the file
     /// it names.
     pub path: String,
-    /// What is wrong there.
+    /// The fault, as a sentence.
     pub what: String,
 }
 

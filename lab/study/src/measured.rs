@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Measured {
     /// `experiment/run`.
     pub id: String,
-    /// Where it was made.
+    /// The environment in which the run was made.
     pub environment: Environment,
     /// How much faster than the study's the network was.
     pub scale: Scale,
@@ -30,7 +30,7 @@ pub struct Measured {
     /// What passed and waited at ports of routers.
     #[serde(default)]
     pub series: Vec<PortSeries>,
-    /// How long it took.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
     /// Whether it was given up at its limit.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// Where a run was made.
+/// An environment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
@@ -82,7 +82,7 @@ pub struct MessageTimes {
     /// Octets of it that had been transferred when the run was given up.
     #[serde(default)]
     pub transferred: Option<u64>,
-    /// How often its transfer began.
+    /// The number of times its transfer began.
     #[serde(default)]
     pub transfers: u32,
 }
@@ -93,9 +93,9 @@ pub struct MessageTimes {
 pub struct LoadMeasured {
     /// Its name.
     pub name: Name,
-    /// When it began to send.
+    /// The time of its first packet or octet, in seconds.
     pub started: f64,
-    /// When it had ended.
+    /// The time at which it ended, in seconds.
     pub ended: f64,
     /// Packets sent (UDP), or octets of payload taken by TCP.
     pub sent: u64,

@@ -8,7 +8,7 @@ use crate::file::{
 };
 use crate::{Scale, StudyError};
 use network::Topology;
-use router::policy::{Name, RouterPolicy};
+use router::policy::{Name, Queueing, RouterPolicy};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,27 +43,27 @@ pub struct Planned {
     pub table: Name,
     /// The part of `id` behind the experiment.
     pub run: String,
-    /// Where it can be run.
+    /// The environments in which the run can be made.
     pub environments: Environments,
     /// The values of all parameters here.
     pub settings: BTreeMap<Name, Value>,
     /// Those that are others than the parameters' own.
     pub special: BTreeMap<Name, Value>,
-    /// Why they are.
+    /// The reasons for which they differ.
     pub why: Vec<String>,
     /// The network.
     pub topology: Topology,
-    /// Of its routers.
+    /// The policies that its routers name.
     pub policies: BTreeMap<Name, RouterPolicy>,
     /// The MTAs, where messages are sent.
     pub mail: Option<Mail>,
-    /// All named.
+    /// The messages, each with a name.
     pub messages: Vec<StudyMessage>,
-    /// What else passes.
+    /// The loads that are sent beside the messages.
     pub loads: Vec<StudyLoad>,
-    /// When it is given up.
+    /// The time after which the run is given up.
     pub limit: Duration,
-    /// How often it is made.
+    /// The number of times the run is made, each with the next seed.
     pub repeat: u32,
     /// The most that its network is made faster.
     pub scale_most: Scale,
@@ -85,6 +85,16 @@ impl Planned {
     /// The name of its experiment.
     pub fn experiment_name(&self) -> &str {
         self.id.split('/').next().unwrap_or_default()
+    }
+
+    /// The queueing that a policy attaches to a port, named as `router.port`. The policy names the port
+    /// itself or `*`, all ports. `None` if no policy attaches a queueing to it.
+    pub fn queueing(&self, port: &str) -> Option<&Queueing> {
+        let (router, port) = port.split_once('.')?;
+        let policy = self.topology.routers.get(router)?.policy.as_ref()?;
+        let policy = self.policies.get(policy)?;
+        let attached = policy.interfaces.get(port).or(policy.interfaces.get("*"))?;
+        policy.queueings.get(attached.queueing.as_ref()?)
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
-    /// How long a message took.
+    /// The duration of a message's transfer or delivery, in seconds.
     Seconds,
     /// Of a message its content a second, of a load what arrived of it.
     KbitS,
@@ -100,7 +100,7 @@ pub struct StudyRow {
     pub dscp_name: String,
     /// Octets of a message's body.
     pub size: Option<u64>,
-    /// What was printed.
+    /// The printed duration of a message, in seconds.
     pub paper_seconds: Option<f64>,
     /// How long it took; absent where it did not end.
     pub seconds: Option<f64>,
@@ -121,7 +121,7 @@ pub struct StudyRow {
     /// The TOS octets they arrived with, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tos_received: Vec<u8>,
-    /// What was printed of these.
+    /// The TOS octets that were printed as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper_tos: Vec<u8>,
     /// Further values, by their names.
@@ -148,14 +148,14 @@ pub struct StudyRow {
     /// Why it is not near what was printed, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub no_fit_reason: String,
-    /// Where it was made.
+    /// The environment in which the run was made.
     pub environment: Environment,
-    /// How much faster the network was.
+    /// The factor by which the network was faster than the study's.
     pub scale: Scale,
     /// Parameters that are others than elsewhere.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub with: BTreeMap<Name, toml::Value>,
-    /// Why.
+    /// The reasons for which these parameters differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }

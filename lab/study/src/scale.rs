@@ -270,7 +270,7 @@ impl Faster {
                 | BranchShare::Percent(_)
                 | BranchShare::PriorityPercent { .. } => {}
                 BranchShare::Bandwidth(rate) | BranchShare::Priority { rate, .. } => {
-                    self.rate(rate)?
+                    self.rate(rate)?;
                 }
             }
             self.queueing(&mut branch.queueing)?;

@@ -20,7 +20,7 @@ const SURE: f64 = 6.0;
 /// A line over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FittedLine {
-    /// When probing begins, in ms.
+    /// The height of the line when probing begins, in ms.
     pub offset_ms: f64,
     /// Its slope: 1 is a microsecond a second.
     pub drift_ppm: f64,
@@ -37,12 +37,12 @@ impl FittedLine {
     }
 }
 
-/// What was found.
+/// The clock skew that was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Skew {
     /// Probes that came.
     pub probes: usize,
-    /// What the idle path takes, in ms.
+    /// The delay of the idle path, in ms.
     pub idle_ms: f64,
     /// By least squares: with the idle path.
     pub least_squares: FittedLine,

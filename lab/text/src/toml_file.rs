@@ -37,7 +37,7 @@ pub struct Mistake {
     pub line: usize,
     /// Column in characters, from 1; 0 where the file could not be read at all.
     pub column: usize,
-    /// What is wrong.
+    /// The fault, as a sentence.
     pub message: String,
     span: Range<usize>,
     text: String,
@@ -129,7 +129,7 @@ enum PathStep {
 
 /// A key or value that a message may be about.
 struct Candidate {
-    way: Vec<PathStep>,
+    path: Vec<PathStep>,
     span: Range<usize>,
 }
 
@@ -148,21 +148,21 @@ fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str)
     let Some(wanted) = wanted else { return known };
     let mut found: Vec<Candidate> = Vec::new();
     let mut look =
-        |way: &[PathStep], key: Option<&str>, value: Option<&str>, span: Range<usize>| {
+        |path: &[PathStep], key: Option<&str>, value: Option<&str>, span: Range<usize>| {
             let hit = match (key, value) {
                 (Some(key), _) => (is_key || is_variant) && key == wanted,
                 (_, Some(value)) => !is_key && value == wanted,
                 _ => false,
             };
             if hit && found.len() < MAX_CANDIDATES {
-                found.push(Candidate { way: way.to_vec(), span });
+                found.push(Candidate { path: path.to_vec(), span });
             }
         };
     walk(root.get_ref(), &mut Vec::new(), &mut look);
     let decides = |candidate: &&Candidate| {
         let Ok(tree) = text.parse::<toml::Table>() else { return false };
         let mut tree = toml::Value::Table(tree);
-        remove(&mut tree, &candidate.way);
+        remove(&mut tree, &candidate.path);
         T::deserialize(tree).err().is_none_or(|error| error.message() != message)
     };
     let alone = match &found[..] {
@@ -173,8 +173,8 @@ fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str)
     alone.or(first).map_or(known, |candidate| candidate.span.clone())
 }
 
-fn remove(tree: &mut toml::Value, way: &[PathStep]) {
-    match (way, tree) {
+fn remove(tree: &mut toml::Value, path: &[PathStep]) {
+    match (path, tree) {
         ([PathStep::Key(key)], toml::Value::Table(table)) => drop(table.remove(key)),
         ([PathStep::Index(at)], toml::Value::Array(array)) if *at < array.len() => {
             drop(array.remove(*at));
@@ -195,26 +195,26 @@ fn remove(tree: &mut toml::Value, way: &[PathStep]) {
 
 type Look<'l> = &'l mut dyn FnMut(&[PathStep], Option<&str>, Option<&str>, Range<usize>);
 
-fn walk(table: &DeTable<'_>, way: &mut Vec<PathStep>, look: Look<'_>) {
+fn walk(table: &DeTable<'_>, path: &mut Vec<PathStep>, look: Look<'_>) {
     for (key, value) in table.iter() {
-        way.push(PathStep::Key(key.get_ref().to_string()));
-        look(way, Some(key.get_ref()), None, key.span());
-        walk_value(value, way, look);
-        way.pop();
+        path.push(PathStep::Key(key.get_ref().to_string()));
+        look(path, Some(key.get_ref()), None, key.span());
+        walk_value(value, path, look);
+        path.pop();
     }
 }
 
-fn walk_value(value: &Spanned<DeValue<'_>>, way: &mut Vec<PathStep>, look: Look<'_>) {
+fn walk_value(value: &Spanned<DeValue<'_>>, path: &mut Vec<PathStep>, look: Look<'_>) {
     match value.get_ref() {
-        DeValue::Table(table) => walk(table, way, look),
+        DeValue::Table(table) => walk(table, path, look),
         DeValue::Array(array) => {
             for (at, value) in array.iter().enumerate() {
-                way.push(PathStep::Index(at));
-                walk_value(value, way, look);
-                way.pop();
+                path.push(PathStep::Index(at));
+                walk_value(value, path, look);
+                path.pop();
             }
         }
-        DeValue::String(text) => look(way, None, Some(text), value.span()),
+        DeValue::String(text) => look(path, None, Some(text), value.span()),
         _ => {}
     }
 }

@@ -24,18 +24,18 @@ pub(super) const MAX_BLOCK: u32 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
-    /// What is sent.
+    /// The flows that are sent.
     pub flows: Vec<FlowPlan>,
     /// How long, up to an hour; 10 s where absent.
     #[serde(default = "ten_seconds")]
     pub time: Span,
-    /// How the sender waits.
+    /// The method by which the sender waits for the time of a packet.
     #[serde(default)]
     pub pacing: Pacing,
     /// The clock of the times in packets.
     #[serde(default)]
     pub clock: LoadClock,
-    /// From which jitter follows.
+    /// The seed of the jitter.
     #[serde(default)]
     pub seed: u64,
     /// Distinguishes this run from others at the same receiver.
@@ -51,17 +51,17 @@ pub struct LoadPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowPlan {
-    /// Where to, v4 or v6.
+    /// Address and port of the receiver, IPv4 or IPv6.
     pub to: SocketAddr,
-    /// From which address; any where absent.
+    /// The address that it is sent from; any where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
-    /// Over what.
+    /// The transport protocol; UDP where absent.
     #[serde(default)]
     pub transport: Transport,
-    /// How fast, each.
+    /// The rate of each copy of the flow.
     pub rate: Rate,
-    /// What the rate counts.
+    /// The octets that the rate counts: of the payload or of whole packets.
     #[serde(default)]
     pub counted: Counted,
     /// Payload of a packet, or length of a block of a stream, in octets: from 40 to 65,000, or to
@@ -91,7 +91,7 @@ pub struct FlowPlan {
     pub echo: bool,
 }
 
-/// What carries a flow.
+/// The transport protocol of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -102,7 +102,7 @@ pub enum Transport {
     Tcp,
 }
 
-/// What a rate counts.
+/// The octets that a rate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
@@ -160,7 +160,7 @@ impl LoadPlan {
         }
     }
 
-    /// How many flows, copies counted.
+    /// The number of flows, copies included.
     pub fn flow_count(&self) -> usize {
         self.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.copies))
     }

@@ -83,7 +83,7 @@ fn flow_json(flow: &FlowMeasured) -> Value {
     with(numbers(&flow.counts, flow.duration(), flow.kbit_s(), times), more)
 }
 
-/// What was received, as one object.
+/// The results of the receiver, as one JSON object.
 pub fn received_json(received: &Received) -> Value {
     let Received { measured, clock, ending, dropped_here } = received;
     let times = [&measured.delay, &measured.jitter];
@@ -135,7 +135,7 @@ fn row(
     ]
 }
 
-/// What was received, for people.
+/// The results of the receiver, as a table for people.
 pub fn received_table(received: &Received) -> String {
     let measured = &received.measured;
     let mut table = table(&[
@@ -266,7 +266,7 @@ fn back_json(back: &Measured) -> Value {
     with(renamed(whole), more)
 }
 
-/// What was sent, as one object.
+/// The results of the sender, as one JSON object.
 pub fn sent_json(sent: &Sent) -> Value {
     let one = |flow: &SentFlow| {
         json!({
@@ -292,7 +292,7 @@ pub fn sent_json(sent: &Sent) -> Value {
     })
 }
 
-/// What was sent, for people.
+/// The results of the sender, as a table for people.
 pub fn sent_table(sent: &Sent) -> String {
     let header = ["flow", "sent", "payload kbit/s", "latest ms", "given up ms", "cut ms", "errors"];
     let mut table = table(&header);

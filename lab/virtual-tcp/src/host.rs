@@ -41,7 +41,7 @@ pub enum HostEvent {
     Failed {
         /// The connection.
         id: ConnectionId,
-        /// Why.
+        /// The reason, as text.
         error: String,
     },
     /// A peer has connected.
@@ -71,7 +71,7 @@ pub enum HostEvent {
     Closed {
         /// The connection.
         id: ConnectionId,
-        /// Why, if not by an orderly close.
+        /// The fault that ended it; `None` after an orderly close.
         error: Option<String>,
     },
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const TCP: u8 = 6;
-/// Where the flags are in a header.
+/// The octet of the TCP header that holds the flags, from 0.
 const FLAGS: usize = 13;
 /// Octets of a header without options.
 const HEADER: usize = 20;
@@ -115,9 +115,9 @@ pub struct ConnectionCount {
     pub initiator: bool,
     /// The mark of what it sends.
     pub dscp: Dscp,
-    /// When its first segment was sent.
+    /// The time at which its first segment was sent.
     pub opened: Duration,
-    /// What it sent.
+    /// The segments and octets that it sent.
     pub sent: TcpUsage,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct Meter {
     pub(crate) seen: Option<Dscp>,
     /// Whether it is the end that connected.
     pub(crate) initiator: bool,
-    /// When its first segment was sent.
+    /// The time at which its first segment was sent.
     pub(crate) opened: Option<Duration>,
     pub(crate) sent: TcpUsage,
     /// Sequence number after the highest octet that was sent.

@@ -12,7 +12,7 @@ use p1::flags::ReportRequest;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Where users bind.
+/// The listener at which users bind.
 pub const P3: ListenerId = ListenerId(0);
 /// The first channel of peer `act`, which is at 192.0.2.10.
 pub const ACT_ROUTINE: ListenerId = ListenerId(1);

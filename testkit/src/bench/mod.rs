@@ -33,7 +33,7 @@ pub use script::{Answer, Disposition, Script};
 /// What a connection to nobody takes.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A way to hand an input to the node, for tests that measure.
+/// A function that hands an input to the node, for tests that measure.
 pub type Handler = Box<dyn FnMut(&mut Node, Now, Input)>;
 
 /// One node and who is around it.
@@ -50,7 +50,7 @@ pub struct Bench {
     pub store: FaultyStore,
     /// Its events, each with its time.
     pub events: Vec<(Instant, LogEvent)>,
-    /// What the peer does.
+    /// The behaviour of the peer.
     pub script: Script,
     /// Makes the wires of new connections.
     pub wire: Box<dyn Fn() -> Box<dyn Wire>>,
@@ -72,7 +72,7 @@ pub struct Bench {
     pub passwords: VecDeque<(Token, Principal, Secret)>,
     /// Whether they are checked at once.
     pub verifies: bool,
-    /// How many were checked.
+    /// The number of passwords that were checked.
     pub verified: usize,
     /// Whether a password is right.
     pub trusts: fn(&Principal, &Secret) -> bool,

@@ -54,9 +54,9 @@ pub struct Script {
     pub answers: BTreeMap<u32, Answer>,
     /// the outcome of connections of other channels.
     pub answer: Answer,
-    /// What it does with these entries.
+    /// The disposition of these entries.
     pub dispositions: BTreeMap<EntryId, Disposition>,
-    /// What it does with all others.
+    /// The disposition of all other entries.
     pub others: Disposition,
     /// Octets that its transport is reported to have taken before a cut; 50 more before the next.
     pub taken: Option<u64>,

@@ -4,7 +4,7 @@ use super::Network;
 use crate::sites;
 use node::{Input, Node};
 
-/// How a process ends.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
     /// With its machine: what was written and has not arrived is lost.
@@ -18,7 +18,7 @@ pub enum Death {
 pub struct Strike {
     /// After so many outputs of the site, from the beginning; events do not count.
     pub after: u64,
-    /// How the process ends.
+    /// The end of the process.
     pub death: Death,
     /// Whether the disk makes the commits asked for; nobody is answered.
     pub commits: bool,

@@ -46,7 +46,7 @@ enum Happening {
     Connected(u64, usize, ListenerId),
 }
 
-/// What an operator is answered.
+/// The answer to an operator.
 pub type Operated =
     Result<Vec<(base::EntryId, node::operator::HoldOutcome)>, node::operator::HoldError>;
 

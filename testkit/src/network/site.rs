@@ -16,19 +16,19 @@ pub struct Site {
     pub node: Node,
     /// Its store.
     pub store: FaultyStore,
-    /// What it is configured with now.
+    /// Its present configuration.
     pub config: NodeConfig,
-    /// How often it was started.
+    /// The number of times it was started.
     pub epoch: u32,
     /// Its events, each with its time.
     pub events: Vec<(Instant, LogEvent)>,
     /// Whether it has stopped in order.
     pub stopped: bool,
-    /// What operators were answered.
+    /// The answers to operators, each with the number of its request.
     pub operated: Vec<(u64, Operated)>,
     /// Outputs so far, of all its processes; events do not count.
     pub outputs: u64,
-    /// When it crashes, in order.
+    /// The crashes that are still due, in order of their time.
     pub strikes: VecDeque<Strike>,
     /// Whether it may open connections.
     pub may_connect: bool,

@@ -9,7 +9,7 @@ use p1::flags::ReportRequest;
 use p1::grade;
 use sim::UserEvent;
 
-/// What a user has taken.
+/// A delivery that a user took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// A message.
@@ -52,10 +52,10 @@ pub struct User {
     pub refused: bool,
     /// Answers to submissions: MTS identifiers, or the code of the error.
     pub answers: Vec<Result<String, i64>>,
-    /// What it has taken, in order.
+    /// The deliveries that it took, in order.
     pub delivered: Vec<Delivered>,
     machine: sim::SimulatedUser,
-    /// Of what it submitted.
+    /// The contents that it submitted.
     contents: Vec<Bytes>,
     /// Identifier and content of what arrives.
     arriving: (String, Vec<u8>),

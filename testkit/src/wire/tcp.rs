@@ -33,7 +33,7 @@ pub struct VirtualTcp {
     settings: TcpSettings,
     connection: Option<TcpConnection>,
     arrivals: VecDeque<WireArrival>,
-    /// When the last arrival came.
+    /// The time of the last arrival.
     due: Instant,
     /// Octets that the far host has acknowledged.
     taken: u64,

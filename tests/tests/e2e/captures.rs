@@ -13,14 +13,14 @@ const CHECKPOINT: u64 = 65_536;
 /// Octets of data in the largest TPDU: 65,535 less TPKT's 4 and DT's 3.
 const DATA: u64 = 65_528;
 
-/// Where a site's daemon writes its trace, once it was started with [`record`].
-fn trace(site: &Site) -> PathBuf {
+/// Where a site's daemon writes its capture, once it was started with [`record`].
+fn capture(site: &Site) -> PathBuf {
     site.path().join("p1.pcapng")
 }
 
 /// From its next start on the daemon records its first P1 association.
 fn record(site: &mut Site) {
-    let path = trace(site).display().to_string();
+    let path = capture(site).display().to_string();
     site.run_with(&["--pcap", &path]);
 }
 
@@ -98,7 +98,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
     // Both ends have recorded the same association: each alone must read right.
     let port = port_of(&pair.act).parse().unwrap();
     for site in [&pair.naples, &pair.act] {
-        let decoded = Decoded::from_trace(&trace(site), port);
+        let decoded = Decoded::from_capture(&capture(site), port);
         let lengths = decoded.values("rtse.reassembled.length");
         let lengths: Vec<u64> = lengths.iter().map(|l| l.parse().unwrap()).collect();
         assert_eq!(lengths.len(), sent.len(), "one APDU a message");
@@ -200,7 +200,7 @@ fn a_report_over_p1() {
     pair.act.stop().unwrap();
 
     let port = port_of(&pair.naples).parse().unwrap();
-    let decoded = Decoded::from_trace(&trace(&pair.act), port);
+    let decoded = Decoded::from_capture(&capture(&pair.act), port);
     assert_session(
         &decoded,
         &[("CN", 1), ("AC", 1), ("AS", 1), ("DT", 1), ("AE", 1), ("AEA", 1), ("FN", 1), ("DN", 1)],
@@ -227,7 +227,8 @@ fn a_refused_p1_association() {
         .wait_until("the refusal", SOON, |s| s.peers[0].channels[0].last_error.is_some())
         .unwrap();
     pair.naples.stop().unwrap();
-    let decoded = Decoded::from_trace(&trace(&pair.naples), port_of(&pair.act).parse().unwrap());
+    let decoded =
+        Decoded::from_capture(&capture(&pair.naples), port_of(&pair.act).parse().unwrap());
     assert_session(&decoded, &[("CN", 1), ("RF", 1)]);
     assert_transport(&decoded, 2, 2);
     assert_counts(
@@ -267,7 +268,7 @@ fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
         proxy.wait_until_quiet(SOON);
         assert!(pair.naples.stop().unwrap().success());
 
-        let decoded = Decoded::from_trace(&trace(&pair.naples), proxy.address.port());
+        let decoded = Decoded::from_capture(&capture(&pair.naples), proxy.address.port());
         let session = decoded.session();
         let count = |name| session.get(name).copied().unwrap_or(0);
         // What is confirmed and what is sent differ by the window, and there the sender stopped.
@@ -305,10 +306,10 @@ fn p3_submission_and_delivery() {
     let run = site.xuxa("OPS", &["--json", "--pcap", &pcap, "receive", "--count", "5"]).unwrap();
     assert_arrived(&sent, &run.json().unwrap());
 
-    for (trace, operation, content) in
+    for (capture, operation, content) in
         [(submitting, "3", "p7.content"), (delivering, "5", "p1.content")]
     {
-        let decoded = Decoded::from_trace(&trace, site.p3().port());
+        let decoded = Decoded::from_capture(&capture, site.p3().port());
         let session = [("CN", 1), ("AC", 1), ("DT", 10), ("FN", 1), ("DN", 1)];
         assert_session(&decoded, &session);
         // 100 kB, 1 MB and 10 MB do not fit one TPDU; what surrounds a content is far from filling one.
@@ -375,7 +376,7 @@ fn p3_errors_and_refusals() {
     let path = site.path().join("refused.pcapng");
     let pcap = path.display().to_string();
     assert_eq!(site.xuxa("OPS", &["--pcap", &pcap, "receive"]).unwrap().code, 1);
-    let decoded = Decoded::from_trace(&path, port);
+    let decoded = Decoded::from_capture(&path, port);
     assert_session(&decoded, &[("CN", 1), ("RF", 1)]);
     assert_transport(&decoded, 2, 2);
     assert_counts(

@@ -9,10 +9,10 @@ use testbed::answer::SendOutput;
 use testbed::clock::Deadline;
 use testbed::{Pair, PeerSettings, Site, clock};
 
-/// Where the way is barred: in the middle of 10 MB, past many checkpoints.
+/// The octet at which the proxy stops: in the middle of 10 MB, past many checkpoints.
 const MIDDLE: u64 = 5_000_000;
 
-/// A pair whose way from Naples to ACT goes over a proxy, and a message of 10 MB on it.
+/// A pair whose associations from Naples to ACT go over a proxy, and a message of 10 MB on it.
 fn stopped_in_the_middle(
     disposition: Disposition,
     link: &PeerSettings,

@@ -19,13 +19,13 @@ fn a_file_comes_out_again_octet_for_octet_under_its_name() {
     let file = site.path().join("Lage \u{e5} 1.bin");
     fs::write(&file, &octets).unwrap();
     let file = file.display().to_string();
-    let trace = site.path().join("files.pcapng");
-    let pcap = trace.display().to_string();
+    let capture = site.path().join("files.pcapng");
+    let pcap = capture.display().to_string();
     let send = ["--to", &to, "--file", &file, "--subject", "LAGE"];
     site.send("OPS", &[&send[..], &["--sic", "ABC", "--pcap", &pcap]].concat()).unwrap();
     site.send("OPS", &[&send[..], &["--civil"]].concat()).unwrap();
     // The independent reader finds the name, and nothing that it cannot read.
-    let decoded = Decoded::from_trace(&trace, site.p3().port());
+    let decoded = Decoded::from_capture(&capture, site.p3().port());
     // It shows a GraphicString as ASCII.
     let [name] = decoded.values("ftam.Pathname_item") else { panic!("{decoded:?}") };
     assert!(name.starts_with("Lage ") && name.ends_with(" 1.bin"), "{name}");

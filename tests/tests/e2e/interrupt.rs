@@ -13,7 +13,7 @@ const SIZE: &str = "2GB";
 /// When it is interrupted: in the middle of it.
 const BEGUN: u64 = 3_000_000;
 
-/// A site, and a large submission on its way to it that has got so far.
+/// A site, and a large submission to it that has passed `BEGUN` octets.
 fn submission_in_progress(disposition: Disposition) -> (Site, Proxy, RunningClient) {
     let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
     site.start().unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(super) enum Disposition {
     /// After so many octets the connection is cut, both ways.
     Cut(u64),
-    /// After so many octets the other way, from the server, the connection is cut, both ways.
+    /// After so many octets in the other direction, from the server, the connection is cut, both ways.
     CutAnswers(u64),
     /// After so many octets nothing passes any more, either way, until [`Proxy::release`].
     Hold(u64),
@@ -103,7 +103,7 @@ impl Proxy {
         self.state.to_server.load(Ordering::Relaxed)
     }
 
-    /// Octets that came the other way so far, over all connections.
+    /// Octets that came in the other direction so far, over all connections.
     pub(super) fn to_client(&self) -> u64 {
         self.state.to_client.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The independent reader: what tshark finds in a trace, with nothing in it that it cannot read.
+//! The independent reader: what tshark finds in a capture, with nothing in it that it cannot read.
 
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -113,22 +113,22 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    /// Has tshark read a trace of connections to this port. Fails where it could not read anything,
+    /// Has tshark read a capture of connections to this port. Fails where it could not read anything,
     /// or complains of something.
-    pub(super) fn from_trace(trace: &Path, port: u16) -> Decoded {
-        Decoded::but_for(trace, port, None)
+    pub(super) fn from_capture(capture: &Path, port: u16) -> Decoded {
+        Decoded::but_for(capture, port, None)
     }
 
-    /// As [`Decoded::from_trace`], but for what this tshark cannot read though it is right: the expert's
+    /// As [`Decoded::from_capture`], but for what this tshark cannot read though it is right: the expert's
     /// message and the field in which it shows.
-    pub(super) fn but_for(trace: &Path, port: u16, excused: Option<(&str, &str)>) -> Decoded {
+    pub(super) fn but_for(capture: &Path, port: u16, excused: Option<(&str, &str)>) -> Decoded {
         let bad = bad_fields();
         let experts = ["_ws.expert.severity", "_ws.expert.message"];
-        for row in rows(trace, port, &[&experts[..], bad].concat()) {
+        for row in rows(capture, port, &[&experts[..], bad].concat()) {
             let severities = row[0].split(AGGREGATOR).filter_map(|s| s.parse::<u64>().ok());
             let worst = severities.max().unwrap_or(0);
             let excused = excused.filter(|(message, _)| row[1] == *message);
-            let at = trace.display();
+            let at = capture.display();
             assert!(worst < WARNING || excused.is_some(), "tshark on {at}: {}", row[1]);
             for (field, value) in bad.iter().zip(&row[2..]) {
                 let excused = excused.is_some_and(|(_, excused)| excused == *field);
@@ -138,7 +138,7 @@ impl Decoded {
         let mut values: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         let mut session = BTreeMap::new();
         let mut serials = Vec::new();
-        for row in rows(trace, port, FIELDS) {
+        for row in rows(capture, port, FIELDS) {
             let cell = |field: &str| -> Vec<String> {
                 let at = FIELDS.iter().position(|f| *f == field).expect("a field asked for");
                 row[at].split(AGGREGATOR).filter(|v| !v.is_empty()).map(str::to_owned).collect()
@@ -156,7 +156,7 @@ impl Decoded {
         }
         assert_eq!(serials.len(), values["ses.serial_number"].len(), "each has its PDU");
         let decoded = Decoded { values, session, serials };
-        assert!(decoded.count("tpkt.length") > 0, "tshark found no TPKT in {}", trace.display());
+        assert!(decoded.count("tpkt.length") > 0, "tshark found no TPKT in {}", capture.display());
         decoded
     }
 
@@ -211,9 +211,9 @@ fn tshark() -> Command {
     Command::new("tshark")
 }
 
-fn rows(trace: &Path, port: u16, fields: &[&str]) -> Vec<Vec<String>> {
+fn rows(capture: &Path, port: u16, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = tshark();
-    command.arg("-n").arg("-r").arg(trace).args(["-d", &format!("tcp.port=={port},tpkt")]);
+    command.arg("-n").arg("-r").arg(capture).args(["-d", &format!("tcp.port=={port},tpkt")]);
     command.args(["-T", "fields", "-E", "occurrence=a"]);
     command.args(["-E", &format!("separator={SEPARATOR}")]);
     command.args(["-E", &format!("aggregator={AGGREGATOR}")]);
@@ -222,11 +222,11 @@ fn rows(trace: &Path, port: u16, fields: &[&str]) -> Vec<Vec<String>> {
     }
     let output = command.output().expect("tshark runs: `cargo xtask test` installs it");
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "tshark on {}: {complaint}", trace.display());
+    assert!(output.status.success(), "tshark on {}: {complaint}", capture.display());
     let text = String::from_utf8_lossy(&output.stdout);
     let row = |line: &str| -> Vec<String> { line.split(SEPARATOR).map(str::to_owned).collect() };
     let rows: Vec<Vec<String>> = text.lines().map(row).collect();
-    assert!(!rows.is_empty(), "tshark found no frame in {}", trace.display());
+    assert!(!rows.is_empty(), "tshark found no frame in {}", capture.display());
     assert!(rows.iter().all(|row| row.len() == fields.len()), "{} fields a row", fields.len());
     rows
 }

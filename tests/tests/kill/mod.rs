@@ -141,7 +141,7 @@ fn drain(sites: &mut [Site; 2], traffic: &mut Traffic) {
     }
 }
 
-/// Nothing waits, and nothing is on its way to or from a peer.
+/// Nothing waits, and no transfer to or from a peer is in progress.
 fn is_empty(site: &Site) -> anyhow::Result<bool> {
     let status = site.status()?;
     let moves = status.associations().any(|a| ["sending", "receiving"].contains(&&*a.state));

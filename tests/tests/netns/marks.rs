@@ -67,13 +67,13 @@ fn assert_marked(packets: &[CapturedSegment], expected: &[[IpAddr; 2]]) {
                         && segment.flags & not == 0
                 })
             };
-            let way = format!("{channel} from {client} to {server}");
-            assert!(seen(false, SYN, ACK), "{way}: SYN");
-            assert!(seen(true, SYN | ACK, 0), "{way}: SYN-ACK");
+            let direction = format!("{channel} from {client} to {server}");
+            assert!(seen(false, SYN, ACK), "{direction}: SYN");
+            assert!(seen(true, SYN | ACK, 0), "{direction}: SYN-ACK");
             for of_server in [false, true] {
-                assert!(seen(of_server, ACK, SYN | FIN | RST), "{way}: data and ACK");
+                assert!(seen(of_server, ACK, SYN | FIN | RST), "{direction}: data and ACK");
             }
-            assert!(seen(false, FIN, 0) || seen(true, FIN, 0), "{way}: FIN");
+            assert!(seen(false, FIN, 0) || seen(true, FIN, 0), "{direction}: FIN");
         }
         assert!(of_it.iter().any(|packet| packet.segment.has(RST)), "{channel}: RST");
         assert!(last_acks(&of_it, port) > 0, "{channel}: the ACK after a FIN");

@@ -90,7 +90,8 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     let all = [routine, flash, next, lower];
     assert_arrived(&all, &pair.act.receive("OPS", all.len()).unwrap());
 
-    // And so does a queued Routine behind a queued Flash, though nothing of its own is in its way.
+    // And so does a queued Routine behind a queued Flash, though its own
+    // channel carries nothing higher.
     cable.naples.reshape(LINK).unwrap();
     let flashes = [(); 2].map(|()| send(naples, &pair.act, "flash", "1MB"));
     let routine = send(naples, &pair.act, "routine", "10kB");

@@ -21,7 +21,7 @@ enum Item {
     Name(String),
 }
 
-/// Who speaks.
+/// The side that sends a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Send,

@@ -14,9 +14,9 @@ use crate::workspace::{Member, PURE, Workspace};
 struct Rule {
     /// The crates that must not depend: names, or folders that end in `/`.
     from: &'static [&'static str],
-    /// What they must not depend on.
+    /// The packages that they must not depend on.
     to: Forbidden,
-    /// Why.
+    /// The reason for the rule.
     reason: &'static str,
 }
 
@@ -238,12 +238,12 @@ fn members_of<'a>(from: &[&str], members: &'a [Member]) -> anyhow::Result<Vec<&'
     Ok(found)
 }
 
-/// The way from a tree's root to each of the forbidden packages in it, the root itself excepted.
+/// The path from a tree's root to each of the forbidden packages in it, the root itself excepted.
 ///
 /// The tree is `cargo tree --prefix depth`'s: `2libc v0.2.1 (*)`. A repeated subtree is elided
 /// there, which hides nothing: it stood whole where it came first.
 fn chains(tree: &str, forbidden: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
-    let mut way: Vec<String> = Vec::new();
+    let mut chain: Vec<String> = Vec::new();
     let mut found: Vec<Vec<String>> = Vec::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
         let name_at = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
@@ -251,14 +251,14 @@ fn chains(tree: &str, forbidden: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
         let depth: usize = depth.parse().with_context(|| format!("no depth in {line:?}"))?;
         let name =
             rest.split_whitespace().next().with_context(|| format!("no name in {line:?}"))?;
-        way.truncate(depth);
-        way.push(name.to_owned());
+        chain.truncate(depth);
+        chain.push(name.to_owned());
         let known = found.iter().any(|chain| chain.last().is_some_and(|last| last == name));
         if depth > 0 && forbidden.contains(&name) && !known {
-            found.push(way.clone());
+            found.push(chain.clone());
         }
     }
-    if way.is_empty() {
+    if chain.is_empty() {
         bail!("cargo tree printed nothing");
     }
     Ok(found)

@@ -15,7 +15,7 @@ const MAX_LINES: usize = 12_000;
 pub(crate) struct TooLarge {
     /// The folder, or the crate's source folder.
     pub(crate) folder: String,
-    /// What is wrong.
+    /// The finding, with its number and its limit.
     pub(crate) text: String,
 }
 

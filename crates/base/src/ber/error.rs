@@ -52,7 +52,7 @@ pub enum Fault {
         least: usize,
         /// Most.
         most: usize,
-        /// Where that stands.
+        /// The clause of the standard that sets the bounds.
         clause: &'static str,
     },
 }
@@ -60,7 +60,7 @@ pub enum Fault {
 /// A decoding error: what is wrong, and in which field where that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The fault of the octets.
     pub fault: Fault,
     /// The innermost named field, in the standard's own terms.
     pub field: Option<&'static str>,

@@ -41,7 +41,7 @@ impl Bits<'_> {
         n < self.len() && self.octets.get(n / 8).is_some_and(|o| o & (0x80 >> (n % 8)) != 0)
     }
 
-    /// How many bits.
+    /// The number of bits in the BIT STRING.
     pub fn len(&self) -> usize {
         (self.octets.len() * 8).saturating_sub(usize::from(self.unused))
     }
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         if self.peek() == Some(tag) { self.next() } else { Ok(None) }
     }
 
-    /// What was not read yet.
+    /// The octets that are not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -13,12 +13,12 @@ impl Writer {
         Writer::default()
     }
 
-    /// What was written.
+    /// The octets written, complete.
     pub fn into_vec(self) -> Vec<u8> {
         self.out
     }
 
-    /// What was written so far.
+    /// The octets written so far.
     pub fn as_slice(&self) -> &[u8] {
         &self.out
     }

@@ -23,7 +23,7 @@ pub(crate) struct ReadPrecedence {
     pub(crate) hold: HoldPolicy,
     /// How long a receiver waits for a sender that pauses; zero if no sender pauses.
     pub(crate) longest_pause: Duration,
-    /// How long messages may wait.
+    /// The times that messages of each precedence may wait.
     pub(crate) times: Times,
     /// MINIMIZE of the whole MTA.
     pub(crate) minimize: Option<Minimize>,

@@ -57,11 +57,11 @@ pub struct EventLog {
     pub path: PathBuf,
     /// Octets at which the file is rotated.
     pub size: u64,
-    /// How many older files are kept.
+    /// The number of older event log files that are kept.
     pub keep: u64,
 }
 
-/// Where the daemon keeps its files.
+/// The directory and the socket of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// Queue, bodies, users.
@@ -104,7 +104,7 @@ pub struct ListenSocket {
     pub label: String,
 }
 
-/// How to connect a channel.
+/// The remote end of a channel's connections, and their options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSocket {
     /// The remote host and port.

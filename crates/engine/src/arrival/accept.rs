@@ -124,7 +124,7 @@ struct Transfer<'a> {
 /// another path.
 pub(crate) fn duplicates(dropped: &[bool]) -> Vec<Note> {
     let (all, count) = (dropped.len(), dropped.iter().filter(|d| **d).count());
-    let text = || format!("{count} of {all} delivered already, by another way");
+    let text = || format!("{count} of {all} delivered already, by another path");
     (count > 0).then(|| Note::new(NoteKind::Duplicate, text())).into_iter().collect()
 }
 

@@ -58,7 +58,7 @@ struct Checked {
     plan: Option<Plan>,
 }
 
-/// What the daemon would run.
+/// The configuration that the daemon would run.
 #[derive(Serialize)]
 struct Plan {
     mta: String,

@@ -56,7 +56,7 @@ struct KeyReader {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a spool keeps its octets.
+/// The medium that holds the octets of a spool.
 enum Place {
     /// In memory: nothing blocks.
     Memory,

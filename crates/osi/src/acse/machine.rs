@@ -57,7 +57,7 @@ pub(crate) enum Indication {
     Abort { value: Option<Value>, detail: String },
 }
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 enum With {
     /// Nothing.
@@ -74,7 +74,7 @@ enum With {
     Rejected(Indication),
     /// The values of a P-U-ABORT.
     Abort(Vec<Value>),
-    /// What is wrong with an APDU.
+    /// The fault of an APDU, as text.
     Wrong(String),
     /// The diagnostic of an abort.
     Detail(String),

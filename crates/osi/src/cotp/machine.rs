@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// reference need not distinguish them (X.224 6.9).
 const REFERENCE: u16 = 1;
 
-/// What the machine wants done.
+/// An output of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Write to the TCP connection.
@@ -43,7 +43,7 @@ pub enum Output {
     },
 }
 
-/// What an event carries.
+/// The parameters of an event.
 enum With {
     /// Nothing.
     Nothing,
@@ -55,7 +55,7 @@ enum With {
     Refused(u8, &'static str),
     /// Reason of the peer's DR.
     Reason(u8),
-    /// Why the connection ends.
+    /// The reason for which the connection ends.
     Ends(End),
     /// A TPDU that is invalid.
     Rejected(Rejected),

@@ -300,7 +300,7 @@ fn each_parameter(
     if octets.is_empty() { Ok(()) } else { Err(Error::Malformed) }
 }
 
-/// What the decoder found.
+/// A TPDU, or a piece of its user data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A TPDU, or the header of a DT.
@@ -322,7 +322,7 @@ pub enum Item {
 /// A TPDU that cannot be read, with its header as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// What is wrong.
+    /// The fault of the TPDU.
     pub error: Error,
     /// The header, length indicator first.
     pub header: Vec<u8>,

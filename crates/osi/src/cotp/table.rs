@@ -57,7 +57,7 @@ crate::table::state_table! {
         }
     }
 
-    /// What to do.
+    /// The actions that cells name.
     actions {
         /// Send a CR.
         SendCr,

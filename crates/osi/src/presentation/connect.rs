@@ -175,7 +175,7 @@ impl Presentation {
         self.on(event, with);
     }
 
-    /// Why this CP cannot be taken up.
+    /// The reason to refuse this CP; `None` if it is acceptable.
     fn refusal(&self, cp: &Cp, connect: &session::Connect, contexts: &Contexts) -> Option<Refusal> {
         if self.role == Role::Initiator {
             return Some(Refusal::Initiator);

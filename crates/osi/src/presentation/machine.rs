@@ -26,7 +26,7 @@ struct Sending {
     trailer: Bytes,
 }
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 pub(super) enum With {
     /// A request of ACSE, RTSE or ROSE.
@@ -62,7 +62,7 @@ pub(crate) struct Presentation {
     pub(super) role: Role,
     pub(super) local: crate::api::Selectors,
     pub(super) remote: crate::api::Selectors,
-    /// What we propose, or support.
+    /// The contexts that this end proposes as initiator, or supports as responder.
     pub(super) offered: Vec<crate::api::Context>,
     /// Abstract syntaxes without which there is no connection.
     pub(super) required: Vec<Oid>,
@@ -130,7 +130,7 @@ impl Presentation {
         &self.contexts
     }
 
-    /// Octets held on their way to the peer.
+    /// Octets that are held and not yet sent to the peer.
     pub(crate) fn held(&self) -> usize {
         self.sending.as_ref().map_or(0, |s| s.small.len() + s.trailer.len())
     }

@@ -109,7 +109,7 @@ pub(crate) struct Cpr {
     pub(crate) values: Vec<Value>,
 }
 
-/// What S-U-ABORT carries.
+/// The user data of S-U-ABORT: ARU or ARP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AbortPpdu {
     /// ARU PPDU: the peer's presentation user.

@@ -7,7 +7,7 @@ use base::ber::{Class, Element, Error, Fault, Field, Header, Tag, Writer, univer
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-/// Where in User-data we are.
+/// The position in User-data.
 #[derive(Clone, Debug)]
 enum At {
     /// Before, between or after PDV-lists.

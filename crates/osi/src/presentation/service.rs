@@ -29,7 +29,7 @@ impl Contexts {
     }
 }
 
-/// What the presentation user asks.
+/// A request of the presentation user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// P-CONNECT.request.

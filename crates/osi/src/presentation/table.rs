@@ -72,7 +72,7 @@ crate::table::state_table! {
         }
     }
 
-    /// What is done.
+    /// The actions that cells name.
     actions {
         /// Sends CP in S-CONNECT request.
         SendCp,

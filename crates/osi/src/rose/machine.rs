@@ -23,7 +23,7 @@ pub(super) const MAX_INVOCATIONS: usize = 256;
 /// Octets of the longest RORJ: header, invoke identifier, problem.
 const MAX_REJECT: usize = 2 + 10 + 3;
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 pub(super) enum With {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! ROSE APDUs (X.229 clause 9) on their way out: what comes before a streamed argument.
+//! ROSE APDUs (X.229 clause 9) that are sent: what comes before a streamed argument.
 
 use crate::api::Problem;
 use base::ber::{Header, Length, Tag, Writer, universal as u};

@@ -84,7 +84,7 @@ crate::table::state_table! {
         }
     }
 
-    /// What is done.
+    /// The actions that cells name.
     actions {
         /// Sends the bind argument in A-ASSOCIATE request.
         SendBind,

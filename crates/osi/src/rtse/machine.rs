@@ -21,7 +21,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 pub(super) enum With {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! The octets of one transfer on their way out: EXTERNAL, APDU, cut into RTTRs at checkpoints.
+//! The octets of one transfer as they are sent: EXTERNAL, APDU, cut into RTTRs at checkpoints.
 
 use crate::api::{Payload, ResumePoint};
 use crate::session::service::ExceptionReason;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Most octets asked for at once.
 pub(crate) const PULL: usize = 64 * 1024;
 
-/// What is to be sent next.
+/// The next piece to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// These octets.
@@ -174,7 +174,7 @@ impl Outflow {
         length
     }
 
-    /// What comes next in the RTTR.
+    /// The next piece of the RTTR.
     pub(super) fn piece(&self) -> Piece {
         self.octets.piece(self.next, self.end.unwrap_or(self.next))
     }

@@ -143,7 +143,7 @@ crate::table::state_table! {
         }
     }
 
-    /// What is done.
+    /// The actions that cells name.
     actions {
         /// Sends RTORQ in A-ASSOCIATE request.
         SendRtorq,

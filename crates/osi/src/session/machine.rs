@@ -23,7 +23,7 @@ pub const SUPPORTED: u16 = requirements::HALF_DUPLEX
     | requirements::ACTIVITY
     | requirements::EXCEPTIONS;
 
-/// What the machine wants done.
+/// An output of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// T-CONNECT.request.
@@ -43,7 +43,7 @@ pub enum Output {
     Indication(Indication),
 }
 
-/// What an event carries.
+/// The parameters of an event.
 #[derive(Debug)]
 pub(super) enum With {
     /// Nothing.

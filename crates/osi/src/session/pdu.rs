@@ -129,7 +129,7 @@ pub mod token {
     pub const MAJOR: u8 = 0x10;
 }
 
-/// What is wrong with an SPDU.
+/// The fault of an SPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A length goes beyond what holds it.

@@ -112,7 +112,7 @@ impl fmt::Display for ExceptionReason {
     }
 }
 
-/// What the session user asks.
+/// A request of the session user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// S-CONNECT.request. The transport connection is made first, by itself.

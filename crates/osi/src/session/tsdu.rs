@@ -32,7 +32,7 @@ pub enum Item {
 /// An SPDU in error, and how it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// What is wrong.
+    /// The fault of the SPDU.
     pub error: Error,
     /// Up to 9 octets of it.
     pub reflect: Bytes,

@@ -14,7 +14,7 @@ enum User {
     Rose(Box<Rose>),
 }
 
-/// What the upper layers want done.
+/// An output of the upper layers.
 #[derive(Debug)]
 pub(crate) enum UpperOutput {
     /// Hand this to the session.

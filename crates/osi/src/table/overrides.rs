@@ -12,7 +12,7 @@ pub(super) const VARIABLE: &str = "OSI_TABLE_OVERRIDE";
 /// Most events that the tests of a layer take. With a wrong cell a machine may run for ever.
 const MAX_EVENTS: usize = 4_000_000;
 
-/// What is wrong in the cell.
+/// The change of the cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverrideKind {
     /// It has no action.

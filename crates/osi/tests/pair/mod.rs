@@ -167,14 +167,14 @@ impl Side {
     }
 }
 
-/// What is on its way to one side.
+/// Octets in transit to one side.
 #[derive(Default)]
 struct Wire {
     queue: VecDeque<(Instant, Option<Vec<u8>>)>,
     carried: u64,
 }
 
-/// How the pipe behaves.
+/// The behaviour of the pipe between the two ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pipe {
     pub(crate) delay: Duration,
@@ -332,7 +332,7 @@ impl Pair {
         self.wires[side].carried
     }
 
-    /// Delivers until nothing is on its way. Timers do not run.
+    /// Delivers until nothing is in transit. Timers do not run.
     pub(crate) fn run(&mut self) {
         while self.deliver() {}
     }

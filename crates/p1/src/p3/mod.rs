@@ -32,7 +32,7 @@ pub mod operation {
     pub const REGISTER: i64 = 1;
     /// submission-control, invoked by the MTS.
     pub const SUBMISSION_CONTROL: i64 = 2;
-    /// delivery-control, invoked by the user: the same code, the other way.
+    /// delivery-control, invoked by the user: the same code, in the other direction.
     pub const DELIVERY_CONTROL: i64 = 2;
     /// message-submission, invoked by the user.
     pub const MESSAGE_SUBMISSION: i64 = 3;

@@ -68,7 +68,7 @@ fn elements_are_kept_whole_by_ours() {
 }
 
 /// SecurityProblem, an INTEGER. The binds' errors, and the numbers of an operation that is refused and
-/// of a queue, are read by the same way.
+/// of a queue, are read in the same manner.
 const NUMBERS: &[Row] = &[
     ("a number", "02 01 02", true, true),
     ("padded", "02 04 00 00 00 02", true, true),

@@ -29,7 +29,7 @@ impl Peer {
         view: &'a View<'a>,
         channel: &'a ChannelState,
     ) -> impl Iterator<Item = (Precedence, StartReason)> + 'a {
-        let by_share = self.licensed_by_share(view).map(|starving| starving.precedence);
+        let by_share = self.covered_by_credit(view).map(|starving| starving.precedence);
         self.queues.iter().filter(|(_, queue)| queue.first().is_some()).filter_map(
             move |(precedence, _)| {
                 let fallback = self.may_carry(view, channel, precedence)?;

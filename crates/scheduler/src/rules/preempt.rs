@@ -16,7 +16,7 @@ use base::{EntryId, Instant, PeerId};
 pub(crate) struct Transfer {
     /// Its channel; `None` for a mailbox.
     pub(crate) channel: Option<ChannelId>,
-    /// When it started.
+    /// The time at which the transfer started.
     pub(crate) started: Instant,
     /// The last confirmed progress.
     pub(crate) progress: Instant,
@@ -66,8 +66,8 @@ impl Scheduler {
             let wrong: Vec<EntryId> = queue
                 .transfers()
                 .filter(|(id, paused)| {
-                    let licensed = self.transfers.get(id).is_some_and(|t| t.by_share);
-                    *paused != (above && !licensed)
+                    let by_share = self.transfers.get(id).is_some_and(|t| t.by_share);
+                    *paused != (above && !by_share)
                 })
                 .map(|(id, _)| id)
                 .collect();

@@ -49,7 +49,7 @@ impl Peer {
     }
 
     /// The message that the credit covers now.
-    pub(crate) fn licensed_by_share(&self, view: &View<'_>) -> Option<Starving> {
+    pub(crate) fn covered_by_credit(&self, view: &View<'_>) -> Option<Starving> {
         self.starving(view).filter(|starving| starving.size <= self.credit.0)
     }
 

@@ -28,7 +28,7 @@ struct Staged {
     files: Vec<u64>,
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 enum Outcome {
     /// Durable; these files are no longer referred to.
     Kept(Vec<u64>),

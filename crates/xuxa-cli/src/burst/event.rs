@@ -3,7 +3,7 @@
 use p1::names::ORAddress;
 use serde::Deserialize;
 
-/// What happened to a message.
+/// The kind of an event of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// Accepted and committed.

@@ -81,7 +81,7 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Which log it is.
+    /// The path of the log.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -185,7 +185,7 @@ impl Follower {
     }
 }
 
-/// Where to continue reading.
+/// The source of the next lines.
 enum Next {
     /// In the same file.
     Same,

@@ -19,7 +19,7 @@ struct LogLine {
     id: String,
     /// SHA-256 of its content, in hexadecimal.
     sha256: String,
-    /// When it was received.
+    /// The time of reception, RFC 3339.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     time: String,
 }
@@ -43,7 +43,7 @@ enum Entry {
     Extracting(Names),
 }
 
-/// What is known of an identifier.
+/// The contents and file names that are recorded for an identifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Digests of the contents received under it.

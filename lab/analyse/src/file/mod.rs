@@ -24,7 +24,7 @@ const MAX_NAME: usize = 64;
 pub struct CaptureInterface {
     /// Its name, where the file has one.
     pub name: Option<String>,
-    /// How frames begin.
+    /// The header that each frame begins with.
     pub link: LinkType,
     resolution: Resolution,
 }
@@ -98,11 +98,11 @@ pub enum DecodeStep<'a> {
 pub struct FileError {
     /// Where its record begins, in octets from the file's begin.
     pub at: u64,
-    /// What is wrong.
+    /// The fault of the file.
     pub fault: FileFault,
 }
 
-/// What is wrong with a file.
+/// A fault of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     /// It begins like none.
@@ -114,9 +114,9 @@ pub enum FileFault {
     /// A length that cannot be.
     #[error("{what} of {length} octets")]
     Length {
-        /// Of what.
+        /// The element of the file that has this length.
         what: &'static str,
-        /// The length.
+        /// The length in octets.
         length: u64,
     },
     /// Lengths at both ends of a block differ.

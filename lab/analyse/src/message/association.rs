@@ -17,13 +17,13 @@ const INTERVALS: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing<'a> {
     pub(crate) now: Time,
-    /// Which direction: 0 or 1.
+    /// The direction of the connection that it passes in: 0 or 1.
     pub(crate) side: usize,
     /// Its first octet's number.
     pub(crate) from: u64,
-    /// What was captured of its octets.
+    /// The captured octets of its payload; fewer than `length` if the capture cut it.
     pub(crate) payload: &'a [u8],
-    /// How many there were.
+    /// Octets of its payload on the line.
     pub(crate) length: u64,
     /// Its code point.
     pub(crate) dscp: Dscp,
@@ -77,7 +77,7 @@ struct Side {
 #[derive(Clone, Debug)]
 pub(crate) struct Association {
     sides: [Side; 2],
-    /// What it was found to carry.
+    /// The protocol that its octets were recognised as.
     pub(crate) application: Application,
     interval: u64,
 }

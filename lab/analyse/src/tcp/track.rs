@@ -35,7 +35,7 @@ pub struct TcpCounts {
     pub zero_windows: u64,
 }
 
-/// What a segment was.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentKind {
     /// It takes no sequence numbers.
@@ -46,7 +46,7 @@ pub(crate) enum SegmentKind {
     Probe,
     /// Sent again, with so many octets that had been seen or were missing.
     Again(u64),
-    /// Overtaken on its way.
+    /// Overtaken by a later segment.
     OutOfOrder,
 }
 

@@ -23,7 +23,7 @@ const PAYLOAD: std::ops::RangeInclusive<u16> = 16..=1_432;
 const LATE: Duration = Duration::from_millis(20);
 /// Most packets made before others are looked at.
 const AT_ONCE: usize = 32;
-/// What the payload begins with.
+/// The first four octets of the payload.
 const MAGIC: [u8; 4] = *b"XFLD";
 /// The first one's port at the host that sends.
 const PORT: u16 = 39_000;
@@ -124,7 +124,7 @@ impl Floods {
         let host = plan.hosts().find(|(_, node)| node.name == ask.from);
         let (place, node) = host.ok_or_else(|| format!("no host {}", ask.from))?;
         let Some(RouteNextHop::Port(port)) = node.route(ask.to) else {
-            return Err(format!("{} has no way to {}", ask.from, ask.to));
+            return Err(format!("{} has no route to {}", ask.from, ask.to));
         };
         let mut own = node.ports.iter().flat_map(|port| &port.addresses).map(|own| own.ip());
         let source = own.find(|own| own.is_ipv4() == ask.to.is_ipv4());
@@ -156,7 +156,7 @@ impl Floods {
         Ok(())
     }
 
-    /// When the next packet is due.
+    /// The time at which the next packet is due; `None` if there is none.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.all.iter().filter(|flood| !flood.is_over()).map(|flood| flood.next).min()
     }

@@ -1,4 +1,4 @@
-//! The way of packets from the driver to who listens to a port: bounded in packets and in octets,
+//! The channel of packets from the driver to a reader of a port's tap: bounded in packets and in octets,
 //! and known to be over without a packet that passes.
 
 use crate::control::ask::Passed;

@@ -19,7 +19,7 @@ pub struct ControlClient {
     name: String,
 }
 
-/// A way into a host, as long as the network is up.
+/// Access to a host, as long as the network is up.
 #[derive(Debug)]
 pub struct HostAccess {
     /// The file of its network namespace.
@@ -85,7 +85,7 @@ impl ControlClient {
     /// the other.
     ///
     /// # Errors
-    /// There is no such host, or no way; it is out of bounds; the kernel forwards.
+    /// There is no such host, or no route; it is out of bounds; the kernel forwards.
     pub fn flood(&self, ask: FloodAsk) -> Result<()> {
         match self.ask(&Question::Flood(ask))?.0 {
             Answer::Done => Ok(()),
@@ -104,7 +104,7 @@ impl ControlClient {
         }
     }
 
-    /// The way into a host.
+    /// Access to a host: its network namespace and its user.
     ///
     /// # Errors
     /// There is no such host.

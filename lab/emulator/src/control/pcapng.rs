@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
-/// Bits of a packet's flags word: which way it passed the interface (pcapng 4.3.1).
+/// Bits of a packet's flags word: its direction at the interface (pcapng 4.3.1).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 

@@ -23,7 +23,7 @@ pub(crate) enum Question {
     Flow {
         /// The router's name.
         router: String,
-        /// What.
+        /// The request: add, replace, delete or list flows.
         ask: FlowAsk,
     },
     /// The namespaces of a host. The connection then stays open as long as the network.

@@ -55,9 +55,9 @@ pub struct NetworkStatus {
     /// Its name; set by who is asked from outside.
     #[serde(default)]
     pub name: String,
-    /// How packets pass.
+    /// The data path between hosts and routers.
     pub path: DataPathKind,
-    /// How long it has been up.
+    /// Seconds since the network came up.
     pub uptime_seconds: f64,
     /// Between hosts and the network.
     pub carried: CarriedTraffic,
@@ -80,15 +80,15 @@ pub struct NodeStatus {
 pub struct PartStatus {
     /// Interface, direction, and the names down to the part.
     pub part: String,
-    /// What it is.
+    /// The kind of part: a conditioner, a queue, a line, by its name in a policy.
     pub kind: String,
-    /// What waits in it.
+    /// Packets that wait in it now, with their octets.
     pub queue: TrafficCount,
     /// The most packets that ever did.
     pub queue_most: u64,
     /// Packets on the average over time.
     pub queue_average: f64,
-    /// What it did, by code point.
+    /// Its counters, one row for each code point that it has seen.
     pub rows: Vec<RowStatus>,
     /// Its totals, where code points are not distinguished (the kernel's interfaces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,14 +137,14 @@ pub struct RowStatus {
     pub delay: Option<DelayStatus>,
 }
 
-/// How long packets were held.
+/// The time that packets were held in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DelayStatus {
-    /// On the average.
+    /// The mean, in ms.
     pub mean_ms: f64,
-    /// At most.
+    /// The longest, in ms.
     pub max_ms: f64,
-    /// How many below so many microseconds, and not in an earlier one.
+    /// A histogram: the number of packets, by the upper bound of the interval in microseconds.
     pub below_us: BTreeMap<u64, u64>,
 }
 

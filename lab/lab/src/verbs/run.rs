@@ -120,7 +120,7 @@ impl Args {
     }
 }
 
-/// What the numbers were made on.
+/// The machine, the command and the time of the run.
 fn machine() -> report::Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let memory = read("/proc/meminfo");

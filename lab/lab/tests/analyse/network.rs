@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
-/// Three of a hundred packets are lost behind the router, either way.
+/// Three of a hundred packets are lost behind the router, in each direction.
 const TOPOLOGY: &str = r#"
 [hosts.a.ports.eth0]
 addresses = ["10.0.1.2/24", "fd00:1::2/64"]
@@ -158,11 +158,11 @@ fn our_numbers_are_those_of_tshark() {
             assert!(ours.retransmitted(THIN) >= 5, "too little was lost: {ours:?}");
         }
     }
-    way(&analyse(&up, &[left, right]));
+    check_path(&analyse(&up, &[left, right]));
 }
 
 /// From one point to the other: the router's mark, the loss of the line, its delay.
-fn way(both: &Value) {
+fn check_path(both: &Value) {
     let hops = rows(both, "hops");
     let from_a = |dscp: u64| {
         let of =

@@ -56,7 +56,7 @@ fn seen(up: &Up, port: &str, tos: u8) -> Vec<u8> {
 }
 
 /// The same where the kernel forwards, and sends packets of its own: until four requests were
-/// seen, of which all went the same way. Gives which.
+/// seen, of which all went in the same direction. Returns whether it was inbound.
 fn seen_by_the_kernel(up: &Up, port: &str, dscp: u8) -> bool {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("c.pcapng");

@@ -300,7 +300,7 @@ pub(super) fn connected(plan: &NetworkPlan) -> Result<(), KeyFault> {
     let lost = plan.nodes.iter().zip(&reached).find(|(_, reached)| !**reached);
     if let (Some((node, _)), Some(first)) = (lost, plan.nodes.first()) {
         let path = format!("{}.{}", node.kind.key(), node.name);
-        return Err(KeyFault::at(path, format!("no way leads here from hosts.{}", first.name)));
+        return Err(KeyFault::at(path, format!("no path leads here from hosts.{}", first.name)));
     }
     Ok(())
 }

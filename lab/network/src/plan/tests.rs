@@ -174,7 +174,7 @@ fn a_fault_is_reported_with_its_key() {
             "[routers.w.ports]",
             "[routers.w]\nroutes = [{ to = \"192.168.2.2/32\", via = \"a\" }]\n[routers.w.ports]",
             "gateways.ga",
-            "no way leads to the gateway gb",
+            "no route to the gateway gb",
         ),
     ];
     for (from, to, path, what) in crypto {

@@ -134,7 +134,7 @@ fn inner(
     let least = if six { 1_280 } else { 68 };
     if mtu < least {
         let what = format!(
-            "the way to {} takes packets of {outer_mtu} octets, which leaves {mtu} for those \
+            "the path to {} takes packets of {outer_mtu} octets, which leaves {mtu} for those \
              inside; at least {least} are needed",
             plan.nodes.get(tunnel.to).map_or("", |node| node.name.as_str()),
         );
@@ -158,7 +158,7 @@ fn measure(
         return Err(KeyFault::at(path, what));
     }
     let unreachable = || {
-        let what = format!("no way leads to the gateway {far} at {}", tunnel.destination);
+        let what = format!("no route to the gateway {far} at {}", tunnel.destination);
         KeyFault::at(path.clone(), what)
     };
     let mut mtu = usize::MAX;

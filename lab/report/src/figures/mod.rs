@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Most pictures of sweeps.
 const MAX_SWEEP_FIGURES: usize = 100;
 
-/// What a picture is drawn from.
+/// The data that a picture is drawn from.
 #[derive(Clone, Debug)]
 pub enum Drawn {
     /// Series.
@@ -28,7 +28,7 @@ pub enum Drawn {
 pub struct Picture {
     /// Letters, digits, `-`, `_` and `.` only; unlike any other of the report; without an ending.
     pub name: String,
-    /// What is drawn.
+    /// The data of the picture.
     pub drawn: Drawn,
 }
 

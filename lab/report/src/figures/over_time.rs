@@ -11,7 +11,7 @@ use study::{Measured, Planned, file, measured};
 /// Most points of a series: more are taken together.
 const MAX_POINTS: usize = 160;
 /// Fewer steps show nothing.
-const STEPS_MIN: usize = 4;
+const MIN_STEPS: usize = 4;
 /// Marks nearer than this part of the picture are one.
 const APART: f64 = 0.015;
 /// Most ports that are looked at.
@@ -20,7 +20,7 @@ const MAX_PORTS: usize = 256;
 /// A picture of a run.
 pub(crate) struct OverTime {
     pub(crate) figure: Figure,
-    /// What has to be known of it.
+    /// Notes that the reader of the picture needs.
     pub(crate) notes: Vec<String>,
 }
 
@@ -59,34 +59,25 @@ fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::P
             let all = series.rows.values().flat_map(|steps| of(steps).iter());
             all.fold(0_u64, |sum, value| sum.saturating_add(*value))
         };
-        let own = queueing(planned, &series.port).is_some();
+        let own = planned.queueing(&series.port).is_some();
         (own, sum(|steps| &steps.dropped), sum(|steps| &steps.waiting), sum(|steps| &steps.octets))
     };
     let usable = measured.series.iter().take(MAX_PORTS).filter(|series| {
-        let enough = series.rows.values().any(|steps| steps.octets.len() >= STEPS_MIN);
+        let enough = series.rows.values().any(|steps| steps.octets.len() >= MIN_STEPS);
         enough && series.interval.is_finite() && series.interval > 0.0
     });
     usable.max_by_key(|series| weight(series))
 }
 
-/// What a policy has wait at a port, which is named by it or by `*`.
-fn queueing<'a>(planned: &'a Planned, port: &str) -> Option<&'a Queueing> {
-    let (router, port) = port.split_once('.')?;
-    let policy = planned.topology.routers.get(router)?.policy.as_ref()?;
-    let policy = planned.policies.get(policy)?;
-    let attached = policy.interfaces.get(port).or(policy.interfaces.get("*"))?;
-    policy.queueings.get(attached.queueing.as_ref()?)
-}
-
-/// What a policy's shaper lets leave at a port.
+/// The rate of the shaper that a policy attaches to a port, in kbit/s.
 fn shaped(planned: &Planned, port: &str) -> Option<f64> {
-    match queueing(planned, port)? {
+    match planned.queueing(port)? {
         Queueing::Shaper { rate, .. } => Some(rate.bits() as f64 / 1e3),
         _ => None,
     }
 }
 
-/// What a link lets leave at a port.
+/// The rate of the link at a port, in kbit/s.
 fn line(planned: &Planned, port: &str) -> Option<f64> {
     let link = planned.topology.links.iter().find(|link| link.ends.iter().any(|end| end == port));
     Some(link?.rate?.bits() as f64 / 1e3)
@@ -169,7 +160,7 @@ fn received(measured: &Measured, scale: f64, notes: &mut Vec<String>) -> Vec<Pan
 /// Steps taken together.
 struct Bins {
     together: usize,
-    /// How long each is.
+    /// Seconds of each bin, in the time of the study.
     seconds: f64,
 }
 
@@ -210,7 +201,7 @@ fn mark(mail: &file::Mail, message: &file::StudyMessage) -> Option<u8> {
     channel.map(|channel| channel.dscp.number())
 }
 
-/// When messages begin and end.
+/// The marks at which messages begin and end.
 fn marks(planned: &Planned, measured: &Measured, scale: f64) -> Vec<Mark> {
     let measure = planned.mail.as_ref().map(|mail| mail.measured).unwrap_or_default();
     let ends = |times: &MessageTimes| match measure {

@@ -13,7 +13,7 @@ use toml::Value;
 /// A picture of a sweep.
 pub(crate) struct Sweep {
     pub(crate) figure: Figure,
-    /// What has to be known of it.
+    /// Notes that the reader of the picture needs.
     pub(crate) notes: Vec<String>,
 }
 

@@ -99,7 +99,7 @@ pub struct Packet {
     pub(crate) header: PacketHeader,
     /// The input interface: its position in the router's list.
     pub interface: usize,
-    /// When it arrived at this router.
+    /// The time at which it arrived at this router.
     pub arrived: Time,
     /// When the part that holds it now accepted it; from this the part computes the delay.
     pub held_since: Time,

@@ -213,6 +213,10 @@ mod tests {
         let ranks = ranks(&[Dscp::EF, Dscp::LE]);
         assert_eq!((ranks[46], ranks[1], ranks[0], ranks[2], ranks[63]), (0, 1, 2, 3, 63));
         let ranks = super::ranks(&[Dscp::CS0, Dscp::EF]);
-        assert_eq!((ranks[1], ranks[0], ranks[46], ranks[2]), (0, 1, 2, 3), "LE gives way to all");
+        assert_eq!(
+            (ranks[1], ranks[0], ranks[46], ranks[2]),
+            (0, 1, 2, 3),
+            "LE is pushed out first"
+        );
     }
 }

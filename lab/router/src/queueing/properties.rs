@@ -220,9 +220,9 @@ fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
             let Some(branch) = place.and_then(|place| branches.get(place)) else {
                 return vec![branches.len()];
             };
-            let mut way = vec![place.unwrap()];
-            way.extend(queue_of(&branch.queueing, dscp));
-            way
+            let mut path = vec![place.unwrap()];
+            path.extend(queue_of(&branch.queueing, dscp));
+            path
         }
     }
 }

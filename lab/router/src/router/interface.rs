@@ -16,7 +16,7 @@ use std::net::IpAddr;
 /// The smallest MTU of an interface in octets: the minimum for IPv4 (RFC 791 3.2).
 const MIN_MTU: usize = 68;
 
-/// What an interface is built from.
+/// The parts of an interface.
 #[derive(Clone, Debug)]
 pub struct InterfaceSetup {
     /// Its name in policies.

@@ -27,7 +27,7 @@ const MAX_INTERFACES: usize = 256;
 /// Limit of the packets that a router originates: bits a second, and burst in octets.
 const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
-/// What a router is built from.
+/// The parts of a router.
 #[derive(Clone, Debug, Default)]
 pub struct RouterSetup {
     /// Its name, for people.

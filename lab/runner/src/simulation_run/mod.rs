@@ -31,7 +31,7 @@ const STEPS: u32 = 1_200;
 const STEP: Duration = Duration::from_millis(100);
 /// Virtual time between two checks for an interrupt.
 const SLICE: Duration = Duration::from_secs(5);
-/// What a sync takes.
+/// The duration of a sync of a site's store.
 const DISK: Duration = Duration::from_micros(500);
 
 /// Makes a run.

@@ -14,7 +14,7 @@ use testbed::clock::Deadline;
 use testbed::ns::Entrance;
 use toml::Value;
 
-/// Where files are in memory.
+/// A directory whose files are in memory.
 const MEMORY: &str = "/dev/shm";
 
 /// Names of directories of runs begin so; the process and a number follow.
@@ -81,15 +81,15 @@ impl Network {
         self.directory.path()
     }
 
-    /// The way into a host for programs that are to end with the network.
+    /// How to run programs in a host that are to end with the network.
     pub(super) fn entrance(&self, host: &str) -> Entrance {
         Entrance::by_exec(&self.lab, self.client.name(), host)
     }
 
-    /// The way into a host for programs that handle signals and have a time limit themselves.
+    /// How to run programs in a host that handle signals and have a time limit themselves.
     pub(super) fn direct(&self, host: &str) -> Result<Entrance> {
-        let way = self.client.enter(host)?;
-        Ok(Entrance::by_path(&way.network, way.user.as_deref()))
+        let access = self.client.enter(host)?;
+        Ok(Entrance::by_path(&access.network, access.user.as_deref()))
     }
 
     /// Properties of the testbed that decide the results and are not in the study.

@@ -38,7 +38,7 @@ pub(crate) struct Transfer {
     local: IpAddr,
     content: Content,
     connection: Option<ConnectionId>,
-    /// When it was made.
+    /// The time from the beginning at which the connection opened.
     since: Duration,
     closed: bool,
     stopped: bool,

@@ -1,4 +1,4 @@
-//! Messages on their way: what happens to each, and what starts because of it.
+//! Messages in transit: what happens to each, and what starts because of it.
 
 use crate::load::content::Content;
 use crate::outcome::SimulatedTimes;

@@ -111,7 +111,7 @@ impl Source {
         Some(octets)
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(crate) fn count(&self) -> LoadCount {
         LoadCount { delay: self.count.delays.percentile(0.5), ..self.count.clone() }
     }

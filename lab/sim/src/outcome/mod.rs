@@ -25,11 +25,11 @@ pub struct SimulationOutcome {
     pub events: Vec<(Duration, usize, LogEvent)>,
     /// Each TCP connection that there was, at either end.
     pub tcp: Vec<ConnectionCount>,
-    /// When it ended.
+    /// The virtual time at which the simulation ended.
     pub ended: Duration,
     /// Whether all messages were delivered and all bounded loads received before the end.
     pub complete: bool,
-    /// How many steps it took.
+    /// The number of steps of the simulation.
     pub steps: u64,
 }
 
@@ -53,11 +53,11 @@ pub struct SimulatedTimes {
     pub delivered: Option<Duration>,
     /// Whether what was delivered is what was submitted, octet for octet.
     pub intact: bool,
-    /// How often it was delivered.
+    /// The number of deliveries; above 1 the recipient has duplicates.
     pub deliveries: u32,
     /// Its MTS identifier.
     pub identifier: Option<String>,
-    /// Why it was refused.
+    /// The reason for which the submission was refused.
     pub refused: Option<String>,
     /// The associations its transfers from the first MTA began on.
     pub associations: Vec<AssociationId>,
@@ -66,7 +66,7 @@ pub struct SimulatedTimes {
 /// Packets, or for TCP reads, and octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficCount {
-    /// How many.
+    /// The number of packets; for TCP, of reads.
     pub packets: u64,
     /// Octets: of whole IP packets for UDP, of payload for TCP.
     pub octets: u64,
@@ -100,7 +100,7 @@ pub const MAX_SAMPLES: usize = 20_000;
 /// Times, and how many they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelaySum {
-    /// How many.
+    /// The number of times in the sum.
     pub count: u64,
     /// Their sum in nanoseconds.
     pub nanos: u64,
@@ -118,7 +118,7 @@ impl DelaySum {
 pub struct LoadCount {
     /// What went out of the host; for TCP, what TCP took.
     pub sent: TrafficCount,
-    /// What came to the other end.
+    /// The traffic that reached the other end.
     pub received: TrafficCount,
     /// Of UDP, the times from one end to the other.
     pub delays: Spread,
@@ -174,7 +174,7 @@ impl LoadCount {
     }
 }
 
-/// What is kept for this moment.
+/// The step that this moment lies in; the series grows up to it.
 fn step<T: Clone + Default>(steps: &mut Vec<T>, now: Duration) -> Option<&mut T> {
     let step = now.as_nanos() / LOAD_INTERVAL.as_nanos();
     let step = usize::try_from(step).unwrap_or(usize::MAX - 1);

@@ -7,7 +7,7 @@ use router::count::Amount;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a probe recorded.
+/// The records of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeSeries {
     /// The router.
@@ -27,7 +27,7 @@ pub struct ProbeRow {
     pub at: Duration,
     /// The code point, as packets bear it where they wait.
     pub dscp: Dscp,
-    /// What went out.
+    /// The traffic that left the interface.
     pub sent: Amount,
     /// What was to go out, and was dropped: by queues, policers and shapers of this interface.
     pub dropped: Amount,

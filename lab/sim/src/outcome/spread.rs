@@ -35,7 +35,7 @@ impl Spread {
         self.most = self.most.max(other.most);
     }
 
-    /// How many times there are.
+    /// The number of times that were counted.
     pub fn count(&self) -> u64 {
         self.count
     }

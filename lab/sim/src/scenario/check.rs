@@ -174,7 +174,7 @@ fn reachable(
     }
     match path::host_of(plan, to) {
         Some(place) if path::mtu(plan, from, to).is_some() => Ok(place),
-        _ => wrong(path, format!("no way leads to {to}, or no host has it")),
+        _ => wrong(path, format!("no path leads to {to}, or no host has it")),
     }
 }
 
@@ -238,7 +238,7 @@ fn datagrams(
         return wrong(format!("{path}.jitter"), format!("{}; from 0 to 0.5", load.jitter));
     }
     if load.echo && path::mtu(plan, to, source).is_none_or(|most| length > most) {
-        let what = format!("no way leads back to {source}, or not for packets of {length} octets");
+        let what = format!("no path leads back to {source}, or not for packets of {length} octets");
         return wrong(format!("{path}.to"), what);
     }
     if number >= udp::MAX_UDP {

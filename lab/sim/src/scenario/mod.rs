@@ -25,17 +25,17 @@ pub struct Scenario {
     pub sites: Vec<SimulatedSite>,
     /// The messages, in the order in which those of the same moment are submitted.
     pub messages: Vec<SimulatedMessage>,
-    /// What else is sent.
+    /// The loads beside the messages.
     pub loads: Vec<SimulatedLoad>,
     /// The TCP of all hosts.
     pub tcp: TcpSettings,
-    /// What a sync or a commit takes.
+    /// The duration of a sync or a commit of a site's store.
     pub disk: Duration,
     /// Decides loss, jitter, random drops, sequence numbers and backoff.
     pub seed: u64,
     /// When it ends at the latest, from the beginning.
     pub until: Duration,
-    /// What is recorded over time.
+    /// The router interfaces whose traffic is recorded over time.
     pub probes: Vec<InterfaceProbe>,
 }
 
@@ -52,7 +52,7 @@ pub struct SimulatedSite {
     pub connects: BTreeMap<ChannelId, SocketAddr>,
     /// The ports its P1 listeners listen at. A listener's mark is that of its channel.
     pub listens: BTreeMap<ListenerId, u16>,
-    /// Who is bound to it.
+    /// The users that bind to it.
     pub users: Vec<SiteUser>,
 }
 
@@ -79,7 +79,7 @@ pub struct UserId {
 pub struct SimulatedMessage {
     /// The name to show.
     pub name: String,
-    /// Who submits it.
+    /// The user that submits it.
     pub from: UserId,
     /// The O/R address of its recipient.
     pub to: String,
@@ -87,11 +87,11 @@ pub struct SimulatedMessage {
     pub precedence: Precedence,
     /// Octets of its content.
     pub size: u64,
-    /// When it is submitted.
+    /// The time or the event after which it is submitted.
     pub start: SubmissionStart,
 }
 
-/// When something is submitted.
+/// The start of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmissionStart {
     /// So long after the beginning.
@@ -100,9 +100,9 @@ pub enum SubmissionStart {
     After {
         /// Its place in [`Scenario::messages`].
         message: usize,
-        /// Where.
+        /// The stage that the other message must have reached.
         stage: MessageStage,
-        /// How long after.
+        /// The time between that stage and the submission.
         delay: Duration,
     },
 }
@@ -137,7 +137,7 @@ pub struct UdpLoad {
     /// The source address; the host's first one of the destination's family where absent. It need
     /// not be one of the host's.
     pub source: Option<IpAddr>,
-    /// Where to: an address of some host.
+    /// Address and port of the receiver; the address is one of a host's.
     pub to: SocketAddr,
     /// Bits a second, of whole IP packets.
     pub rate: u64,
@@ -223,7 +223,7 @@ pub enum ScenarioError {
     Broken {
         /// Place in [`Scenario::sites`].
         site: usize,
-        /// What.
+        /// The fault, as a sentence.
         what: String,
     },
 }

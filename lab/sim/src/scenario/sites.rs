@@ -22,7 +22,7 @@ const P3: ListenerId = ListenerId(0);
 /// Ports for the channels of one peer.
 const PORTS_EACH: u16 = 10;
 
-/// Where a site is, and who is there.
+/// The host of a site, and its users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SitePlacement {
     /// Its name, in letters, digits and hyphens: `naples` is the MTA NAPLES of the private domain
@@ -47,7 +47,7 @@ impl SitePlacement {
     }
 }
 
-/// What the channels are like.
+/// The properties that the channels have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelSetup {
     /// The code point of each precedence; those that share one share a channel.

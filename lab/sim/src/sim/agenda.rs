@@ -54,7 +54,7 @@ impl<T> Agenda<T> {
         self.lines.peek().map(|line| line.at)
     }
 
-    /// What is due by then.
+    /// Takes the first event that is due by then.
     pub(crate) fn due(&mut self, now: Time) -> Option<T> {
         self.first().filter(|at| *at <= now)?;
         self.lines.pop().map(|line| line.what)

@@ -273,7 +273,7 @@ impl Sim {
         }
     }
 
-    /// What happened so far.
+    /// The results so far.
     pub fn outcome(&self) -> SimulationOutcome {
         let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
             Some(source) => source.count(),

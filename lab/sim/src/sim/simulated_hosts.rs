@@ -20,7 +20,7 @@ const LOOPBACK: Duration = Duration::from_micros(20);
 /// Some day in 2026, at which virtual time begins.
 const BEGINNING: u64 = 1_767_225_600_000_000;
 
-/// What is to happen at its time.
+/// An event that is scheduled for a time.
 #[derive(Debug)]
 pub(crate) enum ScheduledEvent {
     /// A packet of a host to itself arrives.
@@ -56,15 +56,15 @@ pub(crate) enum ScheduledEvent {
 pub struct SimulatedCapture {
     /// The port.
     pub port: PortId,
-    /// Which way.
+    /// Whether it came into the port or went out of it.
     pub direction: TapDirection,
-    /// When, since the beginning.
+    /// The virtual time at which it passed.
     pub at: Duration,
     /// From its IP header on.
     pub octets: Vec<u8>,
 }
 
-/// Who has a connection.
+/// The owner of a TCP connection: the MTA of a site, or a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The MTA of a site.
@@ -73,7 +73,7 @@ pub(crate) enum Owner {
     Bulk { load: usize, side: BulkSide },
 }
 
-/// Who listens at a port.
+/// The owner of a listening port: the MTA of a site, or a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listening {
     /// The MTA of a site.
@@ -82,7 +82,7 @@ pub(crate) enum Listening {
     Bulk { load: usize },
 }
 
-/// The ground.
+/// The simulated network with the TCP of its hosts, and the events that are scheduled on its clock.
 pub(crate) struct SimulatedHosts {
     pub(crate) now: Time,
     pub(crate) agenda: Agenda<ScheduledEvent>,
@@ -134,13 +134,13 @@ impl SimulatedHosts {
         self.hosts.get_mut(host)
     }
 
-    /// When it wants to be woken.
+    /// The time of the next event; `None` if there is none.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let hosts = self.hosts.iter().filter_map(TcpHost::deadline).min();
         [self.agenda.first(), self.network.deadline(), hosts].into_iter().flatten().min()
     }
 
-    /// Sends a packet of a host on its way.
+    /// Passes a packet of a host to the network, or to the host itself.
     pub(crate) fn send(&mut self, host: usize, octets: Vec<u8>) {
         let Some(to) = destination(&octets) else { return self.recycle(host, octets) };
         let Some(node) = self.network.plan().nodes.get(host) else { return };

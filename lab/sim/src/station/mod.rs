@@ -23,7 +23,7 @@ use virtual_tcp::{ConnectionId, HostEvent, MAX_UNSENT};
 
 /// What octets take through the pipe between a user and the MTA on the same host.
 const PIPE: Duration = Duration::from_micros(50);
-/// What checking a password takes.
+/// The duration of a password check.
 const VERIFY: Duration = Duration::from_millis(1);
 /// The least time until a node is woken again.
 const TICK: Duration = Duration::from_micros(1);
@@ -34,7 +34,7 @@ struct UserSlot {
     association: Option<AssociationId>,
 }
 
-/// Who connects.
+/// The origin of an incoming association: a peer's connection, or a user by his place.
 #[derive(Clone, Copy, Debug)]
 enum Arriving {
     Peer(ConnectionId),

@@ -178,7 +178,7 @@ impl SimulatedUser {
         self.drain(now);
     }
 
-    /// When he wants a tick.
+    /// The time at which the user needs a tick; `None` if nothing is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.stack.as_ref().and_then(Association::deadline)
     }

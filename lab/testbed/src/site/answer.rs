@@ -28,9 +28,9 @@ pub struct UnsentMessage {
     pub precedence: String,
     /// Octets of the body.
     pub size: u64,
-    /// How often it was submitted.
+    /// The number of times it was submitted.
     pub tries: u32,
-    /// Why.
+    /// The reason for which it was not accepted.
     pub reason: String,
 }
 
@@ -53,7 +53,7 @@ pub struct SubmittedMessage {
     pub submitted_at: String,
     /// From its first octet to the answer, in milliseconds.
     pub submit_ms: f64,
-    /// How often it was submitted.
+    /// The number of times it was submitted.
     pub tries: u32,
 }
 
@@ -140,7 +140,7 @@ pub struct ReportedRecipient {
     pub recipient: String,
     /// Delivered or not.
     pub delivered: bool,
-    /// When it was delivered.
+    /// The time of delivery, RFC 3339.
     pub delivery_time: Option<String>,
     /// Reason code of a non-delivery.
     pub reason: Option<String>,

@@ -32,7 +32,7 @@ pub struct PeerSettings {
     pub octet_credentials: bool,
     /// Extension fields of 1988.
     pub dialect_1988: bool,
-    /// When associations are open.
+    /// The connection policy: permanent or on demand.
     pub connection: ConnectionPolicy,
     /// Longest wait for a confirm, as in `"120s"`.
     pub transfer_timeout: Option<String>,
@@ -94,7 +94,7 @@ impl PeerSettings {
 /// The addresses of one channel of a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelAddresses {
-    /// Where the site connects to.
+    /// The address and port that the site connects to.
     pub(crate) remote: SocketAddr,
     /// Where the site listens for the peer.
     pub(crate) listen: Vec<SocketAddr>,

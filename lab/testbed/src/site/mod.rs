@@ -172,7 +172,7 @@ pub struct Site {
 /// How a program ended and what it printed.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
     /// Its exit code; -1 where a signal ended it.
     pub code: i32,

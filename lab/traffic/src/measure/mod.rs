@@ -34,7 +34,7 @@ pub const MAX_ROWS: usize = 1_000_000;
 /// A packet or block that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Whose it is.
+    /// The flow that it belongs to.
     pub flow: FlowKey,
     /// From 0.
     pub sequence: u64,
@@ -85,7 +85,7 @@ pub struct Counts {
 /// The measurement of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowMeasured {
-    /// Which.
+    /// The flow that was measured.
     pub key: FlowKey,
     /// Packets and octets.
     pub counts: Counts,
@@ -358,7 +358,7 @@ impl Counts {
     }
 }
 
-/// What one arrival changed.
+/// The effect of one arrival on the counts.
 struct Effect {
     verdict: SequenceVerdict,
     delay: Option<u64>,

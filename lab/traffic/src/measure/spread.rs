@@ -19,7 +19,7 @@ pub(crate) struct Spread {
 /// Statistics of times in nanoseconds; all zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// How many.
+    /// The number of times.
     pub count: u64,
     /// The shortest.
     pub min: u64,

@@ -26,7 +26,7 @@ const BUFFER: usize = 8 << 20;
 /// After all flows have ended, how long stragglers are waited for.
 const GRACE: u64 = 300_000_000;
 
-/// What a receiver does.
+/// The parameters of a receiver.
 #[derive(Clone, Debug)]
 pub struct Reception {
     /// Where it listens, UDP and TCP; port 0 for any that is free in both. `[::]` takes IPv4 too.
@@ -63,7 +63,7 @@ pub struct Received {
     pub measured: Measured,
     /// The clock that the senders used; of several, the last.
     pub clock: LoadClock,
-    /// Why it ended.
+    /// The event that ended the reception.
     pub ending: Ending,
     /// Packets that arrived and were lost because we did not read fast enough: the receiver's fault,
     /// and part of what is counted as lost.
@@ -79,7 +79,7 @@ pub struct Receiver {
     address: SocketAddr,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared {
     meter: Mutex<Meter>,
     stop: AtomicBool,

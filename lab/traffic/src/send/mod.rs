@@ -46,7 +46,7 @@ pub struct SentFlow {
     pub cut: u64,
     /// When the first packet went, in nanoseconds since the start.
     pub first: u64,
-    /// When the last one did.
+    /// The time of the last packet, in nanoseconds since the start.
     pub last: u64,
 }
 
@@ -115,7 +115,7 @@ struct OutgoingFlow {
     result: SentFlow,
 }
 
-/// What all flows of a run share.
+/// The state that all flows of a run share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendRun {
     /// When it began, by CLOCK_MONOTONIC.

@@ -37,7 +37,7 @@ impl Gauge {
         }
     }
 
-    /// How many octets wait.
+    /// The octets that wait.
     pub(in crate::driver) fn octets(&self) -> usize {
         self.octets.load(Ordering::Acquire)
     }

@@ -55,7 +55,7 @@ fn an_exception_cuts_the_senders_ssdu_short() {
 
     let reason = ExceptionReason::ReceivingAbilityJeopardized;
     pair.b.ask(Request::ExceptionReport(reason));
-    // On its way while the exception is: discarded.
+    // In transit while the exception is: discarded.
     pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
     pair.run();
     assert_eq!(pair.a.indicated(), [Indication::ExceptionReport(reason)]);

@@ -353,7 +353,7 @@ const SCENARIOS: &[Scenario] = &[
         w.ask(B, Request::Release);
         w.run();
     }),
-    ("releases that cross, the other way", access, |w| {
+    ("releases that cross, in the other direction", access, |w| {
         w.open();
         w.ask(A, Request::Release);
         w.ask(B, Request::Release);

@@ -47,7 +47,7 @@ impl Early {
         self.of.clear();
     }
 
-    /// How many there are.
+    /// The number of events that are kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         debug_assert_eq!(self.events.len(), self.of.values().map(VecDeque::len).sum::<usize>());

@@ -36,7 +36,7 @@ pub(crate) struct Transfer {
 /// The recipient of a delivery, as a log names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taker {
-    /// Which of the message's recipients.
+    /// The recipient's place among those of the message, from 0.
     Recipient(usize),
     /// The MTA and its entry, if the line names no recipient.
     Copy(String, Option<String>),
@@ -59,7 +59,7 @@ pub(crate) struct MessageRow {
     pub due: Option<Micros>,
     /// When its first octet was sent, in the first attempt.
     pub submitted: Option<Micros>,
-    /// When the answer arrived.
+    /// The time at which the submission's result or error arrived.
     pub answered: Option<Micros>,
     /// When the MTA had committed it, and which.
     pub accepted: Option<Micros>,
@@ -106,7 +106,7 @@ impl MessageRow {
         self.first_hop().next().map(|t| (t.mta.as_str(), t.peer.as_deref()))
     }
 
-    /// Whether a copy is on its way to the next MTA.
+    /// Whether a transfer of a copy to the next MTA is not yet confirmed.
     pub(crate) fn is_in_transfer(&self) -> bool {
         self.first_hop().any(|transfer| transfer.confirmed.is_none() && !transfer.rerouted)
     }

@@ -161,7 +161,7 @@ fn exchange(
         ["--to", &to, "--precedence", precedence, "--size", size, "--subject", &subject];
     let mut sent = pair.naples.send("OPS", &arguments)?;
     let Some(sent) = sent.messages.pop() else { bail!("xuxa send names no message") };
-    progress.set_message(format!("{what}: on its way to act"));
+    progress.set_message(format!("{what}: in transit to act"));
     let run = receiver.wait(deadline.left() + BIND)?;
     let received = run.json_anyway().with_context(|| format!("xuxa receive, {what}"))?;
     Ok((sent, received))

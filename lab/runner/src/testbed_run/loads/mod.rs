@@ -184,7 +184,7 @@ impl Loads {
     }
 }
 
-/// Where a load is received.
+/// The port at which a load is received.
 fn port(load: &StudyLoad, place: usize) -> Result<u16> {
     let own = u16::try_from(place).ok().and_then(|place| PORT.checked_add(place));
     load.port.or(own).context("a port")

@@ -1,4 +1,4 @@
-//! The ways a message can take, or not: among three sites, within one, to nobody, over connections
+//! The routes that a message can take, or not: among three sites, within one, to nobody, over connections
 //! that are closed between two messages, and over a line that loses most packets.
 
 #![allow(
