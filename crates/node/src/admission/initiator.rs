@@ -19,10 +19,10 @@ use scheduler::ChannelId;
 
 impl Admission {
     pub(crate) fn connected(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let Some(channel) = link.channel() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let Some(channel) = association.channel() else { return };
         // One deadline for all the answers together.
-        link.state =
+        association.state =
             AssociationState::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
         let request = match cx.recovery.offer(channel, id) {
             Some((reference, received)) => Request::Recover { reference, received },
@@ -34,9 +34,9 @@ impl Admission {
     /// Takes note of the mark a peer's handshake arrived with. Whether somebody who connected is the
     /// peer is known once he has bound.
     pub(crate) fn mark_seen(&self, cx: &mut Context, id: AssociationId, seen: Dscp) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let is_first = link.connection.dscp_seen.replace(seen).is_none();
-        if is_first && (link.is_initiator() || link.is_open()) {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let is_first = association.connection.dscp_seen.replace(seen).is_none();
+        if is_first && (association.is_initiator() || association.is_open()) {
             self.compare_marks(cx, id);
         }
     }
@@ -44,8 +44,10 @@ impl Admission {
     /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
     /// compared to.
     pub(crate) fn compare_marks(&self, cx: &mut Context, id: AssociationId) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (Some(p1), Some(seen)) = (link.p1(), link.connection.dscp_seen) else { return };
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (Some(p1), Some(seen)) = (association.p1(), association.connection.dscp_seen) else {
+            return;
+        };
         let (channel, expected) = (p1.channel, p1.mark);
         if expected != seen {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
@@ -128,7 +130,7 @@ impl Admission {
         password: Secret,
         bind: VerifiedBind,
     ) {
-        let token = cx.token(PendingAnswer::Verify { link: id, bind });
+        let token = cx.token(PendingAnswer::Verify { association: id, bind });
         cx.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
@@ -146,8 +148,8 @@ impl Admission {
         )
         .association(id)
         .channel(Some(channel));
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.end.given_up = Some(format!("invalid bind result of the peer: {why}"));
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.end.given_up = Some(format!("invalid bind result of the peer: {why}"));
         }
         cx.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }

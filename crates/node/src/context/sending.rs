@@ -28,10 +28,10 @@ impl Context {
         };
         let known = self.queue.get(entry)?;
         let number = self.issued.next_number();
-        let link = self.associations.get_mut(&id)?;
+        let association = self.associations.get_mut(&id)?;
         let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
-        link.sending = Some(sending);
+        association.sending = Some(sending);
         Some(record)
     }
 
@@ -41,11 +41,11 @@ impl Context {
             self.queue.scheduler.finished(entry);
             return;
         };
-        let token = self.token(PendingAnswer::Load { link: id, entry });
-        if let Some(link) = self.associations.get_mut(&id) {
+        let token = self.token(PendingAnswer::Load { association: id, entry });
+        if let Some(association) = self.associations.get_mut(&id) {
             let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
-            link.sending = Some(sending);
+            association.sending = Some(sending);
         }
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
     }
@@ -62,18 +62,20 @@ impl Context {
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
         sending.handed_out = offset + len as u64;
         let transfer = sending.number;
-        let token = self.token(PendingAnswer::Content { link: id, transfer });
+        let token = self.token(PendingAnswer::Content { association: id, transfer });
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
     /// Whether this association is sending this entry.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
-        let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
+        let sending =
+            self.associations.get(&id).and_then(|association| association.sending.as_ref());
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
-        let Some(PendingAnswer::Content { link: id, transfer }) = self.commits.take(token) else {
+        let Some(PendingAnswer::Content { association: id, transfer }) = self.commits.take(token)
+        else {
             return;
         };
         let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
@@ -98,9 +100,9 @@ impl Context {
 
     /// The association is done with what it was sending.
     pub(crate) fn sent(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.sending = None;
-            link.idle_since = now.mono;
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.sending = None;
+            association.idle_since = now.mono;
         }
         if self.life.is_stopping() {
             self.finish(id);

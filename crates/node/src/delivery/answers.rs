@@ -52,7 +52,7 @@ impl Delivery {
         cx.commit_for(
             level,
             batch,
-            PendingAnswer::Commit { link: id, entries, after, charge: None },
+            PendingAnswer::Commit { association: id, entries, after, charge: None },
         );
     }
 
@@ -121,7 +121,7 @@ impl Delivery {
         invoke: Option<i64>,
         problem: &Problem,
     ) {
-        let sending = cx.associations.get(&id).and_then(|link| link.sending.as_ref());
+        let sending = cx.associations.get(&id).and_then(|association| association.sending.as_ref());
         if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
             self.delivery_failed(cx, now, id, &format!("rejected: {problem:?}"));
         }
@@ -134,12 +134,12 @@ impl Delivery {
         id: AssociationId,
         why: &str,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        link.idle_since = now.mono;
-        if let Some(p3) = link.p3_mut() {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        association.idle_since = now.mono;
+        if let Some(p3) = association.p3_mut() {
             p3.delivery_deadline = None;
         }
-        let Some(sending) = link.sending.take() else { return };
+        let Some(sending) = association.sending.take() else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, why)
             .association(id)

@@ -117,9 +117,10 @@ impl Node {
         }
         let state = AssociationState::Opening { until: Some(now.mono + limits.bind_timeout) };
         let stack = Stack::new(config, Role::Responder);
-        let mut link = Association::new(id, stack, protocol, state, now.mono);
-        (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
-        self.cx.associations.insert_incoming(link, origin, known);
+        let mut association = Association::new(id, stack, protocol, state, now.mono);
+        (association.connection.remote, association.connection.origin) =
+            (Some(remote), Some(origin));
+        self.cx.associations.insert_incoming(association, origin, known);
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
@@ -139,14 +140,14 @@ impl Node {
 
     /// A half-open connection makes room: closed at once, whatever is in progress.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
-        let Some(link) = self.remove_association(id) else { return };
+        let Some(association) = self.remove_association(id) else { return };
         self.cx.output(Output::Drop { association: id });
         let reason = self.cx.config.limits.describe(limit);
         let detail = format!(
             "{origin}: no bind after {:.1} s, made room for another: {reason}",
-            now.mono.since(link.connection.accepted).as_secs_f64(),
+            now.mono.since(association.connection.accepted).as_secs_f64(),
         );
-        let line = refused(link.channel(), detail);
+        let line = refused(association.channel(), detail);
         self.cx.outputs.limited_event(
             now,
             RefusalCause::MadeRoom,
@@ -175,8 +176,9 @@ impl Node {
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
-        let link = Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
-        self.cx.associations.insert_turned_away(link);
+        let association =
+            Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
+        self.cx.associations.insert_turned_away(association);
         self.admission.turned_away.insert(id);
     }
 }

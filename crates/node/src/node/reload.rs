@@ -73,14 +73,16 @@ impl Node {
             .cx
             .associations
             .values()
-            .filter_map(|link| Some((link.id, self.operations.drain_of(&self.cx, link, changes)?)))
+            .filter_map(|association| {
+                Some((association.id, self.operations.drain_of(&self.cx, association, changes)?))
+            })
             .collect();
         for (id, drain) in drained {
-            let Some(link) = self.cx.associations.get_mut(&id) else { continue };
-            link.end.drain = link.end.drain.max(Some(drain));
-            let is_open = link.is_open();
+            let Some(association) = self.cx.associations.get_mut(&id) else { continue };
+            association.end.drain = association.end.drain.max(Some(drain));
+            let is_open = association.is_open();
             // What has not begun begins elsewhere.
-            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
+            if let Some(sending) = association.sending.take_if(|s| s.record.is_none()) {
                 self.cx.queue.scheduler.put_back(now.mono, sending.entry);
             }
             self.operations.draining.insert(id);

@@ -32,9 +32,10 @@ impl Outbound {
 
     /// Has an association pause its transfer, once it has begun, or continue it.
     pub(crate) fn pause(&self, cx: &mut Context, id: AssociationId, pause: bool) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let channel = link.channel();
-        let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let channel = association.channel();
+        let Some(sending) =
+            association.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
             return; // it pauses when it begins
         };
@@ -61,9 +62,9 @@ impl Outbound {
 
     /// A transfer stands behind a checkpoint.
     pub(crate) fn paused(&self, cx: &mut Context, id: AssociationId) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let channel = link.channel();
-        let Some(sending) = &mut link.sending else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let channel = association.channel();
+        let Some(sending) = &mut association.sending else { return };
         sending.paused = true;
         let octets = sending.resume.as_ref().map_or(0, |point| point.octets);
         let (entry, precedence, message) =
