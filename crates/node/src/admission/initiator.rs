@@ -5,7 +5,6 @@ use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::short;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::AssociationState;
 use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::context::Context;
 use crate::ids::{Principal, Secret};
@@ -22,8 +21,7 @@ impl Admission {
         let Some(association) = cx.associations.get_mut(&id) else { return };
         let Some(channel) = association.channel() else { return };
         // One deadline for all the answers together.
-        association.state =
-            AssociationState::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
+        association.connected(now.mono + cx.config.limits.bind_timeout);
         let request = match cx.recovery.offer(channel, id) {
             Some((reference, received)) => Request::Recover { reference, received },
             None => Request::Open { bind: self.bind_argument(cx, channel) },
@@ -149,7 +147,7 @@ impl Admission {
         .association(id)
         .channel(Some(channel));
         if let Some(association) = cx.associations.get_mut(&id) {
-            association.end.given_up = Some(format!("invalid bind result of the peer: {why}"));
+            association.give_up(format!("invalid bind result of the peer: {why}"));
         }
         cx.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }

@@ -84,8 +84,7 @@ impl Arrivals {
         may_resume: bool,
     ) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        association.idle_since = now.mono;
-        let taken = association.receiving.take();
+        let taken = association.end_receiving(now.mono);
         cx.await_turn(now, id);
         let Some(spool) = taken else { return };
         let Some(arrival) = self.open.get(&spool) else {
@@ -129,7 +128,7 @@ impl Arrivals {
         cx: &mut Context,
         id: AssociationId,
     ) -> Option<&mut OpenArrival> {
-        let spool = cx.associations.get(&id)?.receiving?;
+        let spool = cx.associations.get(&id)?.receiving()?;
         self.open.get_mut(&spool)
     }
 
@@ -212,7 +211,7 @@ impl Arrivals {
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
         cx.event(LogLevel::Warning, kind, why).association(id).channel(channel);
-        let current = cx.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
+        let current = cx.associations.get(&id).is_some_and(|l| l.receiving() == Some(spool));
         match channel {
             Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
             Some(_) => {}

@@ -28,11 +28,11 @@ impl Arrivals {
         let state = association.stack.take_interrupted().filter(|_| was_open);
         let (remote, ours, channel) =
             (association.connection.remote, association.is_initiator(), association.channel());
-        let idle_since = association.idle_since;
+        let idle_since = association.idle_since();
         let lost_on = association.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
         // The peer cannot resume on an association that we released or do not open again.
-        let may = !ours || (lost && !cx.life.is_stopping() && association.end.drain.is_none());
-        let spool = association.receiving.take().or_else(|| association.p1_mut()?.suspended.take());
+        let may = !ours || (lost && !cx.life.is_stopping() && association.drained().is_none());
+        let spool = association.take_receiving().or_else(|| association.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
         let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
         let kept_until = arrival.as_ref().and_then(|a| a.kept_until);

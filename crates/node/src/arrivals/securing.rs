@@ -141,6 +141,20 @@ impl Arrivals {
         self.try_commit(cx, now, spool);
     }
 
+    /// The look-up of its keys is answered.
+    pub(crate) fn keys_looked_up(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        spool: SpoolId,
+        seen: Vec<Option<Bytes>>,
+    ) {
+        if let Some(arrival) = self.open.get_mut(&spool) {
+            arrival.seen = Some(seen);
+        }
+        self.try_commit(cx, now, spool);
+    }
+
     /// Commits an arrival once its content is stored and the look-up is answered.
     pub(crate) fn try_commit(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
         let ready =
@@ -250,11 +264,10 @@ impl Arrivals {
         answer: Request,
     ) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        if association.receiving != Some(arrival) {
+        if association.receiving() != Some(arrival) {
             return;
         }
-        association.receiving = None;
-        association.idle_since = now.mono;
+        association.end_receiving(now.mono);
         cx.request(id, answer);
         cx.await_turn(now, id);
         if cx.life.is_stopping() {

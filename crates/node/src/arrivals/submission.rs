@@ -74,7 +74,7 @@ impl Arrivals {
     /// Gives the user more time where an argument got on.
     pub(crate) fn set_pace(&mut self, cx: &mut Context, now: Now, id: AssociationId, last: bool) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        let receiving = association.receiving;
+        let receiving = association.receiving();
         let Some(p3) = association.p3_mut() else { return };
         if last {
             p3.argument_deadline = None;
@@ -88,7 +88,7 @@ impl Arrivals {
     }
 
     pub(crate) fn invocation_complete(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
+        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.take_receiving()) else {
             return;
         };
         let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));

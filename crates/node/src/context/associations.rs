@@ -44,20 +44,20 @@ impl Context {
     pub(crate) fn finish(&mut self, id: AssociationId) {
         let Some(association) = self.associations.get(&id) else { return };
         let interrupts = self.life.is_stopping()
-            || association.end.leaving
-            || association.end.drain == Some(Drain::Removed);
-        match association.state {
+            || association.is_leaving()
+            || association.drained() == Some(Drain::Removed);
+        match association.state() {
             AssociationState::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
             AssociationState::Open { .. } if association.is_idle() => self.release(id),
             AssociationState::Open { .. } => {
-                let sends = association.sending.as_ref().is_some_and(|s| !s.confirmed);
+                let sends = association.sending().is_some_and(|s| !s.confirmed);
                 let is_p1 = association.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
-                if sends && is_p1 && interrupts && !association.end.interrupting {
+                if sends && is_p1 && interrupts && !association.is_interrupting() {
                     if let Some(association) = self.associations.get_mut(&id) {
-                        association.end.interrupting = true;
+                        association.interrupt();
                     }
                     self.request(id, stack::Request::Interrupt);
                 }
@@ -71,9 +71,7 @@ impl Context {
 
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(association) = self.associations.get_mut(&id) {
-            if let AssociationState::Open { since } = association.state {
-                association.state = AssociationState::Releasing { since };
-            }
+            association.release();
             // Only the end that opened a P1 association and has the turn may release it (X.228
             // 7.2.1). The other end aborts.
             let request = if association.is_initiator() && association.has_turn() {
@@ -90,7 +88,7 @@ impl Context {
         let channel = self.associations.get(&id).and_then(Association::channel);
         let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
         if let (Some(association), Some(wait)) = (self.associations.get_mut(&id), wait) {
-            let receives = association.receiving.is_some();
+            let receives = association.receiving().is_some();
             if let Some(p1) = association.p1_mut() {
                 let waits = p1.turn.wanted && !receives;
                 p1.turn.deadline = waits.then_some(now.mono + wait);

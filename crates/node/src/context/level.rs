@@ -13,7 +13,7 @@ impl Context {
     /// The precedence that an association serves, where a message of this precedence arrives on it.
     pub(crate) fn level_of(&self, id: AssociationId, arriving: Option<Precedence>) -> Precedence {
         let Some(association) = self.associations.get(&id) else { return UNKNOWN };
-        let sending = association.sending.as_ref().map(|sending| sending.precedence);
+        let sending = association.sending().map(|sending| sending.precedence);
         if let Some(level) = sending.max(arriving) {
             return level;
         }

@@ -22,7 +22,7 @@ impl Context {
         entry: EntryId,
         reason: StartReason,
     ) -> Option<Record> {
-        let Some(record) = self.queue.fresh.remove(&entry) else {
+        let Some(record) = self.queue.take_fresh(entry) else {
             self.load_to_send(id, entry, reason);
             return None;
         };
@@ -31,7 +31,7 @@ impl Context {
         let association = self.associations.get_mut(&id)?;
         let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
-        association.sending = Some(sending);
+        association.begin_sending(sending);
         Some(record)
     }
 
@@ -45,13 +45,13 @@ impl Context {
         if let Some(association) = self.associations.get_mut(&id) {
             let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
-            association.sending = Some(sending);
+            association.begin_sending(sending);
         }
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
-        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending_mut()) else {
             return;
         };
         let Some(body) = sending.body else {
@@ -68,8 +68,7 @@ impl Context {
 
     /// Whether this association is sending this entry.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
-        let sending =
-            self.associations.get(&id).and_then(|association| association.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|association| association.sending());
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
@@ -78,7 +77,7 @@ impl Context {
         else {
             return;
         };
-        let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|l| l.sending());
         if sending.is_none_or(|s| s.number != transfer) {
             // The transfer it was read for failed meanwhile.
             return;
@@ -101,8 +100,7 @@ impl Context {
     /// The association is done with what it was sending.
     pub(crate) fn sent(&mut self, now: Now, id: AssociationId) {
         if let Some(association) = self.associations.get_mut(&id) {
-            association.sending = None;
-            association.idle_since = now.mono;
+            association.end_sending(now.mono);
         }
         if self.life.is_stopping() {
             self.finish(id);

@@ -13,7 +13,7 @@ use p1::p3::AccessError;
 
 impl Delivery {
     fn delivery_confirmed(&self, cx: &mut Context, now: Now, id: AssociationId) -> Option<EntryId> {
-        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         sending.confirmed = true;
         let (entry, precedence) = (sending.entry, sending.precedence);
         let record = sending.record.take()?;
@@ -66,7 +66,7 @@ impl Delivery {
         why: &str,
     ) -> Option<EntryId> {
         let (reason, diagnostic) = engine::permanent(code)?;
-        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         let record = sending.record.take()?;
         sending.confirmed = true;
         let entry = sending.entry;
@@ -92,7 +92,7 @@ impl Delivery {
         if let Some(p3) = cx.associations.p3_mut(id) {
             p3.delivery_deadline = None;
         }
-        let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        let mine = cx.associations.get(&id).and_then(|l| l.sending()).map(|s| s.invoke);
         match unit {
             ArrivingUnit::Result { invoke, .. } if Some(invoke) == mine => {
                 self.delivery_confirmed(cx, now, id)
@@ -121,7 +121,7 @@ impl Delivery {
         invoke: Option<i64>,
         problem: &Problem,
     ) {
-        let sending = cx.associations.get(&id).and_then(|association| association.sending.as_ref());
+        let sending = cx.associations.get(&id).and_then(|association| association.sending());
         if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
             self.delivery_failed(cx, now, id, &format!("rejected: {problem:?}"));
         }
@@ -135,11 +135,11 @@ impl Delivery {
         why: &str,
     ) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        association.idle_since = now.mono;
+        let sending = association.end_sending(now.mono);
         if let Some(p3) = association.p3_mut() {
             p3.delivery_deadline = None;
         }
-        let Some(sending) = association.sending.take() else { return };
+        let Some(sending) = sending else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, why)
             .association(id)

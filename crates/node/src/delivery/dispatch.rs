@@ -15,8 +15,8 @@ impl Delivery {
     pub(crate) fn dispatch_mailbox(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
         let takes = |association: &Association| {
             let free = association.is_open()
-                && association.sending.is_none()
-                && association.end.drain.is_none();
+                && association.sending().is_none()
+                && association.drained().is_none();
             free && association.takes_deliveries()
         };
         let users = cx.associations.connections().users(mailbox);
@@ -48,7 +48,7 @@ impl Delivery {
         let invoke = p3.next_invoke;
         p3.next_invoke += 1;
         p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
-        if let Some(sending) = &mut association.sending {
+        if let Some(sending) = association.sending_mut() {
             sending.invoke = invoke;
             sending.content_length = delivery.payload.content_length;
             sending.message.clone_from(&record.message);

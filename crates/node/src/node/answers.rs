@@ -80,7 +80,7 @@ impl Node {
             let error = error.to_string();
             self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(association) = self.cx.associations.get_mut(&id) {
-                association.sending = None;
+                association.take_sending();
             }
             let seed = self.cx.rng.next_u64();
             self.cx.queue.scheduler.retry(now.mono, entry, seed);
@@ -108,12 +108,7 @@ impl Node {
             _ => return,
         };
         match result {
-            Ok(seen) => {
-                if let Some(arrival) = self.arrivals.open.get_mut(&spool) {
-                    arrival.seen = Some(seen);
-                }
-                self.arrivals.try_commit(&mut self.cx, now, spool);
-            }
+            Ok(seen) => self.arrivals.keys_looked_up(&mut self.cx, now, spool, seen),
             Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error.0),
         }
     }
@@ -122,7 +117,7 @@ impl Node {
         let (id, entries, after) = match self.cx.commits.take(token) {
             Some(PendingAnswer::Commit { association: id, entries, after, charge }) => {
                 if let Some(mut held) = charge {
-                    self.arrivals.memory.give(&mut held);
+                    self.arrivals.release_memory(&mut held);
                 }
                 (id, entries, after)
             }

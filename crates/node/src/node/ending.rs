@@ -39,7 +39,7 @@ impl Node {
     /// Ends an association of ours at once. What it was to recover is kept.
     pub(crate) fn abandon(&mut self, now: Now, id: AssociationId, why: &str) {
         if let Some(association) = self.cx.associations.get_mut(&id) {
-            association.end.leaving = true;
+            association.leave();
         }
         self.drop_association(now, id, Kind::AssociationReleased, why);
     }
@@ -55,11 +55,7 @@ impl Node {
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.cx.associations.remove(id)?;
         self.outbound.agenda.gone(id, association.channel());
-        self.admission.turned_away.remove(&id);
-        if let Some(origin) = association.connection.origin {
-            let presented = association.p1().and_then(|p1| p1.presented);
-            self.admission.access.forget(id, origin, presented);
-        }
+        self.admission.forget(&association);
         self.operations.is_drained(&mut self.cx, id);
         Some(association)
     }
@@ -72,7 +68,7 @@ impl Node {
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(association) = self.cx.associations.get_mut(&id) else { return };
-        if association.state != AssociationState::Over {
+        if association.state() != AssociationState::Over {
             // The stack gave no indication: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
@@ -91,7 +87,7 @@ impl Node {
                     .cx
                     .associations
                     .get(&id)
-                    .is_some_and(|association| association.state != AssociationState::Connecting)
+                    .is_some_and(|association| association.state() != AssociationState::Connecting)
             {
                 self.cx.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
@@ -103,10 +99,10 @@ impl Node {
     /// Brings one association to its end, even if its connection is still being made.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(association) = self.cx.associations.get(&id) else { return };
-        if association.state != AssociationState::Connecting {
+        if association.state() != AssociationState::Connecting {
             return self.cx.finish(id);
         }
-        let why = match (self.cx.life.is_stopping(), association.end.leaving) {
+        let why = match (self.cx.life.is_stopping(), association.is_leaving()) {
             (true, _) => "stopping",
             (false, true) => "its window has ended",
             (false, false) => "its channel has changed",

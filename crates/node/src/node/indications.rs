@@ -1,7 +1,6 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
 use crate::api::event::{Kind, LogLevel};
-use crate::arrivals::arrival::OpenArrival;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::ArrivingUnit;
@@ -115,10 +114,9 @@ impl Node {
         match std::mem::take(&mut p3.unit) {
             ArrivingUnit::None => {}
             ArrivingUnit::Invocation => {
-                let Some(spool) = association.receiving.take() else { return };
+                let Some(spool) = association.take_receiving() else { return };
                 // An argument that was refused as it arrived is answered already.
-                let waits = self.arrivals.open.get(&spool).is_some_and(OpenArrival::is_sound);
-                if waits {
+                if self.arrivals.is_sound(spool) {
                     self.arrivals.answered(&mut self.cx, id);
                 }
                 self.arrivals.drop_arrival(&mut self.cx, spool);

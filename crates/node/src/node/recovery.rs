@@ -27,8 +27,8 @@ impl Node {
             return TransferFault::Connection;
         };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.is_stopping() && association.end.drain.is_none();
-        let blames = lost && !association.end.leaving && !association.end.interrupting;
+        let lost = lost && !self.cx.life.is_stopping() && association.drained().is_none();
+        let blames = lost && !association.is_leaving() && !association.is_interrupting();
         let p1 = association.p1_mut();
         let (channel, resumes, abort) = match p1 {
             Some(p1) => (Some(p1.channel), p1.resumes.take(), p1.abort),

@@ -94,7 +94,7 @@ impl Node {
             .association(id)
             .channel(Some(channel));
         if let Some(association) = self.cx.associations.get_mut(&id) {
-            association.end.given_up = Some(text);
+            association.give_up(text);
         }
         self.association_over(now, id, Kind::AssociationRefused, "refused");
     }

@@ -360,11 +360,8 @@ impl Node {
             ItemState::InTransfer { channel, paused } => {
                 let names = channel.and_then(|channel| self.cx.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
-                let mut sending = self
-                    .cx
-                    .associations
-                    .values()
-                    .filter_map(|association| association.sending.as_ref());
+                let mut sending =
+                    self.cx.associations.values().filter_map(|association| association.sending());
                 if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
                     row.bytes_confirmed = sending.meter.octets();
                     row.rate_kbit_s = sending.meter.kbit_s(now.mono);

@@ -15,7 +15,7 @@ impl Outbound {
             Connection::OnDemand { idle_close } => {
                 let idle =
                     association.is_initiator() && association.is_idle() && association.has_turn();
-                idle.then(|| association.idle_since + idle_close)
+                idle.then(|| association.idle_since() + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
         }

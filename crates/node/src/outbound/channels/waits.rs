@@ -184,9 +184,9 @@ impl Outbound {
             // One on which the peer still sends is of use again.
             if let Some(association) = cx.associations.get_mut(&id)
                 && association.is_open()
-                && !association.end.interrupting
+                && !association.is_interrupting()
             {
-                association.end.leaving = false;
+                association.stay();
             }
         }
     }

@@ -242,7 +242,7 @@ impl Outbound {
         let until = cx.queue.scheduler.retry(now.mono, entry, seed);
         let wait = until.map_or(0, |until| until.since(now.mono).as_secs());
         let precedence = cx.queue.get(entry).map(|item| item.precedence);
-        let detail = format!("{why}: it waits {wait} s, others go on{note}");
+        let detail = format!("{why}: it waits {wait} s, others continue{note}");
         let draft = cx.event(LogLevel::Warning, Kind::MessageBlamed, detail);
         let draft = draft.association(id).channel(Some(channel)).entry(entry);
         let draft = draft.message(failed.message.clone());

@@ -24,11 +24,11 @@ impl Outbound {
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
         for association in cx.associations.of_channel(channel) {
-            if association.end.drain.is_some() && association.is_open() {
+            if association.drained().is_some() && association.is_open() {
                 continue; // another one takes its place at once
             }
             let ours = association.is_initiator();
-            match association.state {
+            match association.state() {
                 AssociationState::Connecting
                 | AssociationState::Opening { .. }
                 | AssociationState::Releasing { .. }
@@ -44,7 +44,7 @@ impl Outbound {
                     if (ours || association.is_two_way()) && !ends {
                         seen.usable += 1;
                         seen.free += u32::from(association.is_free());
-                        seen.receiving += u32::from(association.receiving.is_some());
+                        seen.receiving += u32::from(association.receiving().is_some());
                     }
                 }
                 _ => {}
@@ -150,7 +150,7 @@ impl Outbound {
         let done: Vec<AssociationId> = cx
             .associations
             .of_channel(channel)
-            .filter(|l| l.end.leaving && l.is_idle())
+            .filter(|l| l.is_leaving() && l.is_idle())
             .map(|l| l.id)
             .collect();
         for id in done {

@@ -22,10 +22,7 @@ impl Outbound {
     fn sender_of(&self, cx: &Context, entry: EntryId) -> Option<AssociationId> {
         let Destination::Peer(peer) = cx.queue.get(entry)?.destination else { return None };
         let mine = |id: &AssociationId| {
-            cx.associations
-                .get(id)
-                .and_then(|l| l.sending.as_ref())
-                .is_some_and(|s| s.entry == entry)
+            cx.associations.get(id).and_then(|l| l.sending()).is_some_and(|s| s.entry == entry)
         };
         cx.associations.connections().peer(peer).find(mine)
     }
@@ -35,7 +32,7 @@ impl Outbound {
         let Some(association) = cx.associations.get_mut(&id) else { return };
         let channel = association.channel();
         let Some(sending) =
-            association.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
+            association.sending_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
             return; // it pauses when it begins
         };
@@ -44,7 +41,7 @@ impl Outbound {
             (sending.entry, sending.precedence, sending.message.clone());
         cx.request(id, Request::Pause(pause));
         if was_paused && !pause {
-            cx.event(LogLevel::Info, Kind::Resumed, "goes on after a pause")
+            cx.event(LogLevel::Info, Kind::Resumed, "continues after a pause")
                 .association(id)
                 .channel(channel)
                 .message(message)
@@ -64,7 +61,7 @@ impl Outbound {
     pub(crate) fn paused(&self, cx: &mut Context, id: AssociationId) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
         let channel = association.channel();
-        let Some(sending) = &mut association.sending else { return };
+        let Some(sending) = association.sending_mut() else { return };
         sending.paused = true;
         let octets = sending.resume.as_ref().map_or(0, |point| point.octets);
         let (entry, precedence, message) =

@@ -25,7 +25,7 @@ impl Outbound {
         id: AssociationId,
     ) -> Option<FailedTransfer> {
         let association = cx.associations.get_mut(&id)?;
-        let Some(sending) = association.sending.take().filter(|s| !s.confirmed) else {
+        let Some(sending) = association.take_sending().filter(|s| !s.confirmed) else {
             return association.p1_mut()?.failed.take();
         };
         let paused = cx.queue.scheduler.is_paused(sending.entry);
@@ -138,7 +138,7 @@ impl Outbound {
     ) {
         cx.queue.scheduler.progress(now.mono, entry);
         cx.load_to_send(id, entry, StartReason::default());
-        if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+        if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending_mut()) {
             s.resume = Some(resumption.point);
             s.dialect = resumption.dialect;
             s.tried = resumption.tried;

@@ -21,7 +21,7 @@ impl Outbound {
         point: ResumePoint,
     ) {
         let sending =
-            cx.associations.get_mut(&id).and_then(|association| association.sending.as_mut());
+            cx.associations.get_mut(&id).and_then(|association| association.sending_mut());
         let Some(sending) = sending else { return };
         sending.meter.at(now.mono, point.octets);
         sending.resume = Some(point);
@@ -41,13 +41,12 @@ impl Outbound {
         detail: &str,
     ) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        let (channel, interrupted) = (association.channel(), association.end.interrupting);
-        let Some(mut sending) = association.sending.take() else { return };
+        let (channel, interrupted) = (association.channel(), association.is_interrupting());
+        let Some(mut sending) = association.end_sending(now.mono) else { return };
         sending.resume = resume;
-        association.idle_since = now.mono;
         // A transfer is resumed here, or on the association that recovers this one. But one that
         // failed again after it was resumed waits its turn.
-        let keeps = !interrupted || association.end.leaving;
+        let keeps = !interrupted || association.is_leaving();
         let (again, point) = (sending.resumes > 0, sending.resumption());
         let resumption = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: the loss of its association once more is not its fault.
@@ -113,8 +112,7 @@ impl Outbound {
         record: Record,
     ) {
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
-        let begun =
-            cx.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let begun = cx.associations.get(&id).and_then(|l| l.sending()).and_then(|s| s.dialect);
         let dialect = begun.unwrap_or(peer.dialect);
         // A transfer that began in another dialect than the peer has now continues in that one.
         if begun.is_none() && cx.engine.would_lose_critical(&record) {
@@ -124,7 +122,7 @@ impl Outbound {
         let message = record.message.clone();
         let Some(association) = cx.associations.get_mut(&id) else { return };
         let written = association.stack.written();
-        let Some(sending) = association.sending.as_mut() else { return };
+        let Some(sending) = association.sending_mut() else { return };
         sending.written_before = written;
         sending.dialect = Some(dialect);
         sending.content_length = payload.content_length;
@@ -166,8 +164,7 @@ impl Outbound {
     /// again, which reports it.
     fn route_instead(&mut self, cx: &mut Context, now: Now, id: AssociationId, record: &Record) {
         let Some(association) = cx.associations.get_mut(&id) else { return };
-        association.idle_since = now.mono;
-        let Some(sending) = association.sending.take() else { return };
+        let Some(sending) = association.end_sending(now.mono) else { return };
         // At rest, where it is looked up first whether it was delivered already.
         let seed = cx.rng.next_u64();
         cx.queue.scheduler.retry(now.mono, sending.entry, seed);
@@ -181,7 +178,7 @@ impl Outbound {
         id: AssociationId,
         channel: ChannelId,
     ) {
-        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending_mut()) else {
             return;
         };
         sending.confirmed = true;

@@ -20,12 +20,7 @@ impl Outbound {
     /// The turn is ours. A transfer that was cut off is resumed first.
     pub(crate) fn turn_given(&self, cx: &mut Context, now: Now, id: AssociationId) {
         if let Some(association) = cx.associations.get_mut(&id) {
-            association.idle_since = now.mono;
-            if let Some(p1) = association.p1_mut() {
-                p1.turn.ours = true;
-                p1.turn.wanted = false;
-                p1.turn.deadline = None;
-            }
+            association.gain_turn(now.mono);
         }
         self.resume_in_turn(cx, now, id);
     }
