@@ -233,12 +233,12 @@ impl Args {
 }
 
 fn pair(programs: &Programs, hold: &str, associations: u32) -> Result<Pair> {
-    let link =
+    let peer =
         PeerSettings { associations: Some((associations, 1)), ..PeerSettings::per_precedence() };
-    let channels = link.channels.len();
+    let channels = peer.channels.len();
     let names: Vec<String> = (0..USERS).map(user).chain([CHIEF.to_owned()]).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let builder = Pair::builder(link)?.programs(&programs.site).each(|site| {
+    let builder = Pair::builder(peer)?.programs(&programs.site).each(|site| {
         let site = site.users(&names).set("precedence.hold", hold);
         site.run_with(&["--log-format", "json"])
     });

@@ -191,10 +191,10 @@ impl Bed {
         }
         let names: Vec<String> = (0..USERS).map(user).chain([CHIEF.to_owned()]).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let link =
+        let peer =
             PeerSettings { associations: Some(ASSOCIATIONS), ..PeerSettings::per_precedence() };
-        let channels = link.channels.len();
-        let builder = Pair::builder(link)?.programs(&site);
+        let channels = peer.channels.len();
+        let builder = Pair::builder(peer)?.programs(&site);
         let builder = builder.each(|site| site.users(&names).run_with(&["--log-format", "json"]));
         let pair = builder.start()?;
         for site in [&pair.naples, &pair.act] {

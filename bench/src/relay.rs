@@ -211,11 +211,11 @@ impl Bench<'_> {
     /// Two sites with so many users each, joined by one channel for all precedences.
     fn pair(&self, associations: u32, users: usize) -> Result<Pair> {
         self.progress.set_message(format!("{users} users at each of two sites"));
-        let link =
+        let peer =
             PeerSettings { associations: Some((associations, 1)), ..PeerSettings::default() };
         let names: Vec<String> = (0..users).map(user).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let builder = Pair::builder(link)?.programs(&self.programs.site);
+        let builder = Pair::builder(peer)?.programs(&self.programs.site);
         let pair = builder.each(|site| site.users(&names)).start()?;
         let first = |site: &Site| {
             site.wait_until("an association", OPEN, |status| {

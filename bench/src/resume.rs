@@ -85,7 +85,7 @@ impl Args {
 }
 
 pub(super) fn measure(programs: &Programs) -> Result<ResumeResults> {
-    let link = PeerSettings::default();
+    let peer = PeerSettings::default();
     let mut rows = Vec::new();
     for opener in [Opener::Sender, Opener::Receiver] {
         eprintln!("10 MB on an association that the {} opened", opener.name());
@@ -94,7 +94,7 @@ pub(super) fn measure(programs: &Programs) -> Result<ResumeResults> {
         let sent = carry(programs, opener, Some(cut_after))?;
         rows.push(ResumeRow { opened_by: opener.name().to_owned(), whole, cut_after, sent });
     }
-    Ok(ResumeResults { size: SIZE, checkpoint: link.checkpoint, window: link.window.into(), rows })
+    Ok(ResumeResults { size: SIZE, checkpoint: peer.checkpoint, window: peer.window.into(), rows })
 }
 
 /// Who opened the association; Naples always does, so it is who sends that differs.
@@ -115,9 +115,9 @@ impl Opener {
 
 /// Carries one message; gives the octets its sender sent.
 fn carry(programs: &Programs, opener: Opener, cut_after: Option<u64>) -> Result<u64> {
-    let link = PeerSettings { associations: Some((1, 1)), ..PeerSettings::default() };
-    let builder = Pair::builder(link)?.programs(&programs.site);
-    let Some(&server) = builder.act_listens().first() else { bail!("a link without a channel") };
+    let peer = PeerSettings { associations: Some((1, 1)), ..PeerSettings::default() };
+    let builder = Pair::builder(peer)?.programs(&programs.site);
+    let Some(&server) = builder.act_listens().first() else { bail!("a peer without a channel") };
     let from_client = opener == Opener::Sender;
     let proxy = Proxy::start(server, from_client, cut_after)?;
     // Nobody listens there: ACT opens nothing.

@@ -113,7 +113,7 @@ fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult> {
                         names.join(", ")
                     )))
                 }
-                Ok(error) => bail!(NotAccepted(error.name().to_owned())),
+                Ok(error) => bail!(NotAccepted(error.to_string())),
                 Err(error) => bail!(NotAccepted(format!("error {code}: {error}"))),
             }
         }

@@ -177,7 +177,7 @@ impl User {
                                                  there ends it). Its log names which"
                             .to_owned()
                     }
-                    Some(error) => format!("{error:?}"),
+                    Some(error) => error.to_string(),
                     None => detail,
                 };
                 bail!(Refused { why, for_good })

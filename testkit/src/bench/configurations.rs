@@ -82,7 +82,7 @@ pub fn queued_record() -> Record {
     static RECORD: OnceLock<Record> = OnceLock::new();
     let made = || {
         let mut network = Network::pair(3, Setup { node: five_channels, ..NOTHING });
-        network.link_up = false;
+        network.line_up = false;
         network.cut();
         let sender = network.user(NAPLES, "OPS", true);
         network.bind(sender, NAPLES);

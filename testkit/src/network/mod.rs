@@ -67,7 +67,7 @@ pub struct Network {
     /// Makes the wires of new connections.
     pub wire: fn() -> Box<dyn Wire>,
     /// Whether new connections between the sites can be made.
-    pub link_up: bool,
+    pub line_up: bool,
     /// Behind the names of peers from the next start on.
     pub suffix: &'static str,
     /// The wall clock was set by so many microseconds.
@@ -112,7 +112,7 @@ impl Network {
             latency: Duration::from_millis(5),
             delays: Delays::default(),
             wire: || Box::<Delayed>::default(),
-            link_up: true,
+            line_up: true,
             suffix: "",
             clock_set: 0,
             blocked: BTreeSet::new(),
@@ -280,7 +280,7 @@ impl Network {
 
     fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
         let free =
-            self.link_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
+            self.line_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
         match self.listener_for(site, id).filter(|_| free) {
             Some((other, listener)) => {
                 let end = self.end(site, association);

@@ -82,8 +82,8 @@ fn send(from: &Site, to: &Site, sizes: &str) -> SendOutput {
 
 #[test]
 fn a_p1_association_with_a_transfer_of_each_size() {
-    let link = PeerSettings { window: 4, ..PeerSettings::default() }.on_demand("1s");
-    let mut pair = Pair::builder(link).unwrap().build().unwrap();
+    let peer = PeerSettings { window: 4, ..PeerSettings::default() }.on_demand("1s");
+    let mut pair = Pair::builder(peer).unwrap().build().unwrap();
     record(&mut pair.naples);
     record(&mut pair.act);
     pair.act.start().unwrap();
@@ -184,8 +184,8 @@ fn port_of(site: &Site) -> String {
 #[test]
 fn a_report_over_p1() {
     // One way only, so that ACT must open an association of its own for its report.
-    let link = PeerSettings { monologue: true, ..PeerSettings::default() }.on_demand("1s");
-    let mut pair = Pair::start(link).unwrap();
+    let peer = PeerSettings { monologue: true, ..PeerSettings::default() }.on_demand("1s");
+    let mut pair = Pair::start(peer).unwrap();
     let to = pair.act.address("OPS");
     let arguments = ["--to", &to, "--size", "1kB", "--report", "delivery"];
     let sent = pair.naples.send("OPS", &arguments).unwrap().messages;
@@ -254,8 +254,8 @@ fn a_refused_p1_association() {
 #[test]
 fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
     for window in [1, 3] {
-        let link = PeerSettings { window, ..PeerSettings::default() }.on_demand("300s");
-        let builder = Pair::builder(link).unwrap();
+        let peer = PeerSettings { window, ..PeerSettings::default() }.on_demand("300s");
+        let builder = Pair::builder(peer).unwrap();
         let proxy = Proxy::start(builder.act_listens()[0], Disposition::HoldAnswers(3_000_000));
         let builder = builder.naples_connects(vec![proxy.address]);
         let mut pair = builder.each(|site| site.set("mta.stop_timeout", "2s")).build().unwrap();

@@ -1,4 +1,4 @@
-//! Messages of every size and precedence, both ways, over every form of the link.
+//! Messages of every size and precedence, both ways, over every form of association.
 
 use super::{SOON, assert_arrived, is_address};
 use testbed::{Pair, PeerSettings, Site};
@@ -61,9 +61,9 @@ fn every_precedence_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn every_form_of_the_link_carries_messages() {
+fn every_form_of_association_carries_messages() {
     let plain = PeerSettings::default;
-    for (form, link) in [
+    for (form, peer) in [
         ("no checkpoints", PeerSettings { checkpoint: 0, ..plain() }),
         ("small checkpoints, window 1", PeerSettings { checkpoint: 1_024, window: 1, ..plain() }),
         ("monologue", PeerSettings { monologue: true, ..plain() }),
@@ -74,8 +74,8 @@ fn every_form_of_the_link_carries_messages() {
         ("extensions of 1988", PeerSettings { dialect_1988: true, ..plain() }),
         ("on demand", plain().on_demand("1s")),
     ] {
-        super::print_line(&format!("    the link with {form}"));
-        let mut pair = Pair::start(link).unwrap();
+        super::print_line(&format!("    a peer with {form}"));
+        let mut pair = Pair::start(peer).unwrap();
         send_sizes(&pair.naples, &pair.act, "1kB,300kB");
         send_sizes(&pair.act, &pair.naples, "300kB,1kB");
         for site in [&mut pair.act, &mut pair.naples] {

@@ -15,9 +15,9 @@ const MIDDLE: u64 = 5_000_000;
 /// A pair whose associations from Naples to ACT go over a proxy, and a message of 10 MB on it.
 fn stopped_in_the_middle(
     disposition: Disposition,
-    link: &PeerSettings,
+    peer: &PeerSettings,
 ) -> (Pair, Proxy, SendOutput) {
-    let builder = Pair::builder(link.clone().on_demand("300s")).unwrap();
+    let builder = Pair::builder(peer.clone().on_demand("300s")).unwrap();
     let proxy = Proxy::start(builder.act_listens()[0], disposition);
     let pair = builder
         .naples_connects(vec![proxy.address])
@@ -68,8 +68,8 @@ fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
 
 #[test]
 fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
-    let link = PeerSettings { checkpoint: 0, ..PeerSettings::default() };
-    let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &link);
+    let peer = PeerSettings { checkpoint: 0, ..PeerSettings::default() };
+    let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &peer);
     assert_arrives_once(&pair, &sent);
     let carried = proxy.to_server();
     assert!((15_000_000..15_500_000).contains(&carried), "{carried} octets for 5 MB and 10 MB");
@@ -77,9 +77,9 @@ fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
 
 #[test]
 fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
-    for link in [PeerSettings::default(), PeerSettings { checkpoint: 0, ..PeerSettings::default() }]
+    for peer in [PeerSettings::default(), PeerSettings { checkpoint: 0, ..PeerSettings::default() }]
     {
-        let (mut pair, proxy, sent) = stopped_in_the_middle(Disposition::Hold(MIDDLE), &link);
+        let (mut pair, proxy, sent) = stopped_in_the_middle(Disposition::Hold(MIDDLE), &peer);
         // Nothing moves, so neither can finish nor reach a checkpoint: only the bound ends them.
         for site in [&mut pair.naples, &mut pair.act] {
             let (status, took) = clock::timed(|| site.stop().unwrap());

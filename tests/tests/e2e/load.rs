@@ -35,8 +35,8 @@ fn plan(pair: &Pair, users: usize, size: usize, count: u64) -> Plan {
 fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
     // Both an association for each message that waits, and one for all.
     for associations in [None, Some((8, 1))] {
-        let link = PeerSettings { associations, ..PeerSettings::default() };
-        let builder = Pair::builder(link).unwrap();
+        let peer = PeerSettings { associations, ..PeerSettings::default() };
+        let builder = Pair::builder(peer).unwrap();
         let pair = builder.each(|site| site.users(&USERS)).start().unwrap();
         // In memory, in a file; many and few.
         for (users, size, count) in [(6, 1_000, 120), (1, 1_000, 5), (4, 2_000_000, 8)] {

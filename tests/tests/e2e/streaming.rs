@@ -83,16 +83,16 @@ fn without_checkpoints() {
 #[test]
 fn with_indefinite_lengths() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let link = PeerSettings { indefinite: true, ..PeerSettings::default() };
-    let pair = Pair::start(link).unwrap();
+    let peer = PeerSettings { indefinite: true, ..PeerSettings::default() };
+    let pair = Pair::start(peer).unwrap();
     pass("with indefinite lengths", &pair.naples, &pair.act);
 }
 
 #[test]
 fn with_indefinite_lengths_and_without_checkpoints() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let link = PeerSettings { indefinite: true, checkpoint: 0, ..PeerSettings::default() };
-    let pair = Pair::start(link).unwrap();
+    let peer = PeerSettings { indefinite: true, checkpoint: 0, ..PeerSettings::default() };
+    let pair = Pair::start(peer).unwrap();
     pass("with indefinite lengths, without checkpoints", &pair.naples, &pair.act);
 }
 

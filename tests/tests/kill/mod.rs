@@ -53,8 +53,8 @@ fn nothing_acknowledged_is_lost_or_doubled_when_daemons_are_killed() {
 }
 
 /// Kills at each of these moments, then drains and checks.
-fn strike(link: PeerSettings, numbers: Range<u64>, repeat: &mut Repeat) {
-    let builder = Pair::builder(link).unwrap();
+fn strike(peer: PeerSettings, numbers: Range<u64>, repeat: &mut Repeat) {
+    let builder = Pair::builder(peer).unwrap();
     let json = ["--log-format", "json"];
     let pair = builder.each(|site| site.users(&USERS).run_with(&json)).start().unwrap();
     let mut sites = sites(pair);

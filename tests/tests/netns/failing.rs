@@ -47,8 +47,8 @@ fn a_peer_that_refuses_one_channel_gets_the_others() {
     let Some(namespace) = namespace("a_peer_that_refuses_one_channel") else { return };
     let cable = Cable::new(namespace).unwrap();
     // One-way associations: a Flash cannot take ACT's own association to Naples.
-    let link = PeerSettings { monologue: true, ..PeerSettings::per_precedence() };
-    let mut pair = pair(&cable, link).build().unwrap();
+    let peer = PeerSettings { monologue: true, ..PeerSettings::per_precedence() };
+    let mut pair = pair(&cable, peer).build().unwrap();
     let right = fs::read_to_string(pair.act.config()).unwrap();
     let listens = format!("listen = [\"{}{PORT_OF_FLASH}\"]", cable.act.addresses().v4);
     assert!(right.contains(&listens), "{right}");
@@ -84,10 +84,10 @@ fn a_peer_that_stops_reading_is_given_up_and_tried_again() {
     let Some(namespace) = namespace("a_peer_that_stops_reading") else { return };
     let cable = Cable::new(namespace).unwrap();
     // Its kernel still answers, with a window of zero: the limit of TCP counts from there.
-    let mut link = PeerSettings::per_precedence();
-    link.transfer_timeout = Some("3s".to_owned());
-    link.timeouts = vec![("unacknowledged", "3s")];
-    let mut pair = pair(&cable, link).start().unwrap();
+    let mut peer = PeerSettings::per_precedence();
+    peer.transfer_timeout = Some("3s".to_owned());
+    peer.timeouts = vec![("unacknowledged", "3s")];
+    let mut pair = pair(&cable, peer).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     pair.act.signal(Signal::SIGSTOP).unwrap();
     let sent = send(&pair.naples, &pair.act, "immediate", "10MB");
@@ -106,9 +106,9 @@ fn a_peer_that_stops_reading_is_given_up_and_tried_again() {
 fn a_link_that_dies_silently_is_noticed_by_tcp_and_comes_back() {
     let Some(namespace) = namespace("a_link_that_dies_silently") else { return };
     let cable = Cable::new(namespace).unwrap();
-    let mut link = PeerSettings::per_precedence();
-    link.timeouts = vec![("dead_after", "4s"), ("connect", "2s")];
-    let pair = pair(&cable, link).start().unwrap();
+    let mut peer = PeerSettings::per_precedence();
+    peer.timeouts = vec![("dead_after", "4s"), ("connect", "2s")];
+    let pair = pair(&cable, peer).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     let before = pair.naples.events().unwrap().len();
     cable.act.set_up(false).unwrap();

@@ -45,8 +45,8 @@ fn programs() -> Programs {
 }
 
 /// Two sites at the ends of a cable whose logs can be read.
-fn pair(cable: &Cable, link: testbed::PeerSettings) -> PairBuilder {
-    Pair::on_cable(cable, link).each(|site| site.run_with(&["--log-format", "json"]))
+fn pair(cable: &Cable, peer: testbed::PeerSettings) -> PairBuilder {
+    Pair::on_cable(cable, peer).each(|site| site.run_with(&["--log-format", "json"]))
 }
 
 /// A channel for each precedence, on which a site sends on its own association only: on two-way

@@ -9,12 +9,12 @@ use testbed::{Cable, DaemonEvent, PeerSettings};
 /// A message of this size over a line of this rate, with this transfer timer.
 fn goes_through(cable: &Cable, bit_s: u64, size: &str, octets: u64, timer: Option<&str>) {
     cable.naples.shape(bit_s).unwrap();
-    let link = PeerSettings {
+    let peer = PeerSettings {
         monologue: true,
         transfer_timeout: timer.map(str::to_owned),
         ..PeerSettings::default()
     };
-    let pair = pair(cable, link.on_demand("300s")).start().unwrap();
+    let pair = pair(cable, peer.on_demand("300s")).start().unwrap();
     let naples = &pair.naples;
     let sent = send(naples, &pair.act, "routine", size);
     // Twice what the line needs, and some time to open.

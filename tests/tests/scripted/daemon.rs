@@ -348,13 +348,13 @@ fn a_recovery_that_is_accepted_goes_on_after_the_checkpoint() {
     // ACTIVITY RESUME: old references, old activity 1, serial number 1; a new identifier.
     let (resume, _) = reader::tsdu(&mut peer, "a resumption");
     let length = |octets: &[u8]| u8::try_from(octets.len()).unwrap();
-    let mut link = vec![0x0a, length(&user)];
-    link.extend(&user);
-    link.extend([0x0b, length(&common)]);
-    link.extend(&common);
-    link.extend([0x29, 3, 2, 1, 1, 0x2a, 1, b'1']);
-    let mut expected = vec![1, 0, 0x1d, length(&link) + 7, 0x21, length(&link)];
-    expected.extend(&link);
+    let mut linking = vec![0x0a, length(&user)];
+    linking.extend(&user);
+    linking.extend([0x0b, length(&common)]);
+    linking.extend(&common);
+    linking.extend([0x29, 3, 2, 1, 1, 0x2a, 1, b'1']);
+    let mut expected = vec![1, 0, 0x1d, length(&linking) + 7, 0x21, length(&linking)];
+    expected.extend(&linking);
     expected.extend([0x29, 3, 2, 1]);
     assert_eq!(resume[..resume.len() - 1], expected, "{resume:02X?}");
 

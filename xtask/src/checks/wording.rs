@@ -30,6 +30,14 @@ const IDENTIFIER_WORDS: &[(&[&str], &str)] = &[
     (&["ground", "grounds"], "testbed, simulation, platform"),
 ];
 
+/// Words that identifiers in `crates/` do not have. In the laboratory a link is a part of a
+/// topology.
+const IDENTIFIER_WORDS_OF_CRATES: &[(&[&str], &str)] =
+    &[(&["link"], "association; connection, line")];
+
+/// Names of other libraries that have such a word.
+const FOREIGN_NAMES: &[&str] = &["hard_link", "DataLink"];
+
 /// Two words that follow each other in an identifier, and what takes their place.
 const IDENTIFIER_PAIRS: &[(&str, &str, &str)] = &[
     ("see", "to", "check, update, apply"),
@@ -171,7 +179,7 @@ pub(crate) fn wording(file: &TextFile) -> Vec<Wording> {
     if file.is_rust() {
         let code = mask(&file.text);
         found.extend(type_names(&code));
-        found.extend(identifiers(&code));
+        found.extend(identifiers(&code, file.path.starts_with("crates/")));
         found.extend(prose(&only_prose(&file.text, &code)));
     } else {
         found.extend(prose(&file.text));
@@ -193,11 +201,11 @@ fn type_names(code: &str) -> Vec<Wording> {
 }
 
 /// Identifiers of masked source with words that are not the field's.
-fn identifiers(code: &str) -> Vec<Wording> {
+fn identifiers(code: &str, in_crates: bool) -> Vec<Wording> {
     let mut found = Vec::new();
     for (number, line) in code.lines().enumerate() {
         for name in line.split(|c| !is_word(c)) {
-            if let Some(better) = better_name(name) {
+            if let Some(better) = better_name(name, in_crates) {
                 found.push(Wording::new(number + 1, name, better));
             }
         }
@@ -209,10 +217,15 @@ fn identifiers(code: &str) -> Vec<Wording> {
 }
 
 /// What to write in place of an identifier, if anything.
-fn better_name(name: &str) -> Option<&'static str> {
+fn better_name(name: &str, in_crates: bool) -> Option<&'static str> {
     let parts = parts(name);
+    let of_crates = match in_crates && !FOREIGN_NAMES.contains(&name) {
+        true => IDENTIFIER_WORDS_OF_CRATES,
+        false => &[],
+    };
     let replaced = |part: &String| {
-        let entry = IDENTIFIER_WORDS.iter().find(|(words, _)| words.contains(&part.as_str()));
+        let mut entries = IDENTIFIER_WORDS.iter().chain(of_crates);
+        let entry = entries.find(|(words, _)| words.contains(&part.as_str()));
         entry.map(|(_, better)| *better)
     };
     let pair = || {
@@ -393,6 +406,17 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_refused_in_crates_only() {
+        let text = "let link_up = Link::new();";
+        assert_eq!(names(text), ["link_up", "Link"]);
+        for path in ["lab/network/src/x.rs", "testkit/src/x.rs"] {
+            assert_eq!(found(path, text), []);
+        }
+        let kept = "fs::hard_link(a, b); symlink(a, b); DataLink::ETHERNET; linked + unlink;";
+        assert_eq!(names(kept), [""; 0]);
+    }
+
+    #[test]
     fn phrases_are_refused_in_comments_literals_and_pages() {
         let refused = [
             "// Text that is no DSCP.",
@@ -443,7 +467,7 @@ mod tests {
     fn the_lexicon_names_each_word() {
         let lexicon = include_str!("../../../docs/lexicon.md");
         let (_, table) = lexicon.split_once("## Words to avoid").unwrap();
-        for (names, _) in IDENTIFIER_WORDS {
+        for (names, _) in IDENTIFIER_WORDS.iter().chain(IDENTIFIER_WORDS_OF_CRATES) {
             assert!(names.iter().any(|name| words(table, name).next().is_some()), "{names:?}");
         }
     }

@@ -41,7 +41,7 @@ pub(crate) type AllowanceKey = (Origin, Option<NameDigest>);
 /// A bind of a user that waits for its hash.
 #[derive(Debug)]
 pub(crate) struct WaitingBind {
-    pub link: AssociationId,
+    pub association: AssociationId,
     pub mailbox: String,
     pub password: Secret,
 }
@@ -49,7 +49,7 @@ pub(crate) struct WaitingBind {
 /// A bind of a peer that waits until the one before it, of that name and address, is checked.
 #[derive(Debug)]
 pub(crate) struct PeerBind {
-    pub link: AssociationId,
+    pub association: AssociationId,
     pub channel: ChannelId,
     /// The name, for the log.
     pub presented: String,
@@ -81,9 +81,9 @@ impl Turns {
         waiting.map(|waiting| (origin, waiting))
     }
 
-    fn forget(&mut self, origin: Origin, link: AssociationId) {
+    fn forget(&mut self, origin: Origin, id: AssociationId) {
         if let Some(queue) = self.waiting.get_mut(&origin) {
-            queue.retain(|waiting| waiting.link != link);
+            queue.retain(|waiting| waiting.association != id);
             if queue.is_empty() {
                 self.waiting.remove(&origin);
             }
@@ -242,21 +242,21 @@ impl Access {
             return None;
         }
         while let Some((origin, waiting)) = self.waiting.pop() {
-            if !is_there(waiting.link) {
+            if !is_there(waiting.association) {
                 continue;
             }
             if self.is_trusted(now, origin, &waiting.mailbox) {
                 self.running += 1;
                 return Some((origin, waiting));
             }
-            self.put_last.push(waiting.link);
+            self.put_last.push(waiting.association);
             self.late.push(origin, waiting);
         }
         if now < self.late_at {
             return None;
         }
         while let Some((origin, waiting)) = self.late.pop() {
-            if is_there(waiting.link) {
+            if is_there(waiting.association) {
                 self.late_at = now + PAUSE;
                 self.running += 1;
                 return Some((origin, waiting));
@@ -272,11 +272,11 @@ impl Access {
     }
 
     /// A connection is gone: nothing of it waits any more.
-    pub(crate) fn forget(&mut self, link: AssociationId, origin: Origin, name: Option<NameDigest>) {
-        self.waiting.forget(origin, link);
-        self.late.forget(origin, link);
+    pub(crate) fn forget(&mut self, id: AssociationId, origin: Origin, name: Option<NameDigest>) {
+        self.waiting.forget(origin, id);
+        self.late.forget(origin, id);
         if let Some(queue) = name.and_then(|name| self.peers.get_mut(&(origin, name))) {
-            queue.retain(|bind| bind.link != link);
+            queue.retain(|bind| bind.association != id);
         }
     }
 
@@ -406,17 +406,17 @@ mod tests {
         assert!(access.may_try(at(1_030), here, name), "a success wipes the slate");
     }
 
-    fn bind(access: &mut Access, now: Instant, from: u8, link: u64, mailbox: &str) {
+    fn bind(access: &mut Access, now: Instant, from: u8, id: u64, mailbox: &str) {
         let mailbox = mailbox.to_owned();
         let waiting =
-            WaitingBind { link: AssociationId(link), mailbox, password: Secret::default() };
+            WaitingBind { association: AssociationId(id), mailbox, password: Secret::default() };
         access.wait(now, origin(from), waiting);
     }
 
     fn next(access: &mut Access, now: Instant) -> Option<u64> {
         access.next(now, |_| true).map(|(_, waiting)| {
             access.ended();
-            waiting.link.0
+            waiting.association.0
         })
     }
 
@@ -478,7 +478,7 @@ mod tests {
         while let Some((_, waiting)) = access.next(at(0), |_| true) {
             assert!(access.next(at(0), |_| true).is_none(), "one at a time");
             access.ended();
-            order.push(waiting.link.0);
+            order.push(waiting.association.0);
         }
         assert_eq!(order[..5], [0, 100, 200, 1, 2]);
         assert_eq!(order.len(), 52);

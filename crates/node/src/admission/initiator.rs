@@ -5,7 +5,6 @@ use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::short;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::AssociationState;
 use crate::commits::pending::{PendingAnswer, VerifiedBind};
 use crate::context::Context;
 use crate::ids::{Principal, Secret};
@@ -19,11 +18,10 @@ use scheduler::ChannelId;
 
 impl Admission {
     pub(crate) fn connected(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let Some(channel) = link.channel() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let Some(channel) = association.channel() else { return };
         // One deadline for all the answers together.
-        link.state =
-            AssociationState::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
+        association.connected(now.mono + cx.config.limits.bind_timeout);
         let request = match cx.recovery.offer(channel, id) {
             Some((reference, received)) => Request::Recover { reference, received },
             None => Request::Open { bind: self.bind_argument(cx, channel) },
@@ -34,9 +32,9 @@ impl Admission {
     /// Takes note of the mark a peer's handshake arrived with. Whether somebody who connected is the
     /// peer is known once he has bound.
     pub(crate) fn mark_seen(&self, cx: &mut Context, id: AssociationId, seen: Dscp) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let is_first = link.connection.dscp_seen.replace(seen).is_none();
-        if is_first && (link.is_initiator() || link.is_open()) {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let is_first = association.connection.dscp_seen.replace(seen).is_none();
+        if is_first && (association.is_initiator() || association.is_open()) {
             self.compare_marks(cx, id);
         }
     }
@@ -44,8 +42,10 @@ impl Admission {
     /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
     /// compared to.
     pub(crate) fn compare_marks(&self, cx: &mut Context, id: AssociationId) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (Some(p1), Some(seen)) = (link.p1(), link.connection.dscp_seen) else { return };
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (Some(p1), Some(seen)) = (association.p1(), association.connection.dscp_seen) else {
+            return;
+        };
         let (channel, expected) = (p1.channel, p1.mark);
         if expected != seen {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
@@ -128,7 +128,7 @@ impl Admission {
         password: Secret,
         bind: VerifiedBind,
     ) {
-        let token = cx.token(PendingAnswer::Verify { link: id, bind });
+        let token = cx.token(PendingAnswer::Verify { association: id, bind });
         cx.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
@@ -146,8 +146,8 @@ impl Admission {
         )
         .association(id)
         .channel(Some(channel));
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.end.given_up = Some(format!("invalid bind result of the peer: {why}"));
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.give_up(format!("invalid bind result of the peer: {why}"));
         }
         cx.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }

@@ -2,7 +2,6 @@
 
 use crate::admission::Admission;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::AssociationState;
 use crate::config::limits::Limit;
 use crate::context::Context;
 use crate::log::rate::{RefusalCause, RepeatedEvent};
@@ -54,9 +53,9 @@ impl Admission {
         id: AssociationId,
         refusal: BindRefusal,
     ) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (channel, origin) = (link.channel(), link.connection.origin);
-        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (channel, origin) = (association.channel(), association.connection.origin);
+        let from = association.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             BindRefusal::Wrong(_) => MtaBindError::AuthenticationError,
             BindRefusal::Context => MtaBindError::UnacceptableSecurityContext,
@@ -102,8 +101,8 @@ impl Admission {
     /// It was refused: nothing more is expected of it, and it may have to make room.
     fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
         cx.associations.not_checking(id);
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.state = AssociationState::Refusing;
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.refuse();
         }
     }
 
@@ -115,9 +114,9 @@ impl Admission {
         reason: RefuseReason,
         why: &str,
     ) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (channel, origin) = (link.channel(), link.connection.origin);
-        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (channel, origin) = (association.channel(), association.connection.origin);
+        let from = association.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");
         let line = RepeatedEvent { level: LogLevel::Info, ..refused(channel, detail) };
         cx.outputs.limited_event(now, RefusalCause::Bind, origin, Some(id), why, line);
@@ -133,8 +132,8 @@ impl Admission {
         id: AssociationId,
         refusal: BindRefusal,
     ) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (origin, remote) = (link.connection.origin, link.connection.remote);
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (origin, remote) = (association.connection.origin, association.connection.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,

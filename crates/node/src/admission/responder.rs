@@ -20,9 +20,10 @@ use scheduler::ChannelId;
 impl Admission {
     /// The address and name that a bind on this association is counted for.
     pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, NameDigest) {
-        let link = cx.associations.get(&id);
-        let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| NameDigest::new(""));
-        (link.and_then(|l| l.connection.origin).unwrap_or(Origin::Others), name)
+        let association = cx.associations.get(&id);
+        let name =
+            association.and_then(|l| l.p1()?.presented).unwrap_or_else(|| NameDigest::new(""));
+        (association.and_then(|l| l.connection.origin).unwrap_or(Origin::Others), name)
     }
 
     pub(crate) fn check_origin(
@@ -44,8 +45,8 @@ impl Admission {
 
     pub(crate) fn mark_open(&self, cx: &mut Context, now: Now, id: AssociationId, detail: &str) {
         let channel = cx.associations.get(&id).and_then(Association::channel);
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.open(now.mono);
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.open(now.mono);
         }
         match channel {
             Some(channel) => cx.associations.peer_bound(id, channel),
@@ -57,8 +58,8 @@ impl Admission {
 
     /// A peer's password is checked after those that came before it under that name from there.
     pub(crate) fn queue_peer(&mut self, cx: &mut Context, now: Now, bind: PeerBind) {
-        cx.associations.checking(bind.link);
-        let (origin, name) = self.who_binds(cx, bind.link);
+        cx.associations.checking(bind.association);
+        let (origin, name) = self.who_binds(cx, bind.association);
         let next = self.access.peer_waits(origin, name, bind);
         self.check_peers(cx, now, origin, name, next);
     }
@@ -72,15 +73,15 @@ impl Admission {
         name: NameDigest,
         mut next: Option<PeerBind>,
     ) {
-        while let Some(PeerBind { link, channel, presented, password }) = next {
-            if cx.associations.get(&link).is_some_and(|l| l.is_binding()) {
+        while let Some(PeerBind { association: id, channel, presented, password }) = next {
+            if cx.associations.get(&id).is_some_and(|l| l.is_binding()) {
                 if self.access.may_try(now.mono, origin, name) {
                     let digest = NameDigest::from_octets(&password.0);
                     let bind = VerifiedBind::Initiator { origin, name, password: digest };
-                    return self.verify_peer(cx, link, channel, password, bind);
+                    return self.verify_peer(cx, id, channel, password, bind);
                 }
                 // Those before it failed.
-                self.refuse_bind(cx, now, link, BindRefusal::TooMany(presented));
+                self.refuse_bind(cx, now, id, BindRefusal::TooMany(presented));
             }
             next = self.access.next_peer(origin, name);
         }
@@ -102,9 +103,9 @@ impl Admission {
             MtaBindArgument::Authenticated(who) => who.name.0.clone(),
         };
         let name = NameDigest::new(&presented);
-        let origin = cx.associations.get_mut(&id).and_then(|link| {
-            link.p1_mut()?.presented = Some(name);
-            link.connection.origin
+        let origin = cx.associations.get_mut(&id).and_then(|association| {
+            association.p1_mut()?.presented = Some(name);
+            association.connection.origin
         });
         if let Some(origin) = origin
             && !self.access.may_try(now.mono, origin, name)

@@ -69,16 +69,16 @@ impl Admission {
         mailbox: String,
         password: Secret,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        if let Some(p3) = link.p3_mut() {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        if let Some(p3) = association.p3_mut() {
             p3.takes_deliveries = takes_deliveries;
         }
-        let origin = link.connection.origin.unwrap_or(Origin::Others);
+        let origin = association.connection.origin.unwrap_or(Origin::Others);
         if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
             return self.refuse_user(cx, now, id, BindRefusal::TooMany(mailbox));
         }
         // What waits for all others may have to make room.
-        if self.access.wait(now.mono, origin, WaitingBind { link: id, mailbox, password }) {
+        if self.access.wait(now.mono, origin, WaitingBind { association: id, mailbox, password }) {
             cx.associations.checking(id);
         }
         self.verify_waiting(cx, now);
@@ -87,22 +87,25 @@ impl Admission {
     /// Has the next passwords checked, as many at once as may be.
     pub(crate) fn verify_waiting(&mut self, cx: &mut Context, now: Now) {
         loop {
-            let links = &cx.associations;
-            let is_there = |id: AssociationId| links.get(&id).is_some_and(|l| l.is_binding());
+            let associations = &cx.associations;
+            let is_there =
+                |id: AssociationId| associations.get(&id).is_some_and(|l| l.is_binding());
             let next = self.access.next(now.mono, is_there);
             for put_last in self.access.take_put_last() {
                 cx.associations.not_checking(put_last);
             }
-            let Some((origin, WaitingBind { link, mailbox, password })) = next else { return };
-            cx.associations.checking(link);
+            let Some((origin, WaitingBind { association: id, mailbox, password })) = next else {
+                return;
+            };
+            cx.associations.checking(id);
             if !self.access.may_try(now.mono, origin, NameDigest::new(&mailbox)) {
                 // Those before it failed.
                 self.access.ended();
-                self.refuse_user(cx, now, link, BindRefusal::TooMany(mailbox));
+                self.refuse_user(cx, now, id, BindRefusal::TooMany(mailbox));
                 continue;
             }
             let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
-            let token = cx.token(PendingAnswer::Verify { link, bind });
+            let token = cx.token(PendingAnswer::Verify { association: id, bind });
             let principal = Principal::User(mailbox);
             cx.output(Output::Verify { token, principal, password });
         }
@@ -122,8 +125,8 @@ impl Admission {
         let ids: Vec<AssociationId> =
             numbers.flat_map(|n| cx.associations.connections().users(n)).collect();
         for id in &ids {
-            if let Some(link) = cx.associations.get_mut(id) {
-                link.connection.error =
+            if let Some(association) = cx.associations.get_mut(id) {
+                association.connection.error =
                     Some("the user is gone, or has another password".to_owned());
             }
         }

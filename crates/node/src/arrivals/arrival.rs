@@ -55,7 +55,7 @@ impl ArrivalHead {
 #[derive(Debug)]
 pub(crate) struct OpenArrival {
     /// The association it comes on; another one after a recovery.
-    pub link: AssociationId,
+    pub association: AssociationId,
     /// The channel, where it comes from a peer.
     pub channel: Option<ChannelId>,
     /// P3: invoke identifier and operation.
@@ -99,13 +99,13 @@ pub(crate) struct OpenArrival {
 
 impl OpenArrival {
     pub(crate) fn new(
-        link: AssociationId,
+        association: AssociationId,
         channel: Option<ChannelId>,
         parsing: Parsing,
         spool: SpoolId,
     ) -> OpenArrival {
         OpenArrival {
-            link,
+            association,
             channel,
             invoke: 0,
             operation: 0,

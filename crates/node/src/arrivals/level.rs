@@ -11,7 +11,7 @@ use p1::apdu::MtsApduHead;
 impl Arrivals {
     /// The precedence that an association serves, with that of its arrival.
     pub(crate) fn level_with_arrival(&self, cx: &Context, id: AssociationId) -> Precedence {
-        let receiving = cx.associations.get(&id).and_then(|link| link.receiving);
+        let receiving = cx.associations.get(&id).and_then(|association| association.receiving());
         let arriving = receiving.and_then(|spool| self.open.get(&spool)?.level);
         cx.level_of(id, arriving)
     }

@@ -11,7 +11,7 @@ pub(crate) mod submission;
 
 use crate::arrivals::accepted::AcceptedArrival;
 use crate::arrivals::arrival::OpenArrival;
-use crate::limits::memory::ArrivalMemory;
+use crate::limits::memory::{ArrivalMemory, MemoryCharge};
 use engine::journal::SpoolId;
 use std::collections::BTreeMap;
 
@@ -19,8 +19,35 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// What is being received, by its spool.
-    pub(crate) open: BTreeMap<SpoolId, OpenArrival>,
+    open: BTreeMap<SpoolId, OpenArrival>,
     /// Accepted ones with many recipients, which are committed in a later step.
-    pub(crate) accepted: BTreeMap<SpoolId, AcceptedArrival>,
-    pub(crate) memory: ArrivalMemory,
+    accepted: BTreeMap<SpoolId, AcceptedArrival>,
+    memory: ArrivalMemory,
+}
+
+impl Arrivals {
+    /// What is being received into this spool.
+    pub(crate) fn get(&self, spool: SpoolId) -> Option<&OpenArrival> {
+        self.open.get(&spool)
+    }
+
+    /// Whether something is being received into this spool, and nothing of it was refused.
+    pub(crate) fn is_sound(&self, spool: SpoolId) -> bool {
+        self.get(spool).is_some_and(OpenArrival::is_sound)
+    }
+
+    /// How many are being received.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The octets held in memory for arrivals.
+    pub(crate) fn held_octets(&self) -> usize {
+        self.memory.total()
+    }
+
+    /// What was held in memory until a commit is free again.
+    pub(crate) fn release_memory(&mut self, charge: &mut MemoryCharge) {
+        self.memory.give(charge);
+    }
 }

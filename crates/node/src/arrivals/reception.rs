@@ -62,8 +62,8 @@ impl Arrivals {
         let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(OpenArrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
-                if let Some(link) = cx.associations.get_mut(&id) {
-                    link.receive(spool);
+                if let Some(association) = cx.associations.get_mut(&id) {
+                    association.receive(spool);
                 }
             }
             // Refused before it was interrupted: there is nothing to resume.
@@ -83,9 +83,8 @@ impl Arrivals {
         id: AssociationId,
         may_resume: bool,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        link.idle_since = now.mono;
-        let taken = link.receiving.take();
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let taken = association.end_receiving(now.mono);
         cx.await_turn(now, id);
         let Some(spool) = taken else { return };
         let Some(arrival) = self.open.get(&spool) else {
@@ -109,16 +108,16 @@ impl Arrivals {
     ) {
         let channel = arrival.channel.and_then(|channel| cx.peer_and_channel(channel));
         let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
-        if let Some(link) = cx.associations.get_mut(&id) {
+        if let Some(association) = cx.associations.get_mut(&id) {
             let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
-                    let mailbox = NameDigest::new(link.mailbox().unwrap_or_default());
-                    Payer::User(link.connection.origin.unwrap_or(Origin::Others), mailbox)
+                    let mailbox = NameDigest::new(association.mailbox().unwrap_or_default());
+                    Payer::User(association.connection.origin.unwrap_or(Origin::Others), mailbox)
                 }
             };
             arrival.held = Some(MemoryCharge::new(payer, least.unwrap_or(Precedence::Deferred)));
-            link.receive(arrival.spool);
+            association.receive(arrival.spool);
             self.open.insert(arrival.spool, arrival);
         }
     }
@@ -129,7 +128,7 @@ impl Arrivals {
         cx: &mut Context,
         id: AssociationId,
     ) -> Option<&mut OpenArrival> {
-        let spool = cx.associations.get(&id)?.receiving?;
+        let spool = cx.associations.get(&id)?.receiving()?;
         self.open.get_mut(&spool)
     }
 
@@ -206,13 +205,13 @@ impl Arrivals {
         if let Some(held) = &mut arrival.held {
             self.memory.give(held);
         }
-        let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
+        let (id, channel, invoke) = (arrival.association, arrival.channel, arrival.invoke);
         if std::mem::take(&mut arrival.spool_open) {
             cx.output(Output::SpoolDiscard { spool });
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
         cx.event(LogLevel::Warning, kind, why).association(id).channel(channel);
-        let current = cx.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
+        let current = cx.associations.get(&id).is_some_and(|l| l.receiving() == Some(spool));
         match channel {
             Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
             Some(_) => {}
@@ -247,7 +246,7 @@ impl Arrivals {
     pub(crate) fn sync(&mut self, cx: &mut Context, spool: SpoolId, purpose: SyncFor) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.syncing = Some(purpose);
-        let association = arrival.link;
+        let association = arrival.association;
         let token = cx.token(PendingAnswer::Sync { spool, purpose });
         cx.output(Output::SpoolSync { spool, association, token });
     }
@@ -295,7 +294,8 @@ impl Arrivals {
         }
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.syncing = None;
-        let (id, ended, waiting) = (arrival.link, arrival.ended, arrival.checkpoint_waiting.take());
+        let (id, ended, waiting) =
+            (arrival.association, arrival.ended, arrival.checkpoint_waiting.take());
         match purpose {
             SyncFor::Checkpoint(octets) => cx.request(id, Request::Stored { octets }),
             SyncFor::End => {
@@ -312,7 +312,7 @@ impl Arrivals {
 
     pub(crate) fn spool_failed(&mut self, cx: &mut Context, spool: SpoolId, error: &str) {
         let Some(arrival) = self.open.get(&spool) else { return };
-        let (id, channel) = (arrival.link, arrival.channel);
+        let (id, channel) = (arrival.association, arrival.channel);
         cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).channel(channel);
         self.refuse_arrival(
             cx,

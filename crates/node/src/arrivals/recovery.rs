@@ -24,14 +24,15 @@ impl Arrivals {
         was_open: bool,
         lost: bool,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let state = link.stack.take_interrupted().filter(|_| was_open);
-        let (remote, ours, channel) = (link.connection.remote, link.is_initiator(), link.channel());
-        let idle_since = link.idle_since;
-        let lost_on = link.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let state = association.stack.take_interrupted().filter(|_| was_open);
+        let (remote, ours, channel) =
+            (association.connection.remote, association.is_initiator(), association.channel());
+        let idle_since = association.idle_since();
+        let lost_on = association.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
         // The peer cannot resume on an association that we released or do not open again.
-        let may = !ours || (lost && !cx.life.is_stopping() && link.end.drain.is_none());
-        let spool = link.receiving.take().or_else(|| link.p1_mut()?.suspended.take());
+        let may = !ours || (lost && !cx.life.is_stopping() && association.drained().is_none());
+        let spool = association.take_receiving().or_else(|| association.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
         let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
         let kept_until = arrival.as_ref().and_then(|a| a.kept_until);
@@ -102,7 +103,7 @@ impl Arrivals {
     ) {
         let Some(HeldPart::Part(spool)) = receive.map(|lost| lost.held) else { return };
         if let Some(arrival) = self.open.get_mut(&spool) {
-            arrival.link = id;
+            arrival.association = id;
         }
         if let Some(p1) = cx.associations.p1_mut(id) {
             p1.suspended = Some(spool);

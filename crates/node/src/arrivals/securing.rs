@@ -61,7 +61,7 @@ impl Arrivals {
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
-        let (link, keys) = (arrival.link, arrival.keys);
+        let (id, keys) = (arrival.association, arrival.keys);
         let after = match result {
             None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool, notes },
             Some(result) => {
@@ -78,8 +78,12 @@ impl Arrivals {
             }
         };
         let entries = accepted.entries;
-        let level = self.level_with_arrival(cx, link);
-        cx.commit_for(level, batch, PendingAnswer::Commit { link, entries, after, charge });
+        let level = self.level_with_arrival(cx, id);
+        cx.commit_for(
+            level,
+            batch,
+            PendingAnswer::Commit { association: id, entries, after, charge },
+        );
     }
 
     /// What is held for an arrival is held until this batch of it is committed, and the batch too:
@@ -133,6 +137,20 @@ impl Arrivals {
         }
         if sync_now {
             self.sync(cx, spool, SyncFor::End);
+        }
+        self.try_commit(cx, now, spool);
+    }
+
+    /// The look-up of its keys is answered.
+    pub(crate) fn keys_looked_up(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        spool: SpoolId,
+        seen: Vec<Option<Bytes>>,
+    ) {
+        if let Some(arrival) = self.open.get_mut(&spool) {
+            arrival.seen = Some(seen);
         }
         self.try_commit(cx, now, spool);
     }
@@ -245,12 +263,11 @@ impl Arrivals {
         arrival: SpoolId,
         answer: Request,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        if link.receiving != Some(arrival) {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        if association.receiving() != Some(arrival) {
             return;
         }
-        link.receiving = None;
-        link.idle_since = now.mono;
+        association.end_receiving(now.mono);
         cx.request(id, answer);
         cx.await_turn(now, id);
         if cx.life.is_stopping() {

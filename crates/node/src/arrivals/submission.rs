@@ -47,9 +47,9 @@ impl Arrivals {
         invoke: i64,
         operation: i64,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let is_open = link.is_open();
-        let Some(p3) = link.p3_mut() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let is_open = association.is_open();
+        let Some(p3) = association.p3_mut() else { return };
         p3.unit = ArrivingUnit::Invocation;
         p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         let parsing = if !is_open || p3.unanswered >= MAX_PENDING {
@@ -73,9 +73,9 @@ impl Arrivals {
 
     /// Gives the user more time where an argument got on.
     pub(crate) fn set_pace(&mut self, cx: &mut Context, now: Now, id: AssociationId, last: bool) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let receiving = link.receiving;
-        let Some(p3) = link.p3_mut() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let receiving = association.receiving();
+        let Some(p3) = association.p3_mut() else { return };
         if last {
             p3.argument_deadline = None;
             return;
@@ -88,7 +88,7 @@ impl Arrivals {
     }
 
     pub(crate) fn invocation_complete(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
+        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.take_receiving()) else {
             return;
         };
         let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
@@ -129,7 +129,7 @@ impl Arrivals {
         envelope: &MessageSubmissionEnvelope,
         seen: &[Option<Bytes>],
     ) {
-        let id = arrival.link;
+        let id = arrival.association;
         let Some(mailbox) = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned))
         else {
             self.give_up_arrival(cx, &mut arrival);
@@ -208,7 +208,8 @@ impl Arrivals {
                         };
                         let entries = submitted.accepted.entries;
                         let level = self.level_with_arrival(cx, id);
-                        let pending = PendingAnswer::Commit { link: id, entries, after, charge };
+                        let pending =
+                            PendingAnswer::Commit { association: id, entries, after, charge };
                         cx.commit_for(level, batch, pending);
                     }
                 }

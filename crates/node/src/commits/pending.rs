@@ -68,14 +68,14 @@ pub(crate) enum AfterCommit {
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     /// A password is being checked.
-    Verify { link: AssociationId, bind: VerifiedBind },
+    Verify { association: AssociationId, bind: VerifiedBind },
     /// A spool is being synced.
     Sync { spool: SpoolId, purpose: SyncFor },
     /// Keys are being looked up for what is in this spool.
     LookUp { spool: SpoolId },
     /// Changes are being committed.
     Commit {
-        link: AssociationId,
+        association: AssociationId,
         entries: Vec<NewEntry>,
         after: AfterCommit,
         /// What is held in memory until then.
@@ -83,8 +83,8 @@ pub(crate) enum PendingAnswer {
     },
     /// What an operator changed is being committed.
     Operation(HoldOperation),
-    /// A record is being read, to be sent on this link.
-    Load { link: AssociationId, entry: EntryId },
+    /// A record is being read, to be sent on this association.
+    Load { association: AssociationId, entry: EntryId },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
     /// The record of an entry whose peer was removed is being read, to be routed again.
@@ -92,7 +92,7 @@ pub(crate) enum PendingAnswer {
     /// A record is being read of an entry that has expired or is late.
     Late { entry: EntryId, why: LateReason },
     /// Part of a content is being read for the transfer of this number.
-    Content { link: AssociationId, transfer: u64 },
+    Content { association: AssociationId, transfer: u64 },
     /// A change that must be made is being tried again.
     Retry(PendingRetry),
 }

@@ -42,21 +42,22 @@ impl Context {
     /// Brings an association with a connection to its end: releases it where idle, interrupts a
     /// long transfer at its next checkpoint, lets the rest finish.
     pub(crate) fn finish(&mut self, id: AssociationId) {
-        let Some(link) = self.associations.get(&id) else { return };
-        let interrupts =
-            self.life.is_stopping() || link.end.leaving || link.end.drain == Some(Drain::Removed);
-        match link.state {
+        let Some(association) = self.associations.get(&id) else { return };
+        let interrupts = self.life.is_stopping()
+            || association.is_leaving()
+            || association.drained() == Some(Drain::Removed);
+        match association.state() {
             AssociationState::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
-            AssociationState::Open { .. } if link.is_idle() => self.release(id),
+            AssociationState::Open { .. } if association.is_idle() => self.release(id),
             AssociationState::Open { .. } => {
-                let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
-                let is_p1 = link.channel().is_some();
+                let sends = association.sending().is_some_and(|s| !s.confirmed);
+                let is_p1 = association.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
-                if sends && is_p1 && interrupts && !link.end.interrupting {
-                    if let Some(link) = self.associations.get_mut(&id) {
-                        link.end.interrupting = true;
+                if sends && is_p1 && interrupts && !association.is_interrupting() {
+                    if let Some(association) = self.associations.get_mut(&id) {
+                        association.interrupt();
                     }
                     self.request(id, stack::Request::Interrupt);
                 }
@@ -69,13 +70,11 @@ impl Context {
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
-        if let Some(link) = self.associations.get_mut(&id) {
-            if let AssociationState::Open { since } = link.state {
-                link.state = AssociationState::Releasing { since };
-            }
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.release();
             // Only the end that opened a P1 association and has the turn may release it (X.228
             // 7.2.1). The other end aborts.
-            let request = if link.is_initiator() && link.has_turn() {
+            let request = if association.is_initiator() && association.has_turn() {
                 stack::Request::Release
             } else {
                 stack::Request::Abort(stack::AbortReason::TemporaryProblem)
@@ -88,9 +87,9 @@ impl Context {
     pub(crate) fn await_turn(&mut self, now: Now, id: AssociationId) {
         let channel = self.associations.get(&id).and_then(Association::channel);
         let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
-        if let (Some(link), Some(wait)) = (self.associations.get_mut(&id), wait) {
-            let receives = link.receiving.is_some();
-            if let Some(p1) = link.p1_mut() {
+        if let (Some(association), Some(wait)) = (self.associations.get_mut(&id), wait) {
+            let receives = association.receiving().is_some();
+            if let Some(p1) = association.p1_mut() {
                 let waits = p1.turn.wanted && !receives;
                 p1.turn.deadline = waits.then_some(now.mono + wait);
             }

@@ -12,12 +12,12 @@ pub(crate) const UNKNOWN: Precedence = Precedence::HIGHEST_NOT_URGENT;
 impl Context {
     /// The precedence that an association serves, where a message of this precedence arrives on it.
     pub(crate) fn level_of(&self, id: AssociationId, arriving: Option<Precedence>) -> Precedence {
-        let Some(link) = self.associations.get(&id) else { return UNKNOWN };
-        let sending = link.sending.as_ref().map(|sending| sending.precedence);
+        let Some(association) = self.associations.get(&id) else { return UNKNOWN };
+        let sending = association.sending().map(|sending| sending.precedence);
         if let Some(level) = sending.max(arriving) {
             return level;
         }
-        let channel = link.channel().and_then(|channel| self.peer_and_channel(channel));
+        let channel = association.channel().and_then(|channel| self.peer_and_channel(channel));
         let highest = channel.and_then(|(_, channel)| channel.precedences.iter().max());
         highest.copied().unwrap_or(UNKNOWN)
     }

@@ -16,24 +16,24 @@ const LEAST_EVER: Duration = Duration::from_millis(250);
 impl Context {
     /// Files when to look at an association's connection: while there is anything to be seen.
     pub(crate) fn plan_look(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.associations.get(&id) else { return };
-        let awaits = link.stack.outstanding() > 0;
-        if awaits == link.looks.at.is_some() {
+        let Some(association) = self.associations.get(&id) else { return };
+        let awaits = association.stack.outstanding() > 0;
+        if awaits == association.looks.at.is_some() {
             return;
         }
-        let timer = self.progress_timer(link);
+        let timer = self.progress_timer(association);
         let pause = (timer / 4).max(LEAST).min(timer / 2).max(LEAST_EVER);
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.looks.at = awaits.then_some(now.mono + pause);
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.looks.at = awaits.then_some(now.mono + pause);
             if !awaits {
-                link.looks.last = None;
+                association.looks.last = None;
             }
         }
     }
 
     /// Within how long octets that are outstanding must make progress.
-    pub(crate) fn progress_timer(&self, link: &Association) -> Duration {
-        match link.channel().and_then(|channel| self.peer_and_channel(channel)) {
+    pub(crate) fn progress_timer(&self, association: &Association) -> Duration {
+        match association.channel().and_then(|channel| self.peer_and_channel(channel)) {
             Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),
             None => DELIVERY_TIMEOUT,
         }
@@ -46,6 +46,6 @@ impl Context {
 
     /// Octets that the peer has not taken yet.
     pub(crate) fn outstanding(&self, id: AssociationId) -> u64 {
-        self.associations.get(&id).map_or(0, |link| link.stack.outstanding())
+        self.associations.get(&id).map_or(0, |association| association.stack.outstanding())
     }
 }

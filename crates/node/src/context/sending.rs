@@ -22,16 +22,16 @@ impl Context {
         entry: EntryId,
         reason: StartReason,
     ) -> Option<Record> {
-        let Some(record) = self.queue.fresh.remove(&entry) else {
+        let Some(record) = self.queue.take_fresh(entry) else {
             self.load_to_send(id, entry, reason);
             return None;
         };
         let known = self.queue.get(entry)?;
         let number = self.issued.next_number();
-        let link = self.associations.get_mut(&id)?;
+        let association = self.associations.get_mut(&id)?;
         let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
-        link.sending = Some(sending);
+        association.begin_sending(sending);
         Some(record)
     }
 
@@ -41,17 +41,17 @@ impl Context {
             self.queue.scheduler.finished(entry);
             return;
         };
-        let token = self.token(PendingAnswer::Load { link: id, entry });
-        if let Some(link) = self.associations.get_mut(&id) {
+        let token = self.token(PendingAnswer::Load { association: id, entry });
+        if let Some(association) = self.associations.get_mut(&id) {
             let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
-            link.sending = Some(sending);
+            association.begin_sending(sending);
         }
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
-        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending_mut()) else {
             return;
         };
         let Some(body) = sending.body else {
@@ -62,21 +62,22 @@ impl Context {
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
         sending.handed_out = offset + len as u64;
         let transfer = sending.number;
-        let token = self.token(PendingAnswer::Content { link: id, transfer });
+        let token = self.token(PendingAnswer::Content { association: id, transfer });
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
     /// Whether this association is sending this entry.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
-        let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|association| association.sending());
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
-        let Some(PendingAnswer::Content { link: id, transfer }) = self.commits.take(token) else {
+        let Some(PendingAnswer::Content { association: id, transfer }) = self.commits.take(token)
+        else {
             return;
         };
-        let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|l| l.sending());
         if sending.is_none_or(|s| s.number != transfer) {
             // The transfer it was read for failed meanwhile.
             return;
@@ -98,9 +99,8 @@ impl Context {
 
     /// The association is done with what it was sending.
     pub(crate) fn sent(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.sending = None;
-            link.idle_since = now.mono;
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.end_sending(now.mono);
         }
         if self.life.is_stopping() {
             self.finish(id);

@@ -13,7 +13,7 @@ use p1::p3::AccessError;
 
 impl Delivery {
     fn delivery_confirmed(&self, cx: &mut Context, now: Now, id: AssociationId) -> Option<EntryId> {
-        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         sending.confirmed = true;
         let (entry, precedence) = (sending.entry, sending.precedence);
         let record = sending.record.take()?;
@@ -52,7 +52,7 @@ impl Delivery {
         cx.commit_for(
             level,
             batch,
-            PendingAnswer::Commit { link: id, entries, after, charge: None },
+            PendingAnswer::Commit { association: id, entries, after, charge: None },
         );
     }
 
@@ -66,7 +66,7 @@ impl Delivery {
         why: &str,
     ) -> Option<EntryId> {
         let (reason, diagnostic) = engine::permanent(code)?;
-        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         let record = sending.record.take()?;
         sending.confirmed = true;
         let entry = sending.entry;
@@ -92,7 +92,7 @@ impl Delivery {
         if let Some(p3) = cx.associations.p3_mut(id) {
             p3.delivery_deadline = None;
         }
-        let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        let mine = cx.associations.get(&id).and_then(|l| l.sending()).map(|s| s.invoke);
         match unit {
             ArrivingUnit::Result { invoke, .. } if Some(invoke) == mine => {
                 self.delivery_confirmed(cx, now, id)
@@ -121,7 +121,7 @@ impl Delivery {
         invoke: Option<i64>,
         problem: &Problem,
     ) {
-        let sending = cx.associations.get(&id).and_then(|link| link.sending.as_ref());
+        let sending = cx.associations.get(&id).and_then(|association| association.sending());
         if invoke.is_none() || invoke == sending.map(|sending| sending.invoke) {
             self.delivery_failed(cx, now, id, &format!("rejected: {problem}"));
         }
@@ -134,12 +134,12 @@ impl Delivery {
         id: AssociationId,
         why: &str,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        link.idle_since = now.mono;
-        if let Some(p3) = link.p3_mut() {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let sending = association.end_sending(now.mono);
+        if let Some(p3) = association.p3_mut() {
             p3.delivery_deadline = None;
         }
-        let Some(sending) = link.sending.take() else { return };
+        let Some(sending) = sending else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, why)
             .association(id)

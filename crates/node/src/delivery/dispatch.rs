@@ -13,9 +13,11 @@ use scheduler::StartReason;
 impl Delivery {
     /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
     pub(crate) fn dispatch_mailbox(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
-        let takes = |link: &Association| {
-            let free = link.is_open() && link.sending.is_none() && link.end.drain.is_none();
-            free && link.takes_deliveries()
+        let takes = |association: &Association| {
+            let free = association.is_open()
+                && association.sending().is_none()
+                && association.drained().is_none();
+            free && association.takes_deliveries()
         };
         let users = cx.associations.connections().users(mailbox);
         let free: Vec<AssociationId> =
@@ -41,12 +43,12 @@ impl Delivery {
             self.delivery_failed(cx, now, id, "the queue holds what cannot be delivered");
             return;
         };
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let Some(p3) = link.p3_mut() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let Some(p3) = association.p3_mut() else { return };
         let invoke = p3.next_invoke;
         p3.next_invoke += 1;
         p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
-        if let Some(sending) = &mut link.sending {
+        if let Some(sending) = association.sending_mut() {
             sending.invoke = invoke;
             sending.content_length = delivery.payload.content_length;
             sending.message.clone_from(&record.message);

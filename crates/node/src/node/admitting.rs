@@ -28,9 +28,6 @@ use scheduler::ChannelId;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Most connections beyond a limit that are being refused at the same time. The oldest makes room.
-const MAX_TURNED_AWAY: usize = 64;
-
 /// How long such a connection has for its connect request, and then for closing.
 const TURN_AWAY: Duration = Duration::from_secs(5);
 
@@ -117,9 +114,10 @@ impl Node {
         }
         let state = AssociationState::Opening { until: Some(now.mono + limits.bind_timeout) };
         let stack = Stack::new(config, Role::Responder);
-        let mut link = Association::new(id, stack, protocol, state, now.mono);
-        (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
-        self.cx.associations.insert_incoming(link, origin, known);
+        let mut association = Association::new(id, stack, protocol, state, now.mono);
+        (association.connection.remote, association.connection.origin) =
+            (Some(remote), Some(origin));
+        self.cx.associations.insert_incoming(association, origin, known);
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
@@ -139,14 +137,14 @@ impl Node {
 
     /// A half-open connection makes room: closed at once, whatever is in progress.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
-        let Some(link) = self.remove_association(id) else { return };
+        let Some(association) = self.remove_association(id) else { return };
         self.cx.output(Output::Drop { association: id });
         let reason = self.cx.config.limits.describe(limit);
         let detail = format!(
             "{origin}: no bind after {:.1} s, made room for another: {reason}",
-            now.mono.since(link.connection.accepted).as_secs_f64(),
+            now.mono.since(association.connection.accepted).as_secs_f64(),
         );
-        let line = refused(link.channel(), detail);
+        let line = refused(association.channel(), detail);
         self.cx.outputs.limited_event(
             now,
             RefusalCause::MadeRoom,
@@ -166,17 +164,16 @@ impl Node {
         listener: ListenerId,
         config: osi::api::Config,
     ) {
-        if self.admission.turned_away.len() >= MAX_TURNED_AWAY
-            && let Some(oldest) = self.admission.turned_away.first().copied()
-        {
+        if let Some(oldest) = self.admission.makes_room_to_turn_away() {
             self.remove_association(oldest);
             self.cx.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
-        let link = Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
-        self.cx.associations.insert_turned_away(link);
-        self.admission.turned_away.insert(id);
+        let association =
+            Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
+        self.cx.associations.insert_turned_away(association);
+        self.admission.turns_away(id);
     }
 }

@@ -48,7 +48,7 @@ impl Node {
             // The association ended meanwhile; the entry was given back.
             return;
         }
-        match self.cx.associations.get(&id).and_then(|link| link.channel()) {
+        match self.cx.associations.get(&id).and_then(|association| association.channel()) {
             Some(channel) => self.outbound.start_transfer(&mut self.cx, now, id, channel, record),
             None => self.delivery.start_delivery(&mut self.cx, now, id, record),
         }
@@ -61,7 +61,7 @@ impl Node {
         result: Result<Option<Bytes>, EdgeError>,
     ) {
         let (id, entry) = match self.cx.commits.take(token) {
-            Some(PendingAnswer::Load { link, entry }) => (link, entry),
+            Some(PendingAnswer::Load { association: id, entry }) => (id, entry),
             Some(PendingAnswer::Unrouted { entry }) => {
                 return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
             }
@@ -79,8 +79,8 @@ impl Node {
         if let Err(error) = begun {
             let error = error.to_string();
             self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
-            if let Some(link) = self.cx.associations.get_mut(&id) {
-                link.sending = None;
+            if let Some(association) = self.cx.associations.get_mut(&id) {
+                association.take_sending();
             }
             let seed = self.cx.rng.next_u64();
             self.cx.queue.scheduler.retry(now.mono, entry, seed);
@@ -108,23 +108,18 @@ impl Node {
             _ => return,
         };
         match result {
-            Ok(seen) => {
-                if let Some(arrival) = self.arrivals.open.get_mut(&spool) {
-                    arrival.seen = Some(seen);
-                }
-                self.arrivals.try_commit(&mut self.cx, now, spool);
-            }
+            Ok(seen) => self.arrivals.keys_looked_up(&mut self.cx, now, spool, seen),
             Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error.0),
         }
     }
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
-        let (link, entries, after) = match self.cx.commits.take(token) {
-            Some(PendingAnswer::Commit { link, entries, after, charge }) => {
+        let (id, entries, after) = match self.cx.commits.take(token) {
+            Some(PendingAnswer::Commit { association: id, entries, after, charge }) => {
                 if let Some(mut held) = charge {
-                    self.arrivals.memory.give(&mut held);
+                    self.arrivals.release_memory(&mut held);
                 }
-                (link, entries, after)
+                (id, entries, after)
             }
             Some(PendingAnswer::Operation(operation)) => {
                 return self.operations.operated(&mut self.cx, now, operation, result);
@@ -162,10 +157,10 @@ impl Node {
                 if let AfterCommit::Secure { arrival, .. } = &after {
                     self.outbound.secured_late(&mut self.cx, *arrival);
                 }
-                self.arrivals.after_commit(&mut self.cx, now, link, after, copies);
+                self.arrivals.after_commit(&mut self.cx, now, id, after, copies);
             }
             Err(error) => {
-                self.arrivals.commit_failed(&mut self.cx, now, link, entries, after, &error.0);
+                self.arrivals.commit_failed(&mut self.cx, now, id, entries, after, &error.0);
             }
         }
     }

@@ -27,7 +27,7 @@ impl Node {
                 }
                 match self.admission.check_initiator(&mut self.cx, now, id, channel, &bind) {
                     Ok((presented, password)) => {
-                        let bind = PeerBind { link: id, channel, presented, password };
+                        let bind = PeerBind { association: id, channel, presented, password };
                         self.admission.queue_peer(&mut self.cx, now, bind);
                     }
                     Err(refusal) => {
@@ -61,8 +61,9 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.peer_failed(now.mono, origin, name, password),
         }
-        let link = self.cx.associations.get(&id).filter(|link| link.is_binding());
-        match (link.and_then(Association::channel), right) {
+        let association =
+            self.cx.associations.get(&id).filter(|association| association.is_binding());
+        match (association.and_then(Association::channel), right) {
             (Some(channel), true) => {
                 if self.admission.responder_open(&mut self.cx, now, id, channel) {
                     self.outbound.peer_has_bound(&mut self.cx, now, channel.peer);
@@ -93,7 +94,7 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.failed(now.mono, origin, name, true),
         }
-        if self.cx.associations.get(&id).is_some_and(|link| link.is_binding()) {
+        if self.cx.associations.get(&id).is_some_and(|association| association.is_binding()) {
             if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 if self.admission.user_has_room(&mut self.cx, now, id, number) {
@@ -109,7 +110,8 @@ impl Node {
     }
 
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
-        let Some(PendingAnswer::Verify { link: id, bind }) = self.cx.commits.take(token) else {
+        let Some(PendingAnswer::Verify { association: id, bind }) = self.cx.commits.take(token)
+        else {
             return;
         };
         match bind {
@@ -121,11 +123,11 @@ impl Node {
             }
             VerifiedBind::Responder => {}
         }
-        let Some(link) = self.cx.associations.get(&id) else { return };
-        if !link.is_binding() {
+        let Some(association) = self.cx.associations.get(&id) else { return };
+        if !association.is_binding() {
             return;
         }
-        match (link.channel(), right) {
+        match (association.channel(), right) {
             (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
             (Some(channel), false) => {
                 let why = "the peer's password is wrong: compare it with `expect`";

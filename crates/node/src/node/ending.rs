@@ -23,8 +23,10 @@ impl Node {
         detail: &str,
     ) {
         let stopping = self.cx.life.is_stopping();
-        let link = self.cx.associations.get_mut(&id);
-        let Some(ended) = link.and_then(|link| link.end(now, kind, detail, stopping)) else {
+        let association = self.cx.associations.get_mut(&id);
+        let Some(ended) =
+            association.and_then(|association| association.end(now, kind, detail, stopping))
+        else {
             return;
         };
         self.cx.log_end(now, id, &ended);
@@ -36,8 +38,8 @@ impl Node {
 
     /// Ends an association of ours at once. What it was to recover is kept.
     pub(crate) fn abandon(&mut self, now: Now, id: AssociationId, why: &str) {
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.end.leaving = true;
+        if let Some(association) = self.cx.associations.get_mut(&id) {
+            association.leave();
         }
         self.drop_association(now, id, Kind::AssociationReleased, why);
     }
@@ -51,26 +53,22 @@ impl Node {
 
     /// Removes an association whose connection has ended.
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
-        let link = self.cx.associations.remove(id)?;
-        self.outbound.agenda.gone(id, link.channel());
-        self.admission.turned_away.remove(&id);
-        if let Some(origin) = link.connection.origin {
-            let presented = link.p1().and_then(|p1| p1.presented);
-            self.admission.access.forget(id, origin, presented);
-        }
+        let association = self.cx.associations.remove(id)?;
+        self.outbound.agenda.gone(id, association.channel());
+        self.admission.forget(&association);
         self.operations.is_drained(&mut self.cx, id);
-        Some(link)
+        Some(association)
     }
 
     pub(crate) fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
-        if let Some(link) = self.cx.associations.get_mut(&id) {
+        if let Some(association) = self.cx.associations.get_mut(&id) {
             // Why we ended it is more than how it ended.
-            let why = link.connection.error.take();
-            link.connection.error = why.or_else(|| error.map(str::to_owned));
+            let why = association.connection.error.take();
+            association.connection.error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
-        let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.state != AssociationState::Over {
+        let Some(association) = self.cx.associations.get_mut(&id) else { return };
+        if association.state() != AssociationState::Over {
             // The stack gave no indication: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
@@ -89,7 +87,7 @@ impl Node {
                     .cx
                     .associations
                     .get(&id)
-                    .is_some_and(|link| link.state != AssociationState::Connecting)
+                    .is_some_and(|association| association.state() != AssociationState::Connecting)
             {
                 self.cx.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
@@ -100,11 +98,11 @@ impl Node {
 
     /// Brings one association to its end, even if its connection is still being made.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.cx.associations.get(&id) else { return };
-        if link.state != AssociationState::Connecting {
+        let Some(association) = self.cx.associations.get(&id) else { return };
+        if association.state() != AssociationState::Connecting {
             return self.cx.finish(id);
         }
-        let why = match (self.cx.life.is_stopping(), link.end.leaving) {
+        let why = match (self.cx.life.is_stopping(), association.is_leaving()) {
             (true, _) => "stopping",
             (false, true) => "its window has ended",
             (false, false) => "its channel has changed",

@@ -1,7 +1,6 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
 use crate::api::event::{Kind, LogLevel};
-use crate::arrivals::arrival::OpenArrival;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::ArrivingUnit;
@@ -17,8 +16,8 @@ const MAX_RESULT: usize = 64 << 10;
 
 impl Node {
     pub(crate) fn indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
-        let Some(link) = self.cx.associations.get(&id) else { return };
-        match &link.protocol {
+        let Some(association) = self.cx.associations.get(&id) else { return };
+        match &association.protocol {
             Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => {
                 self.initiator_indication(now, id, *channel, indication);
             }
@@ -78,8 +77,8 @@ impl Node {
     }
 
     fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
-        let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        let Some(p3) = link.p3_mut() else { return };
+        let Some(association) = self.cx.associations.get_mut(&id) else { return };
+        let Some(p3) = association.p3_mut() else { return };
         match &mut p3.unit {
             ArrivingUnit::None => {}
             ArrivingUnit::Invocation => {
@@ -109,16 +108,15 @@ impl Node {
     /// The unit that was arriving is not completed. An argument is forgotten; an answer of the user
     /// counts as a failed delivery.
     fn break_off(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        let Some(p3) = link.p3_mut() else { return };
+        let Some(association) = self.cx.associations.get_mut(&id) else { return };
+        let Some(p3) = association.p3_mut() else { return };
         p3.argument_deadline = None;
         match std::mem::take(&mut p3.unit) {
             ArrivingUnit::None => {}
             ArrivingUnit::Invocation => {
-                let Some(spool) = link.receiving.take() else { return };
+                let Some(spool) = association.take_receiving() else { return };
                 // An argument that was refused as it arrived is answered already.
-                let waits = self.arrivals.open.get(&spool).is_some_and(OpenArrival::is_sound);
-                if waits {
+                if self.arrivals.is_sound(spool) {
                     self.arrivals.answered(&mut self.cx, id);
                 }
                 self.arrivals.drop_arrival(&mut self.cx, spool);

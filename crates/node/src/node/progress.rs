@@ -11,11 +11,11 @@ impl Node {
         let before = self.cx.outstanding(id);
         self.feed(now, id, Input::Taken(octets));
         let outstanding = (before, self.cx.outstanding(id));
-        let Some(link) = self.cx.associations.get(&id) else { return };
-        let least = least_progress(self.cx.progress_timer(link));
-        let channel = link.channel();
-        let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        let taken = link.note_taken(now, octets, outstanding, least);
+        let Some(association) = self.cx.associations.get(&id) else { return };
+        let least = least_progress(self.cx.progress_timer(association));
+        let channel = association.channel();
+        let Some(association) = self.cx.associations.get_mut(&id) else { return };
+        let taken = association.note_taken(now, octets, outstanding, least);
         if let Some(entry) = taken.progressed {
             self.cx.queue.scheduler.progress(now.mono, entry);
         }

@@ -23,11 +23,13 @@ impl Node {
     /// checkpoint, it is resumed there once the association is recovered. Gives whose fault it was.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> TransferFault {
         let offered = self.cx.recovery.take_offered(id);
-        let Some(link) = self.cx.associations.get_mut(&id) else { return TransferFault::Link };
+        let Some(association) = self.cx.associations.get_mut(&id) else {
+            return TransferFault::Connection;
+        };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.is_stopping() && link.end.drain.is_none();
-        let blames = lost && !link.end.leaving && !link.end.interrupting;
-        let p1 = link.p1_mut();
+        let lost = lost && !self.cx.life.is_stopping() && association.drained().is_none();
+        let blames = lost && !association.is_leaving() && !association.is_interrupting();
+        let p1 = association.p1_mut();
         let (channel, resumes, abort) = match p1 {
             Some(p1) => (Some(p1.channel), p1.resumes.take(), p1.abort),
             None => (None, None, None),
@@ -60,11 +62,11 @@ impl Node {
             (None, _) => {}
         }
         let Some(failed) = self.outbound.take_failed(&mut self.cx, id) else {
-            return TransferFault::Link;
+            return TransferFault::Connection;
         };
         if let Some(channel) = channel.filter(|_| blames) {
             let fault = self.outbound.judge(&mut self.cx, now, id, channel, &failed, abort);
-            if fault != TransferFault::Link {
+            if fault != TransferFault::Connection {
                 return fault;
             }
         }
@@ -85,7 +87,7 @@ impl Node {
             }
             _ => {}
         }
-        TransferFault::Link
+        TransferFault::Connection
     }
 
     /// Asks for recoveries that are due, and gives up what was kept long enough.
@@ -188,7 +190,8 @@ impl Node {
             true => self.outbound.take_lost(&mut self.cx, channel, remote, &reference),
             false => LostTransfers::default(),
         };
-        let two_way = self.cx.associations.get(&id).is_some_and(|link| link.is_two_way());
+        let two_way =
+            self.cx.associations.get(&id).is_some_and(|association| association.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {
             // Without the turn we cannot resume.
             self.outbound.begin_again(&mut self.cx, now, send.entry);

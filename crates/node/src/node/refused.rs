@@ -72,10 +72,12 @@ impl Node {
     }
 
     fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
-        let refused = match self.cx.associations.get(&id).is_some_and(|link| link.is_two_way()) {
-            true => Dialogue::TwoWayAlternate,
-            false => Dialogue::Monologue,
-        };
+        let refused =
+            match self.cx.associations.get(&id).is_some_and(|association| association.is_two_way())
+            {
+                true => Dialogue::TwoWayAlternate,
+                false => Dialogue::Monologue,
+            };
         let Some(other) = self.outbound.other_dialogue(channel, refused) else {
             let text = format!("{text}; it takes neither dialogue mode: check its configuration");
             return self.refused_for_long(now, id, channel, text);
@@ -91,8 +93,8 @@ impl Node {
             .event(LogLevel::Error, Kind::AssociationRefused, text.clone())
             .association(id)
             .channel(Some(channel));
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.end.given_up = Some(text);
+        if let Some(association) = self.cx.associations.get_mut(&id) {
+            association.give_up(text);
         }
         self.association_over(now, id, Kind::AssociationRefused, "refused");
     }

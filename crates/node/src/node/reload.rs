@@ -54,13 +54,14 @@ impl Node {
 
     /// Ends what of these is drained and has nothing in transfer any more.
     pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
-        if self.operations.draining.is_empty() {
+        if self.operations.draining().is_empty() {
             return;
         }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
             let due = |l: &Association| l.is_open() && l.p3().is_none_or(|p3| p3.unanswered == 0);
-            self.operations.draining.contains(*id) && self.cx.associations.get(id).is_some_and(due)
+            self.operations.draining().contains(*id)
+                && self.cx.associations.get(id).is_some_and(due)
         };
         let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
         for id in due {
@@ -73,17 +74,19 @@ impl Node {
             .cx
             .associations
             .values()
-            .filter_map(|link| Some((link.id, self.operations.drain_of(&self.cx, link, changes)?)))
+            .filter_map(|association| {
+                Some((association.id, self.operations.drain_of(&self.cx, association, changes)?))
+            })
             .collect();
         for (id, drain) in drained {
-            let Some(link) = self.cx.associations.get_mut(&id) else { continue };
-            link.end.drain = link.end.drain.max(Some(drain));
-            let is_open = link.is_open();
+            let Some(association) = self.cx.associations.get_mut(&id) else { continue };
+            association.drain(drain);
+            let is_open = association.is_open();
             // What has not begun begins elsewhere.
-            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
+            if let Some(sending) = association.take_unread() {
                 self.cx.queue.scheduler.put_back(now.mono, sending.entry);
             }
-            self.operations.draining.insert(id);
+            self.operations.drain(id);
             if !is_open {
                 self.wind_down(now, id);
             }

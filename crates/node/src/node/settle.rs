@@ -8,8 +8,8 @@ use osi::api as stack;
 impl Node {
     /// Hands something to an association's stack; its outputs are drained by `settle`.
     pub(crate) fn feed(&mut self, now: Now, id: AssociationId, input: stack::Input<'_>) {
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.stack.handle(now.mono, input);
+        if let Some(association) = self.cx.associations.get_mut(&id) {
+            association.stack.handle(now.mono, input);
             self.drain(now, id);
             self.cx.associations.touch(id);
         }
@@ -35,7 +35,7 @@ impl Node {
                 break;
             }
         }
-        self.cx.queue.fresh.clear();
+        self.cx.queue.forget_fresh();
         #[cfg(debug_assertions)]
         self.check_settled(now);
         self.outbound.read_late(&mut self.cx, now);
@@ -48,9 +48,9 @@ impl Node {
 
     /// Hands queued requests to a stack, one after each drain, and files its deadline.
     fn pump(&mut self, now: Now, id: AssociationId) {
-        while let Some(link) = self.cx.associations.get_mut(&id) {
-            let Some(request) = link.requests.pop_front() else { break };
-            link.stack.handle(now.mono, stack::Input::Request(request));
+        while let Some(association) = self.cx.associations.get_mut(&id) {
+            let Some(request) = association.requests.pop_front() else { break };
+            association.stack.handle(now.mono, stack::Input::Request(request));
             self.drain(now, id);
         }
         self.cx.plan_look(now, id);
@@ -59,7 +59,7 @@ impl Node {
 
     fn drain(&mut self, now: Now, id: AssociationId) {
         while let Some(output) =
-            self.cx.associations.get_mut(&id).and_then(|link| link.stack.poll())
+            self.cx.associations.get_mut(&id).and_then(|association| association.stack.poll())
         {
             match output {
                 stack::Output::Send(bytes) => {
@@ -73,14 +73,19 @@ impl Node {
 
     pub(crate) fn tick(&mut self, now: Now) {
         while let Some(id) = self.cx.associations.next_due(now.mono) {
-            if self.cx.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
+            if self
+                .cx
+                .associations
+                .get_mut(&id)
+                .is_some_and(|association| association.take_due_look(now.mono))
+            {
                 self.cx.look(id);
             }
-            if let Some(link) = self.cx.associations.get_mut(&id)
-                && let Some(why) = link.take_overdue(now.mono)
+            if let Some(association) = self.cx.associations.get_mut(&id)
+                && let Some(why) = association.take_overdue(now.mono)
             {
-                link.connection.error = Some(why.to_owned());
-                link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+                association.connection.error = Some(why.to_owned());
+                association.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
             self.feed(now, id, stack::Input::Tick);
         }

@@ -41,11 +41,11 @@ impl Operations {
     pub(crate) fn drain_of(
         &self,
         cx: &Context,
-        link: &Association,
+        association: &Association,
         changes: &ChannelChanges,
     ) -> Option<Drain> {
         let serves = |listener| cx.config.listener(listener).map(|l| &l.service);
-        match &link.protocol {
+        match &association.protocol {
             Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => changes.of_channel(*channel),
             Protocol::P1(P1 { channel, opener: Opener::Peer(listener), .. }) => {
                 let still = match serves(*listener) {

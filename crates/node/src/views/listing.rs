@@ -368,7 +368,7 @@ impl Node {
                 let names = channel.and_then(|channel| self.cx.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
                 let mut sending =
-                    self.cx.associations.values().filter_map(|link| link.sending.as_ref());
+                    self.cx.associations.values().filter_map(|association| association.sending());
                 if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
                     row.bytes_confirmed = sending.meter.octets();
                     row.rate_kbit_s = sending.meter.kbit_s(now.mono);

@@ -63,11 +63,11 @@ impl Node {
     /// How much is held in memory for work in progress; all zero at rest.
     pub fn holds(&self) -> Holds {
         Holds {
-            arrivals: self.arrivals.open.len(),
+            arrivals: self.arrivals.open_count(),
             pending: self.cx.commits.pending_count(),
             keys: self.cx.commits.keys.len(),
             associations: self.cx.associations.len(),
-            octets: self.arrivals.memory.total(),
+            octets: self.arrivals.held_octets(),
         }
     }
 
@@ -137,40 +137,46 @@ impl Node {
 
     /// The MTS identifier of an entry, which is known here while it is in transfer only.
     fn message_in_transfer(&self, id: EntryId) -> Option<String> {
-        let mut sending = self.cx.associations.values().filter_map(|link| link.sending.as_ref());
+        let mut sending =
+            self.cx.associations.values().filter_map(|association| association.sending());
         let found = sending.find(|sending| sending.entry == id)?;
         Some(base::shown::line(&found.message).into_owned()).filter(|message| !message.is_empty())
     }
 
-    fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
-        let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
-        let state = match link.state {
+    fn association_status(
+        &self,
+        now: Now,
+        association: &Association,
+        dscp: Dscp,
+    ) -> AssociationStatus {
+        let arrival = association.receiving().and_then(|spool| self.arrivals.get(spool));
+        let state = match association.state() {
             AssociationState::Connecting => "connecting",
             AssociationState::Opening { .. } => "opening",
-            AssociationState::Open { .. } if link.sending.is_some() => "sending",
-            AssociationState::Open { .. } if link.receiving.is_some() => "receiving",
+            AssociationState::Open { .. } if association.sending().is_some() => "sending",
+            AssociationState::Open { .. } if association.receiving().is_some() => "receiving",
             AssociationState::Open { .. } => "idle",
             AssociationState::Releasing { .. }
             | AssociationState::Refusing
             | AssociationState::Over => "releasing",
         };
-        let mark = link.p1().map_or(dscp, |p1| p1.mark);
+        let mark = association.p1().map_or(dscp, |p1| p1.mark);
         AssociationStatus {
-            id: link.id.to_string(),
-            role: if link.is_initiator() { "initiator" } else { "responder" }.to_owned(),
+            id: association.id.to_string(),
+            role: if association.is_initiator() { "initiator" } else { "responder" }.to_owned(),
             state: state.to_owned(),
-            draining: link.end.drain.is_some(),
+            draining: association.drained().is_some(),
             dscp_expected: mark,
             dscp_expected_name: mark.to_string(),
-            dscp_seen: link.connection.dscp_seen,
-            dscp_seen_name: link.connection.dscp_seen.map(|seen| seen.to_string()),
-            message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
-            precedence: link.sending.as_ref().map(|s| s.precedence),
-            bytes_confirmed: link.sending.as_ref().and_then(|s| s.meter.octets()),
-            rate_kbit_s: link.sending.as_ref().and_then(|s| s.meter.kbit_s(now.mono)),
-            checkpoint_bytes: link.stack.checkpoint(),
-            bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
-            bytes_total: link.sending.as_ref().map(|s| s.content_length),
+            dscp_seen: association.connection.dscp_seen,
+            dscp_seen_name: association.connection.dscp_seen.map(|seen| seen.to_string()),
+            message: association.sending().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
+            precedence: association.sending().map(|s| s.precedence),
+            bytes_confirmed: association.sending().and_then(|s| s.meter.octets()),
+            rate_kbit_s: association.sending().and_then(|s| s.meter.kbit_s(now.mono)),
+            checkpoint_bytes: association.stack.checkpoint(),
+            bytes_done: association.sending().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
+            bytes_total: association.sending().map(|s| s.content_length),
         }
     }
 

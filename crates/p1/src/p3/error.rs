@@ -214,6 +214,27 @@ impl AccessError {
     }
 }
 
+/// The name and what the parameter states; an error that X.419 does not define by its code.
+impl std::fmt::Display for AccessError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AccessError::Other { code, .. } => write!(f, "error {code}, which X.419 does not define"),
+            AccessError::Security(SecurityProblem(problem)) => {
+                write!(f, "{}: security-problem {problem}", self.name())
+            }
+            AccessError::OperationRefused { argument, reason } => {
+                write!(f, "{}: ", self.name())?;
+                match argument {
+                    RefusedArgument::BuiltIn(number) => write!(f, "built-in-argument {number}")?,
+                    RefusedArgument::Extension(_) => f.write_str("refused-extension")?,
+                }
+                write!(f, ", refusal-reason {reason}")
+            }
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
 const BUILT_IN: Tag = Tag::context(1);
 const REASON: Tag = Tag::context(2);
 

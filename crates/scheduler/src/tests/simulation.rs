@@ -1,4 +1,4 @@
-//! The scheduler in virtual time, over a link whose rate all transfers share: the paper's
+//! The scheduler in virtual time, over a line whose rate all transfers share: the paper's
 //! scenario.
 
 use super::*;
@@ -121,7 +121,7 @@ fn a_flash_during_a_routine_transfer_starts_at_once_beside_it() {
     let mut world = World::default();
     world.run(&mut s, &channels, vec![(0.0, routine(1)), (0.0, routine(2)), (4.0, flash)]);
     assert_eq!(world.started[1], (3, 4.0), "at once");
-    // Half the link is its own: 32 kB at 32 kB/s.
+    // Half the line is its own: 32 kB at 32 kB/s.
     assert!((world.done(3) - 5.0).abs() < 0.01, "{:?}", world.done);
     // The Routine loses only the time the Flash took; the next one follows it.
     assert!((world.done(1) - 1_032_000.0 / OCTETS_A_SECOND).abs() < 0.01);
@@ -129,7 +129,7 @@ fn a_flash_during_a_routine_transfer_starts_at_once_beside_it() {
 }
 
 #[test]
-fn pre_emption_gives_the_flash_the_whole_link_and_costs_the_routine_nothing_more() {
+fn pre_emption_gives_the_flash_the_whole_line_and_costs_the_routine_nothing_more() {
     let run = |preempt| {
         let (mut s, channels) = three(Policy { preempt, ..Policy::default() });
         let routine = Item { size: 1_000_000, ..message(1, Routine) };
@@ -145,7 +145,7 @@ fn pre_emption_gives_the_flash_the_whole_link_and_costs_the_routine_nothing_more
     );
     assert!(
         (beside.0 - 10.0).abs() < 0.01 && (alone.0 - 5.0).abs() < 0.01,
-        "half the link, or all"
+        "half the line, or all"
     );
-    assert!((beside.1 - alone.1).abs() < 0.01, "in sum the link carried the same");
+    assert!((beside.1 - alone.1).abs() < 0.01, "in sum the line carried the same");
 }

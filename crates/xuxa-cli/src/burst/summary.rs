@@ -209,9 +209,9 @@ pub(crate) fn of_precedence(
 pub(crate) fn overtaken(rows: &[MessageRow]) -> Vec<u64> {
     let mut starts: BTreeMap<_, BTreeMap<Precedence, Vec<Micros>>> = BTreeMap::new();
     for row in rows {
-        if let (Some(link), Some(started)) = (row.link(), row.started()) {
-            let of_link = starts.entry(link).or_default();
-            of_link.entry(row.planned.precedence).or_default().push(started);
+        if let (Some(ends), Some(started)) = (row.sender_and_peer(), row.started()) {
+            let of_ends = starts.entry(ends).or_default();
+            of_ends.entry(row.planned.precedence).or_default().push(started);
         }
     }
     for times in starts.values_mut().flat_map(BTreeMap::values_mut) {
@@ -223,7 +223,7 @@ pub(crate) fn overtaken(rows: &[MessageRow]) -> Vec<u64> {
     };
     let of = |row: &MessageRow| -> Option<u64> {
         let (from, to) = (row.accepted?, row.started()?);
-        let lower = starts.get(&row.link()?)?.range(..row.planned.precedence);
+        let lower = starts.get(&row.sender_and_peer()?)?.range(..row.planned.precedence);
         Some(lower.map(|(_, times)| between(times, from, to)).sum())
     };
     rows.iter().map(|row| of(row).unwrap_or(0)).collect()

@@ -63,7 +63,7 @@ impl Place {
 }
 
 #[test]
-fn nothing_is_overwritten_and_no_link_followed() {
+fn nothing_is_overwritten_and_no_symlink_followed() {
     let place = Place::new();
     let (to, dir) = (&place.to, &place.dir);
     assert_eq!(fs::metadata(&to.dir).unwrap().permissions().mode() & 0o777, 0o700);

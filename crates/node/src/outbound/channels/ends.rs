@@ -22,7 +22,7 @@ impl Outbound {
         if ended.kind == Kind::AssociationReleased {
             return;
         }
-        if fault != TransferFault::Link {
+        if fault != TransferFault::Connection {
             // The wait was decided with the fault.
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.last_error = Some(ended.detail.clone());

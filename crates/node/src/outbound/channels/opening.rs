@@ -26,7 +26,8 @@ impl Outbound {
         self.answer_failed(cx, now, channel);
         let asked = self.channels.get(&channel).is_some_and(|state| !state.asked.is_empty());
         // One that is there already has been opened without a recovery.
-        let opening = |link: &Association| link.is_initiator() && link.is_opening();
+        let opening =
+            |association: &Association| association.is_initiator() && association.is_opening();
         let wanted = cx.queue.scheduler.is_wanted(now.mono, channel)
             || ((asked || cx.recovery.wants(channel))
                 && !cx.associations.of_channel(channel).any(opening));
@@ -76,8 +77,9 @@ impl Outbound {
         let mut p1 = P1::new(channel, Opener::Us, config.dscp);
         p1.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
         let protocol = Protocol::P1(p1);
-        let link = Association::new(id, stack, protocol, AssociationState::Connecting, now.mono);
-        cx.associations.insert_ours(link, channel);
+        let association =
+            Association::new(id, stack, protocol, AssociationState::Connecting, now.mono);
+        cx.associations.insert_ours(association, channel);
         self.agenda.wishes.is_opening(id, true);
         cx.output(Output::Connect { association: id, channel });
     }
@@ -127,9 +129,9 @@ impl Outbound {
         channel: ChannelId,
     ) {
         let mut recovered = false;
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.open(now.mono);
-            if let Some(p1) = link.p1_mut() {
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.open(now.mono);
+            if let Some(p1) = association.p1_mut() {
                 p1.turn.ours = true;
                 recovered = p1.recovered.is_some();
             }

@@ -28,9 +28,9 @@ impl Outbound {
     ) -> OpeningPlace {
         let most = cx.config.limits.opening.max(1);
         let mut opening: Vec<(AssociationId, bool, ChannelId)> = Vec::new();
-        for link in self.agenda.wishes.opening().filter_map(|id| cx.associations.get(&id)) {
-            if let Some(of) = link.channel().filter(|_| link.is_opening()) {
-                opening.push((link.id, link.is_binding(), of));
+        for association in self.agenda.wishes.opening().filter_map(|id| cx.associations.get(&id)) {
+            if let Some(of) = association.channel().filter(|_| association.is_opening()) {
+                opening.push((association.id, association.is_binding(), of));
             }
         }
         // Channels that keep failing leave one place to the others.

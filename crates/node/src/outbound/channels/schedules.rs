@@ -80,8 +80,8 @@ impl Outbound {
         let ours = cx.associations.of_channel(channel).filter(|l| l.is_initiator());
         let ours: Vec<AssociationId> = ours.map(|l| l.id).collect();
         for id in &ours {
-            if let Some(link) = cx.associations.get_mut(id) {
-                link.end.leaving = true;
+            if let Some(association) = cx.associations.get_mut(id) {
+                association.leave();
             }
         }
         ours

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 
 impl Outbound {
     /// When an association of ours that is idle is released, where its channel is opened by traffic.
-    fn closes_at(&self, cx: &Context, link: &Association) -> Option<Instant> {
-        match cx.config.channel(link.channel()?)?.1.connection {
+    fn closes_at(&self, cx: &Context, association: &Association) -> Option<Instant> {
+        match cx.config.channel(association.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
-                let idle = link.is_initiator() && link.is_idle() && link.has_turn();
-                idle.then(|| link.idle_since + idle_close)
+                let idle =
+                    association.is_initiator() && association.is_idle() && association.has_turn();
+                idle.then(|| association.idle_since() + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
         }
@@ -23,7 +24,8 @@ impl Outbound {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, cx: &mut Context, now: Now) {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
-            let at = cx.associations.get(&id).and_then(|link| self.closes_at(cx, link));
+            let at =
+                cx.associations.get(&id).and_then(|association| self.closes_at(cx, association));
             if at.is_some_and(|at| at <= now.mono) {
                 cx.release(id);
             } else {
@@ -44,14 +46,14 @@ impl Outbound {
         for id in touched {
             step();
             // What is gone was noted as it went.
-            let Some(link) = cx.associations.get(&id) else { continue };
-            let Some(channel) = link.channel() else {
+            let Some(association) = cx.associations.get(&id) else { continue };
+            let Some(channel) = association.channel() else {
                 self.agenda.mailboxes.extend(cx.associations.connections().mailbox(id));
                 continue;
             };
-            let closes_at = self.closes_at(cx, link);
-            let opening = link.is_opening();
-            self.agenda.wishes.is_opening(id, opening && link.is_initiator());
+            let closes_at = self.closes_at(cx, association);
+            let opening = association.is_opening();
+            self.agenda.wishes.is_opening(id, opening && association.is_initiator());
             self.agenda.idle.set(id, closes_at);
             self.agenda.peers.insert(channel.peer);
         }

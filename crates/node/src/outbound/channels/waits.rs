@@ -28,7 +28,7 @@ impl Outbound {
         request: u64,
         channel: ChannelId,
     ) {
-        let open = |link: &&Association| link.is_initiator() && link.is_open();
+        let open = |association: &&Association| association.is_initiator() && association.is_open();
         let associations = cx.associations.of_channel(channel).filter(open).count();
         let failed = match self.channels.get(&channel) {
             _ if cx.life.is_stopping() => Some("the MTA is stopping".to_owned()),
@@ -182,11 +182,11 @@ impl Outbound {
         let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer still sends is of use again.
-            if let Some(link) = cx.associations.get_mut(&id)
-                && link.is_open()
-                && !link.end.interrupting
+            if let Some(association) = cx.associations.get_mut(&id)
+                && association.is_open()
+                && !association.is_interrupting()
             {
-                link.end.leaving = false;
+                association.stay();
             }
         }
     }

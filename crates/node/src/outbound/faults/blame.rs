@@ -1,11 +1,11 @@
-//! Whose fault it is that an association ended under a transfer: the link's, the message's or the
-//! channel's.
+//! Whose fault it is that an association ended under a transfer: the connection's, the message's or
+//! the channel's.
 //!
 //! An abort with a reason of the message (RTAB with invalidParameter, protocolError or userError, X.228
 //! 7.9), or an exception report with unrecoverable procedural error (X.228 7.6), is charged to the
 //! **message**: it alone is delayed, and ends in a report after `message_aborts` of them. All other
-//! failures are the **link**'s. But a message that is lost at the very place where it was lost before is
-//! a **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. The
+//! failures are the **connection**'s. But a message that is lost at the very place where it was lost
+//! before is a **suspect**: it alone is delayed, too, so that others get past it, but nothing is charged. The
 //! fault may not be the message's, and the peer may even have it: it stays until it expires.
 //!
 //! Failures of different messages with no transfer in between that succeeded are the **channel**'s:
@@ -31,8 +31,8 @@ const MAX_TRIALS: usize = 16;
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransferFault {
-    /// Nobody's that is known: the connection's.
-    Link,
+    /// Nobody's that is known: the transport connection's.
+    Connection,
     /// Nobody's that is known, but the message failed at the same place again.
     Suspect,
     /// The message's: so often now. Whether it is to be given up.
@@ -129,7 +129,7 @@ impl Blame {
         }
         let suspect = streak.suspects.get_mut(&entry);
         if !deliberate && !again {
-            return TransferFault::Link;
+            return TransferFault::Connection;
         }
         if streak.at_fault {
             if let Some(suspect) = suspect {
@@ -143,7 +143,7 @@ impl Blame {
         if let Some(suspect) = suspect {
             suspect.charges += 1;
         }
-        let Some(message) = self.messages.get_mut(&entry) else { return TransferFault::Link };
+        let Some(message) = self.messages.get_mut(&entry) else { return TransferFault::Connection };
         message.charges = message.charges.saturating_add(1);
         let give_up = most > 0 && message.charges >= most && message.others_passed;
         TransferFault::Message { charges: message.charges, give_up }
@@ -355,17 +355,21 @@ mod tests {
     #[test]
     fn a_message_lost_at_the_same_place_again_is_a_suspect_and_charged_with_nothing() {
         let mut blame = Blame::default();
-        assert_eq!(fails(&mut blame, 1, false), TransferFault::Link);
+        assert_eq!(fails(&mut blame, 1, false), TransferFault::Connection);
         assert_eq!(fails(&mut blame, 1, false), TransferFault::Suspect);
         let about = (EntryId(1), Precedence::Routine);
-        assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Link, "elsewhere");
+        assert_eq!(
+            blame.failed(C, about, at(7), false, MAX),
+            TransferFault::Connection,
+            "elsewhere"
+        );
         for _ in 0..100 {
             assert_eq!(blame.failed(C, about, at(7), false, MAX), TransferFault::Suspect);
             blame.succeeded(C, EntryId(3));
         }
         assert_eq!(aborted(&mut blame, 1), charged(1), "the first with a reason of the message");
-        // A link that is lost under each of several is a link.
-        assert_eq!(fails(&mut blame, 2, false), TransferFault::Link);
+        // If several messages are lost at the same places again, the fault is the channel's.
+        assert_eq!(fails(&mut blame, 2, false), TransferFault::Connection);
         assert_eq!(fails(&mut blame, 2, false), TransferFault::Channel { messages: 2 });
     }
 

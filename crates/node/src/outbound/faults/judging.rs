@@ -3,7 +3,7 @@
 //!
 //! | Fault | The message | The channel |
 //! |---|---|---|
-//! | the link's | is resumed, or waits again at once | waits as after any loss |
+//! | the connection's | is resumed, or waits again at once | waits as after any loss |
 //! | the message's | waits, longer each time; at last it is given up | is opened again at once |
 //! | nobody's, but at the same place again | waits, longer each time | is opened again at once |
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
@@ -37,7 +37,7 @@ fn failure(charges: u32, most: u32) -> String {
 
 impl Outbound {
     /// The association of this transfer ended, by an abort with this reason or without a word. What
-    /// follows for the message, unless it is the link's fault.
+    /// follows for the message, unless it is the connection's fault.
     pub(crate) fn judge(
         &mut self,
         cx: &mut Context,
@@ -48,11 +48,11 @@ impl Outbound {
         reason: Option<AbortReason>,
     ) -> TransferFault {
         // Nothing of it was sent, or a pause kept it from moving.
-        let Some(place) = failed.place else { return TransferFault::Link };
+        let Some(place) = failed.place else { return TransferFault::Connection };
         let deliberate = is_about_the_message(reason);
-        // As long as it may be resumed, a loss is charged to the link.
+        // As long as it may be resumed, a loss is charged to the connection.
         if !deliberate && (failed.resumption.is_some() || failed.if_lost.is_some()) {
-            return TransferFault::Link;
+            return TransferFault::Connection;
         }
         self.lay_blame(cx, now, (id, channel), failed, place, deliberate)
     }
@@ -66,9 +66,9 @@ impl Outbound {
         id: AssociationId,
         failed: &FailedTransfer,
     ) -> bool {
-        let channel = cx.associations.get(&id).and_then(|link| link.channel());
+        let channel = cx.associations.get(&id).and_then(|association| association.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
-        self.lay_blame(cx, now, (id, channel), failed, place, true) != TransferFault::Link
+        self.lay_blame(cx, now, (id, channel), failed, place, true) != TransferFault::Connection
     }
 
     /// What follows by whose fault it is.
@@ -82,12 +82,12 @@ impl Outbound {
         deliberate: bool,
     ) -> TransferFault {
         let entry = failed.entry;
-        let Some(item) = cx.queue.get(entry) else { return TransferFault::Link };
+        let Some(item) = cx.queue.get(entry) else { return TransferFault::Connection };
         let most = cx.peer_and_channel(channel).map_or(0, |(peer, _)| peer.message_aborts);
         let about = (entry, item.precedence);
         let fault = self.blame.failed(channel, about, place, deliberate, most);
         match fault {
-            TransferFault::Link => {}
+            TransferFault::Connection => {}
             TransferFault::Suspect => {
                 let detail = "lost at the same place again";
                 self.waits_alone(
@@ -242,7 +242,7 @@ impl Outbound {
         let until = cx.queue.scheduler.retry(now.mono, entry, seed);
         let wait = until.map_or(0, |until| until.since(now.mono).as_secs());
         let precedence = cx.queue.get(entry).map(|item| item.precedence);
-        let detail = format!("{why}: it waits {wait} s, others go on{note}");
+        let detail = format!("{why}: it waits {wait} s, others continue{note}");
         let draft = cx.event(LogLevel::Warning, Kind::MessageBlamed, detail);
         let draft = draft.association(id).channel(Some(channel)).entry(entry);
         let draft = draft.message(failed.message.clone());

@@ -23,12 +23,12 @@ impl Outbound {
         let failing = failed && needed();
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
-        for link in cx.associations.of_channel(channel) {
-            if link.end.drain.is_some() && link.is_open() {
+        for association in cx.associations.of_channel(channel) {
+            if association.drained().is_some() && association.is_open() {
                 continue; // another one takes its place at once
             }
-            let ours = link.is_initiator();
-            match link.state {
+            let ours = association.is_initiator();
+            match association.state() {
                 AssociationState::Connecting
                 | AssociationState::Opening { .. }
                 | AssociationState::Releasing { .. }
@@ -40,11 +40,11 @@ impl Outbound {
                 AssociationState::Open { .. } => {
                     seen.ours += u32::from(ours);
                     // What ends with the hours of its channel carries nothing more.
-                    let ends = barred && link.is_ending();
-                    if (ours || link.is_two_way()) && !ends {
+                    let ends = barred && association.is_ending();
+                    if (ours || association.is_two_way()) && !ends {
                         seen.usable += 1;
-                        seen.free += u32::from(link.is_free());
-                        seen.receiving += u32::from(link.receiving.is_some());
+                        seen.free += u32::from(association.is_free());
+                        seen.receiving += u32::from(association.receiving().is_some());
                     }
                 }
                 _ => {}
@@ -102,9 +102,9 @@ impl Outbound {
                 // It waits for another try: the next one need not wait for anything.
                 self.notify_associations(cx, now, channel);
             }
-            let Some(link) = cx.associations.get(&id) else { continue };
-            if !link.can_send() {
-                let may_ask = link.p1().is_some_and(|p1| p1.turn.two_way && !p1.turn.wanted);
+            let Some(association) = cx.associations.get(&id) else { continue };
+            if !association.can_send() {
+                let may_ask = association.p1().is_some_and(|p1| p1.turn.two_way && !p1.turn.wanted);
                 if may_ask && cx.queue.scheduler.peek(now.mono, channel).is_some() {
                     self.want_turn(cx, now, id);
                 }
@@ -150,7 +150,7 @@ impl Outbound {
         let done: Vec<AssociationId> = cx
             .associations
             .of_channel(channel)
-            .filter(|l| l.end.leaving && l.is_idle())
+            .filter(|l| l.is_leaving() && l.is_idle())
             .map(|l| l.id)
             .collect();
         for id in done {

@@ -22,19 +22,17 @@ impl Outbound {
     fn sender_of(&self, cx: &Context, entry: EntryId) -> Option<AssociationId> {
         let Destination::Peer(peer) = cx.queue.get(entry)?.destination else { return None };
         let mine = |id: &AssociationId| {
-            cx.associations
-                .get(id)
-                .and_then(|l| l.sending.as_ref())
-                .is_some_and(|s| s.entry == entry)
+            cx.associations.get(id).and_then(|l| l.sending()).is_some_and(|s| s.entry == entry)
         };
         cx.associations.connections().peer(peer).find(mine)
     }
 
     /// Has an association pause its transfer, once it has begun, or continue it.
     pub(crate) fn pause(&self, cx: &mut Context, id: AssociationId, pause: bool) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let channel = link.channel();
-        let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let channel = association.channel();
+        let Some(sending) =
+            association.sending_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
             return; // it pauses when it begins
         };
@@ -43,7 +41,7 @@ impl Outbound {
             (sending.entry, sending.precedence, sending.message.clone());
         cx.request(id, Request::Pause(pause));
         if was_paused && !pause {
-            cx.event(LogLevel::Info, Kind::Resumed, "goes on after a pause")
+            cx.event(LogLevel::Info, Kind::Resumed, "continues after a pause")
                 .association(id)
                 .channel(channel)
                 .message(message)
@@ -61,9 +59,9 @@ impl Outbound {
 
     /// A transfer stands behind a checkpoint.
     pub(crate) fn paused(&self, cx: &mut Context, id: AssociationId) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let channel = link.channel();
-        let Some(sending) = &mut link.sending else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let channel = association.channel();
+        let Some(sending) = association.sending_mut() else { return };
         sending.paused = true;
         let octets = sending.resume.as_ref().map_or(0, |point| point.octets);
         let (entry, precedence, message) =

@@ -24,14 +24,15 @@ impl Outbound {
         cx: &mut Context,
         id: AssociationId,
     ) -> Option<FailedTransfer> {
-        let link = cx.associations.get_mut(&id)?;
-        let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
-            return link.p1_mut()?.failed.take();
+        let association = cx.associations.get_mut(&id)?;
+        let Some(sending) = association.take_sending().filter(|s| !s.confirmed) else {
+            return association.p1_mut()?.failed.take();
         };
         let paused = cx.queue.scheduler.is_paused(sending.entry);
         let resumption = sending.resumption().filter(|_| sending.resumes < MAX_RESUMES || paused);
         self.cut_off(cx, id, &sending);
-        let place = cx.associations.get(&id).and_then(|link| sending.place(&link.stack));
+        let place =
+            cx.associations.get(&id).and_then(|association| sending.place(&association.stack));
         let place = place.filter(|_| !paused);
         let Sending { entry, message, record, .. } = sending;
         let record = record.map(Box::new);
@@ -56,9 +57,9 @@ impl Outbound {
         (entry, mut resumption): (EntryId, Resumption),
         until: Option<base::Instant>,
     ) {
-        let Some(link) = cx.associations.get(&id) else { return };
-        let (ours, remote) = (link.is_initiator(), link.connection.remote);
-        if let Some(p1) = link.p1() {
+        let Some(association) = cx.associations.get(&id) else { return };
+        let (ours, remote) = (association.is_initiator(), association.connection.remote);
+        if let Some(p1) = association.p1() {
             resumption.lost_with(&p1.reference);
         }
         let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
@@ -117,11 +118,11 @@ impl Outbound {
 
     /// The turn is ours: a transfer that was cut off is resumed first.
     pub(crate) fn resume_in_turn(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        if link.is_ending() {
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        if association.is_ending() {
             return;
         }
-        if let Some(send) = link.p1_mut().and_then(|p1| p1.resumes.take()) {
+        if let Some(send) = association.p1_mut().and_then(|p1| p1.resumes.take()) {
             self.resume_transfer(cx, now, id, send.entry, send.resumption);
         }
     }
@@ -137,7 +138,7 @@ impl Outbound {
     ) {
         cx.queue.scheduler.progress(now.mono, entry);
         cx.load_to_send(id, entry, StartReason::default());
-        if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+        if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending_mut()) {
             s.resume = Some(resumption.point);
             s.dialect = resumption.dialect;
             s.tried = resumption.tried;

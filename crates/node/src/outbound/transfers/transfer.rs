@@ -20,7 +20,8 @@ impl Outbound {
         id: AssociationId,
         point: ResumePoint,
     ) {
-        let sending = cx.associations.get_mut(&id).and_then(|link| link.sending.as_mut());
+        let sending =
+            cx.associations.get_mut(&id).and_then(|association| association.sending_mut());
         let Some(sending) = sending else { return };
         sending.meter.at(now.mono, point.octets);
         sending.resume = Some(point);
@@ -39,14 +40,13 @@ impl Outbound {
         refused: bool,
         detail: &str,
     ) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let (channel, interrupted) = (link.channel(), link.end.interrupting);
-        let Some(mut sending) = link.sending.take() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let (channel, interrupted) = (association.channel(), association.is_interrupting());
+        let Some(mut sending) = association.end_sending(now.mono) else { return };
         sending.resume = resume;
-        link.idle_since = now.mono;
         // A transfer is resumed here, or on the association that recovers this one. But one that
         // failed again after it was resumed waits its turn.
-        let keeps = !interrupted || link.end.leaving;
+        let keeps = !interrupted || association.is_leaving();
         let (again, point) = (sending.resumes > 0, sending.resumption());
         let resumption = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: the loss of its association once more is not its fault.
@@ -54,10 +54,11 @@ impl Outbound {
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
         if keeps {
-            let (entry, place) = (sending.entry, sending.place(&link.stack).filter(|_| !paused));
+            let (entry, place) =
+                (sending.entry, sending.place(&association.stack).filter(|_| !paused));
             let message = sending.message.clone();
             let record = sending.record.map(Box::new);
-            if let Some(p1) = link.p1_mut() {
+            if let Some(p1) = association.p1_mut() {
                 p1.failed = Some(FailedTransfer {
                     entry,
                     resumption,
@@ -90,7 +91,7 @@ impl Outbound {
         if sending.record.is_none() {
             return; // nothing was logged of it yet
         }
-        let channel = cx.associations.get(&id).and_then(|link| link.channel());
+        let channel = cx.associations.get(&id).and_then(|association| association.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
         cx.event(LogLevel::Warning, kind, "the association ended")
             .association(id)
@@ -111,8 +112,7 @@ impl Outbound {
         record: Record,
     ) {
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
-        let begun =
-            cx.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let begun = cx.associations.get(&id).and_then(|l| l.sending()).and_then(|s| s.dialect);
         let dialect = begun.unwrap_or(peer.dialect);
         // A transfer that began in another dialect than the peer has now continues in that one.
         if begun.is_none() && cx.engine.would_lose_critical(&record) {
@@ -120,9 +120,9 @@ impl Outbound {
         }
         let payload = cx.engine.transfer_payload(&record, dialect);
         let message = record.message.clone();
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        let written = link.stack.written();
-        let Some(sending) = link.sending.as_mut() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let written = association.stack.written();
+        let Some(sending) = association.sending_mut() else { return };
         sending.written_before = written;
         sending.dialect = Some(dialect);
         sending.content_length = payload.content_length;
@@ -163,9 +163,8 @@ impl Outbound {
     /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
     /// again, which reports it.
     fn route_instead(&mut self, cx: &mut Context, now: Now, id: AssociationId, record: &Record) {
-        let Some(link) = cx.associations.get_mut(&id) else { return };
-        link.idle_since = now.mono;
-        let Some(sending) = link.sending.take() else { return };
+        let Some(association) = cx.associations.get_mut(&id) else { return };
+        let Some(sending) = association.end_sending(now.mono) else { return };
         // At rest, where it is looked up first whether it was delivered already.
         let seed = cx.rng.next_u64();
         cx.queue.scheduler.retry(now.mono, sending.entry, seed);
@@ -179,7 +178,7 @@ impl Outbound {
         id: AssociationId,
         channel: ChannelId,
     ) {
-        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending_mut()) else {
             return;
         };
         sending.confirmed = true;
@@ -208,7 +207,7 @@ impl Outbound {
         cx.commit_for(
             level,
             batch,
-            PendingAnswer::Commit { link: id, entries, after, charge: None },
+            PendingAnswer::Commit { association: id, entries, after, charge: None },
         );
     }
 
@@ -229,7 +228,7 @@ impl Outbound {
     }
 
     /// An entry whose transfer was cut off and cannot be resumed waits again. The first loss is the
-    /// link's. An entry that is lost again waits for longer, so that others get past it; gives whether
+    /// connection's. An entry that is lost again waits longer, so that others get past it; gives whether
     /// this one does.
     pub(crate) fn begin_again(&mut self, cx: &mut Context, now: Now, entry: EntryId) -> bool {
         let again = self.blame.was_put_back(entry);

@@ -19,13 +19,8 @@ impl Outbound {
 
     /// The turn is ours. A transfer that was cut off is resumed first.
     pub(crate) fn turn_given(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.idle_since = now.mono;
-            if let Some(p1) = link.p1_mut() {
-                p1.turn.ours = true;
-                p1.turn.wanted = false;
-                p1.turn.deadline = None;
-            }
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.gain_turn(now.mono);
         }
         self.resume_in_turn(cx, now, id);
     }

@@ -1,5 +1,5 @@
-//! A peer aborts during transfers: whether message, link or channel is charged, and what follows for
-//! the message, for others and for the channel. One node in virtual time. At the other end of each
+//! A peer aborts during transfers: whether message, connection or channel is charged, and what follows
+//! for the message, for others and for the channel. One node in virtual time. At the other end of each
 //! channel a stack aborts, cuts or accepts each message, as the test states.
 
 use base::{EntryId, Instant, Precedence};
@@ -81,7 +81,7 @@ fn a_new_flash_starts_at_once_behind_three_messages_that_the_peer_aborts() {
                 }
                 bench.pass(wait * SECOND);
                 let (from, flash) = (bench.now, queue(&mut bench, 9, FLASH));
-                // A lost connection is charged to the link, once for each message.
+                // A lost connection is charged to the connection, once for each message.
                 let limit = if does == Disposition::Cut { 9 } else { 0 };
                 bench.pass(10 * SECOND);
                 assert!(through(&bench, flash), "{level} {wait} {does:?}");
@@ -116,7 +116,7 @@ fn an_aborted_message_waits_alone_and_its_association_is_opened_again_at_once() 
 }
 
 #[test]
-fn other_reasons_and_lost_connections_are_charged_to_the_link_first() {
+fn other_reasons_and_lost_connections_are_charged_to_the_connection_first() {
     for does in [
         Disposition::Abort(AbortReason::LocalSystemProblem),
         Disposition::Abort(AbortReason::TemporaryProblem),
@@ -319,7 +319,7 @@ fn after_a_reload_all_messages_are_tried_at_once() {
     assert!(all.iter().all(|entry| through(&bench, *entry)), "at once");
 }
 
-/// A cut may come from the link or from a device in it. No peer reported a fault of the message.
+/// A cut may come from the line or from a device on it. No peer reported a fault of the message.
 #[test]
 fn a_message_that_is_cut_several_times_is_transferred_at_last_and_not_reported() {
     let mut bench = bench(Disposition::Take);

@@ -412,7 +412,7 @@ fn a_bind_of_the_peer_ends_the_wait() {
     peer_binds(&mut bench);
     assert_eq!(bench.count(Kind::AssociationOpened), 2, "the peer's, and then this node's");
     assert_eq!(bench.script.connects.len(), 2);
-    // The same after a link that was down.
+    // The same after a line that was down.
     let mut bench = facing_one(Answer::Nothing);
     bench.pass(200 * SECOND);
     while bench.opening.len() == 1 {

@@ -18,7 +18,7 @@ fn queued(to: usize, local: &str) -> (Network, usize) {
         *config.times.expire.0.get_mut(Precedence::Flash) = Duration::from_secs(120);
     };
     let mut network = Network::pair(5, Setup { node, ..NOTHING });
-    network.link_up = false;
+    network.line_up = false;
     network.cut();
     let sender = network.user(NAPLES, "OPS", true);
     network.bind(sender, NAPLES);

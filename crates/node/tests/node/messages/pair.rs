@@ -241,7 +241,7 @@ fn random_failures_with(seed: u64, setup: Setup) {
             0 | 1 => network.cut(),
             2 => network.crash(NAPLES),
             3 => network.crash(ACT),
-            4 => network.link_up = !network.link_up,
+            4 => network.line_up = !network.line_up,
             _ if !network.blocked.is_empty() => network.blocked.clear(),
             _ if network.channels() > 1 => {
                 let channel = network.rng.below(network.channels().into()) as u32;
@@ -250,7 +250,7 @@ fn random_failures_with(seed: u64, setup: Setup) {
             _ => {}
         }
     }
-    network.link_up = true;
+    network.line_up = true;
     network.blocked.clear();
     for _ in 0..20 {
         for (user, site) in [(sender, NAPLES), (reader, ACT)] {
@@ -460,7 +460,7 @@ fn a_message_that_its_user_refuses_is_reported() {
 #[test]
 fn messages_for_a_renamed_peer_are_routed_again() {
     let mut network = Network::plain(12, |_| {});
-    network.link_up = false;
+    network.line_up = false;
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);
     network.bind(sender, NAPLES);
@@ -470,7 +470,7 @@ fn messages_for_a_renamed_peer_are_routed_again() {
     assert_eq!(network.queued(NAPLES), 1);
     network.suffix = "-renamed";
     network.crash(NAPLES);
-    network.link_up = true;
+    network.line_up = true;
     network.bind(reader, ACT);
     network.run_for(Duration::from_secs(120));
     assert_eq!(messages(&network, reader).values().next(), Some(&(1, text)));
@@ -567,7 +567,7 @@ fn an_association_whose_peer_keeps_the_turn_and_hangs_is_ended() {
 }
 
 #[test]
-fn a_transfer_over_an_unreliable_link_makes_progress() {
+fn a_transfer_over_an_unreliable_line_makes_progress() {
     let mut network = Network::plain(15, |_| {});
     let sender = network.user(NAPLES, "OPS", false);
     let reader = network.user(ACT, "OPS", true);

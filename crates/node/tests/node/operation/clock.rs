@@ -15,7 +15,7 @@ const HOUR: i64 = 3_600;
 /// This number of Flash waits in Naples for Act, which cannot be reached.
 fn waiting(flash: usize) -> Pair {
     let mut network = Network::pair(5, NOTHING);
-    network.link_up = false;
+    network.line_up = false;
     let mut pair = Pair::join(network, true);
     pair.report = ReportRequest::NonDelivery;
     submit(&mut pair, flash);
@@ -56,7 +56,7 @@ fn doubted(pair: &Pair) -> Option<ClockStatus> {
 
 /// Everything is delivered once the connection can be made.
 fn deliver(pair: &mut Pair) {
-    pair.link_up = true;
+    pair.line_up = true;
     run(pair, 2 * HOUR);
     let delivered = &pair.users[pair.reader].delivered;
     let identifiers: BTreeSet<&str> = delivered
@@ -252,7 +252,7 @@ fn after_a_quick_restart_the_clock_is_trusted_and_after_a_week_it_is_doubted() {
 #[test]
 fn a_jump_sends_no_deferred_message_early_and_deletes_no_key() {
     let mut pair = waiting(0);
-    pair.link_up = true;
+    pair.line_up = true;
     submit(&mut pair, 1);
     run(&mut pair, 5);
     let keys = pair.sites[NAPLES].store.seen.len() + pair.sites[ACT].store.seen.len();
@@ -309,7 +309,7 @@ fn defer(pair: &mut Pair) {
 #[test]
 fn a_start_with_a_clock_ahead_sends_no_deferred_message_early() {
     let mut pair = waiting(0);
-    pair.link_up = true;
+    pair.line_up = true;
     defer(&mut pair);
     run(&mut pair, 120);
     for _ in 0..2 {
@@ -338,7 +338,7 @@ fn a_start_with_a_clock_ahead_sends_no_deferred_message_early() {
 #[test]
 fn a_message_deferred_while_the_clock_is_ahead_is_not_sent_early() {
     let mut pair = waiting(0);
-    pair.link_up = true;
+    pair.line_up = true;
     run(&mut pair, 10);
     let at = pair.clock().utc + Duration::from_secs(7_200);
     set(&mut pair, 5 * HOUR);

@@ -351,7 +351,7 @@ fn a_peer_that_is_added_again_before_its_messages_were_read_keeps_them() {
 fn few_unrouted_entries_are_in_memory_while_the_disk_does_not_answer() {
     let mut pair = joined(with_one_association);
     pair.run(5);
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     for _ in 0..100 {
         pair.submit(Routine, 10);
@@ -394,7 +394,7 @@ fn a_changed_password_ends_associations_and_a_changed_dialect_keeps_them() {
 #[test]
 fn a_message_without_a_form_in_the_new_dialect_is_reported_and_others_are_sent() {
     let mut pair = joined(five_channels);
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     pair.network.users[pair.sender].critical = true;
     pair.submit(Flash, 1_000);
@@ -402,7 +402,7 @@ fn a_message_without_a_form_in_the_new_dialect_is_reported_and_others_are_sent()
     pair.submit(Flash, 1_000);
     pair.until(Kind::Submitted, 2);
     configure(&mut pair, NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
-    pair.link_up = true;
+    pair.line_up = true;
     pair.run(100);
     let rerouted = pair.sites[NAPLES].details(Kind::Rerouted);
     let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };

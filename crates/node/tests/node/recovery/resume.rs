@@ -220,13 +220,13 @@ fn both_ends_may_ask_for_recovery_at_the_same_time() {
             let cut_at = case.network.rng.below(SIZE as u64);
             case.run_until_sent(cut_at);
             case.network.sites.iter_mut().for_each(|site| site.may_connect = true);
-            case.network.link_up = false;
+            case.network.line_up = false;
             case.network.cut();
             // With this latency an end asks before it receives the request of the other end.
             case.network.latency = Duration::from_millis(1_500);
             let down = case.network.rng.below(9_000);
             case.network.run_for(Duration::from_millis(down));
-            case.network.link_up = true;
+            case.network.line_up = true;
             let again = case.finish();
             assert!(again <= AGAIN, "seed {seed}: {again} again\n{}", case.log());
             let log = case.log();
@@ -267,12 +267,12 @@ fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
         for (opener, sender) in ALL {
             let mut case = Case::new(600 + n as u64, opener, sender, kept_open);
             case.run_until_sent(200_000);
-            case.network.link_up = false;
+            case.network.line_up = false;
             case.network.cut();
             for site in [NAPLES, ACT] {
                 case.network.configure(site, change, EdgeChanges::default());
             }
-            case.network.link_up = true;
+            case.network.line_up = true;
             let again = case.finish();
             assert_eq!(again <= AGAIN, continues, "change {n}: {again} again\n{}", case.log());
         }
@@ -284,13 +284,13 @@ fn a_cut_transfer_that_an_operator_holds_waits_until_its_release() {
     for (opener, sender) in ALL {
         let mut case = Case::new(700, opener, sender, kept_open);
         case.run_until_sent(200_000);
-        case.network.link_up = false;
+        case.network.line_up = false;
         case.network.cut();
         let entries: Vec<_> =
             case.network.sites[sender].store.entries.keys().map(|(_, id)| *id).collect();
         let hold = |hold| Input::Operate { request: 1, entries: entries.clone(), hold };
         case.network.feed(sender, hold(true));
-        case.network.link_up = true;
+        case.network.line_up = true;
         let before = case.sent();
         case.network.run_for(Duration::from_secs(100));
         assert_eq!((case.sent(), case.network.queued(sender)), (before, 1), "held\n{}", case.log());
@@ -303,7 +303,7 @@ fn a_cut_transfer_that_an_operator_holds_waits_until_its_release() {
 fn a_cut_transfer_whose_peer_is_removed_is_routed_again_and_reported() {
     let mut case = Case::new(800, ACT, NAPLES, kept_open);
     case.run_until_sent(200_000);
-    case.network.link_up = false;
+    case.network.line_up = false;
     case.network.cut();
     let change = |config: &mut NodeConfig| {
         config.peers.clear();

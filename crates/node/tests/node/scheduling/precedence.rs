@@ -121,13 +121,13 @@ fn five_precedences_are_in_transfer_at_the_same_time() {
 #[test]
 fn a_mixed_queue_goes_in_strict_order() {
     let mut pair = joined(five_channels);
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     for precedence in [Routine, Flash, Deferred, Override, Priority, Flash, Immediate] {
         pair.submit(precedence, 10_000);
     }
     pair.run(60);
-    pair.link_up = true;
+    pair.line_up = true;
     pair.until(Kind::TransferConfirmed, 7);
     // Channels come back at different times. A lower message may pass a higher one whose channel is
     // down. With all channels up, each message waits for the higher ones.

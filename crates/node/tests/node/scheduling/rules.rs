@@ -173,7 +173,7 @@ fn hundreds_of_messages_that_expire_together_are_all_reported() {
         five_channels(config);
         *config.times.expire.0.get_mut(Routine) = Duration::from_secs(60);
     });
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     for _ in 0..300 {
         pair.submit(Routine, 10);
@@ -187,13 +187,13 @@ fn hundreds_of_messages_that_expire_together_are_all_reported() {
     assert_eq!((counters.submitted, counters.expired, counters.reports_made), (300, 300, 300));
 }
 
-/// 200 Routine that will expire at Naples soon, while the link is down.
+/// 200 Routine that will expire at Naples soon, while the line is down.
 fn about_to_expire() -> Pair {
     let mut pair = joined(|config| {
         five_channels(config);
         *config.times.expire.0.get_mut(Routine) = Duration::from_secs(60);
     });
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     for _ in 0..200 {
         pair.submit(Routine, 10);
@@ -239,7 +239,7 @@ fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
         five_channels(config);
         *config.times.expire.0.get_mut(Flash) = Duration::from_secs(300);
     });
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     let begun = pair.now;
     let here = pair.user(NAPLES, "LOG", true);
@@ -299,7 +299,7 @@ fn a_message_longer_than_the_peer_accepts_is_reported_at_once() {
 #[test]
 fn an_overdue_message_is_logged_once_at_its_time_over_a_restart() {
     let mut pair = joined(five_channels);
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     pair.submit(Override, 1_000);
     pair.submit(Flash, 1_000);
@@ -308,7 +308,7 @@ fn an_overdue_message_is_logged_once_at_its_time_over_a_restart() {
     pair.run(45);
     pair.crash(NAPLES);
     pair.run(100);
-    pair.link_up = true;
+    pair.line_up = true;
     pair.run(100);
     let alerts: Vec<_> = pair
         .timed(NAPLES, Kind::Overdue)
@@ -468,14 +468,14 @@ fn an_operator_orders_and_withdraws_minimize() {
 /// How many Routine were transferred before the last of 40 Flash.
 fn routine_among_flash(node: fn(&mut NodeConfig)) -> usize {
     let mut pair = joined(node);
-    pair.link_up = false;
+    pair.line_up = false;
     pair.cut();
     for _ in 0..40 {
         pair.submit(Flash, 10_000);
         pair.submit(Routine, 10_000);
     }
     pair.until(Kind::Submitted, 80);
-    pair.link_up = true;
+    pair.line_up = true;
     pair.until(Kind::TransferConfirmed, 80);
     let starts: Vec<_> = pair.events(Kind::TransferStarted).collect();
     let last = starts.iter().rposition(|e| e.precedence == Some(Flash)).unwrap();

@@ -101,8 +101,8 @@ impl MessageRow {
         confirmed.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// Where it is transferred to, and from which MTA.
-    pub(crate) fn link(&self) -> Option<(&str, Option<&str>)> {
+    /// The MTA that transfers it, and the peer that it transfers it to.
+    pub(crate) fn sender_and_peer(&self) -> Option<(&str, Option<&str>)> {
         self.first_hop().next().map(|t| (t.mta.as_str(), t.peer.as_deref()))
     }
 

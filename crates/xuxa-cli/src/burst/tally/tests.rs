@@ -119,7 +119,7 @@ fn a_message_is_followed_from_mta_to_mta() {
     );
     assert_eq!((row.started(), row.received, row.confirmed()), (Some(140), Some(180), Some(190)));
     assert_eq!(row.delivered(), Some(260));
-    assert_eq!(row.link(), Some(("A", Some("act"))));
+    assert_eq!(row.sender_and_peer(), Some(("A", Some("act"))));
     assert!(!row.is_out_of_order());
 }
 
