@@ -66,7 +66,7 @@ impl Outbound {
         id: AssociationId,
         failed: &FailedTransfer,
     ) -> bool {
-        let channel = cx.associations.get(&id).and_then(|association| association.channel());
+        let channel = cx.associations.get(&id).and_then(|a| a.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
         self.lay_blame(cx, now, (id, channel), failed, place, true) != TransferFault::Connection
     }
@@ -242,7 +242,7 @@ impl Outbound {
         let until = cx.queue.scheduler.retry(now.mono, entry, seed);
         let wait = until.map_or(0, |until| until.since(now.mono).as_secs());
         let precedence = cx.queue.get(entry).map(|item| item.precedence);
-        let detail = format!("{why}: it waits {wait} s, others go on{note}");
+        let detail = format!("{why}: it waits {wait} s, others continue{note}");
         let draft = cx.event(LogLevel::Warning, Kind::MessageBlamed, detail);
         let draft = draft.association(id).channel(Some(channel)).entry(entry);
         let draft = draft.message(failed.message.clone());

@@ -44,7 +44,7 @@ impl Outbound {
             (sending.entry, sending.precedence, sending.message.clone());
         cx.request(id, Request::Pause(pause));
         if was_paused && !pause {
-            cx.event(LogLevel::Info, Kind::Resumed, "goes on after a pause")
+            cx.event(LogLevel::Info, Kind::Resumed, "continues after a pause")
                 .association(id)
                 .channel(channel)
                 .message(message)
