@@ -2,7 +2,6 @@
 
 use crate::admission::Admission;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::AssociationState;
 use crate::config::limits::Limit;
 use crate::context::Context;
 use crate::log::rate::{RefusalCause, RepeatedEvent};
@@ -103,7 +102,7 @@ impl Admission {
     fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
         cx.associations.not_checking(id);
         if let Some(association) = cx.associations.get_mut(&id) {
-            association.state = AssociationState::Refusing;
+            association.refuse();
         }
     }
 

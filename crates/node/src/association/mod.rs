@@ -231,6 +231,23 @@ impl Association {
         self.is_idle() && self.has_turn() && !self.is_ending()
     }
 
+    /// We refuse it.
+    pub(crate) fn refuse(&mut self) {
+        self.state = AssociationState::Refusing;
+    }
+
+    /// We release it, if it is open.
+    pub(crate) fn release(&mut self) {
+        if let AssociationState::Open { since } = self.state {
+            self.state = AssociationState::Releasing { since };
+        }
+    }
+
+    /// Nothing more begins on it, and it is released.
+    pub(crate) fn leave(&mut self) {
+        self.end.leaving = true;
+    }
+
     /// A transfer to us begins or continues.
     pub(crate) fn receive(&mut self, spool: SpoolId) {
         self.receiving = Some(spool);

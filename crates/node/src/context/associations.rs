@@ -71,9 +71,7 @@ impl Context {
 
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(association) = self.associations.get_mut(&id) {
-            if let AssociationState::Open { since } = association.state {
-                association.state = AssociationState::Releasing { since };
-            }
+            association.release();
             // Only the end that opened a P1 association and has the turn may release it (X.228
             // 7.2.1). The other end aborts.
             let request = if association.is_initiator() && association.has_turn() {

@@ -22,7 +22,7 @@ impl Context {
         entry: EntryId,
         reason: StartReason,
     ) -> Option<Record> {
-        let Some(record) = self.queue.fresh.remove(&entry) else {
+        let Some(record) = self.queue.take_fresh(entry) else {
             self.load_to_send(id, entry, reason);
             return None;
         };

@@ -28,9 +28,6 @@ use scheduler::ChannelId;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Most connections beyond a limit that are being refused at the same time. The oldest makes room.
-const MAX_TURNED_AWAY: usize = 64;
-
 /// How long such a connection has for its connect request, and then for closing.
 const TURN_AWAY: Duration = Duration::from_secs(5);
 
@@ -167,9 +164,7 @@ impl Node {
         listener: ListenerId,
         config: osi::api::Config,
     ) {
-        if self.admission.turned_away.len() >= MAX_TURNED_AWAY
-            && let Some(oldest) = self.admission.turned_away.first().copied()
-        {
+        if let Some(oldest) = self.admission.makes_room_to_turn_away() {
             self.remove_association(oldest);
             self.cx.output(Output::Drop { association: oldest });
         }
@@ -179,6 +174,6 @@ impl Node {
         let association =
             Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);
         self.cx.associations.insert_turned_away(association);
-        self.admission.turned_away.insert(id);
+        self.admission.turns_away(id);
     }
 }

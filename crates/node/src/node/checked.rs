@@ -11,7 +11,7 @@ impl Node {
         }
         let progress = self.cx.progress();
         let filed = self.outbound.agenda.clone();
-        let draining = self.operations.draining.clone();
+        let draining = self.operations.draining().clone();
         self.end_drained(now, &draining);
         self.outbound.channels.mark_all();
         let bound = self.cx.associations.connections().bound();

@@ -37,7 +37,7 @@ impl Node {
     /// Ends an association of ours at once. What it was to recover is kept.
     pub(crate) fn abandon(&mut self, now: Now, id: AssociationId, why: &str) {
         if let Some(association) = self.cx.associations.get_mut(&id) {
-            association.end.leaving = true;
+            association.leave();
         }
         self.drop_association(now, id, Kind::AssociationReleased, why);
     }
@@ -53,11 +53,7 @@ impl Node {
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.cx.associations.remove(id)?;
         self.outbound.agenda.gone(id, association.channel());
-        self.admission.turned_away.remove(&id);
-        if let Some(origin) = association.connection.origin {
-            let presented = association.p1().and_then(|p1| p1.presented);
-            self.admission.access.forget(id, origin, presented);
-        }
+        self.admission.forget(&association);
         self.operations.is_drained(&mut self.cx, id);
         Some(association)
     }

@@ -54,13 +54,14 @@ impl Node {
 
     /// Ends what of these is drained and has nothing in transfer any more.
     pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
-        if self.operations.draining.is_empty() {
+        if self.operations.draining().is_empty() {
             return;
         }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
             let due = |l: &Association| l.is_open() && l.p3().is_none_or(|p3| p3.unanswered == 0);
-            self.operations.draining.contains(*id) && self.cx.associations.get(id).is_some_and(due)
+            self.operations.draining().contains(*id)
+                && self.cx.associations.get(id).is_some_and(due)
         };
         let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
         for id in due {
@@ -85,7 +86,7 @@ impl Node {
             if let Some(sending) = association.sending.take_if(|s| s.record.is_none()) {
                 self.cx.queue.scheduler.put_back(now.mono, sending.entry);
             }
-            self.operations.draining.insert(id);
+            self.operations.drain(id);
             if !is_open {
                 self.wind_down(now, id);
             }

@@ -35,7 +35,7 @@ impl Node {
                 break;
             }
         }
-        self.cx.queue.fresh.clear();
+        self.cx.queue.forget_fresh();
         #[cfg(debug_assertions)]
         self.check_settled(now);
         self.outbound.read_late(&mut self.cx, now);

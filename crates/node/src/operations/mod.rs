@@ -13,6 +13,18 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     /// Associations that end because the configuration changed.
-    pub(crate) draining: BTreeSet<AssociationId>,
+    draining: BTreeSet<AssociationId>,
     pub(crate) minimizing: Minimizing,
+}
+
+impl Operations {
+    /// Associations that end because the configuration changed.
+    pub(crate) fn draining(&self) -> &BTreeSet<AssociationId> {
+        &self.draining
+    }
+
+    /// This association ends because the configuration changed.
+    pub(crate) fn drain(&mut self, id: AssociationId) {
+        self.draining.insert(id);
+    }
 }

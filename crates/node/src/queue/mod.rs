@@ -22,7 +22,7 @@ pub(crate) struct EntryQueue {
     pub held: BTreeSet<EntryId>,
     /// Records of entries that the current input queued: those that start at once are not read from
     /// disk.
-    pub fresh: BTreeMap<EntryId, Record>,
+    fresh: BTreeMap<EntryId, Record>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -40,6 +40,21 @@ impl EntryQueue {
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
         }
+    }
+
+    /// The current input queued this entry: its record is not read from disk if it starts at once.
+    pub(crate) fn keep_fresh(&mut self, id: EntryId, record: Record) {
+        self.fresh.insert(id, record);
+    }
+
+    /// The record of an entry that the current input queued.
+    pub(crate) fn take_fresh(&mut self, id: EntryId) -> Option<Record> {
+        self.fresh.remove(&id)
+    }
+
+    /// The current input is done with.
+    pub(crate) fn forget_fresh(&mut self) {
+        self.fresh.clear();
     }
 
     /// The number that stands for a mailbox, given out on first use.

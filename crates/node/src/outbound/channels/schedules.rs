@@ -81,7 +81,7 @@ impl Outbound {
         let ours: Vec<AssociationId> = ours.map(|l| l.id).collect();
         for id in &ours {
             if let Some(association) = cx.associations.get_mut(id) {
-                association.end.leaving = true;
+                association.leave();
             }
         }
         ours

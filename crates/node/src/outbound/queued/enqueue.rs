@@ -69,7 +69,7 @@ impl Outbound {
     pub(crate) fn enqueue_new(&mut self, cx: &mut Context, now: Now, entries: Vec<NewEntry>) {
         for entry in entries {
             self.enqueue(cx, now, entry.id, entry.precedence, &entry.record.brief());
-            cx.queue.fresh.insert(entry.id, entry.record);
+            cx.queue.keep_fresh(entry.id, entry.record);
         }
     }
 }
