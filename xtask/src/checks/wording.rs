@@ -148,12 +148,6 @@ const PROSE_WORDS: &[(&[&str], &str)] = &[
 /// The vocabulary itself, which must name what it refuses.
 const VOCABULARY: &[&str] = &["xtask/src/checks/wording.rs", "docs/lexicon.md"];
 
-/// Words of these files that are not yet replaced, each with its file and as it is found there.
-const EXCUSED: &[(&str, &str)] = &[
-    ("crates/node/src/context/looks.rs", "LEAST_EVER"),
-    ("crates/node/src/queue/holds.rs", "another way"),
-];
-
 /// A word that is not the project's.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wording {
@@ -183,9 +177,6 @@ pub(crate) fn wording(file: &TextFile) -> Vec<Wording> {
         found.extend(prose(&only_prose(&file.text, &code)));
     } else {
         found.extend(prose(&file.text));
-    }
-    for (_, word) in EXCUSED.iter().filter(|(path, _)| *path == file.path) {
-        found.retain(|wording| !wording.text.starts_with(&format!("`{word}`")));
     }
     found.sort_by_key(|wording| wording.line);
     found

@@ -74,15 +74,7 @@ impl Admission {
     ) {
         let wrong = match Element::parse(bind).and_then(|e| MtaBindResult::read(&e)) {
             Err(error) => format!("MTABindResult: {error}"),
-            Ok(MtaBindResult::Unauthenticated) => {
-                return self.verify_peer(
-                    cx,
-                    id,
-                    channel,
-                    Secret::default(),
-                    VerifiedBind::Responder,
-                );
-            }
+            Ok(MtaBindResult::Unauthenticated) => "MTABindResult: NULL, no credentials".to_owned(),
             Ok(MtaBindResult::Authenticated(who)) => match self.peer_password(cx, channel, &who) {
                 Ok(password) => {
                     return self.verify_peer(cx, id, channel, password, VerifiedBind::Responder);

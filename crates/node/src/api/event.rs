@@ -62,7 +62,7 @@ impl LogEvent {
             precedence: self.precedence,
             peer: place.map(|(peer, _)| peer),
             channel: place.map(|(_, channel)| channel),
-            association: self.association.map(|association| association.to_string()),
+            association: self.association.map(|a| a.to_string()),
             bytes: self.bytes,
             detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }

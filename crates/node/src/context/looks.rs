@@ -8,10 +8,10 @@ use base::{AssociationId, Now};
 use std::time::Duration;
 
 /// Least time between two looks at what a connection has outstanding.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The same where a timer is so short that it would expire between two.
-const LEAST_EVER: Duration = Duration::from_millis(250);
+const MIN_OF_SHORT_TIMER: Duration = Duration::from_millis(250);
 
 impl Context {
     /// Files when to look at an association's connection: while there is anything to be seen.
@@ -22,7 +22,7 @@ impl Context {
             return;
         }
         let timer = self.progress_timer(association);
-        let pause = (timer / 4).max(LEAST).min(timer / 2).max(LEAST_EVER);
+        let pause = (timer / 4).max(MIN_PAUSE).min(timer / 2).max(MIN_OF_SHORT_TIMER);
         if let Some(association) = self.associations.get_mut(&id) {
             association.looks.at = awaits.then_some(now.mono + pause);
             if !awaits {

@@ -48,7 +48,7 @@ impl Node {
             // The association ended meanwhile; the entry was given back.
             return;
         }
-        match self.cx.associations.get(&id).and_then(|association| association.channel()) {
+        match self.cx.associations.get(&id).and_then(|a| a.channel()) {
             Some(channel) => self.outbound.start_transfer(&mut self.cx, now, id, channel, record),
             None => self.delivery.start_delivery(&mut self.cx, now, id, record),
         }

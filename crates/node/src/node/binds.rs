@@ -61,8 +61,7 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.peer_failed(now.mono, origin, name, password),
         }
-        let association =
-            self.cx.associations.get(&id).filter(|association| association.is_binding());
+        let association = self.cx.associations.get(&id).filter(|a| a.is_binding());
         match (association.and_then(Association::channel), right) {
             (Some(channel), true) => {
                 if self.admission.responder_open(&mut self.cx, now, id, channel) {
@@ -94,7 +93,7 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.failed(now.mono, origin, name, true),
         }
-        if self.cx.associations.get(&id).is_some_and(|association| association.is_binding()) {
+        if self.cx.associations.get(&id).is_some_and(|a| a.is_binding()) {
             if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 if self.admission.user_has_room(&mut self.cx, now, id, number) {

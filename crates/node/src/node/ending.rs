@@ -24,9 +24,7 @@ impl Node {
     ) {
         let stopping = self.cx.life.is_stopping();
         let association = self.cx.associations.get_mut(&id);
-        let Some(ended) =
-            association.and_then(|association| association.end(now, kind, detail, stopping))
-        else {
+        let Some(ended) = association.and_then(|a| a.end(now, kind, detail, stopping)) else {
             return;
         };
         self.cx.log_end(now, id, &ended);

@@ -190,8 +190,7 @@ impl Node {
             true => self.outbound.take_lost(&mut self.cx, channel, remote, &reference),
             false => LostTransfers::default(),
         };
-        let two_way =
-            self.cx.associations.get(&id).is_some_and(|association| association.is_two_way());
+        let two_way = self.cx.associations.get(&id).is_some_and(|a| a.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {
             // Without the turn we cannot resume.
             self.outbound.begin_again(&mut self.cx, now, send.entry);

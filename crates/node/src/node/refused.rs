@@ -72,12 +72,10 @@ impl Node {
     }
 
     fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
-        let refused =
-            match self.cx.associations.get(&id).is_some_and(|association| association.is_two_way())
-            {
-                true => Dialogue::TwoWayAlternate,
-                false => Dialogue::Monologue,
-            };
+        let refused = match self.cx.associations.get(&id).is_some_and(|a| a.is_two_way()) {
+            true => Dialogue::TwoWayAlternate,
+            false => Dialogue::Monologue,
+        };
         let Some(other) = self.outbound.other_dialogue(channel, refused) else {
             let text = format!("{text}; it takes neither dialogue mode: check its configuration");
             return self.refused_for_long(now, id, channel, text);

@@ -73,12 +73,7 @@ impl Node {
 
     pub(crate) fn tick(&mut self, now: Now) {
         while let Some(id) = self.cx.associations.next_due(now.mono) {
-            if self
-                .cx
-                .associations
-                .get_mut(&id)
-                .is_some_and(|association| association.take_due_look(now.mono))
-            {
+            if self.cx.associations.get_mut(&id).is_some_and(|a| a.take_due_look(now.mono)) {
                 self.cx.look(id);
             }
             if let Some(association) = self.cx.associations.get_mut(&id)

@@ -27,7 +27,7 @@ impl EntryQueue {
         }
     }
 
-    /// A held entry goes another way: the copies that take its place are held as it was. What
+    /// A held entry is rerouted: the copies that take its place are held as it was. Returns what
     /// belongs into the commit that replaces it.
     pub(crate) fn pass_on_hold(&mut self, id: EntryId, copies: &[EntryId]) -> Option<Op> {
         if !self.held.remove(&id) {

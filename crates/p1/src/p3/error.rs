@@ -218,7 +218,9 @@ impl AccessError {
 impl std::fmt::Display for AccessError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            AccessError::Other { code, .. } => write!(f, "error {code}, which X.419 does not define"),
+            AccessError::Other { code, .. } => {
+                write!(f, "error {code}, which X.419 does not define")
+            }
             AccessError::Security(SecurityProblem(problem)) => {
                 write!(f, "{}: security-problem {problem}", self.name())
             }

@@ -66,7 +66,7 @@ impl Outbound {
         id: AssociationId,
         failed: &FailedTransfer,
     ) -> bool {
-        let channel = cx.associations.get(&id).and_then(|association| association.channel());
+        let channel = cx.associations.get(&id).and_then(|a| a.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
         self.lay_blame(cx, now, (id, channel), failed, place, true) != TransferFault::Connection
     }

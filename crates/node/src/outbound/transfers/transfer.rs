@@ -91,7 +91,7 @@ impl Outbound {
         if sending.record.is_none() {
             return; // nothing was logged of it yet
         }
-        let channel = cx.associations.get(&id).and_then(|association| association.channel());
+        let channel = cx.associations.get(&id).and_then(|a| a.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
         cx.event(LogLevel::Warning, kind, "the association ended")
             .association(id)
