@@ -4,7 +4,6 @@ pub(crate) mod connection_table;
 pub(crate) mod ended;
 pub(crate) mod looks;
 pub(crate) mod lost;
-pub(crate) mod meter;
 pub(crate) mod p1;
 pub(crate) mod p3;
 pub(crate) mod table;
@@ -33,14 +32,14 @@ pub(crate) struct Association {
     pub requests: VecDeque<osi::api::Request>,
     pub connection: TransportConnection,
     pub protocol: Protocol,
-    pub state: AssociationState,
-    pub sending: Option<Sending>,
-    /// The arrival on it.
-    pub receiving: Option<SpoolId>,
-    /// Since when it has no transfer.
-    pub idle_since: Instant,
-    pub end: AssociationEnd,
     pub looks: ProgressLooks,
+    state: AssociationState,
+    sending: Option<Sending>,
+    /// The arrival on it.
+    receiving: Option<SpoolId>,
+    /// Since when it has no transfer.
+    idle_since: Instant,
+    end: AssociationEnd,
 }
 
 /// What is spoken on an association, with what that needs.
@@ -84,15 +83,15 @@ pub(crate) struct TransportConnection {
 
 /// Why nothing more begins on an association.
 #[derive(Debug, Default)]
-pub(crate) struct AssociationEnd {
+struct AssociationEnd {
     /// The transfer is to be interrupted at its next checkpoint.
-    pub interrupting: bool,
+    interrupting: bool,
     /// It takes nothing new and ends, for the configuration changed.
-    pub drain: Option<Drain>,
+    drain: Option<Drain>,
     /// The hours of its channel are over: nothing more begins on it, and it is released.
-    pub leaving: bool,
+    leaving: bool,
     /// Why we give the peer up for a while.
-    pub given_up: Option<String>,
+    given_up: Option<String>,
 }
 
 impl AssociationEnd {
@@ -231,6 +230,16 @@ impl Association {
         self.is_idle() && self.has_turn() && !self.is_ending()
     }
 
+    /// How far it has come.
+    pub(crate) fn state(&self) -> AssociationState {
+        self.state
+    }
+
+    /// Its transport connection is made. The layers above open until then.
+    pub(crate) fn connected(&mut self, until: Instant) {
+        self.state = AssociationState::Opening { until: Some(until) };
+    }
+
     /// We refuse it.
     pub(crate) fn refuse(&mut self) {
         self.state = AssociationState::Refusing;
@@ -243,9 +252,107 @@ impl Association {
         }
     }
 
-    /// Nothing more begins on it, and it is released.
+    // ----- its end ------------------------------------------------------------------------------
+
+    /// The hours of its channel are over: nothing more begins on it.
     pub(crate) fn leave(&mut self) {
         self.end.leaving = true;
+    }
+
+    /// The hours of its channel begin again.
+    pub(crate) fn stay(&mut self) {
+        self.end.leaving = false;
+    }
+
+    /// Whether the hours of its channel are over, or we abandoned it.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.end.leaving
+    }
+
+    /// The transfer is to be interrupted at its next checkpoint.
+    pub(crate) fn interrupt(&mut self) {
+        self.end.interrupting = true;
+    }
+
+    pub(crate) fn is_interrupting(&self) -> bool {
+        self.end.interrupting
+    }
+
+    /// The configuration changed: nothing more begins on it. The stronger reason counts.
+    pub(crate) fn drain(&mut self, drain: Drain) {
+        self.end.drain = self.end.drain.max(Some(drain));
+    }
+
+    /// Why the configuration ends it, if it does.
+    pub(crate) fn drained(&self) -> Option<Drain> {
+        self.end.drain
+    }
+
+    /// We give the peer up for a while.
+    pub(crate) fn give_up(&mut self, why: String) {
+        self.end.given_up = Some(why);
+    }
+
+    // ----- its transfers ------------------------------------------------------------------------
+
+    pub(crate) fn sending(&self) -> Option<&Sending> {
+        self.sending.as_ref()
+    }
+
+    pub(crate) fn sending_mut(&mut self) -> Option<&mut Sending> {
+        self.sending.as_mut()
+    }
+
+    pub(crate) fn begin_sending(&mut self, sending: Sending) {
+        self.sending = Some(sending);
+    }
+
+    /// What it was sending, which it no longer sends.
+    pub(crate) fn take_sending(&mut self) -> Option<Sending> {
+        self.sending.take()
+    }
+
+    /// What it was to send, if its record is not read yet.
+    pub(crate) fn take_unread(&mut self) -> Option<Sending> {
+        self.sending.take_if(|sending| sending.record.is_none())
+    }
+
+    /// It no longer sends, and is idle from now on. Gives what it was sending.
+    pub(crate) fn end_sending(&mut self, now: Instant) -> Option<Sending> {
+        let sending = self.sending.take()?;
+        self.idle_since = now;
+        Some(sending)
+    }
+
+    /// The arrival on it.
+    pub(crate) fn receiving(&self) -> Option<SpoolId> {
+        self.receiving
+    }
+
+    /// The arrival on it, which is no longer received there.
+    pub(crate) fn take_receiving(&mut self) -> Option<SpoolId> {
+        self.receiving.take()
+    }
+
+    /// It no longer receives, and is idle from now on. Gives what it was receiving.
+    pub(crate) fn end_receiving(&mut self, now: Instant) -> Option<SpoolId> {
+        self.idle_since = now;
+        self.receiving.take()
+    }
+
+    /// RTSE's turn is ours from now on.
+    pub(crate) fn gain_turn(&mut self, now: Instant) {
+        self.idle_since = now;
+        if let Some(p1) = self.p1_mut() {
+            p1.turn.ours = true;
+            p1.turn.wanted = false;
+            p1.turn.deadline = None;
+        }
+    }
+
+    /// Since when it has no transfer.
+    pub(crate) fn idle_since(&self) -> Instant {
+        self.idle_since
     }
 
     /// A transfer to us begins or continues.

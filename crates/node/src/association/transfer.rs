@@ -1,6 +1,6 @@
 //! A message that an association sends, and one that was cut off.
 
-use crate::association::meter::Meter;
+use base::rate_meter::RateMeter;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
 use engine::Record;
 use osi::api::ResumePoint;
@@ -29,7 +29,7 @@ pub(crate) struct Sending {
     pub started: Option<Instant>,
     /// Octets that were confirmed then, if it was resumed.
     pub started_at: u64,
-    pub meter: Meter,
+    pub meter: RateMeter,
     /// Where it may be resumed if the association is lost.
     pub resume: Option<ResumePoint>,
     /// How often it was resumed with no checkpoint confirmed since.
@@ -68,7 +68,7 @@ impl Sending {
             written_before: 0,
             started: None,
             started_at: 0,
-            meter: Meter::default(),
+            meter: RateMeter::default(),
             resume: None,
             resumes: 0,
             tried: Vec::new(),

@@ -5,15 +5,14 @@ pub(crate) mod channel_changes;
 pub(crate) mod configured;
 pub(crate) mod limits;
 pub(crate) mod minimize;
-pub(crate) mod numbers;
 pub(crate) mod times;
 
 pub use crate::config::limits::Limits;
 pub use crate::config::minimize::Minimize;
-pub use crate::config::numbers::Numbers;
 pub use crate::config::times::{Alerts, ClockRules, Times};
 use crate::ids::{ListenerId, Secret};
 pub use base::ip_prefix::{NoPrefix, Prefix};
+pub use base::numbers::Numbers;
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Periods;

@@ -1,6 +1,6 @@
-//! How fast a transfer goes, from what was confirmed of it over the last seconds.
+//! The rate of a transfer, from the octets that were confirmed over the last seconds.
 
-use base::Instant;
+use crate::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// Confirms closer together than this count as one.
 const APART: Duration = Duration::from_millis(500);
 
-/// Octets confirmed, and when.
+/// Confirmed octets, and the times of their confirms.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter {
+pub struct RateMeter {
     seen: VecDeque<(Instant, u64)>,
 }
 
-impl Meter {
-    /// So many octets in all are confirmed by now; the first call gives the beginning.
-    pub(crate) fn at(&mut self, now: Instant, octets: u64) {
+impl RateMeter {
+    /// Records how many octets in all are confirmed at `now`; the first call gives the beginning.
+    pub fn at(&mut self, now: Instant, octets: u64) {
         let mut back = self.seen.iter().rev();
         let close = back.next().zip(back.next()).is_some_and(|(_, (at, _))| *at + APART > now);
         if close {
@@ -31,13 +31,13 @@ impl Meter {
     }
 
     /// Octets confirmed, once any are.
-    pub(crate) fn octets(&self) -> Option<u64> {
+    pub fn octets(&self) -> Option<u64> {
         self.seen.back().map(|(_, octets)| *octets).filter(|_| self.seen.len() > 1)
     }
 
     /// Bits a second divided by 1,000, over the last 10 s at most; less and less while nothing is
     /// confirmed. `None` before the first confirm.
-    pub(crate) fn kbit_s(&self, now: Instant) -> Option<f64> {
+    pub fn kbit_s(&self, now: Instant) -> Option<f64> {
         let (_, last) = self.seen.back()?;
         let recent = self.seen.iter().find(|(at, _)| *at + WINDOW >= now);
         let (at, octets) = recent.or(self.seen.back())?;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_last_seconds() {
-        let mut meter = Meter::default();
+        let mut meter = RateMeter::default();
         meter.at(ms(0), 0);
         assert_eq!((meter.octets(), meter.kbit_s(ms(100))), (None, None));
         for second in 1..=4 {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn many_confirms_at_once_are_few_samples() {
-        let mut meter = Meter::default();
+        let mut meter = RateMeter::default();
         for n in 0..10_000 {
             meter.at(ms(n), n * 125);
         }
