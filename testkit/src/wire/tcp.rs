@@ -74,7 +74,7 @@ impl VirtualTcp {
     }
 
     /// The connection, made at the first call. `None` once it has ended.
-    fn connection(&mut self, moment: WireMoment<'_>) -> Option<&mut TcpConnection> {
+    fn connection(&mut self, moment: &mut WireMoment<'_>) -> Option<&mut TcpConnection> {
         if self.ended {
             return None;
         }
@@ -177,21 +177,21 @@ impl TcpConnection {
 }
 
 impl Wire for VirtualTcp {
-    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
+    fn write(&mut self, mut moment: WireMoment<'_>, octets: Bytes) {
         let now = moment.now;
         self.run_until(now);
-        if let Some(connection) = self.connection(moment) {
+        if let Some(connection) = self.connection(&mut moment) {
             connection.hosts[NEAR].write(tcp_time(now), connection.id, octets);
         }
         self.run_until(now);
     }
 
-    fn close(&mut self, moment: WireMoment<'_>) {
+    fn close(&mut self, mut moment: WireMoment<'_>) {
         let now = moment.now;
         self.run_until(now);
         self.closed = true;
         // A host that closes before the handshake is finished drops what was written.
-        if let Some(connection) = self.connection(moment)
+        if let Some(connection) = self.connection(&mut moment)
             && connection.open
         {
             connection.hosts[NEAR].close(tcp_time(now), connection.id);
