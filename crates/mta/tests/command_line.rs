@@ -134,7 +134,7 @@ fn users_come_and_go() {
     let add = user("add", &[rossi]).env("XUXA_PASSWORD", "salina").output().unwrap();
     let (code, out, _) = result_of(&add);
     assert_eq!(code, Some(0));
-    assert!(out.contains("has another password"), "{out}");
+    assert!(out.contains("password set"), "{out}");
 
     let (code, out, _) = result_of(&user("list", &[]).output().unwrap());
     assert_eq!(code, Some(0));
@@ -279,8 +279,24 @@ fn a_slip_in_the_file_does_not_hide_the_daemon() {
         }
         let (code, _, err) = run(&["reload", "--config", file]);
         assert_eq!(code, Some(2), "a command that reads the file does not: {err}");
-        assert!(err.contains("a running one keeps its configuration"), "{err}");
+        assert!(err.contains("refused, the running configuration is unchanged"), "{err}");
+        let (code, out, _) = run(&["reload", "--config", file, "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &json["applied"]), (Some(2), &serde_json::json!(false)));
+        assert!(json["problems"][0]["line"].is_u64(), "{out}");
     }
+    // A comment in Latin-1: the line is named, and the daemon is asked all the same.
+    std::fs::write(&config, [right.as_bytes(), b"# caf\xe9\n"].concat()).unwrap();
+    let (code, _, err) = run(&["queue", "--config", file]);
+    let line = right.lines().count() + 1;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains(&format!("line {line}: not UTF-8")), "{err}");
+    // A mailbox in any form; an unknown one is refused.
+    std::fs::write(&config, &right).unwrap();
+    let mailbox = |address| run(&["queue", "--config", file, "--mailbox", address]);
+    let (code, _, err) = mailbox("/C=IT/ADMD=NET/PRMD=NAPLES/S=NOBODY");
+    assert!(code == Some(1) && err.contains("there is no mailbox"), "{err}");
+    assert_eq!(mailbox("nonsense").0, Some(2));
     // Where the socket cannot be found, its option is named.
     std::fs::write(&config, right.replace("[mta]", "[mat]")).unwrap();
     let (code, _, err) = run(&["status", "--config", file]);
