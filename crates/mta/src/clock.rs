@@ -46,7 +46,7 @@ impl Clock {
         tokio::time::Instant::now() + instant.since(self.now().mono)
     }
 
-    /// The same, at most [`LOOK_AGAIN`] from now.
+    /// The same, at most `LOOK_AGAIN` from now.
     pub fn wake(&self, instant: Instant) -> tokio::time::Instant {
         tokio::time::Instant::now() + instant.since(self.now().mono).min(LOOK_AGAIN)
     }

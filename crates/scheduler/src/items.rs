@@ -84,7 +84,7 @@ const MAILBOX: u8 = 1;
 const BODY: u8 = 1 << 1;
 /// An operator holds it, or will once its transfer ends.
 const OPERATOR: u8 = 1 << 2;
-/// Its hold was returned by [`Scheduler::newly_held`].
+/// Its hold was returned by `Scheduler::newly_held`.
 const NOTIFIED: u8 = 1 << 3;
 /// It is overdue.
 const OVERDUE: u8 = 1 << 4;

@@ -108,7 +108,7 @@ fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
     // resource-limitation.
     let is_why = |e: &DaemonEvent| {
         let detail = e.detail.as_deref().unwrap_or_default();
-        e.event == "delivery_failed" && detail.contains("kind: 1, value: 3")
+        e.event == "delivery_failed" && detail.contains("InvokeProblem resourceLimitation")
     };
     let events = site.events().unwrap();
     assert!(events.iter().any(is_why), "{events:#?}");

@@ -37,10 +37,10 @@ enum Role {
 
 #[derive(clap::Args)]
 struct SendArgs {
-    /// Where to: ADDRESS:PORT or [ADDRESS]:PORT
+    /// Where to: `ADDRESS:PORT` or `[ADDRESS]:PORT`
     #[arg(required_unless_present = "plan")]
     to: Option<SocketAddr>,
-    /// Several flows, from a TOML file: [[flows]] with to, rate, size, dscp, ...
+    /// Several flows, from a TOML file: `[[flows]]` with to, rate, size, dscp, ...
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "rate", "size", "tcp", "flows"])]
     plan: Option<PathBuf>,
     /// Each flow's rate: 512kbit, 2Mbit
@@ -98,7 +98,7 @@ struct SendArgs {
 
 #[derive(clap::Args)]
 struct ReceiveArgs {
-    /// Where: PORT, ADDRESS:PORT or [ADDRESS]:PORT; UDP and TCP, all addresses where none is given
+    /// Where: `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; UDP and TCP, all addresses where none is given
     listen: String,
     /// How long at most: 15s, up to 60min
     #[arg(long = "for", value_name = "TIME", default_value = "20s")]

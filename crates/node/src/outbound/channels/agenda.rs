@@ -4,7 +4,7 @@
 //! channels, on what the scheduler has for it, and on the time. The first two are marked where they
 //! are touched ([`base::marks`]), the scheduler names the peers that changed, and times are filed.
 //! So an input costs what it touched, however many channels and users there are. In debug builds
-//! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
+//! `Node::check_settled` looks at everything after each input, and finds what was not marked.
 
 use base::marks::Due;
 use base::steps::step;
@@ -95,7 +95,7 @@ pub(crate) struct ChannelAgenda {
     /// Channels, and when they may be opened again or change their hours.
     pub(crate) looks: Due<ChannelId>,
     pub(crate) wishes: Wishes,
-    /// Whether [`Node::check_settled`] is left out, for tests of the cost.
+    /// Whether `Node::check_settled` is left out, for tests of the cost.
     #[cfg(debug_assertions)]
     pub(crate) unchecked: bool,
 }
