@@ -176,6 +176,11 @@ impl Scheduler {
         self.items.get(id).map(|slot| slot.item())
     }
 
+    /// Whether the item is in transfer.
+    pub fn is_in_transfer(&self, id: EntryId) -> bool {
+        self.items.get(id).is_some_and(|slot| slot.state == SlotState::InTransfer)
+    }
+
     /// Failures of the item's transfer, at most 255.
     pub fn failures(&self, id: EntryId) -> u32 {
         self.items.get(id).map_or(0, |slot| u32::from(slot.failures))

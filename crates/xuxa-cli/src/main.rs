@@ -439,7 +439,7 @@ fn received_code(args: &ReceiveArgs, received: usize, outcome: Result<u64>) -> E
         }
         Err(error) => {
             terminal::report_error(&format!("{error:#}"));
-            ExitCode::from(match received > 0 {
+            ExitCode::from(match received > 0 || error.is::<receive::StillWaiting>() {
                 true => 3,
                 false if error.is::<profile::Wrong>() => 2,
                 false => 1,

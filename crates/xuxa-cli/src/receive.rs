@@ -116,8 +116,16 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
+/// A reception ended because a delivery could not be kept; this number still waits at the MTA.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} messages still wait at the MTA")]
+pub(crate) struct StillWaiting(pub u64);
+
 /// Takes deliveries until `until`; returns how many that waited at the start still wait (0 with
 /// `--wait` or `--count`).
+///
+/// # Errors
+/// [`StillWaiting`] where the inbox could not keep a delivery.
 pub(crate) async fn receive(
     access: &MtaAccess<'_>,
     to: &mut To<'_>,
@@ -129,33 +137,36 @@ pub(crate) async fn receive(
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
-    match deliveries(access, &mut user, to, until, waiting, each).await {
-        Ok(count) => {
+    let mut count = 0u64;
+    match deliveries(access, &mut user, to, until, waiting, &mut count, each).await {
+        Ok(()) => {
             user.unbind().await?;
             let all = until.wait || until.count.is_some();
             Ok(if all { 0 } else { waiting.saturating_sub(count) })
         }
         Err(error) => {
             user.abort().await;
-            Err(error)
+            // The one that was not kept waits too, also if it came after the bind.
+            let left = waiting.saturating_sub(count).max(1);
+            Err(if error.is::<NotKept>() { error.context(StillWaiting(left)) } else { error })
         }
     }
 }
 
-/// Takes deliveries, and counts them.
+/// Takes deliveries, and counts them in `count`.
 async fn deliveries(
     access: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
     until: Until,
     waiting: u64,
+    count: &mut u64,
     mut each: impl FnMut(&Received),
-) -> Result<u64> {
+) -> Result<()> {
     let end = until.timeout.map(|t| access.clock.now() + t);
-    let mut count = 0u64;
     loop {
-        let enough = until.count.is_some_and(|n| count >= n)
-            || (!until.wait && until.count.is_none() && count >= waiting);
+        let enough = until.count.is_some_and(|n| *count >= n)
+            || (!until.wait && until.count.is_none() && *count >= waiting);
         if enough {
             break;
         }
@@ -180,13 +191,13 @@ async fn deliveries(
                     refuse(user, invoke, error).await?;
                 }
                 each(&one?);
-                count += 1;
+                *count += 1;
             }
             Some(Indication::Data { .. }) => {}
             other => bail!(Lost(describe(other.as_ref()))),
         }
     }
-    Ok(count)
+    Ok(())
 }
 
 /// Invoke problems of a ROSE reject (X.229 clause 9).

@@ -209,7 +209,9 @@ impl Known<'_> {
         if count > 0 {
             let text = match self.elsewhere {
                 0 => format!("{count} of {all} taken before"),
-                n => format!("{count} of {all} taken before, {n} of them delivered already"),
+                n => format!(
+                    "{count} of {all} taken before, {n} of them delivered or in the mailbox already"
+                ),
             };
             notes.push(Note::new(NoteKind::Duplicate, text));
         }

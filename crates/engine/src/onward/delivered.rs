@@ -314,7 +314,7 @@ mod tests {
         let hops: Vec<_> = second.accepted.entries.iter().map(|e| &e.record.next_hop).collect();
         assert_eq!(hops, [&NextHop::Mailbox(canonical(&name(NEW).address))]);
         let notes: Vec<_> = second.notes.iter().map(|n| (n.kind, n.detail.as_str())).collect();
-        let dropped = "2 of 3 taken before, 2 of them delivered already";
+        let dropped = "2 of 3 taken before, 2 of them delivered or in the mailbox already";
         assert_eq!(notes, [(NoteKind::Duplicate, dropped)]);
 
         // All three are delivered now: a further copy is dropped, whatever its path.

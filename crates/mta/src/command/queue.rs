@@ -247,6 +247,9 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
                     format!("{id} was rerouted and is now {new}: use that number\n")
                 }
                 HoldOutcome::Done => format!("{id} {word}\n"),
+                HoldOutcome::InTransfer => format!(
+                    "{id} is in transfer, which continues: it is held only if the transfer fails\n"
+                ),
                 HoldOutcome::Unchanged if hold => format!("{id} was held already\n"),
                 HoldOutcome::Unchanged => format!("{id} was not held\n"),
                 HoldOutcome::Unknown => format!("{id} is not in the queue: it may have gone\n"),

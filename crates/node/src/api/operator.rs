@@ -20,6 +20,8 @@ pub(crate) const MAX_HELD: usize = 10_000;
 pub enum HoldOutcome {
     /// Held, or released, as asked.
     Done,
+    /// Marked. The transfer in progress continues: it is held only if that does not succeed.
+    InTransfer,
     /// It was so before.
     Unchanged,
     /// There is no such entry: it may have gone.

@@ -16,7 +16,7 @@ const ROUND: Duration = Duration::from_secs(60);
 const MAX_ROUNDS: usize = 64;
 
 /// Most octets of a reason.
-const MAX_REASON: usize = 48;
+const MAX_REASON: usize = 96;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,13 +50,24 @@ type RepeatKey = (RefusalCause, Origin, RepeatReason);
 pub(crate) struct RepeatReason(String);
 
 impl RepeatReason {
-    /// The beginning of a text up to its first colon: what comes behind are details, and values that
-    /// others choose.
+    /// The beginning of a text: up to its first colon, and the names of fields that follow. What
+    /// comes behind are details, and values that others choose.
     pub(crate) fn new(text: &str) -> RepeatReason {
-        let head = text.split_once(':').map_or(text, |(head, _)| head);
-        RepeatReason(
-            head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned(),
-        )
+        let mut parts = text.split(": ");
+        let mut head = parts.next().unwrap_or_default().to_owned();
+        let is_field =
+            |part: &&str| part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.');
+        // The last part is the detail itself.
+        let mut fields = parts.by_ref().take_while(is_field).peekable();
+        while let Some(field) = fields.next() {
+            if fields.peek().is_none() && text.ends_with(field) {
+                break;
+            }
+            head.push_str(": ");
+            head.push_str(field);
+        }
+        head.truncate(head.floor_char_boundary(MAX_REASON));
+        RepeatReason(head)
     }
 }
 
@@ -171,12 +182,19 @@ mod tests {
         assert!(limiter.allows(at(1), reason, line("n")), "another reason");
         let reason = (RefusalCause::Bind, origin, RepeatReason::new("mta-name: \"C\" is not B"));
         assert!(!limiter.allows(at(2), reason, line("n")), "the same with another value");
+        let fault = |text| (RefusalCause::Bind, origin, RepeatReason::new(text));
+        let texts = ["Bind: mta-name: truncated", "Bind: credentials.strong: truncated"];
+        for text in texts {
+            assert!(limiter.allows(at(2), fault(text), line("o")), "{text}: another field");
+        }
+        assert!(!limiter.allows(at(2), fault("Bind: mta-name: absent"), line("o")), "this field");
         assert_eq!(limiter.next_due(at(59)), None);
         assert_eq!(limiter.deadline(), Some(at(60)));
         let counted = limiter.next_due(at(60)).unwrap();
         assert_eq!(counted.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
         assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
-        assert_eq!(limiter.next_due(at(61)), None, "the others came once");
+        assert!(limiter.next_due(at(62)).is_some_and(|l| l.detail.starts_with("1 more")));
+        assert_eq!(limiter.next_due(at(62)), None, "the others came once");
         assert!(
             !limiter.allows(
                 at(70),

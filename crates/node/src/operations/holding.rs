@@ -86,7 +86,8 @@ impl Operations {
                 became(id).map_or(HoldOutcome::Unknown, HoldOutcome::Became)
             } else if self.set_held(cx, now, id, hold) {
                 operation.changed.push(id);
-                HoldOutcome::Done
+                let goes_on = hold && cx.queue.scheduler.is_in_transfer(id);
+                if goes_on { HoldOutcome::InTransfer } else { HoldOutcome::Done }
             } else {
                 HoldOutcome::Unchanged
             };

@@ -236,6 +236,9 @@ impl MtsBindError {
     /// # Errors
     /// No INTEGER.
     pub fn read(e: &Element<'_>) -> Result<MtsBindError, Error> {
+        if e.tag != u::INTEGER {
+            return Err(Fault::Unexpected(e.tag)).field("mts-bind-error");
+        }
         Ok(match wire::integer(e).field("mts-bind-error")? {
             0 => MtsBindError::Busy,
             2 => MtsBindError::AuthenticationError,

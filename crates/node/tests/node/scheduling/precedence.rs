@@ -376,6 +376,18 @@ fn id(row: &QueueRow) -> EntryId {
 }
 
 #[test]
+fn a_hold_of_a_message_in_transfer_says_that_the_transfer_continues() {
+    let mut pair = joined(five_channels);
+    pair.submit(Routine, 2_000_000);
+    pair.until(Kind::TransferStarted, 1);
+    let started = id(&page(&pair, None, 1).entries[0]);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::InTransfer]);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::Unchanged]);
+    pair.until(Kind::TransferConfirmed, 1);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::Unknown]);
+}
+
+#[test]
 fn a_hold_of_an_operator_survives_a_restart() {
     let mut pair = joined(five_channels);
     (0..5).for_each(|channel| pair.block(channel));
