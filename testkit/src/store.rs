@@ -222,7 +222,7 @@ impl FaultyStore {
         if result.is_ok() {
             self.store.apply(each_key_once(batch)).expect("a sound batch");
         }
-        Input::Committed { token, result: result.map_err(node::EdgeError) }
+        Input::Committed { token, result: result.map_err(|why| node::EdgeError(why).into()) }
     }
 
     /// The machine loses its power. Of the commits that wait, `made` are durable, and nobody is

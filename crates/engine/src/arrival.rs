@@ -6,5 +6,6 @@ pub mod critical;
 pub(crate) mod dedupe;
 pub(crate) mod passed;
 pub(crate) mod prepare;
+pub(crate) mod reservations;
 pub(crate) mod submit;
 pub(crate) mod trace;

@@ -15,6 +15,10 @@ pub struct SpoolId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 32]);
 
+/// The queue of an entry: the peer or the mailbox that it goes to ([`crate::NextHop::queue`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueueId(pub u64);
+
 /// The source of a body at its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodySource {
@@ -33,6 +37,8 @@ pub enum Op {
         precedence: Precedence,
         /// Second part of the key.
         id: EntryId,
+        /// The queue in which it is listed.
+        queue: QueueId,
         /// The record, opaque.
         record: Bytes,
     },
@@ -63,6 +69,9 @@ pub enum Op {
         until: Utc,
         /// The answer, opaque; may be empty.
         record: Bytes,
+        /// The key must not be remembered yet: else the batch conflicts, and nothing of it is made.
+        /// Whoever shares the store may have accepted the same since the look-up.
+        absent: bool,
     },
     /// Deletes keys whose time ended before this one: the oldest first.
     ForgetSeen {

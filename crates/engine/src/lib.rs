@@ -31,6 +31,7 @@ mod testing;
 pub use arrival::accept::keys;
 pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
+pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
 pub use expire::Periods;
 pub use onward::deliver::{Delivery, permanent};

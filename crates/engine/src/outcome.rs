@@ -148,7 +148,12 @@ pub fn batch(accepted: &Accepted, source: BodySource) -> Batch {
 
 /// The durable changes that remember these keys.
 pub fn put_seen(seen: &[Seen]) -> Vec<Op> {
-    let put = |s: &Seen| Op::PutSeen { key: s.key, until: s.until, record: s.record.clone() };
+    let put = |s: &Seen| Op::PutSeen {
+        key: s.key,
+        until: s.until,
+        record: s.record.clone(),
+        absent: false,
+    };
     seen.iter().map(put).collect()
 }
 
@@ -157,6 +162,7 @@ pub fn put_entries(entries: &[NewEntry]) -> Vec<Op> {
     let put = |e: &NewEntry| Op::PutEntry {
         precedence: e.precedence,
         id: e.id,
+        queue: e.record.next_hop.queue(),
         record: e.record.encode(),
     };
     entries.iter().map(put).collect()

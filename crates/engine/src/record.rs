@@ -1,5 +1,6 @@
 //! The record of one copy in the durable queue.
 
+use crate::journal::QueueId;
 use base::ber::{Element, Error};
 use base::{BodyId, PeerId, Precedence, Utc};
 use bytes::Bytes;
@@ -25,6 +26,24 @@ pub enum NextHop {
     Peer(PeerId),
     /// A local mailbox, by its canonical address.
     Mailbox(String),
+}
+
+impl NextHop {
+    /// The queue that holds the entries for it. Two mailboxes have the same one with a probability
+    /// of 2 to the power of -63: who lists a queue compares the next hop in the records.
+    pub fn queue(&self) -> QueueId {
+        /// FNV-1a.
+        const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        const MAILBOX: u64 = 1 << 63;
+        match self {
+            NextHop::Peer(peer) => QueueId(u64::from(peer.0)),
+            NextHop::Mailbox(address) => {
+                let step = |hash: u64, octet| (hash ^ u64::from(octet)).wrapping_mul(PRIME);
+                QueueId(address.bytes().fold(BASIS, step) | MAILBOX)
+            }
+        }
+    }
 }
 
 /// The kind of object that an entry carries.

@@ -15,6 +15,27 @@ impl From<String> for EdgeError {
     }
 }
 
+/// A batch is not durable: nothing of it was made. An edge that does not know gives no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommitError {
+    /// A key that had to be absent is remembered: the same was accepted meanwhile by another MTA
+    /// that shares the store.
+    #[error("the same was accepted meanwhile by another MTA with this store")]
+    Conflict,
+    /// The store could not do it.
+    #[error(transparent)]
+    NotDone(#[from] EdgeError),
+}
+
+impl From<CommitError> for EdgeError {
+    fn from(error: CommitError) -> EdgeError {
+        match error {
+            CommitError::Conflict => EdgeError(error.to_string()),
+            CommitError::NotDone(error) => error,
+        }
+    }
+}
+
 /// No record was read.
 #[derive(Debug, Error)]
 pub(crate) enum LoadError {

@@ -16,7 +16,8 @@ use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{Options, QueueStore, RedbStore};
+use store::queue::commit_one;
+use store::{BatchId, Committed, Options};
 
 /// Default length of a content, in octets.
 const OCTETS: usize = 1_000;
@@ -34,19 +35,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own: ORAddress = next("an address prefix of the site")?.parse()?;
     let beyond = next("an address prefix of the peer")?;
     let octets = args.next().map_or(Ok(OCTETS), |octets| octets.parse())?;
-    let store = RedbStore::open(&directory, Options { cache: CACHE, ..Options::default() })?;
+    let store = store::open(&directory, Options { cache: CACHE, ..Options::default() })?;
     let mut filler = Filler::new(&own, peer, &beyond, octets)?;
     let mut made = 0;
     while made < messages {
         let count = GROUP.min(messages - made);
         let group: Vec<_> =
             (0..count).map(|n| filler.submission(made + n)).collect::<Result<_, _>>()?;
-        store.commit(group).into_iter().collect::<Result<(), _>>()?;
+        let numbered = (made..).map(BatchId).zip(group).collect();
+        store.commit(numbered).into_iter().try_for_each(Committed::into_result)?;
         made += count;
     }
     let name = "epoch".to_owned();
     let epoch = Op::PutMeta { name, value: Bytes::copy_from_slice(&1u32.to_be_bytes()) };
-    store.commit(vec![vec![epoch]]).into_iter().collect::<Result<(), _>>()?;
+    commit_one(&*store, BatchId(messages), vec![epoch])?;
     Ok(())
 }
 

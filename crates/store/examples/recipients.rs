@@ -16,7 +16,8 @@ use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use p1::parser::{ApduParser, Event};
 use std::error::Error;
 use std::time::Instant;
-use store::{Options, QueueStore, RedbStore};
+use store::queue::commit_one;
+use store::{BatchId, Options, QueueStore};
 
 /// Length of a content, in octets.
 const OCTETS: usize = 1_000;
@@ -29,14 +30,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let recipients: usize = args.next().map_or(Ok(14_000), |n| n.parse())?;
     let directory = args.next().map_or_else(|| std::env::temp_dir().join("recipients"), Into::into);
-    let store = RedbStore::open(&directory, Options::default())?;
+    let store = store::open(&directory, Options::default())?;
     for (what, known, local) in [
         ("unknown here", 0, true),
         ("known here, a mailbox each", recipients.min(1_000), true),
         ("for a peer", 0, false),
     ] {
         println!("{recipients} recipients {what}");
-        arrival(&store, recipients, known, local)?;
+        arrival(&*store, recipients, known, local)?;
     }
     Ok(())
 }
@@ -79,7 +80,7 @@ fn engine_of(
 
 #[expect(clippy::disallowed_methods, reason = "it measures")]
 fn arrival(
-    store: &RedbStore,
+    store: &dyn QueueStore,
     recipients: usize,
     known: usize,
     local: bool,
@@ -160,10 +161,12 @@ fn arrival(
     Ok(())
 }
 
-fn timed_commit(store: &RedbStore, (what, ops): (&str, Vec<Op>)) -> Result<(), Box<dyn Error>> {
+fn timed_commit(
+    store: &dyn QueueStore,
+    (what, ops): (&str, Vec<Op>),
+) -> Result<(), Box<dyn Error>> {
     let what = format!("{what} ({})", ops.len());
-    let outcome = timed(&what, || store.commit(vec![ops]));
-    Ok(outcome.into_iter().collect::<Result<(), _>>()?)
+    Ok(timed(&what, || commit_one(store, BatchId(0), ops))?)
 }
 
 #[expect(clippy::disallowed_methods, reason = "it measures")]

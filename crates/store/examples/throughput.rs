@@ -4,14 +4,13 @@
 
 use base::{EntryId, Precedence};
 use bytes::Bytes;
-use engine::journal::Op;
+use engine::journal::{Op, QueueId};
 use std::error::Error;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use store::{Committer, Options, QueueStore, RedbStore};
+use store::{Committed, Committer, Options};
 
 const PRODUCERS: u64 = 64;
 
@@ -24,8 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let directory = PathBuf::from(args.next().ok_or("give a directory")?);
     let seconds = args.next().map_or(Ok(5), |s| s.parse())?;
-    let store: Arc<dyn QueueStore> = Arc::new(RedbStore::open(&directory, Options::default())?);
-    let committer = Committer::start(store)?;
+    let committer = Committer::start(store::open(&directory, Options::default())?)?;
     let (start, batches) = (now(), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for producer in 0..PRODUCERS {
@@ -51,7 +49,7 @@ fn produce(committer: &Committer, producer: u64, batches: &AtomicU64, start: Ins
     while start.elapsed() < Duration::from_secs(secs) {
         let id = EntryId(round * PRODUCERS + producer);
         round += 1;
-        let put = Op::PutEntry { precedence, id, record: record.clone() };
+        let put = Op::PutEntry { precedence, id, queue: QueueId(1), record: record.clone() };
         for op in [put, Op::DeleteEntry { precedence, id }] {
             let done = done.clone();
             committer.submit(
@@ -59,7 +57,7 @@ fn produce(committer: &Committer, producer: u64, batches: &AtomicU64, start: Ins
                 vec![op],
                 Box::new(move |outcome| drop(done.send(outcome))),
             );
-            if !matches!(wait.recv(), Ok(Ok(()))) {
+            if !matches!(wait.recv(), Ok(Committed::Durable)) {
                 return;
             }
             batches.fetch_add(1, Ordering::Relaxed);

@@ -2,16 +2,21 @@
 
 use crate::error::StoreError;
 use crate::order::{Changes, Order};
-use crate::queue::QueueStore;
+use crate::queue::{BatchId, Committed, QueueStore};
 use base::Precedence;
 use engine::journal::Batch;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Called once with the outcome of a batch, on the committer's thread (or on the submitter's if
-/// the committer has ended). Must neither block nor panic: every commit waits for it.
-pub type OnDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Called once with the end of a batch, on the committer's thread (or on the submitter's if the
+/// committer has ended). Must neither block nor panic: every commit waits for it.
+pub type OnDone = Box<dyn FnOnce(Committed) + Send>;
+
+/// How long the end of a batch is asked for while it is unknown, and how often. All other commits
+/// wait meanwhile.
+const ASKING: Duration = Duration::from_secs(10);
+const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// After a group of this size more batches are likely to follow: the committer waits [`MOMENT`]
 /// for each, so that they share a transaction and a sync. It does not wait before a batch above
@@ -36,6 +41,7 @@ const REST: Duration = Duration::from_millis(15);
 
 /// A batch and its callback.
 struct Job {
+    id: BatchId,
     batch: Batch,
     on_done: OnDone,
 }
@@ -43,6 +49,8 @@ struct Job {
 #[derive(Default)]
 struct CommitQueue {
     order: Order<Job>,
+    /// The number of the last batch.
+    last: u64,
     /// When the last urgent batch arrived.
     urgent: Option<Instant>,
     /// The thread waits for a first or further batch.
@@ -101,12 +109,14 @@ impl Committer {
         let mut queue = self.shared.lock();
         if queue.gone {
             drop(queue);
-            return on_done(Err(StoreError::Closed));
+            return on_done(Committed::NotDone(StoreError::Closed));
         }
+        queue.last += 1;
+        let id = BatchId(queue.last);
         if precedence.is_urgent() {
             queue.urgent = Some(now());
         }
-        queue.order.push(precedence, changes, octets, Job { batch, on_done });
+        queue.order.push(precedence, changes, octets, Job { id, batch, on_done });
         if std::mem::take(&mut queue.waits) {
             self.shared.more.notify_one();
         }
@@ -140,7 +150,7 @@ impl Drop for Ending<'_> {
         let left = std::mem::take(&mut queue.order);
         drop(queue);
         for job in left.into_jobs() {
-            (job.on_done)(Err(StoreError::Closed));
+            (job.on_done)(Committed::NotDone(StoreError::Closed));
         }
     }
 }
@@ -182,16 +192,35 @@ fn run(store: &dyn QueueStore, shared: &Shared) {
             Some(group) => {
                 tidying.left = tidying.left.max(1);
                 tidying.groups += 1;
-                let (group, callbacks): (Vec<_>, Vec<_>) =
-                    group.into_iter().map(|job| (job.batch, job.on_done)).unzip();
-                for (on_done, outcome) in callbacks.into_iter().zip(store.commit(group)) {
-                    on_done(outcome);
+                let (group, callbacks): (Vec<_>, Vec<_>) = group
+                    .into_iter()
+                    .map(|job| ((job.id, job.batch), (job.id, job.on_done)))
+                    .unzip();
+                for ((id, on_done), ended) in callbacks.into_iter().zip(store.commit(group)) {
+                    on_done(known_end(store, shared, id, ended));
                 }
             }
             None => tidying.done(store.tidy()),
         }
         last = Some(Last { batches, began, ended: now() });
     }
+}
+
+/// Asks for the end of a batch until it is known, the store is stopped, or time is up.
+fn known_end(store: &dyn QueueStore, shared: &Shared, id: BatchId, ended: Committed) -> Committed {
+    let (began, mut ended) = (now(), ended);
+    while let Committed::Unknown(error) = &ended
+        && !error.is_final()
+        && now().saturating_duration_since(began) < ASKING
+    {
+        let queue = shared.lock();
+        if queue.closed {
+            break;
+        }
+        drop(shared.more.wait_timeout(queue, ASK_EVERY));
+        ended = store.outcome(id);
+    }
+    ended
 }
 
 /// When the store does its deferred work: when idle, and after a number of groups.
@@ -313,10 +342,7 @@ fn gather<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Entry, EntryKey};
-    use base::{BodyId, Utc};
-    use bytes::Bytes;
-    use engine::journal::Digest;
+    use crate::model::ModelStore;
     use std::sync::mpsc::{self, Receiver, Sender};
 
     #[test]
@@ -330,12 +356,16 @@ mod tests {
         assert_eq!(rests(last(2_100_000), Some(began)), None, "it passed long ago");
     }
 
-    /// Records its calls, and does each when permitted.
+    /// Records its calls, and does each when permitted. It stores nothing.
+    #[derive(Debug)]
     struct Scripted {
         done: Mutex<Sender<&'static str>>,
         may: Mutex<Receiver<()>>,
         /// Deferred pieces.
         pieces: Mutex<u32>,
+        /// How often the end of a batch is unknown.
+        unknown: Mutex<u32>,
+        model: ModelStore,
     }
 
     impl Scripted {
@@ -343,12 +373,27 @@ mod tests {
             self.done.lock().unwrap().send(what).unwrap();
             self.may.lock().unwrap().recv().unwrap();
         }
+
+        fn end(&self) -> Committed {
+            let mut unknown = self.unknown.lock().unwrap();
+            match unknown.checked_sub(1) {
+                Some(left) => {
+                    *unknown = left;
+                    Committed::Unknown(StoreError::Undone)
+                }
+                None => Committed::Durable,
+            }
+        }
     }
 
     impl QueueStore for Scripted {
-        fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+        fn commit(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
             self.step("commit");
-            group.iter().map(|_| Ok(())).collect()
+            group.iter().map(|_| self.end()).collect()
+        }
+        fn outcome(&self, _: BatchId) -> Committed {
+            self.step("outcome");
+            self.end()
         }
         fn tidy(&self) -> Result<usize, StoreError> {
             let mut pieces = self.pieces.lock().unwrap();
@@ -358,38 +403,35 @@ mod tests {
             }
             Ok(*pieces as usize)
         }
-        fn entry(&self, _: EntryKey) -> Result<Option<Bytes>, StoreError> {
-            Ok(None)
-        }
-        fn entries(&self, _: Option<EntryKey>, _: usize) -> Result<Vec<Entry>, StoreError> {
-            Ok(Vec::new())
-        }
-        fn bodies(&self, _: Option<BodyId>, _: usize) -> Result<Vec<BodyId>, StoreError> {
-            Ok(Vec::new())
-        }
-        fn body_length(&self, _: BodyId) -> Result<Option<u64>, StoreError> {
-            Ok(None)
-        }
-        fn body(&self, _: BodyId, _: u64, _: usize) -> Result<Option<Bytes>, StoreError> {
-            Ok(None)
-        }
-        fn seen(&self, _: &Digest, _: Utc) -> Result<Option<Bytes>, StoreError> {
-            Ok(None)
-        }
-        fn meta(&self, _: &str) -> Result<Option<Bytes>, StoreError> {
-            Ok(None)
-        }
+        crate::delegate_reads!(model);
     }
 
     fn scripted(pieces: u32) -> (Committer, Receiver<&'static str>, Sender<()>) {
+        scripted_with(pieces, 0)
+    }
+
+    fn scripted_with(pieces: u32, unknown: u32) -> (Committer, Receiver<&'static str>, Sender<()>) {
         let ((done, is_done), (go, may)) = (mpsc::channel(), mpsc::channel());
         let (done, may, pieces) = (Mutex::new(done), Mutex::new(may), Mutex::new(pieces));
-        let store = Arc::new(Scripted { done, may, pieces });
+        let (unknown, model) = (Mutex::new(unknown), ModelStore::default());
+        let store = Arc::new(Scripted { done, may, pieces, unknown, model });
         (Committer::start(store).unwrap(), is_done, go)
     }
 
     fn submit(committer: &Committer, precedence: Precedence) {
-        committer.submit(precedence, Vec::new(), Box::new(|outcome| outcome.unwrap()));
+        committer.submit(precedence, Vec::new(), Box::new(|ended| ended.into_result().unwrap()));
+    }
+
+    #[test]
+    fn nobody_is_answered_before_the_end_of_a_batch_is_known() {
+        let (committer, is_done, go) = scripted_with(0, 3);
+        submit(&committer, Precedence::Routine);
+        for expected in ["commit", "outcome", "outcome", "outcome"] {
+            assert_eq!(is_done.recv().unwrap(), expected);
+            go.send(()).unwrap();
+        }
+        drop(committer);
+        assert!(is_done.recv().is_err());
     }
 
     #[test]

@@ -27,6 +27,27 @@ pub trait DiskFile: Send + Debug {
     fn sync(&mut self) -> io::Result<()>;
 }
 
+/// A file of fixed length, read and written at any place. Many may read while one writes.
+pub trait RandomFile: Send + Sync + Debug {
+    /// Fills `out` from this place.
+    ///
+    /// # Errors
+    /// The operating system's; `UnexpectedEof` beyond the end.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `octets` at this place. After an error a part of them may be written.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn write(&self, offset: u64, octets: &[u8]) -> io::Result<()>;
+
+    /// Makes the content durable (fdatasync). Must not be retried after an error.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn sync(&self) -> io::Result<()>;
+}
+
 /// One directory tree. Paths are relative to its root; the empty path is the root.
 pub trait Disk: Send + Sync + Debug {
     /// Creates a directory, accessible to its owner only; no error if it exists.
@@ -46,6 +67,12 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// The operating system's.
     fn database(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Opens a file of fixed length; with a length it is created, and has all its room from the start.
+    ///
+    /// # Errors
+    /// The operating system's; `StorageFull` if there is less room; `NotFound` without a length.
+    fn random(&self, path: &Path, create: Option<u64>) -> io::Result<Box<dyn RandomFile>>;
 
     /// Renames a file, replacing any file of the new name. Durable after [`Disk::sync_dir`].
     ///
@@ -138,6 +165,20 @@ impl DiskFile for RealFile {
     }
 }
 
+impl RandomFile for RealFile {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    fn write(&self, offset: u64, octets: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(octets, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
 impl Disk for RealDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         make_dir(&self.root.join(path))
@@ -162,6 +203,22 @@ impl Disk for RealDisk {
             .open(self.root.join(path))?;
         let backend = FileBackend::new(file).map_err(io::Error::other)?;
         Ok(Box::new(backend))
+    }
+
+    fn random(&self, path: &Path, create: Option<u64>) -> io::Result<Box<dyn RandomFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        if create.is_some() {
+            options.create(true).truncate(true);
+        }
+        let file = options.open(self.root.join(path))?;
+        if let Some(length) = create {
+            let length = i64::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            let all = nix::fcntl::FallocateFlags::empty();
+            nix::fcntl::fallocate(&file, all, 0, length)?;
+            file.sync_all()?;
+        }
+        Ok(Box::new(RealFile(file)))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place: callers follow with sync_dir")]
@@ -234,6 +291,22 @@ mod tests {
         assert!(database.read(7, &mut [0; 2]).is_err());
         database.set_len(3).unwrap();
         assert_eq!(database.len().unwrap(), 3);
+
+        let (r, absent) = (Path::new("r"), Path::new("absent"));
+        assert_eq!(disk.random(absent, None).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let file = disk.random(r, Some(10_000)).unwrap();
+        file.write(9_990, b"0123456789").unwrap();
+        file.sync().unwrap();
+        let mut octets = [1; 4];
+        for file in [file, disk.random(r, None).unwrap()] {
+            file.read(9_996, &mut octets).unwrap();
+            assert_eq!(&octets, b"6789");
+            file.read(0, &mut octets).unwrap();
+            assert_eq!(octets, [0; 4]);
+            assert!(file.read(9_997, &mut octets).is_err());
+        }
+        let sizes = disk.list(Path::new("")).unwrap();
+        assert!(sizes.contains(&("r".to_owned(), 10_000)), "{sizes:?}");
     }
 
     #[test]

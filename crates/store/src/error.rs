@@ -1,6 +1,6 @@
 //! Errors of the store, each with its remedy.
 
-use base::BodyId;
+use base::{BodyId, EntryId};
 use engine::journal::SpoolId;
 use std::io;
 use std::path::PathBuf;
@@ -67,6 +67,12 @@ pub enum StoreError {
         /// The body.
         id: BodyId,
     },
+    /// The record of an entry does not have its checksum.
+    #[error("the record of entry {id} is damaged: its message cannot be sent")]
+    EntryDamaged {
+        /// The entry.
+        id: EntryId,
+    },
     /// The database engine refused.
     #[error("database error while {doing}: {source}; restart the daemon if it persists")]
     Database {
@@ -74,6 +80,15 @@ pub enum StoreError {
         doing: &'static str,
         /// The database engine's error.
         source: Arc<redb::Error>,
+    },
+    /// The commit failed, and the database, opened again, has nothing of it.
+    #[error("the commit failed part way and nothing of it was kept; try again")]
+    Undone,
+    /// Keys that had to be absent are remembered: [`Committed::Conflict`](crate::Committed).
+    #[error("{keys} keys that had to be absent are remembered; look them up again")]
+    Conflict {
+        /// How many.
+        keys: usize,
     },
     /// No such spool: never opened, discarded, or already committed.
     #[error("spool {} is not open: it was discarded or is already committed", id.0)]
@@ -122,6 +137,12 @@ impl StoreError {
             redb::Error::Corrupted(what) => StoreError::Damaged { what },
             other => StoreError::Database { doing, source: Arc::new(other) },
         }
+    }
+
+    /// Whether the store accepts nothing more.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, StoreError::Stopped { .. } | StoreError::Closed)
     }
 
     /// Whether the disk is full.

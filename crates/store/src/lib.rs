@@ -25,16 +25,33 @@ pub mod disk;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod faulty;
+mod log_store;
+#[cfg(any(test, feature = "testing"))]
+mod model;
 mod order;
 pub mod queue;
 mod recent;
 mod redb_store;
 mod sieve;
-pub mod spool;
+mod spool;
+
+use std::path::Path;
+use std::sync::Arc;
 
 pub use committer::Committer;
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::StoreError;
-pub use queue::{Entry, EntryKey, QueueStore};
-pub use redb_store::{Options, RedbStore, Sweep};
-pub use spool::Spools;
+pub use log_store::LogStore;
+#[cfg(any(test, feature = "testing"))]
+pub use model::{ModelState, ModelStore};
+pub use queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
+pub use redb_store::{Options, RedbStore};
+
+/// Opens the queue store of a directory, created if absent (not its parents).
+///
+/// # Errors
+/// [`StoreError::Locked`] if another process has it open; [`StoreError::Newer`];
+/// [`StoreError::Damaged`]; those of the disk.
+pub fn open(directory: &Path, options: Options) -> Result<Arc<dyn QueueStore>, StoreError> {
+    Ok(Arc::new(RedbStore::open(directory, options)?))
+}

@@ -1,12 +1,106 @@
-//! The trait of a durable queue, independent of the database.
+//! The trait of a durable queue, independent of the engine behind it.
 
 use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, Op};
+use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-/// The key of a queue entry; ordered by precedence (lowest first), then by identifier.
+/// The key of a queue entry. Entries are listed with the highest precedence first, and within it in
+/// the order of their identifiers.
 pub type EntryKey = (Precedence, EntryId);
+
+/// The number of a batch. Its submitter chooses it; it is not used twice while the store is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId(pub u64);
+
+/// The end of a batch.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Committed {
+    /// All of it is durable, and its spools are consumed.
+    Durable,
+    /// Nothing of it was made: these keys of [`Op::PutSeen`] had to be absent and are remembered.
+    /// Its spools stay open.
+    Conflict(Vec<Digest>),
+    /// Nothing of it was made. Its spools stay open.
+    NotDone(StoreError),
+    /// It may be durable or not, and nobody may be answered. [`QueueStore::outcome`] may know later;
+    /// if the store is stopped, the next open decides.
+    Unknown(StoreError),
+}
+
+impl Committed {
+    /// `Ok` if durable.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`]; that of the batch.
+    pub fn into_result(self) -> Result<(), StoreError> {
+        match self {
+            Committed::Durable => Ok(()),
+            Committed::Conflict(keys) => Err(StoreError::Conflict { keys: keys.len() }),
+            Committed::NotDone(error) | Committed::Unknown(error) => Err(error),
+        }
+    }
+
+    /// Whether all of it is durable.
+    pub fn is_durable(&self) -> bool {
+        matches!(self, Committed::Durable)
+    }
+}
+
+/// The problems that opening a store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Files removed because nothing refers to them: a crash interrupted their spool or commit.
+    pub removed: usize,
+    /// Bodies whose file is missing or has another length. A crash cannot cause this: the disk
+    /// lost synced data, or someone removed files.
+    pub missing: Vec<BodyId>,
+    /// Whether all of the index had to be read to open it.
+    pub repaired: bool,
+}
+
+/// Contents being received, part by part. A spool lives for one run of the daemon.
+pub trait Contents: Send + Sync + std::fmt::Debug {
+    /// Begins an empty spool.
+    ///
+    /// # Errors
+    /// [`StoreError::SpoolExists`].
+    fn open(&self, id: SpoolId) -> Result<(), StoreError>;
+
+    /// Appends octets. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpool`]; [`StoreError::DiskFull`] and [`StoreError::Io`], after which the
+    /// spool can only be discarded ([`StoreError::SpoolBroken`]).
+    fn append(&self, id: SpoolId, octets: Bytes) -> Result<(), StoreError>;
+
+    /// Appends octets without waiting for the disk. False, and nothing is appended, if
+    /// [`Contents::append`] must be used.
+    #[must_use]
+    fn append_in_memory(&self, id: SpoolId, octets: &[u8]) -> bool;
+
+    /// Makes the content so far durable and returns its length in octets. A content still in
+    /// memory counts as stored: the commit writes it, and a restart drops all spools anyway.
+    ///
+    /// # Errors
+    /// As for [`Contents::append`].
+    fn sync(&self, id: SpoolId) -> Result<u64, StoreError>;
+
+    /// The length so far in octets.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpool`], [`StoreError::SpoolBroken`].
+    fn length(&self, id: SpoolId) -> Result<u64, StoreError>;
+
+    /// Drops a spool; no error if absent.
+    fn discard(&self, id: SpoolId);
+
+    /// Octets held in memory by all spools together.
+    fn memory_held(&self) -> usize;
+}
 
 /// A queue entry as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,17 +122,23 @@ impl Entry {
 }
 
 /// A durable queue. Reads return whole batches only and run beside a commit.
-pub trait QueueStore: Send + Sync {
-    /// Commits batches in order, each whole or not at all; the answers are in the same order. An
-    /// `Ok` batch is durable. The spools of a failed batch stay open, to be committed again or
-    /// discarded; those of a committed one are consumed. Blocks on the disk.
-    fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
+///
+/// Every caller holds it as `dyn QueueStore`, so that another engine is one implementation.
+pub trait QueueStore: Send + Sync + std::fmt::Debug {
+    /// Commits batches in order, each whole or not at all; the answers are in the same order.
+    /// Blocks on the disk.
+    fn commit(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed>;
+
+    /// The end of a batch whose commit answered [`Committed::Unknown`], as far as it is known by
+    /// now. [`StoreError::Stopped`] in the answer: this store will not know. Any other batch is
+    /// [`Committed::NotDone`]. Blocks on the disk.
+    fn outcome(&self, batch: BatchId) -> Committed;
 
     /// Does one piece of work that earlier commits deferred; nothing waits for it. Returns the
     /// number of pieces left. Blocks on the disk.
     ///
     /// # Errors
-    /// Those of the database; the work is retried later.
+    /// Those of the engine; the work is retried later.
     fn tidy(&self) -> Result<usize, StoreError> {
         Ok(0)
     }
@@ -48,57 +148,126 @@ pub trait QueueStore: Send + Sync {
         batch.iter().map(Op::held).fold(0, usize::saturating_add)
     }
 
+    /// The contents being received, which commits consume.
+    fn contents(&self) -> &Arc<dyn Contents>;
+
+    /// The problems that opening found.
+    fn sweep(&self) -> &Sweep;
+
     /// The record under a key.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the engine.
     fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// The entries after `after` (from the first if `None`) in key order: at most `limit` of them
-    /// and about 8 MiB of records, but at least one if any is left.
+    /// The number of entries, without reading them.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the engine.
+    fn entry_count(&self) -> Result<u64, StoreError>;
+
+    /// The entries after `after` (from the first if `None`): at most `limit` of them and about
+    /// 8 MiB of records, but at least one if any is left.
+    ///
+    /// # Errors
+    /// Those of the engine.
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// The entries of one precedence in a queue after `after` (from the first if `None`), bounded
+    /// as for [`QueueStore::entries`].
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn queue_entries(
+        &self,
+        queue: QueueId,
+        precedence: Precedence,
+        after: Option<EntryId>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
 
     /// The bodies after `after` (from the first if `None`) in order of their identifiers: at most
     /// `limit` of them.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the engine.
     fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError>;
 
     /// The length of a body in octets.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the engine.
     fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError>;
 
     /// Up to `length` octets of a body from `offset`; fewer (or none) at its end. `None` if there
     /// is no such body.
     ///
     /// # Errors
-    /// Those of the database; [`StoreError::BodyDamaged`].
+    /// Those of the engine; [`StoreError::BodyDamaged`].
     fn body(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Bytes>, StoreError>;
 
-    /// The answer remembered for `key`, unless it expired before `now`.
+    /// The answers remembered for these keys, in their order, without those that expired before
+    /// `now`.
     ///
     /// # Errors
-    /// Those of the database.
-    fn seen(&self, key: &Digest, now: Utc) -> Result<Option<Bytes>, StoreError>;
+    /// Those of the engine.
+    fn seen(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError>;
+
+    /// Whether any key expired before this time, so that deleting keys is worthwhile.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError>;
 
     /// A small named value.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the engine.
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError>;
+
+    /// The record of an entry, if that needs no disk access.
+    fn recent_entry(&self, _key: EntryKey) -> Option<Bytes> {
+        None
+    }
+
+    /// Up to `length` octets of a body, if that needs no disk access.
+    fn recent_body(&self, _id: BodyId, _offset: u64, _length: usize) -> Option<Bytes> {
+        None
+    }
+
+    /// Whether this key is certainly not remembered, without disk access.
+    fn cannot_have_seen(&self, _key: &Digest) -> bool {
+        false
+    }
+
+    /// Reads what [`QueueStore::cannot_have_seen`] needs, once after the open. May run beside
+    /// everything else. Ends early if `ending` is set or the store is closed meanwhile.
+    ///
+    /// # Errors
+    /// Those of the engine: every key is then looked up.
+    fn learn_seen(&self, _ending: &AtomicBool) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Closes the store in order, after running reads and commits. Later calls of remaining holders
+    /// fail with [`StoreError::Closed`]. No error if already closed.
+    fn close(&self);
+}
+
+/// Commits one batch that nobody else waits for.
+///
+/// # Errors
+/// It is not durable, or that is unknown.
+pub fn commit_one(store: &dyn QueueStore, id: BatchId, batch: Batch) -> Result<(), StoreError> {
+    let ended = store.commit(vec![(id, batch)]).pop();
+    ended.map_or(Err(StoreError::Closed), Committed::into_result)
 }
 
 /// Entries or bodies per page.
 const PAGE: usize = 1024;
 
-/// Calls `visit` for every entry in key order, page by page: a daemon fills its queues with it at
-/// start. Entries written meanwhile before the current page are missed.
+/// Calls `visit` for every entry, the highest precedence first, page by page: a daemon fills its
+/// queues with it at start. Entries written meanwhile before the current page are missed.
 ///
 /// # Errors
 /// Those of [`QueueStore::entries`].

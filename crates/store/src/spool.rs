@@ -1,9 +1,11 @@
-//! Contents being received: in memory while small, in a file beyond that.
+//! Contents being received: in memory while small, in a file beyond [`MAX_INLINE`], or when the spools
+//! together are at their memory limit.
 //!
 //! A spool lives for one run of the daemon; a restart begins without any.
 
 use crate::bodies::{Bodies, BodyFile};
 use crate::error::StoreError;
+use crate::queue::Contents;
 use bytes::{Bytes, BytesMut};
 use engine::journal::SpoolId;
 use std::collections::BTreeMap;
@@ -12,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bodies up to this many octets are kept inside the database, longer ones in files.
-pub const MAX_INLINE: usize = 1 << 20;
+pub(crate) const MAX_INLINE: usize = 1 << 20;
 
 /// All spools of one store. Calls for different spools do not wait for each other's disk access.
 #[derive(Debug)]
-pub struct Spools {
+pub(crate) struct Spools {
     bodies: Arc<Bodies>,
     open: Mutex<BTreeMap<SpoolId, Arc<Mutex<Spool>>>>,
     memory: Memory,
@@ -77,72 +79,6 @@ impl Spools {
         }
     }
 
-    /// Begins an empty spool.
-    ///
-    /// # Errors
-    /// [`StoreError::SpoolExists`].
-    pub fn open(&self, id: SpoolId) -> Result<(), StoreError> {
-        match lock(&self.open).entry(id) {
-            Entry::Occupied(_) => Err(StoreError::SpoolExists { id }),
-            Entry::Vacant(place) => {
-                place.insert(Arc::new(Mutex::new(Spool::Memory(BytesMut::new()))));
-                Ok(())
-            }
-        }
-    }
-
-    /// Appends octets. Blocks on the disk if the content is in a file: beyond [`MAX_INLINE`], or
-    /// when the spools together are at their memory limit.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NoSpool`]; [`StoreError::DiskFull`] and [`StoreError::Io`], after which the
-    /// spool can only be discarded ([`StoreError::SpoolBroken`]).
-    #[expect(clippy::needless_pass_by_value, reason = "the octets are handed over")]
-    pub fn append(&self, id: SpoolId, octets: Bytes) -> Result<(), StoreError> {
-        let spool = self.find(id)?;
-        let mut spool = lock(&spool);
-        spool.append(id, &octets, &self.memory, &self.bodies)
-    }
-
-    /// Appends octets to a content in memory, without waiting for the disk. False, and nothing is
-    /// appended, if [`Spools::append`] must be used: the content is in a file or has to go to one,
-    /// or the spool is broken.
-    #[must_use]
-    pub fn append_in_memory(&self, id: SpoolId, octets: &[u8]) -> bool {
-        let Ok(spool) = self.find(id) else { return false };
-        let mut spool = lock(&spool);
-        match &mut *spool {
-            Spool::Memory(held) => Spool::hold(held, octets, &self.memory),
-            Spool::File { .. } | Spool::Broken(_) | Spool::Gone => false,
-        }
-    }
-
-    /// Makes the content so far durable and returns its length in octets. A content still in
-    /// memory counts as stored: the commit writes it, and a restart drops all spools anyway.
-    ///
-    /// # Errors
-    /// As for [`Spools::append`].
-    pub fn sync(&self, id: SpoolId) -> Result<u64, StoreError> {
-        let spool = self.find(id)?;
-        lock(&spool).sync(id)
-    }
-
-    /// The length so far in octets.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSpool`], [`StoreError::SpoolBroken`].
-    pub fn length(&self, id: SpoolId) -> Result<u64, StoreError> {
-        let spool = self.find(id)?;
-        let spool = lock(&spool);
-        match &*spool {
-            Spool::Memory(octets) => Ok(octets.len() as u64),
-            Spool::File { length, .. } => Ok(*length),
-            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
-            Spool::Gone => Err(StoreError::NoSpool { id }),
-        }
-    }
-
     /// Octets that a commit of this spool writes into the database: none for a file. Never waits:
     /// while another thread writes the spool, the result is 0.
     pub(crate) fn held_by(&self, id: SpoolId) -> usize {
@@ -151,30 +87,6 @@ impl Spools {
             Ok(Spool::Memory(octets)) => octets.len(),
             _ => 0,
         }
-    }
-
-    /// Drops a spool and its file; no error if absent.
-    pub fn discard(&self, id: SpoolId) {
-        let Some(spool) = lock(&self.open).remove(&id) else {
-            return;
-        };
-        let spool = std::mem::replace(&mut *lock(&spool), Spool::Gone);
-        match spool {
-            Spool::Memory(octets) => self.memory.release(octets.len()),
-            Spool::File { body, .. } => {
-                self.bodies.unlink(body.number);
-            }
-            Spool::Broken(Some(number)) => {
-                self.bodies.unlink(number);
-            }
-            Spool::Broken(None) | Spool::Gone => {}
-        }
-    }
-
-    /// Octets held in memory by all spools together.
-    #[must_use]
-    pub fn memory_held(&self) -> usize {
-        self.memory.held.load(Ordering::Relaxed)
     }
 
     /// Claims a spool, its content durable if it is a file. No other call finds it until
@@ -217,6 +129,70 @@ impl Spools {
 
     fn find(&self, id: SpoolId) -> Result<Arc<Mutex<Spool>>, StoreError> {
         lock(&self.open).get(&id).cloned().ok_or(StoreError::NoSpool { id })
+    }
+}
+
+impl Contents for Spools {
+    fn open(&self, id: SpoolId) -> Result<(), StoreError> {
+        match lock(&self.open).entry(id) {
+            Entry::Occupied(_) => Err(StoreError::SpoolExists { id }),
+            Entry::Vacant(place) => {
+                place.insert(Arc::new(Mutex::new(Spool::Memory(BytesMut::new()))));
+                Ok(())
+            }
+        }
+    }
+
+    fn append(&self, id: SpoolId, octets: Bytes) -> Result<(), StoreError> {
+        let spool = self.find(id)?;
+        let mut spool = lock(&spool);
+        spool.append(id, &octets, &self.memory, &self.bodies)
+    }
+
+    fn append_in_memory(&self, id: SpoolId, octets: &[u8]) -> bool {
+        let Ok(spool) = self.find(id) else { return false };
+        let mut spool = lock(&spool);
+        match &mut *spool {
+            Spool::Memory(held) => Spool::hold(held, octets, &self.memory),
+            Spool::File { .. } | Spool::Broken(_) | Spool::Gone => false,
+        }
+    }
+
+    fn sync(&self, id: SpoolId) -> Result<u64, StoreError> {
+        let spool = self.find(id)?;
+        lock(&spool).sync(id)
+    }
+
+    fn length(&self, id: SpoolId) -> Result<u64, StoreError> {
+        let spool = self.find(id)?;
+        let spool = lock(&spool);
+        match &*spool {
+            Spool::Memory(octets) => Ok(octets.len() as u64),
+            Spool::File { length, .. } => Ok(*length),
+            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
+            Spool::Gone => Err(StoreError::NoSpool { id }),
+        }
+    }
+
+    fn discard(&self, id: SpoolId) {
+        let Some(spool) = lock(&self.open).remove(&id) else {
+            return;
+        };
+        let spool = std::mem::replace(&mut *lock(&spool), Spool::Gone);
+        match spool {
+            Spool::Memory(octets) => self.memory.release(octets.len()),
+            Spool::File { body, .. } => {
+                self.bodies.unlink(body.number);
+            }
+            Spool::Broken(Some(number)) => {
+                self.bodies.unlink(number);
+            }
+            Spool::Broken(None) | Spool::Gone => {}
+        }
+    }
+
+    fn memory_held(&self) -> usize {
+        self.memory.held.load(Ordering::Relaxed)
     }
 }
 

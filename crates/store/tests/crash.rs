@@ -1,6 +1,8 @@
 //! Power failures at every operation: acknowledged batches survive, others survive whole or not at
 //! all.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
+
 mod common;
 
 use bytes::Bytes;
@@ -9,7 +11,7 @@ use engine::journal::{Batch, Op, SpoolId};
 use std::path::Path;
 use std::sync::Arc;
 use store::faulty::{FaultyDisk, Loss};
-use store::{Options, QueueStore, RedbStore, StoreError};
+use store::{Committed, ModelState, Options, QueueStore, RedbStore, StoreError};
 
 /// Even the smallest spool goes to a file, so file operations are tested cheaply; and three keys
 /// of one batch count as many.
@@ -19,7 +21,7 @@ struct Script {
     /// Per group: the spools received before it, and its batches.
     groups: Vec<(Vec<u64>, Vec<Batch>)>,
     spools: SpoolContents,
-    universe: Model,
+    universe: ModelState,
 }
 
 fn script() -> Script {
@@ -41,11 +43,11 @@ fn script() -> Script {
         (vec![4], vec![vec![spooled(2, 4), Op::ForgetSeen { before: base::Utc(15), most: 9 }]]),
         (vec![], vec![vec![drop_body(2), drop_body(3), delete(4), meta("epoch", b"2")]]),
     ];
-    let mut universe = Model::default();
+    let mut universe = ModelState::default();
     for batch in groups.iter().flat_map(|(_, batches)| batches) {
         for op in batch {
             if !matches!(op, Op::ForgetSeen { .. } | Op::DeleteBody { .. }) {
-                universe.apply(&vec![op.clone()], &spools);
+                apply(&mut universe, &vec![op.clone()], &spools);
             }
         }
     }
@@ -54,22 +56,22 @@ fn script() -> Script {
 
 /// Runs the script until an operation fails. Returns the model of the acknowledged groups, and the
 /// same with the group in progress.
-fn run(disk: &FaultyDisk, script: &Script) -> (Model, Model, bool) {
-    let mut acknowledged = Model::default();
-    let Ok(store) = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS) else {
+fn run(engine: Engine, disk: &FaultyDisk, script: &Script) -> (ModelState, ModelState, bool) {
+    let mut acknowledged = ModelState::default();
+    let Ok(store) = engine.on(disk, OPTIONS) else {
         return (acknowledged.clone(), acknowledged, false);
     };
     for (spools, batches) in &script.groups {
-        if receive(&store, spools, &script.spools).is_err() {
+        if receive(&*store, spools, &script.spools).is_err() {
             return (acknowledged.clone(), acknowledged, false);
         }
         let mut with_group = acknowledged.clone();
         for batch in batches {
-            with_group.apply(batch, &script.spools);
+            apply(&mut with_group, batch, &script.spools);
         }
-        let outcomes = store.commit(batches.clone());
-        if outcomes.iter().any(Result::is_err) {
-            assert!(outcomes.iter().all(Result::is_err), "one transaction, one outcome");
+        let outcomes = store.commit(numbered(batches.clone()));
+        if !outcomes.iter().all(Committed::is_durable) {
+            assert!(!outcomes.iter().any(Committed::is_durable), "one transaction, one outcome");
             return (acknowledged, with_group, false);
         }
         acknowledged = with_group;
@@ -80,21 +82,26 @@ fn run(disk: &FaultyDisk, script: &Script) -> (Model, Model, bool) {
     (acknowledged.clone(), acknowledged, true)
 }
 
-fn receive(store: &RedbStore, spools: &[u64], contents: &SpoolContents) -> Result<(), StoreError> {
+fn receive(
+    store: &dyn QueueStore,
+    spools: &[u64],
+    contents: &SpoolContents,
+) -> Result<(), StoreError> {
     for id in spools {
         let (id, content) = (SpoolId(*id), &contents[id]);
-        store.spools().open(id)?;
+        store.contents().open(id)?;
         // More than the spools may hold in memory, so each content is in a file from the start.
         for chunk in [content.slice(..20), content.slice(20..)] {
-            store.spools().append(id, chunk)?;
+            store.contents().append(id, chunk)?;
         }
-        store.spools().sync(id)?;
+        store.contents().sync(id)?;
     }
     Ok(())
 }
 
 /// Crashes at every operation; returns the number of crashes, or the first loss.
 fn crash_everywhere(
+    engine: Engine,
     prepare: impl Fn(&FaultyDisk),
     loss: impl Fn(u64) -> Loss,
 ) -> Result<u64, String> {
@@ -103,9 +110,10 @@ fn crash_everywhere(
         let disk = FaultyDisk::new();
         prepare(&disk);
         disk.power_off_at(n);
-        let (acknowledged, with_group, finished) = run(&disk, &script);
+        let (acknowledged, with_group, finished) = run(engine, &disk, &script);
         disk.crash(loss(n));
-        recovered(&disk, &script, &acknowledged, &with_group).map_err(|e| format!("{n}: {e}"))?;
+        recovered(engine, &disk, &script, &acknowledged, &with_group)
+            .map_err(|e| format!("{n}: {e}"))?;
         if finished {
             return Ok(n);
         }
@@ -113,10 +121,16 @@ fn crash_everywhere(
     unreachable!()
 }
 
-fn recovered(disk: &FaultyDisk, script: &Script, a: &Model, b: &Model) -> Result<(), String> {
-    let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).map_err(|e| e.to_string())?;
-    let without = a.check(&store, &script.universe);
-    let with = b.check(&store, &script.universe);
+fn recovered(
+    engine: Engine,
+    disk: &FaultyDisk,
+    script: &Script,
+    a: &ModelState,
+    b: &ModelState,
+) -> Result<(), String> {
+    let store = engine.on(disk, OPTIONS).map_err(|e| e.to_string())?;
+    let without = check(&*store, a, &script.universe);
+    let with = check(&*store, b, &script.universe);
     if without.is_err() && with.is_err() {
         return Err(format!("neither without the last group ({without:?}) nor with it ({with:?})"));
     }
@@ -129,58 +143,72 @@ fn recovered(disk: &FaultyDisk, script: &Script, a: &Model, b: &Model) -> Result
         return Err("orphans survived the sweep".to_owned());
     }
     // The store continues to work.
-    let more = store.commit(vec![vec![put(99, b"after")]]);
-    more.into_iter().collect::<Result<(), _>>().map_err(|e| e.to_string())
+    commit(&*store, vec![put(99, b"after")]).into_result().map_err(|e| e.to_string())
 }
 
-#[test]
-fn a_crash_that_loses_all_unsynced_loses_nothing_acknowledged() {
-    let crashes = crash_everywhere(|_| (), |_| Loss::Everything).unwrap();
-    assert!(crashes > 50, "the script is too short to mean anything: {crashes}");
+/// Makes a test of each function, for each engine.
+macro_rules! for_each_engine {
+    ($($name:ident),* $(,)?) => {
+        mod redb {
+            $(#[test] fn $name() { super::$name(super::Engine::Redb); })*
+        }
+        mod log {
+            $(#[test] fn $name() { super::$name(super::Engine::Log); })*
+        }
+    };
 }
 
-#[test]
-fn a_crash_that_loses_nothing_unsynced_shows_nothing_half() {
-    crash_everywhere(|_| (), |_| Loss::Nothing).unwrap();
+for_each_engine!(
+    a_crash_that_loses_all_unsynced_loses_nothing_acknowledged,
+    a_crash_that_loses_nothing_unsynced_shows_nothing_half,
+    a_crash_that_tears_writes_at_random_loses_nothing_acknowledged,
+    without_the_sync_of_files_a_body_is_lost,
+    without_the_sync_of_the_directory_a_body_is_lost,
+    a_single_error_anywhere_breaks_no_promise,
+);
+
+fn a_crash_that_loses_all_unsynced_loses_nothing_acknowledged(engine: Engine) {
+    let crashes = crash_everywhere(engine, |_| (), |_| Loss::Everything).unwrap();
+    assert!(crashes > 40, "the script is too short to mean anything: {crashes}");
 }
 
-#[test]
-fn a_crash_that_tears_writes_at_random_loses_nothing_acknowledged() {
+fn a_crash_that_loses_nothing_unsynced_shows_nothing_half(engine: Engine) {
+    crash_everywhere(engine, |_| (), |_| Loss::Nothing).unwrap();
+}
+
+fn a_crash_that_tears_writes_at_random_loses_nothing_acknowledged(engine: Engine) {
     for seed in 0..4 {
-        crash_everywhere(|_| (), |n| Loss::Some(seed * 10_000 + n)).unwrap();
+        crash_everywhere(engine, |_| (), |n| Loss::Some(seed * 10_000 + n)).unwrap();
     }
 }
 
-/// Control: without the fdatasync of body files the test above fails.
-#[test]
-fn without_the_sync_of_files_a_body_is_lost() {
-    let loss = crash_everywhere(FaultyDisk::ignore_file_sync, |_| Loss::Everything).unwrap_err();
-    assert!(loss.contains("body b1 differs") || loss.contains("missing"), "{loss}");
+/// Control: without the fdatasync of files the tests above fail.
+fn without_the_sync_of_files_a_body_is_lost(engine: Engine) {
+    let lost = crash_everywhere(engine, FaultyDisk::ignore_file_sync, |_| Loss::Everything);
+    lost.unwrap_err();
 }
 
-/// Control: without the fsync of `bodies/` the test above fails.
-#[test]
-fn without_the_sync_of_the_directory_a_body_is_lost() {
-    let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new("bodies"));
-    let loss = crash_everywhere(ignore, |_| Loss::Everything).unwrap_err();
-    assert!(loss.contains("body b1 differs") || loss.contains("missing"), "{loss}");
-    let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new(""));
-    crash_everywhere(ignore, |_| Loss::Everything).unwrap_err();
+/// Control: without the fsync of a directory the tests above fail.
+fn without_the_sync_of_the_directory_a_body_is_lost(engine: Engine) {
+    let log = (engine == Engine::Log).then_some("log");
+    for directory in ["bodies", ""].into_iter().chain(log) {
+        let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new(directory));
+        crash_everywhere(engine, ignore, |_| Loss::Everything).unwrap_err();
+    }
 }
 
 /// One operation fails and the machine continues: a successful answer must still be true, and a
 /// failed batch must not be there in part, neither now nor after a crash.
-#[test]
-fn a_single_error_anywhere_breaks_no_promise() {
+fn a_single_error_anywhere_breaks_no_promise(engine: Engine) {
     let script = script();
     for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::Other] {
         for n in 1.. {
             let disk = FaultyDisk::new();
             disk.fail_at(n, kind);
-            let (acknowledged, with_group, finished) = run(&disk, &script);
+            let (acknowledged, with_group, finished) = run(engine, &disk, &script);
             let untouched = disk.calls() < n;
             disk.crash(Loss::Everything);
-            recovered(&disk, &script, &acknowledged, &with_group)
+            recovered(engine, &disk, &script, &acknowledged, &with_group)
                 .unwrap_or_else(|e| panic!("{kind:?} at {n}: {e}"));
             if finished && untouched {
                 break;
@@ -196,15 +224,15 @@ fn a_failed_database_sync_stops_the_store() {
     let mut stopped = false;
     for n in 1..40 {
         disk.fail_at(disk.calls() + n, std::io::ErrorKind::Other);
-        let outcome = store.commit(vec![vec![put(n, b"x")]]).remove(0);
-        if let Err(StoreError::Stopped { .. }) = outcome {
+        let outcome = commit(&store, vec![put(n, b"x")]);
+        if let Committed::Unknown(StoreError::Stopped { .. }) = outcome {
             stopped = true;
             break;
         }
     }
     assert!(stopped, "no sync was hit");
-    let later = store.commit(vec![vec![put(100, b"x")]]).remove(0);
-    assert!(matches!(later, Err(StoreError::Stopped { .. })));
+    let later = commit(&store, vec![put(100, b"x")]);
+    assert!(matches!(later, Committed::NotDone(StoreError::Stopped { .. })));
     assert!(matches!(store.meta("x"), Err(StoreError::Stopped { .. })));
 }
 
@@ -212,8 +240,8 @@ fn a_failed_database_sync_stops_the_store() {
 fn an_abandoned_spool_is_swept() {
     let disk = FaultyDisk::new();
     let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();
-    store.spools().open(SpoolId(1)).unwrap();
-    store.spools().append(SpoolId(1), Bytes::from(vec![0; 5000])).unwrap();
+    store.contents().open(SpoolId(1)).unwrap();
+    store.contents().append(SpoolId(1), Bytes::from(vec![0; 5000])).unwrap();
     assert_eq!(body_files(&disk), 1);
     drop(store);
     let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();

@@ -5,13 +5,13 @@
 mod common;
 
 use base::Precedence;
-use common::{Model, body, octets, put, seen};
+use common::{apply, body, check, commit, octets, put, seen, seen_of};
 use engine::journal::Batch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use store::faulty::{FaultyDisk, Loss};
-use store::{Committer, Options, QueueStore, RedbStore, StoreError};
+use store::{Committed, Committer, ModelState, Options, QueueStore, RedbStore, StoreError};
 
 /// Names the directory in which a child of this test commits and aborts.
 const CHILD: &str = "STORE_TEST_CHILD";
@@ -22,7 +22,7 @@ fn batch(n: u64) -> Batch {
 
 fn fill(store: &RedbStore, numbers: std::ops::Range<u64>) {
     for n in numbers {
-        store.commit(vec![batch(n)]).remove(0).unwrap();
+        commit(store, batch(n)).into_result().unwrap();
     }
 }
 
@@ -35,12 +35,12 @@ fn after_a_power_cut_it_opens_without_a_repair() {
     for loss in [Loss::Nothing, Loss::Everything, Loss::Some(7)] {
         let disk = FaultyDisk::new();
         let store = on(&disk);
-        assert!(!store.repaired(), "a new one");
+        assert!(!store.sweep().repaired, "a new one");
         fill(&store, 0..20);
         disk.crash(loss);
         drop(store);
         let store = on(&disk);
-        assert!(!store.repaired(), "{loss:?}");
+        assert!(!store.sweep().repaired, "{loss:?}");
         assert_eq!(store.entry_count().unwrap(), 20, "{loss:?}");
     }
 }
@@ -50,11 +50,11 @@ fn a_store_that_is_closed_in_order_is_never_repaired() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..20 {
         let store = RedbStore::open(directory.path(), Options::default()).unwrap();
-        assert!(!store.repaired(), "round {round}");
+        assert!(!store.sweep().repaired, "round {round}");
         let store = Arc::new(store);
         let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>).unwrap();
         for n in 0..10 {
-            let on_done = Box::new(|outcome: Result<(), StoreError>| outcome.unwrap());
+            let on_done = Box::new(|ended: Committed| ended.into_result().unwrap());
             committer.submit(Precedence::Routine, batch(round * 10 + n), on_done);
         }
         committer.shutdown();
@@ -62,8 +62,8 @@ fn a_store_that_is_closed_in_order_is_never_repaired() {
         let holder = Arc::clone(&store);
         store.close();
         assert!(matches!(holder.entry_count(), Err(StoreError::Closed)));
-        let late = holder.commit(vec![batch(99)]).remove(0);
-        assert!(matches!(late, Err(StoreError::Closed)), "{late:?}");
+        let late = commit(&*holder, batch(99));
+        assert!(matches!(late, Committed::NotDone(StoreError::Closed)), "{late:?}");
         store.close();
     }
 }
@@ -85,10 +85,10 @@ fn after_an_abort_of_the_process_it_opens_without_a_repair() {
         .unwrap();
     assert!(!child.success(), "it aborted");
     let store = RedbStore::open(directory.path(), Options::default()).unwrap();
-    assert!(!store.repaired());
-    let mut model = Model::default();
-    (0..50).for_each(|n| model.apply(&batch(n), &Default::default()));
-    model.check(&store, &model).unwrap();
+    assert!(!store.sweep().repaired);
+    let mut model = ModelState::default();
+    (0..50).for_each(|n| apply(&mut model, &batch(n), &Default::default()));
+    check(&store, &model, &model).unwrap();
 }
 
 #[test]
@@ -106,17 +106,18 @@ fn keys_are_forgotten_so_many_at_a_time_in_the_order_of_their_times() {
         key: key(n),
         until: base::Utc(n.into()),
         record: bytes::Bytes::new(),
+        absent: false,
     };
-    store.commit(vec![(0..KEYS).map(remember).collect()]).remove(0).unwrap();
+    commit(&store, (0..KEYS).map(remember).collect()).into_result().unwrap();
     while store.tidy().unwrap() > 0 {}
     let before = base::Utc((KEYS - 500).into());
-    let remembered = || (0..KEYS).filter(|n| store.seen(&key(*n), base::Utc(0)).unwrap().is_some());
+    let remembered = || (0..KEYS).filter(|n| seen_of(&store, key(*n), base::Utc(0)).is_some());
     let mut left: Vec<u16> = remembered().collect();
     assert_eq!(left.len(), usize::from(KEYS));
     let mut commits = 0;
     while store.has_expired_keys(before).unwrap() {
         let forget = engine::journal::Op::ForgetSeen { before, most: MAX };
-        store.commit(vec![vec![forget]]).remove(0).unwrap();
+        commit(&store, vec![forget]).into_result().unwrap();
         let now: Vec<u16> = remembered().collect();
         assert!(left.len() - now.len() <= MAX, "{} in one commit", left.len() - now.len());
         assert_eq!(now, left[left.len() - now.len()..], "the oldest first");

@@ -294,7 +294,7 @@ mod tests {
             first,
             second,
             Op::PutSeen { key: delivery, record: of, .. },
-            Op::PutSeen { key, until, record },
+            Op::PutSeen { key, until, record, .. },
         ] = &ops[..]
         else {
             panic!("{ops:?}");
@@ -305,9 +305,10 @@ mod tests {
         assert_eq!((Some(*id), from), (done.accepted.body, &source));
         assert_eq!((*key, *until, record), (keys[0], at(0) + REMEMBERED, &done.result));
         for (op, entry) in [first, second].into_iter().zip(&done.accepted.entries) {
-            let Op::PutEntry { precedence, id, record } = op else { panic!("{op:?}") };
+            let Op::PutEntry { precedence, id, queue, record } = op else { panic!("{op:?}") };
             assert_eq!((*precedence, *id), (entry.precedence, entry.id));
             assert_eq!(crate::Record::decode(record).unwrap().next_hop, entry.record.next_hop);
+            assert_eq!(*queue, entry.record.next_hop.queue());
         }
     }
 }

@@ -8,12 +8,12 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
-use node::{EdgeError, Input, Token};
+use node::{CommitError, EdgeError, Input, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use store::{Committer, EntryKey, QueueStore, RedbStore, Spools, StoreError};
+use store::{Committed, Committer, Contents, EntryKey, QueueStore, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -33,7 +33,7 @@ const URGENT_THREADS: usize = 2;
 /// The driver's access to the store. Nothing here waits for the disk. Work on memory is done at
 /// once, so a small message goes to another thread for its commit only.
 pub(super) struct StoreThreads {
-    store: Arc<RedbStore>,
+    store: Arc<dyn QueueStore>,
     answers: Arc<Inbox>,
     spools: BTreeMap<SpoolId, Place>,
     committer: Arc<Committer>,
@@ -93,10 +93,10 @@ enum Read {
 
 impl StoreThreads {
     pub(super) fn start(
-        store: Arc<RedbStore>,
+        store: Arc<dyn QueueStore>,
         answers: Arc<Inbox>,
     ) -> Result<StoreThreads, StoreError> {
-        let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>)?;
+        let committer = Committer::start(Arc::clone(&store))?;
         let learner = KeyReader::start(&store)?;
         Ok(StoreThreads {
             store,
@@ -114,7 +114,7 @@ impl StoreThreads {
     }
 
     pub(super) fn spool_open(&mut self, id: SpoolId) {
-        let place = match self.store.spools().open(id) {
+        let place = match self.store.contents().open(id) {
             Ok(()) => Place::Memory,
             Err(error) => {
                 self.answers.answer(Precedence::Immediate, spool_failed(id, &error));
@@ -135,11 +135,11 @@ impl StoreThreads {
     ) {
         let Some(place) = self.spools.get_mut(&id) else { return };
         if matches!(place, Place::Memory) {
-            if self.store.spools().append_in_memory(id, &bytes) {
+            if self.store.contents().append_in_memory(id, &bytes) {
                 return;
             }
             let (jobs, queue) = mpsc::unbounded_channel();
-            let spools = Arc::clone(self.store.spools());
+            let spools = Arc::clone(self.store.contents());
             while self.spooling.try_join_next().is_some() {}
             let threads = (Arc::clone(&self.threads), Arc::clone(&self.answers));
             self.spooling.spawn(run_spool(id, spools, queue, threads));
@@ -160,7 +160,7 @@ impl StoreThreads {
                 let _ = jobs.send(SpoolJob::Sync(level, token));
                 return;
             }
-            Some(Place::Memory) => self.store.spools().sync(id),
+            Some(Place::Memory) => self.store.contents().sync(id),
             Some(Place::Nowhere) | None => Err(StoreError::NoSpool { id }),
         };
         self.answers.answer(level, synced(id, token, result));
@@ -169,7 +169,7 @@ impl StoreThreads {
     pub(super) fn spool_discard(&mut self, id: SpoolId) {
         match self.spools.remove(&id) {
             Some(Place::File(jobs)) => drop(jobs.send(SpoolJob::Discard)),
-            Some(Place::Memory) => self.store.spools().discard(id),
+            Some(Place::Memory) => self.store.contents().discard(id),
             Some(Place::Nowhere) | None => {}
         }
     }
@@ -195,9 +195,19 @@ impl StoreThreads {
             }
         }
         let answers = Arc::clone(&self.answers);
-        let on_done = Box::new(move |result: Result<(), StoreError>| {
-            let reason = fatal(&result);
-            let result = result.map_err(|e| EdgeError(e.to_string()));
+        let on_done = Box::new(move |ended: Committed| {
+            let (result, reason) = match ended {
+                Committed::Durable => (Ok(()), None),
+                Committed::Conflict(_) => (Err(CommitError::Conflict), None),
+                Committed::NotDone(error) => {
+                    let reason = error.is_final().then(|| error.to_string());
+                    (Err(CommitError::NotDone(EdgeError(error.to_string()))), reason)
+                }
+                // Nobody gets an answer: the daemon ends, and the next start reads the truth.
+                Committed::Unknown(error) => {
+                    return answers.answer(precedence, DriverAnswer::Fatal(error.to_string()));
+                }
+            };
             answers.answer(precedence, DriverAnswer::Committed { token, result, spools });
             if let Some(reason) = reason {
                 answers.answer(precedence, DriverAnswer::Fatal(reason));
@@ -261,15 +271,15 @@ impl StoreThreads {
 
     fn read(&self, level: Precedence, read: Read) {
         let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
-        self.reader.submit(level, move || look(&store, &answers, level, read));
+        self.reader.submit(level, move || look(&*store, &answers, level, read));
     }
 
     /// Deletes expired keys, and answers whether more are left.
     pub(super) fn forget_seen(&self, token: Token, before: Utc, most: usize) {
         const LEVEL: Precedence = Precedence::Deferred; // nobody waits for it
         let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
-        let on_done = Box::new(move |result: Result<(), StoreError>| {
-            let result = result.and_then(|()| store.has_expired_keys(before));
+        let on_done = Box::new(move |ended: Committed| {
+            let result = ended.into_result().and_then(|()| store.has_expired_keys(before));
             let fatal = fatal(&result);
             let result = result.map_err(|e| EdgeError(e.to_string()));
             answer(&answers, LEVEL, fatal, Input::Forgot { token, result });
@@ -345,7 +355,7 @@ impl StoreThreads {
 }
 
 impl KeyReader {
-    fn start(store: &Arc<RedbStore>) -> Result<KeyReader, StoreError> {
+    fn start(store: &Arc<dyn QueueStore>) -> Result<KeyReader, StoreError> {
         let ending = Arc::<AtomicBool>::default();
         let (store, until) = (Arc::clone(store), Arc::clone(&ending));
         let thread = std::thread::Builder::new().name("learner".to_owned()).spawn(move || {
@@ -371,7 +381,7 @@ impl Drop for KeyReader {
 }
 
 /// Does one look-up.
-fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
+fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) {
     match read {
         Read::Load(token, key) => {
             let result = store.entry(key);
@@ -380,7 +390,7 @@ fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
             answer(answers, level, fatal, Input::Loaded { token, result });
         }
         Read::LookUp(token, keys, now) => {
-            let result = store.seen_all(&keys, now);
+            let result = store.seen(&keys, now);
             let fatal = fatal(&result);
             let result = result.map_err(|e| EdgeError(e.to_string()));
             answer(answers, level, fatal, Input::LookedUp { token, result });
@@ -415,7 +425,7 @@ fn synced(spool: SpoolId, token: Token, result: Result<u64, StoreError>) -> Driv
 /// Does the jobs of a spool in a file, on threads that may wait for the disk.
 async fn run_spool(
     id: SpoolId,
-    spools: Arc<Spools>,
+    spools: Arc<dyn Contents>,
     mut jobs: mpsc::UnboundedReceiver<SpoolJob>,
     (threads, answers): (Arc<Pool>, Arc<Inbox>),
 ) {
@@ -429,7 +439,7 @@ async fn run_spool(
         threads.submit(level, move || {
             let still = work
                 .into_iter()
-                .fold(usable, |usable, job| do_job(id, &spools, &answers, usable, job));
+                .fold(usable, |usable, job| do_job(id, &*spools, &answers, usable, job));
             let _ = done.send(still);
         });
         usable = when.await.unwrap_or(false);
@@ -437,7 +447,13 @@ async fn run_spool(
 }
 
 /// Does one job; returns whether the spool is still usable.
-fn do_job(id: SpoolId, spools: &Spools, answers: &Inbox, usable: bool, job: SpoolJob) -> bool {
+fn do_job(
+    id: SpoolId,
+    spools: &dyn Contents,
+    answers: &Inbox,
+    usable: bool,
+    job: SpoolJob,
+) -> bool {
     match job {
         SpoolJob::Append(level, bytes, incoming) => {
             let length = bytes.len();

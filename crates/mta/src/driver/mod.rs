@@ -51,7 +51,7 @@ use monitoring::labels::Labels;
 use monitoring::{log, metrics};
 use node::connect;
 use node::names::NameError;
-use node::{EdgeError, Input, ListenerId, Node, Output, Token};
+use node::{CommitError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
 use socket::{ConnectError, Connected};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stopping::{ABORT_GRACE, StopSignals, disk_wait, in_time};
 use store::queue::{for_each_entry, for_each_page_of_bodies};
-use store::{Entry, QueueStore as _, RedbStore};
+use store::{Entry, QueueStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -83,7 +83,7 @@ pub(crate) enum DriverAnswer {
     /// An input for the node.
     Input(Input),
     /// A batch was committed, or failed.
-    Committed { token: Token, result: Result<(), EdgeError>, spools: Vec<SpoolId> },
+    Committed { token: Token, result: Result<(), CommitError>, spools: Vec<SpoolId> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// This process cannot continue.
@@ -146,12 +146,12 @@ async fn serve(
     file: PathBuf,
     clock: Clock,
     pcap: Option<Wanted>,
-    store: &Arc<RedbStore>,
+    store: &Arc<dyn QueueStore>,
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
     let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     let users = Users::read(&site.paths.data_dir)?;
-    let node = start::make_node(&site, &users, store)?;
+    let node = start::make_node(&site, &users, &**store)?;
     let events = start::open_events(&site, clock)?;
     let pcap = start::open_pcap(pcap, clock)?;
 
@@ -191,7 +191,7 @@ async fn serve(
         site,
     };
     let asking = Asking { hang_up, admin, measuring, arriving };
-    let ended = attend(&mut driver, asking, store, signals).await;
+    let ended = attend(&mut driver, asking, &**store, signals).await;
     // The disk threads are not dropped here: that would wait for a disk that hangs, and ignore
     // signals.
     in_time(driver.disk.shutdown(), disk_wait(&ended), signals).await;
@@ -210,7 +210,7 @@ struct Asking {
 async fn attend(
     driver: &mut Driver,
     asking: Asking,
-    store: &RedbStore,
+    store: &dyn QueueStore,
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
     let Asking { mut hang_up, mut admin, mut measuring, mut arriving } = asking;
@@ -318,7 +318,7 @@ impl Driver {
     }
 
     /// Passes every entry of the queue to the node.
-    fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
+    fn recover(&mut self, store: &dyn QueueStore) -> Result<u64, DriverError> {
         if let Some(value) = store.meta(node::operator::HELD)? {
             self.input(Input::RecoveredHolds(value));
         }

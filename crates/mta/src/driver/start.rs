@@ -15,10 +15,14 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{Options, QueueStore, RedbStore, StoreError};
+use store::queue::commit_one;
+use store::{BatchId, Options, QueueStore, StoreError};
 
 /// Memory limits of the store: small compared with many connections.
 const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20, many_keys: 512 };
+
+/// The number of the batch that is committed before the committer starts, whose numbers begin at 1.
+const FIRST_BATCH: BatchId = BatchId(0);
 
 /// Name of the durable count of starts.
 const EPOCH: &str = "epoch";
@@ -140,8 +144,8 @@ pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<P
 }
 
 /// Opens the store and logs what it had to repair.
-pub(super) fn open_store(site: &Site) -> Result<Arc<RedbStore>, DriverError> {
-    let store = RedbStore::open(&site.paths.data_dir.join("queue"), STORE)?;
+pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError> {
+    let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
     let sweep = store.sweep();
     if sweep.removed > 0 {
         tracing::info!(files = sweep.removed, "removed what interrupted transfers left");
@@ -149,14 +153,14 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<RedbStore>, DriverError> {
     for body in &sweep.missing {
         tracing::error!(%body, "a stored content is missing or damaged: its message is lost");
     }
-    Ok(Arc::new(store))
+    Ok(store)
 }
 
 /// A node with a durable epoch that was never used before.
 pub(super) fn make_node(
     site: &Site,
     users: &Users,
-    store: &RedbStore,
+    store: &dyn QueueStore,
 ) -> Result<Node, DriverError> {
     let last = match store.meta(EPOCH)? {
         Some(value) => {
@@ -167,7 +171,7 @@ pub(super) fn make_node(
     let epoch = last.checked_add(1).ok_or(DriverError::Epoch)?;
     let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
     let batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
-    store.commit(vec![batch]).into_iter().collect::<Result<(), _>>()?;
+    commit_one(store, FIRST_BATCH, batch)?;
     let mut config = site.node.clone();
     config.mailboxes = users.addresses();
     config.epoch = epoch;

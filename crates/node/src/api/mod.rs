@@ -14,7 +14,7 @@ use crate::api::event::LogEvent;
 use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
-use crate::error::EdgeError;
+use crate::error::{CommitError, EdgeError};
 use crate::ids::{ListenerId, Principal, Secret, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -116,7 +116,7 @@ pub enum Input {
         /// The token.
         token: Token,
         /// Durable, or nothing of it happened.
-        result: Result<(), EdgeError>,
+        result: Result<(), CommitError>,
     },
     /// Answers [`Output::Load`].
     Loaded {

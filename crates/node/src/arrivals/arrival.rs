@@ -91,6 +91,8 @@ pub(crate) struct OpenArrival {
     pub prepared: Option<Preparation>,
     /// After the end: the answer to the look-up.
     pub seen: Option<Vec<Option<Bytes>>>,
+    /// The keys that the look-up did not find, in order.
+    pub absent: Vec<Digest>,
     /// The keys looked up; reserved while `reserved`.
     pub keys: Vec<Digest>,
     /// Whether no other arrival may use the keys until this one is done with.
@@ -127,6 +129,7 @@ impl OpenArrival {
             stored: false,
             prepared: None,
             seen: None,
+            absent: Vec::new(),
             keys: Vec::new(),
             reserved: false,
         }

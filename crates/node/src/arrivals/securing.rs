@@ -150,6 +150,9 @@ impl Arrivals {
         seen: Vec<Option<Bytes>>,
     ) {
         if let Some(arrival) = self.open.get_mut(&spool) {
+            let found = arrival.keys.iter().zip(&seen).filter(|(_, record)| record.is_none());
+            arrival.absent = found.map(|(key, _)| *key).collect();
+            arrival.absent.sort_unstable();
             arrival.seen = Some(seen);
         }
         self.try_commit(cx, now, spool);
@@ -206,7 +209,13 @@ impl Arrivals {
         } else {
             BodySource::Octets(Bytes::new())
         };
-        let batch = engine::batch(accepted, source);
+        let mut batch = engine::batch(accepted, source);
+        // What the look-up did not find must not be there at the commit either.
+        for op in &mut batch {
+            if let Op::PutSeen { key, absent, .. } = op {
+                *absent = arrival.absent.binary_search(key).is_ok();
+            }
+        }
         if arrival.spool_open && Self::committed_spool(&batch).is_none() {
             cx.output(Output::SpoolDiscard { spool: arrival.spool });
         }

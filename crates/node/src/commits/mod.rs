@@ -1,13 +1,12 @@
 //! Questions to the edge that are not answered, and changes that must be made.
 
-pub(crate) mod key_reservations;
 pub(crate) mod pending;
 
-use crate::commits::key_reservations::KeyReservations;
 use crate::commits::pending::{PendingAnswer, PendingRetry, VerifiedBind};
 use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
+use engine::KeyReservations;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

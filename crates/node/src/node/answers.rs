@@ -3,7 +3,7 @@
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::steps::WorkStep;
-use crate::error::{self, EdgeError, LoadError};
+use crate::error::{self, CommitError, EdgeError, LoadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
 use crate::node::Node;
@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
+    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), CommitError>) {
         let (id, entries, after) = match self.cx.commits.take(token) {
             Some(PendingAnswer::Commit { association: id, entries, after, charge }) => {
                 if let Some(mut held) = charge {
@@ -122,6 +122,7 @@ impl Node {
                 (id, entries, after)
             }
             Some(PendingAnswer::Operation(operation)) => {
+                let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
             Some(PendingAnswer::Retry(retry)) => {
@@ -160,7 +161,8 @@ impl Node {
                 self.arrivals.after_commit(&mut self.cx, now, id, after, copies);
             }
             Err(error) => {
-                self.arrivals.commit_failed(&mut self.cx, now, id, entries, after, &error.0);
+                let error = error.to_string();
+                self.arrivals.commit_failed(&mut self.cx, now, id, entries, after, &error);
             }
         }
     }

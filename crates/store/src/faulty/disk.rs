@@ -2,7 +2,7 @@
 
 use super::file::{FaultyDatabase, FaultyFile};
 use super::state::{DiskState, Loss};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, RandomFile};
 use redb::StorageBackend;
 use std::io;
 use std::path::Path;
@@ -33,6 +33,17 @@ impl FaultyDisk {
     /// The `n`-th changing operation (from 1) fails with `kind`, those after it do not.
     pub fn fail_at(&self, n: u64, kind: io::ErrorKind) {
         self.state().fail_at = Some((n, kind));
+    }
+
+    /// The `n`-th changing operation (from 1) and all after it fail with `kind`, until
+    /// [`FaultyDisk::heal`] or a crash.
+    pub fn fail_from(&self, n: u64, kind: io::ErrorKind) {
+        self.state().fail_from = Some((n, kind));
+    }
+
+    /// Ends [`FaultyDisk::fail_from`].
+    pub fn heal(&self) {
+        self.state().fail_from = None;
     }
 
     /// Room for this many blocks of 4096 octets in all files together; `None`: unlimited.
@@ -94,6 +105,21 @@ impl Disk for FaultyDisk {
         };
         let file = FaultyFile::new(&self.0, inode, state.epoch);
         Ok(Box::new(FaultyDatabase(file)))
+    }
+
+    fn random(&self, path: &Path, create: Option<u64>) -> io::Result<Box<dyn RandomFile>> {
+        let mut state = if create.is_some() { self.change()? } else { self.state() };
+        let inode = match create {
+            None => state.find(path)?,
+            Some(length) => {
+                let inode = state.create(path)?;
+                state.allocate(inode, length)?;
+                // As the real one: the length and its room are durable, the name is not.
+                state.sync_always(inode)?;
+                inode
+            }
+        };
+        Ok(Box::new(FaultyFile::new(&self.0, inode, state.epoch)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::disk::lock;
 use super::state::DiskState;
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, RandomFile};
 use redb::StorageBackend;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -42,6 +42,20 @@ impl DiskFile for FaultyFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        self.change()?.sync(self.inode)
+    }
+}
+
+impl RandomFile for FaultyFile {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.state()?.read(self.inode, offset, out)
+    }
+
+    fn write(&self, offset: u64, octets: &[u8]) -> io::Result<()> {
+        self.change()?.write(self.inode, offset, octets)
+    }
+
+    fn sync(&self) -> io::Result<()> {
         self.change()?.sync(self.inode)
     }
 }

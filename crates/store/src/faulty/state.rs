@@ -73,6 +73,8 @@ pub(super) struct DiskState {
     pub(super) power_off_at: Option<u64>,
     /// This operation fails, once.
     pub(super) fail_at: Option<(u64, io::ErrorKind)>,
+    /// From this operation on, all fail with this kind.
+    pub(super) fail_from: Option<(u64, io::ErrorKind)>,
     /// Capacity in blocks.
     pub(super) capacity: Option<usize>,
     pub(super) ignore_file_sync: bool,
@@ -86,8 +88,9 @@ impl DiskState {
         if self.power_off_at.is_some_and(|n| self.calls >= n) {
             return Err(io::Error::other("power lost"));
         }
-        match self.fail_at {
-            Some((n, kind)) if n == self.calls => Err(kind.into()),
+        match (self.fail_at, self.fail_from) {
+            (Some((n, kind)), _) if n == self.calls => Err(kind.into()),
+            (_, Some((n, kind))) if n <= self.calls => Err(kind.into()),
             _ => Ok(()),
         }
     }
@@ -185,6 +188,18 @@ impl DiskState {
         Ok(())
     }
 
+    /// Gives a file this length, and all its room.
+    pub(super) fn allocate(&mut self, inode: u64, length: u64) -> io::Result<()> {
+        let used: usize = self.inodes.values().map(|i| i.blocks.len()).sum();
+        let wanted = index(length.div_ceil(BLOCK))?;
+        if used.saturating_add(wanted) > self.capacity.unwrap_or(usize::MAX) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.set_len(inode, length)?;
+        self.inode(inode)?.blocks.extend(0..length.div_ceil(BLOCK));
+        Ok(())
+    }
+
     pub(super) fn set_len(&mut self, inode: u64, length: u64) -> io::Result<()> {
         let inode = self.inode(inode)?;
         inode.blocks.split_off(&length.div_ceil(BLOCK));
@@ -228,6 +243,7 @@ impl DiskState {
         self.calls = 0;
         self.power_off_at = None;
         self.fail_at = None;
+        self.fail_from = None;
     }
 
     fn crash_names(&mut self, loss: Loss, rng: &mut Rng) {

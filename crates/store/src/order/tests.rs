@@ -1,11 +1,12 @@
 use super::*;
 use base::precedence_queue::SHARE;
 use bytes::Bytes;
+use engine::journal::QueueId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn put(precedence: Precedence, n: u64) -> Op {
-    Op::PutEntry { precedence, id: EntryId(n), record: Bytes::from_static(b"x") }
+    Op::PutEntry { precedence, id: EntryId(n), queue: QueueId(1), record: Bytes::from_static(b"x") }
 }
 
 fn delete(precedence: Precedence, n: u64) -> Op {
@@ -84,7 +85,8 @@ fn one_group_of_eight_is_for_the_longest_wait() {
 #[test]
 fn a_key_is_not_remembered_again_before_it_is_forgotten() {
     let key = Digest([7; 32]);
-    let remember = |until| Op::PutSeen { key, until: Utc(until), record: Bytes::new() };
+    let remember =
+        |until| Op::PutSeen { key, until: Utc(until), record: Bytes::new(), absent: false };
     for (first, second) in [
         (Op::ForgetSeen { before: Utc(9), most: usize::MAX }, remember(5)),
         (remember(5), Op::ForgetSeen { before: Utc(9), most: usize::MAX }),
@@ -111,7 +113,8 @@ fn op() -> impl Strategy<Value = Op> {
         (0u8..8, 0u64..20).prop_map(|(n, until)| Op::PutSeen {
             key: Digest([n; 32]),
             until: Utc(until),
-            record: Bytes::new()
+            record: Bytes::new(),
+            absent: false,
         }),
         (0u64..20).prop_map(|before| Op::ForgetSeen { before: Utc(before), most: usize::MAX }),
         name.prop_map(|name| Op::PutMeta { name: name.to_owned(), value: Bytes::new() }),

@@ -1,17 +1,18 @@
 //! Applies the changes of one batch to the tables.
 
 use super::bulk::{self, Bulk, KeyRow};
-use super::tables::Tables;
+use super::tables::{self, Tables};
 use crate::recent::{Key, Recent};
 use crate::spool::Content;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::Digest;
+use engine::journal::{Digest, QueueId};
+use redb::{AccessGuard, Table};
 
 /// A change whose body, if any, is available.
 #[derive(Debug)]
 pub(super) enum Change {
-    PutEntry(Precedence, EntryId, Bytes),
+    PutEntry(Precedence, EntryId, QueueId, Bytes),
     DeleteEntry(Precedence, EntryId),
     PutBody(BodyId, Content),
     DeleteBody(BodyId),
@@ -32,11 +33,19 @@ impl Change {
         dropped: &mut Vec<u64>,
     ) -> Result<(), redb::Error> {
         match self {
-            Change::PutEntry(precedence, id, record) => {
-                tables.entries.insert((precedence.number(), id.0), &record[..])?;
+            Change::PutEntry(precedence, id, queue, record) => {
+                let value = tables::entry_value(*queue, record);
+                let old = tables.entries.insert((precedence.number(), id.0), &value[..])?;
+                let old = old.map(|old| old_queue(&old)).transpose()?;
+                if old != Some(*queue) {
+                    unlist(&mut tables.queues, old, *precedence, *id)?;
+                    tables.queues.insert((queue.0, precedence.number(), id.0), ())?;
+                }
             }
             Change::DeleteEntry(precedence, id) => {
-                tables.entries.remove((precedence.number(), id.0))?;
+                let old = tables.entries.remove((precedence.number(), id.0))?;
+                let old = old.map(|old| old_queue(&old)).transpose()?;
+                unlist(&mut tables.queues, old, *precedence, *id)?;
             }
             Change::PutBody(id, content) => {
                 drop_body(tables, *id, dropped)?;
@@ -54,10 +63,15 @@ impl Change {
         Ok(())
     }
 
+    /// Whether it writes a row with this key.
+    pub(super) fn row_has(&self, key: &Digest) -> bool {
+        matches!(self, Change::PutRow(_, row) if row.iter().any(|(other, ..)| other == key))
+    }
+
     /// Caches data that is likely to be read soon, and removes deleted data from the caches.
     pub(super) fn remember(self, recent: &mut Recent, bulk: &mut Bulk) {
         match self {
-            Change::PutEntry(precedence, id, record) => {
+            Change::PutEntry(precedence, id, _, record) => {
                 recent.insert(Key::Entry((precedence, id)), record);
             }
             Change::DeleteEntry(precedence, id) => recent.forget(Key::Entry((precedence, id))),
@@ -74,7 +88,7 @@ impl Change {
     /// The approximate octets it adds to the database.
     pub(super) fn size(&self) -> usize {
         match self {
-            Change::PutEntry(_, _, octets)
+            Change::PutEntry(_, _, _, octets)
             | Change::PutSeen(_, _, octets)
             | Change::PutMeta(_, octets)
             | Change::PutBody(_, Content::Inline(octets)) => octets.len().saturating_add(64),
@@ -88,6 +102,23 @@ impl Change {
             | Change::ForgetSeen(..) => 0,
         }
     }
+}
+
+fn old_queue(old: &AccessGuard<'_, &'static [u8]>) -> Result<QueueId, redb::Error> {
+    Ok(tables::entry_parts(old.value())?.0)
+}
+
+/// Removes an entry from the list of its queue, if it was in one.
+fn unlist(
+    queues: &mut Table<'_, (u64, u8, u64), ()>,
+    queue: Option<QueueId>,
+    precedence: Precedence,
+    id: EntryId,
+) -> Result<(), redb::Error> {
+    if let Some(queue) = queue {
+        queues.remove((queue.0, precedence.number(), id.0))?;
+    }
+    Ok(())
 }
 
 fn put_body(tables: &mut Tables<'_>, id: BodyId, content: &Content) -> Result<(), redb::Error> {

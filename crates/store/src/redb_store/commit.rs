@@ -6,36 +6,45 @@ use super::guard::Trouble;
 use super::tables::{self, Tables};
 use super::{DatabaseState, RedbStore};
 use crate::error::StoreError;
+use crate::queue::{BatchId, Committed};
 use crate::spool::{Claim, Content, MAX_INLINE};
 use base::BodyId;
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Op};
-use redb::Database;
-use std::sync::atomic::Ordering;
+use engine::journal::{Batch, BodySource, Digest, Op};
+use redb::{Database, ReadableTable};
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
 /// The longest record, in octets.
 const MAX_RECORD: usize = 16 << 20;
 /// The longest name of a meta value, in octets.
 const MAX_NAME: usize = 255;
+/// The number of the store's own batches: nobody asks for their end.
+const TIDYING: BatchId = BatchId(u64::MAX);
 
 /// A batch whose bodies are available, and durable if they are files.
 #[derive(Debug, Default)]
-struct Staged {
+pub(super) struct Staged {
     changes: Vec<Change>,
     claims: Vec<(Claim, Content)>,
     /// Files written for this batch's own octets.
     files: Vec<u64>,
+    /// Keys that must not be remembered before it.
+    absent: Vec<Digest>,
 }
 
-/// The end of a transaction.
-enum Outcome {
+/// The end of a transaction, or of one batch of it.
+#[derive(Debug)]
+pub(super) enum Outcome {
     /// Durable; these files are no longer referred to.
     Kept(Vec<u64>),
+    /// These keys had to be absent: the transaction is without the batch.
+    Conflict(Vec<Digest>),
     /// Nothing of it is in the database.
     Undone(StoreError),
-    /// It may be durable or not: its files stay, and the next open decides.
-    Unknown(StoreError),
+    /// It may be durable or not. If the store is not stopped, the next commit has this number, and
+    /// the files would no longer be referred to.
+    Unknown(StoreError, u64, Vec<u64>),
 }
 
 impl Staged {
@@ -50,8 +59,9 @@ impl Staged {
 }
 
 impl RedbStore {
-    pub(super) fn commit_group(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+    pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ids, group): (Vec<BatchId>, Vec<Batch>) = group.into_iter().unzip();
         let mut staged: Vec<Result<Staged, StoreError>> =
             group.into_iter().map(|batch| self.stage(batch)).collect();
         if staged.iter().flatten().any(Staged::has_files)
@@ -65,19 +75,24 @@ impl RedbStore {
             }
         }
         let good: Vec<&Staged> = staged.iter().flatten().collect();
-        let outcomes = match self.transact(&good) {
-            Outcome::Undone(_) if good.len() > 1 => self.transact_singly(&good),
-            whole => vec![whole],
+        let mut outcomes = self.transact_group(&good).into_iter();
+        let end = |(slot, id): (Result<Staged, StoreError>, BatchId)| {
+            let batch = match slot {
+                Ok(batch) => batch,
+                Err(error) => return Committed::NotDone(error),
+            };
+            // There is one for each.
+            let outcome = outcomes.next().unwrap_or(Outcome::Undone(StoreError::Closed));
+            self.finish(id, batch, outcome)
         };
-        let mut outcomes = Outcome::spread(outcomes, good.len()).into_iter();
-        staged
-            .into_iter()
-            .map(|slot| {
-                let batch = slot?;
-                let outcome = outcomes.next().unwrap_or(Outcome::Unknown(StoreError::Closed));
-                self.finish(batch, outcome)
-            })
-            .collect()
+        staged.into_iter().zip(ids).map(end).collect()
+    }
+
+    /// Commits all in one transaction; each by itself if that fails. One outcome for each.
+    fn transact_group(&self, batches: &[&Staged]) -> Vec<Outcome> {
+        let outcomes = self.transact(batches);
+        let is_undone = matches!(outcomes.first(), Some(Outcome::Undone(_)));
+        if is_undone && batches.len() > 1 { self.transact_singly(batches) } else { outcomes }
     }
 
     /// Commits each batch by itself. When one does not fit, larger ones are not tried: after each
@@ -91,7 +106,8 @@ impl RedbStore {
             {
                 return Outcome::Undone(error.clone());
             }
-            let outcome = self.transact(&[batch]);
+            let outcome = self.transact(&[batch]).pop();
+            let outcome = outcome.unwrap_or(Outcome::Undone(StoreError::Closed));
             if let Outcome::Undone(error) = &outcome
                 && error.is_disk_full()
             {
@@ -102,33 +118,51 @@ impl RedbStore {
         batches.iter().map(attempt).collect()
     }
 
-    fn transact(&self, batches: &[&Staged]) -> Outcome {
-        if let Err(error) = self.recover() {
-            return Outcome::Undone(error);
-        }
-        if batches.is_empty() {
-            return Outcome::Kept(Vec::new());
-        }
-        let (number, mut dropped, error) = {
+    /// One transaction; one outcome for each batch. [`Outcome::Undone`] is that of all of them.
+    fn transact(&self, batches: &[&Staged]) -> Vec<Outcome> {
+        let mut written = Written::default();
+        let whole = match batches {
+            [] => Ok(()),
+            batches => self.write(batches, &mut written),
+        };
+        let Written { conflicts, mut dropped } = written;
+        let mut conflicts = conflicts.into_iter();
+        let each = |_: &&Staged| {
+            let conflict = conflicts.next().unwrap_or_default();
+            // The dropped files go with the first.
+            match &whole {
+                Err(NotWritten::Undone(error)) => Outcome::Undone(error.clone()),
+                _ if !conflict.is_empty() => Outcome::Conflict(conflict),
+                Err(NotWritten::Unknown(error, number)) => {
+                    Outcome::Unknown(error.clone(), *number, std::mem::take(&mut dropped))
+                }
+                Ok(()) => Outcome::Kept(std::mem::take(&mut dropped)),
+            }
+        };
+        batches.iter().map(each).collect()
+    }
+
+    fn write(&self, batches: &[&Staged], written: &mut Written) -> Result<(), NotWritten> {
+        self.recover().map_err(NotWritten::Undone)?;
+        let (number, error) = {
             let state = self.state();
-            let db = match &state.db {
-                Ok(db) => db,
-                Err(error) => return Outcome::Undone(error.clone()),
+            let db = state.db.as_ref().map_err(|error| NotWritten::Undone(error.clone()))?;
+            let commits = tables::commits(db).map_err(|e| NotWritten::Undone(committing(e)))?;
+            let number = commits.saturating_add(1);
+            let in_rows: BTreeSet<Digest> = {
+                let bulk = self.bulk();
+                let absent = batches.iter().flat_map(|batch| &batch.absent);
+                absent.filter(|key| bulk.get(key).is_some()).copied().collect()
             };
-            let number = match tables::commits(db) {
-                Ok(commits) => commits.saturating_add(1),
-                Err(error) => return Outcome::Undone(committing(error)),
-            };
-            let mut dropped = Vec::new();
-            match write(db, number, batches, &mut dropped) {
-                Ok(()) => return Outcome::Kept(dropped),
+            match write(db, &in_rows, number, batches, written) {
+                Ok(()) => return Ok(()),
                 Err(error) => match state.trouble.get() {
-                    None => return Outcome::Undone(committing(error)),
+                    None => return Err(NotWritten::Undone(committing(error))),
                     Some(Trouble::Sync(source)) => {
-                        let source = Arc::clone(source);
-                        return Outcome::Unknown(self.stop("syncing the database", source));
+                        let error = self.stop("syncing the database", Arc::clone(source));
+                        return Err(NotWritten::Unknown(error, number));
                     }
-                    Some(Trouble::Operation) => (number, dropped, committing(error)),
+                    Some(Trouble::Operation) => (number, committing(error)),
                 },
             }
         };
@@ -136,17 +170,17 @@ impl RedbStore {
         // before.
         if let Err(reopening) = self.recover() {
             tracing::error!(%error, "the commit failed before");
-            self.unsure.store(number, Ordering::Relaxed);
-            return Outcome::Unknown(reopening);
+            return Err(NotWritten::Unknown(reopening, number));
         }
         let state = self.state();
         match state.db.as_ref().map(tables::commits) {
-            Ok(Ok(found)) if found == number => Outcome::Kept(std::mem::take(&mut dropped)),
-            Ok(Ok(_)) => Outcome::Undone(error),
-            Ok(Err(reading)) => Outcome::Unknown(
-                self.stop("counting commits", Arc::new(std::io::Error::other(reading.to_string()))),
-            ),
-            Err(reopening) => Outcome::Unknown(reopening.clone()),
+            Ok(Ok(found)) if found == number => Ok(()),
+            Ok(Ok(_)) => Err(NotWritten::Undone(error)),
+            Ok(Err(reading)) => {
+                let source = Arc::new(std::io::Error::other(reading.to_string()));
+                Err(NotWritten::Unknown(self.stop("counting commits", source), number))
+            }
+            Err(reopening) => Err(NotWritten::Unknown(reopening.clone(), number)),
         }
     }
 
@@ -160,12 +194,13 @@ impl RedbStore {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(number) = self.bulk().first() else { return Ok(0) };
         let staged = Staged { changes: vec![Change::Dissolve(number)], ..Staged::default() };
-        let outcome = self.transact(&[&staged]);
-        self.finish(staged, outcome)?;
+        let outcome = self.transact(&[&staged]).pop();
+        let outcome = outcome.unwrap_or(Outcome::Undone(StoreError::Closed));
+        self.finish(TIDYING, staged, outcome).into_result()?;
         Ok(self.bulk().len())
     }
 
-    fn finish(&self, batch: Staged, outcome: Outcome) -> Result<(), StoreError> {
+    pub(super) fn finish(&self, id: BatchId, batch: Staged, outcome: Outcome) -> Committed {
         match outcome {
             Outcome::Kept(dropped) => {
                 for (claim, content) in &batch.claims {
@@ -178,18 +213,20 @@ impl RedbStore {
                 for change in batch.changes {
                     change.remember(&mut recent, &mut bulk);
                 }
-                Ok(())
+                Committed::Durable
+            }
+            Outcome::Conflict(keys) => {
+                self.undo(batch);
+                Committed::Conflict(keys)
             }
             Outcome::Undone(error) => {
                 self.undo(batch);
-                Err(error)
+                Committed::NotDone(error)
             }
-            Outcome::Unknown(error) => {
+            Outcome::Unknown(error, number, dropped) => {
                 self.recent().clear();
-                for (claim, content) in &batch.claims {
-                    self.spools.settle(claim, content);
-                }
-                Err(error)
+                self.doubt(id, number, batch, dropped);
+                Committed::Unknown(error)
             }
         }
     }
@@ -241,13 +278,16 @@ impl RedbStore {
 
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
         let change = match op {
-            Op::PutEntry { precedence, id, record } => {
-                Change::PutEntry(precedence, id, within("a queue record", record)?)
+            Op::PutEntry { precedence, id, queue, record } => {
+                Change::PutEntry(precedence, id, queue, within("a queue record", record)?)
             }
             Op::DeleteEntry { precedence, id } => Change::DeleteEntry(precedence, id),
             Op::PutBody { id, source } => self.stage_body(id, source, staged)?,
             Op::DeleteBody { id } => Change::DeleteBody(id),
-            Op::PutSeen { key, until, record } => {
+            Op::PutSeen { key, until, record, absent } => {
+                if absent && !self.sieve.lacks(&key) {
+                    staged.absent.push(key);
+                }
                 // Before the key can be in the database: a reader in between is sent to the
                 // database.
                 self.sieve.insert(&key);
@@ -289,37 +329,66 @@ impl RedbStore {
     }
 }
 
-impl Outcome {
-    /// One outcome for each of `count` batches from that of their common transaction. The dropped
-    /// files go with the first.
-    fn spread(mut outcomes: Vec<Outcome>, count: usize) -> Vec<Outcome> {
-        while outcomes.len() < count {
-            let next = match outcomes.first() {
-                Some(Outcome::Undone(error)) => Outcome::Undone(error.clone()),
-                Some(Outcome::Unknown(error)) => Outcome::Unknown(error.clone()),
-                Some(Outcome::Kept(_)) | None => Outcome::Kept(Vec::new()),
-            };
-            outcomes.push(next);
-        }
-        outcomes
-    }
+/// What a transaction wrote.
+#[derive(Debug, Default)]
+struct Written {
+    /// For each batch the keys that had to be absent and are not; the batch is left out.
+    conflicts: Vec<Vec<Digest>>,
+    /// Files that are no longer referred to.
+    dropped: Vec<u64>,
+}
+
+/// A transaction failed.
+enum NotWritten {
+    /// Nothing of it is in the database.
+    Undone(StoreError),
+    /// It may have been made, as the commit of this number.
+    Unknown(StoreError, u64),
 }
 
 fn write(
     db: &Database,
+    in_rows: &BTreeSet<Digest>,
     number: u64,
     batches: &[&Staged],
-    dropped: &mut Vec<u64>,
+    written: &mut Written,
 ) -> Result<(), redb::Error> {
     let txn = tables::begin(db)?;
     let mut open = Tables::open(&txn)?;
-    for change in batches.iter().flat_map(|batch| &batch.changes) {
-        change.apply(&mut open, dropped)?;
+    for batch in batches {
+        let ended = batches.iter().zip(&written.conflicts);
+        let made = ended.filter(|(_, conflict)| conflict.is_empty()).map(|(batch, _)| batch);
+        let conflict = conflict_of(batch, &open, in_rows, &made)?;
+        if conflict.is_empty() {
+            for change in &batch.changes {
+                change.apply(&mut open, &mut written.dropped)?;
+            }
+        }
+        written.conflicts.push(conflict);
     }
     drop(open);
     tables::count_commit(&txn, number)?;
     txn.commit()?;
     Ok(())
+}
+
+/// The keys that had to be absent before this batch and are remembered: in their table, in a row that
+/// is to be dissolved, or in one that an earlier batch of the transaction wrote.
+fn conflict_of<'s>(
+    batch: &Staged,
+    open: &Tables<'_>,
+    in_rows: &BTreeSet<Digest>,
+    earlier: &(impl Iterator<Item = &'s &'s Staged> + Clone),
+) -> Result<Vec<Digest>, redb::Error> {
+    let mut found = Vec::new();
+    for key in &batch.absent {
+        let mut rows = earlier.clone().flat_map(|batch| &batch.changes);
+        let in_row = |change: &Change| change.row_has(key);
+        if open.seen.get(key.0)?.is_some() || in_rows.contains(key) || rows.any(in_row) {
+            found.push(*key);
+        }
+    }
+    Ok(found)
 }
 
 fn committing(error: redb::Error) -> StoreError {

@@ -1,16 +1,18 @@
 //! Reads beside commits: each call sees the last durable commit.
 
 use super::RedbStore;
-use super::tables::{BODIES, BODY_INDEX, ENTRIES, META, SEEN, SEEN_UNTIL};
+use super::tables::{self, BODIES, BODY_INDEX, ENTRIES, META, QUEUES, SEEN, SEEN_UNTIL};
 use crate::error::StoreError;
-use crate::queue::{Entry, EntryKey, QueueStore};
+use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
+use crate::recent::Key;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op};
+use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use std::io;
 use std::ops::Bound;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 /// A page of entries ends beyond this many octets of records.
 const PAGE_OCTETS: usize = 8 << 20;
@@ -37,14 +39,6 @@ impl RedbStore {
         run().map_err(|e| StoreError::database(doing, e))
     }
 
-    /// The number of queue entries, without reading them.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub fn entry_count(&self) -> Result<u64, StoreError> {
-        self.read("counting the queue", |txn| Ok(txn.open_table(ENTRIES)?.len()?))
-    }
-
     /// Up to 4,096 remembered keys after this one, including expired ones. Paged, so that no
     /// commit waits long.
     pub(super) fn seen_after(&self, last: Option<&Digest>) -> Result<Vec<Digest>, StoreError> {
@@ -54,48 +48,6 @@ impl RedbStore {
             let seen = txn.open_table(SEEN)?;
             let rows = seen.range::<[u8; 32]>((start, Bound::Unbounded))?.take(PAGE);
             rows.map(|row| Ok(Digest(row?.0.value()))).collect()
-        })
-    }
-
-    /// [`QueueStore::seen`] of each of these.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub fn seen_all(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
-        /// Keys per transaction, as a commit may have to wait for it.
-        const SLICE: usize = 1_024;
-        let mut found = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(SLICE) {
-            // Read before the database: a key no longer here is in the database by now.
-            let in_bulk: Vec<_> = {
-                let bulk = self.bulk();
-                keys.iter().map(|key| bulk.get(key)).collect()
-            };
-            self.read("looking up what was seen", |txn| {
-                let seen = txn.open_table(SEEN)?;
-                for (key, in_bulk) in keys.iter().zip(in_bulk) {
-                    let row = seen.get(key.0)?.map(|row| {
-                        let (until, record) = row.value();
-                        (Utc(until), Bytes::copy_from_slice(record))
-                    });
-                    let longest = row.into_iter().chain(in_bulk).max_by_key(|(until, _)| *until);
-                    found
-                        .push(longest.filter(|(until, _)| now <= *until).map(|(_, record)| record));
-                }
-                Ok(())
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Whether any key expired before this time, so that deleting keys is worthwhile.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
-        let limit = (before.0, [0; 32]);
-        self.read("looking for what is to be forgotten", |txn| {
-            Ok(txn.open_table(SEEN_UNTIL)?.range(..limit)?.next().transpose()?.is_some())
         })
     }
 
@@ -133,37 +85,86 @@ impl RedbStore {
     }
 }
 
+/// Entries of one page, within its limits.
+struct PageOfEntries {
+    entries: Vec<Entry>,
+    limit: usize,
+    octets: usize,
+}
+
+impl PageOfEntries {
+    fn new(limit: usize) -> PageOfEntries {
+        PageOfEntries { entries: Vec::new(), limit: limit.max(1), octets: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.len() >= self.limit || self.octets > PAGE_OCTETS
+    }
+
+    fn push(&mut self, precedence: Precedence, id: u64, value: &[u8]) -> Result<(), redb::Error> {
+        let (_, record) = tables::entry_parts(value)?;
+        self.octets += record.len();
+        let record = Bytes::copy_from_slice(record);
+        self.entries.push(Entry { precedence, id: EntryId(id), record });
+        Ok(())
+    }
+}
+
 fn page(
     txn: &ReadTransaction,
     after: Option<EntryKey>,
     limit: usize,
 ) -> Result<Vec<Entry>, redb::Error> {
-    let start = match after {
-        Some((precedence, id)) => Bound::Excluded((precedence.number(), id.0)),
-        None => Bound::Unbounded,
-    };
-    let mut page = Vec::new();
-    let mut octets = 0;
-    let entries = txn.open_table(ENTRIES)?;
-    for row in entries.range::<(u8, u64)>((start, Bound::Unbounded))?.take(limit) {
-        let (key, record) = row?;
-        let (number, id) = key.value();
-        let precedence = Precedence::from_number(i64::from(number)).ok_or_else(|| {
-            redb::Error::Corrupted(format!("entry {id} has the unknown precedence {number}"))
-        })?;
-        let record = Bytes::copy_from_slice(record.value());
-        octets += record.len();
-        page.push(Entry { precedence, id: EntryId(id), record });
-        if octets > PAGE_OCTETS {
-            break;
+    let mut page = PageOfEntries::new(limit);
+    let table = txn.open_table(ENTRIES)?;
+    let highest = after.map_or(Precedence::Override, |(precedence, _)| precedence);
+    for precedence in Precedence::ALL.into_iter().rev().filter(|level| *level <= highest) {
+        let number = precedence.number();
+        let start = match after {
+            Some((level, id)) if level == precedence => Bound::Excluded((number, id.0)),
+            _ => Bound::Included((number, 0)),
+        };
+        for row in table.range::<(u8, u64)>((start, Bound::Included((number, u64::MAX))))? {
+            if page.is_full() {
+                return Ok(page.entries);
+            }
+            let (key, value) = row?;
+            page.push(precedence, key.value().1, value.value())?;
         }
     }
-    Ok(page)
+    Ok(page.entries)
+}
+
+fn page_of_queue(
+    txn: &ReadTransaction,
+    (queue, precedence): (QueueId, Precedence),
+    after: Option<EntryId>,
+    limit: usize,
+) -> Result<Vec<Entry>, redb::Error> {
+    let mut page = PageOfEntries::new(limit);
+    let (queues, entries) = (txn.open_table(QUEUES)?, txn.open_table(ENTRIES)?);
+    let key = |id| (queue.0, precedence.number(), id);
+    let start = after.map_or(Bound::Included(key(0)), |id| Bound::Excluded(key(id.0)));
+    for row in queues.range::<(u64, u8, u64)>((start, Bound::Included(key(u64::MAX))))? {
+        if page.is_full() {
+            break;
+        }
+        let (_, number, id) = row?.0.value();
+        let value = entries.get((number, id))?.ok_or_else(|| {
+            redb::Error::Corrupted(format!("entry {id} of queue {queue:?} has no record"))
+        })?;
+        page.push(precedence, id, value.value())?;
+    }
+    Ok(page.entries)
 }
 
 impl QueueStore for RedbStore {
-    fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+    fn commit(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
         self.commit_group(group)
+    }
+
+    fn outcome(&self, batch: BatchId) -> Committed {
+        self.outcome_of(batch)
     }
 
     fn tidy(&self) -> Result<usize, StoreError> {
@@ -178,11 +179,36 @@ impl QueueStore for RedbStore {
         octets.fold(0, usize::saturating_add)
     }
 
+    fn contents(&self) -> &Arc<dyn Contents> {
+        &self.contents
+    }
+
+    fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
     fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
         self.read("reading an entry", |txn| {
             let row = txn.open_table(ENTRIES)?.get((precedence.number(), id.0))?;
-            Ok(row.map(|row| Bytes::copy_from_slice(row.value())))
+            let record =
+                row.map(|row| Ok(Bytes::copy_from_slice(tables::entry_parts(row.value())?.1)));
+            record.transpose()
         })
+    }
+
+    fn entry_count(&self) -> Result<u64, StoreError> {
+        self.read("counting the queue", |txn| Ok(txn.open_table(ENTRIES)?.len()?))
+    }
+
+    fn queue_entries(
+        &self,
+        queue: QueueId,
+        precedence: Precedence,
+        after: Option<EntryId>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let doing = "reading the entries of a queue";
+        self.read(doing, |txn| page_of_queue(txn, (queue, precedence), after, limit))
     }
 
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
@@ -223,8 +249,38 @@ impl QueueStore for RedbStore {
         }
     }
 
-    fn seen(&self, key: &Digest, now: Utc) -> Result<Option<Bytes>, StoreError> {
-        Ok(self.seen_all(std::slice::from_ref(key), now)?.pop().flatten())
+    fn seen(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
+        /// Keys per transaction, as a commit may have to wait for it.
+        const SLICE: usize = 1_024;
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(SLICE) {
+            // Read before the database: a key no longer here is in the database by now.
+            let in_bulk: Vec<_> = {
+                let bulk = self.bulk();
+                keys.iter().map(|key| bulk.get(key)).collect()
+            };
+            self.read("looking up what was seen", |txn| {
+                let seen = txn.open_table(SEEN)?;
+                for (key, in_bulk) in keys.iter().zip(in_bulk) {
+                    let row = seen.get(key.0)?.map(|row| {
+                        let (until, record) = row.value();
+                        (Utc(until), Bytes::copy_from_slice(record))
+                    });
+                    let longest = row.into_iter().chain(in_bulk).max_by_key(|(until, _)| *until);
+                    found
+                        .push(longest.filter(|(until, _)| now <= *until).map(|(_, record)| record));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
+        let limit = (before.0, [0; 32]);
+        self.read("looking for what is to be forgotten", |txn| {
+            Ok(txn.open_table(SEEN_UNTIL)?.range(..limit)?.next().transpose()?.is_some())
+        })
     }
 
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
@@ -232,5 +288,42 @@ impl QueueStore for RedbStore {
             let row = txn.open_table(META)?.get(name)?;
             Ok(row.map(|row| Bytes::copy_from_slice(row.value())))
         })
+    }
+
+    fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
+        self.recent().get(Key::Entry(key)).cloned()
+    }
+
+    /// Not for a body in a file.
+    fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
+        let recent = self.recent();
+        let octets = recent.get(Key::Body(id))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
+        Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
+    }
+
+    fn cannot_have_seen(&self, key: &Digest) -> bool {
+        self.sieve.lacks(key)
+    }
+
+    fn learn_seen(&self, ending: &AtomicBool) -> Result<(), StoreError> {
+        let mut last = None;
+        while !ending.load(Ordering::Relaxed) {
+            let page = match self.seen_after(last.as_ref()) {
+                Err(StoreError::Closed) => return Ok(()),
+                page => page?,
+            };
+            page.iter().for_each(|key| self.sieve.insert(key));
+            last = page.last().copied();
+            if last.is_none() {
+                self.sieve.complete();
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.close_database();
     }
 }

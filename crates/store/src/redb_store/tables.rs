@@ -1,12 +1,16 @@
 //! The tables, and the version of their format.
 
 use crate::error::StoreError;
+use engine::journal::QueueId;
 use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition, WriteTransaction,
 };
+use std::ops::Bound;
 
-/// (precedence, entry) to record.
+/// (precedence, entry) to its queue in [`QUEUE`] octets, and its record.
 pub(super) const ENTRIES: TableDefinition<'_, (u8, u64), &[u8]> = TableDefinition::new("entries");
+/// (queue, precedence, entry): the entries of a queue.
+pub(super) const QUEUES: TableDefinition<'_, (u64, u8, u64), ()> = TableDefinition::new("queues");
 /// Body to (number of its file, or 0 if inline; length in octets).
 pub(super) const BODY_INDEX: TableDefinition<'_, u64, (u64, u64)> =
     TableDefinition::new("body_index");
@@ -33,12 +37,60 @@ const COMMITS: &str = "commits";
 const FIRST: u64 = 1;
 /// A step from one version to the next, in the transaction that also raises the version.
 type Step = fn(&WriteTransaction) -> Result<(), redb::Error>;
-/// `STEPS[n]` leads from version `FIRST + n` to the next. Version 1 has no predecessor.
-const STEPS: &[Step] = &[];
+/// `STEPS[n]` leads from version `FIRST + n` to the next. Version 1 has no predecessor; version 2
+/// lists the entries of each queue.
+const STEPS: &[Step] = &[list_queues];
+
+/// Octets of the queue in front of a record.
+const QUEUE: usize = 8;
+
+/// The queue of an entry whose record an older release wrote and this one cannot read.
+const UNREAD: QueueId = QueueId(u64::MAX);
+
+/// The value of an entry.
+pub(super) fn entry_value(queue: QueueId, record: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(QUEUE + record.len());
+    value.extend_from_slice(&queue.0.to_be_bytes());
+    value.extend_from_slice(record);
+    value
+}
+
+/// Queue and record of an entry.
+pub(super) fn entry_parts(value: &[u8]) -> Result<(QueueId, &[u8]), redb::Error> {
+    let short = || redb::Error::Corrupted("an entry without its queue".to_owned());
+    let (queue, record) = value.split_first_chunk::<QUEUE>().ok_or_else(short)?;
+    Ok((QueueId(u64::from_be_bytes(*queue)), record))
+}
+
+/// To version 2: puts its queue in front of each record, and lists it there.
+fn list_queues(txn: &WriteTransaction) -> Result<(), redb::Error> {
+    /// Entries per round: their records are in memory together.
+    const ROUND: usize = 64;
+    let mut entries = txn.open_table(ENTRIES)?;
+    let mut queues = txn.open_table(QUEUES)?;
+    let mut after = None;
+    loop {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut round = Vec::new();
+        for row in entries.range::<(u8, u64)>((start, Bound::Unbounded))?.take(ROUND) {
+            let (key, record) = row?;
+            round.push((key.value(), record.value().to_vec()));
+        }
+        let Some((last, _)) = round.last() else { return Ok(()) };
+        after = Some(*last);
+        for (key, record) in round {
+            let read = engine::Record::decode(&record);
+            let queue = read.map_or(UNREAD, |record| record.next_hop.queue());
+            entries.insert(key, &entry_value(queue, &record)[..])?;
+            queues.insert((queue.0, key.0, key.1), ())?;
+        }
+    }
+}
 
 /// All tables, open in one write transaction.
 pub(super) struct Tables<'t> {
     pub(super) entries: Table<'t, (u8, u64), &'static [u8]>,
+    pub(super) queues: Table<'t, (u64, u8, u64), ()>,
     pub(super) body_index: Table<'t, u64, (u64, u64)>,
     pub(super) bodies: Table<'t, u64, &'static [u8]>,
     pub(super) seen: Table<'t, [u8; 32], (u64, &'static [u8])>,
@@ -51,6 +103,7 @@ impl<'t> Tables<'t> {
     pub(super) fn open(txn: &'t WriteTransaction) -> Result<Tables<'t>, redb::Error> {
         Ok(Tables {
             entries: txn.open_table(ENTRIES)?,
+            queues: txn.open_table(QUEUES)?,
             body_index: txn.open_table(BODY_INDEX)?,
             bodies: txn.open_table(BODIES)?,
             seen: txn.open_table(SEEN)?,
@@ -152,17 +205,17 @@ mod tests {
     fn a_new_store_gets_the_newest_format() {
         let db = database(None);
         prepare(&db).unwrap();
-        assert_eq!(stored_version(&db), Some(1));
+        assert_eq!(stored_version(&db), Some(2));
         prepare(&db).unwrap();
     }
 
     #[test]
     fn a_newer_format_is_refused_untouched() {
-        let db = database(Some(2));
+        let db = database(Some(3));
         let error = prepare(&db).unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 2, known: 1 }), "{error}");
+        assert!(matches!(error, StoreError::Newer { found: 3, known: 2 }), "{error}");
         assert!(error.to_string().contains("run the release that wrote it"));
-        assert_eq!(stored_version(&db), Some(2));
+        assert_eq!(stored_version(&db), Some(3));
     }
 
     #[test]
@@ -171,7 +224,29 @@ mod tests {
         assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     }
 
-    /// Version 1 has no predecessor, so the steps here are invented.
+    #[test]
+    fn the_entries_of_version_1_are_listed_in_their_queues() {
+        let db = database(Some(1));
+        let txn = begin(&db).unwrap();
+        {
+            let mut entries = txn.open_table(ENTRIES).unwrap();
+            for n in 0..200 {
+                entries.insert((1, n), &b"no record"[..]).unwrap();
+            }
+        }
+        txn.commit().unwrap();
+        prepare(&db).unwrap();
+        let txn = db.begin_read().unwrap();
+        let (entries, queues) = (txn.open_table(ENTRIES).unwrap(), txn.open_table(QUEUES).unwrap());
+        for n in 0..200 {
+            let value = entries.get((1, n)).unwrap().unwrap();
+            assert_eq!(entry_parts(value.value()).unwrap(), (UNREAD, &b"no record"[..]));
+            assert!(queues.get((UNREAD.0, 1, n)).unwrap().is_some());
+        }
+        assert_eq!(stored_version(&db), Some(2));
+    }
+
+    /// These steps are invented.
     #[test]
     fn an_older_format_is_raised_by_the_missing_steps_alone() {
         fn second(txn: &WriteTransaction) -> Result<(), redb::Error> {
@@ -184,7 +259,7 @@ mod tests {
         }
         for (from, expected) in [(1, [true, true]), (2, [false, true]), (3, [false, false])] {
             let db = database(None);
-            prepare(&db).unwrap();
+            prepare_with(&db, &[]).unwrap();
             let txn = begin(&db).unwrap();
             txn.open_table(STORE).unwrap().insert(FORMAT, from).unwrap();
             txn.commit().unwrap();
@@ -203,7 +278,7 @@ mod tests {
             Err(redb::Error::Corrupted("step".to_owned()))
         }
         let db = database(None);
-        prepare(&db).unwrap();
+        prepare_with(&db, &[]).unwrap();
         prepare_with(&db, &[half]).unwrap_err();
         assert_eq!(stored_version(&db), Some(1));
         let meta = db.begin_read().unwrap().open_table(META).unwrap();

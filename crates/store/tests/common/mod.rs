@@ -1,98 +1,154 @@
-//! A model of the store: the answers it must give after the batches applied so far.
+//! What the tests of the store share: the engines that are tested, the comparison with the model, and
+//! short forms of changes.
 #![allow(dead_code)]
 
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
-use std::collections::BTreeMap;
-use store::{Disk, Entry, QueueStore, RedbStore};
+use engine::journal::{Batch, BodySource, Digest, Op, QueueId, SpoolId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::faulty::FaultyDisk;
+use store::{
+    BatchId, Committed, Disk, LogStore, ModelState, ModelStore, Options, QueueStore, RedbStore,
+    StoreError,
+};
 
 /// The content of every spool a test uses, by its number.
 pub(crate) type SpoolContents = BTreeMap<u64, Bytes>;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Model {
-    pub(crate) entries: BTreeMap<(Precedence, EntryId), Bytes>,
-    pub(crate) bodies: BTreeMap<BodyId, Bytes>,
-    pub(crate) seen: BTreeMap<Digest, (Utc, Bytes)>,
-    pub(crate) meta: BTreeMap<String, Bytes>,
+/// An implementation of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Model,
+    Redb,
+    Log,
 }
 
-impl Model {
-    pub(crate) fn apply(&mut self, batch: &Batch, spools: &SpoolContents) {
-        for op in batch.iter().cloned() {
-            match op {
-                Op::PutEntry { precedence, id, record } => {
-                    drop(self.entries.insert((precedence, id), record));
-                }
-                Op::DeleteEntry { precedence, id } => drop(self.entries.remove(&(precedence, id))),
-                Op::PutBody { id, source } => {
-                    let octets = match source {
-                        BodySource::Octets(octets) => octets,
-                        BodySource::Spool(spool) => spools[&spool.0].clone(),
-                    };
-                    self.bodies.insert(id, octets);
-                }
-                Op::DeleteBody { id } => drop(self.bodies.remove(&id)),
-                Op::PutSeen { key, until, record } => drop(self.seen.insert(key, (until, record))),
-                Op::ForgetSeen { before, most } => {
-                    let due = self.seen.iter().filter(|(_, (until, _))| *until < before);
-                    let mut due: Vec<_> = due.map(|(key, (until, _))| (*until, *key)).collect();
-                    due.sort_unstable();
-                    due.iter().take(most).for_each(|(_, key)| drop(self.seen.remove(key)));
-                }
-                Op::PutMeta { name, value } => drop(self.meta.insert(name, value)),
-            }
-        }
-    }
+pub(crate) const ENGINES: [Engine; 3] = [Engine::Model, Engine::Redb, Engine::Log];
 
-    /// Compares all answers of the store with the model; the error names the difference. The keys
-    /// compared are those of `universe`, a model with every key ever used.
-    pub(crate) fn check(&self, store: &RedbStore, universe: &Model) -> Result<(), String> {
-        let fail = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
-        let mut entries = Vec::new();
-        store::queue::for_each_entry(store, |entry| entries.push(entry))
-            .map_err(|e| fail("entries", &e))?;
-        let expected: Vec<Entry> = self
-            .entries
-            .iter()
-            .map(|((precedence, id), record)| Entry {
-                precedence: *precedence,
-                id: *id,
-                record: record.clone(),
-            })
-            .collect();
-        same("entries", &entries, &expected)?;
-        let mut bodies = Vec::new();
-        store::queue::for_each_page_of_bodies(store, |page| bodies.extend(page))
-            .map_err(|e| fail("bodies", &e))?;
-        same("bodies", &bodies, &self.bodies.keys().copied().collect())?;
-        for id in universe.bodies.keys() {
-            let whole = store.body(*id, 0, usize::MAX).map_err(|e| fail("body", &e))?;
-            if whole.as_ref() != self.bodies.get(id) {
-                return Err(format!("body {id} differs"));
-            }
-            let length = store.body_length(*id).map_err(|e| fail("length", &e))?;
-            same("length", &length, &self.bodies.get(id).map(|b| b.len() as u64))?;
-        }
-        for key in universe.seen.keys() {
-            let seen = self.seen.get(key);
-            let found = store.seen(key, Utc(0)).map_err(|e| fail("seen", &e))?;
-            same("seen", &found, &seen.map(|(_, record)| record.clone()))?;
-            if let Some((until, _)) = seen {
-                let past = store.seen(key, Utc(until.0 + 1)).map_err(|e| fail("seen", &e))?;
-                same("seen past its time", &past, &None)?;
-            }
-        }
-        for name in universe.meta.keys() {
-            let found = store.meta(name).map_err(|e| fail("meta", &e))?;
-            same("meta", &found.as_ref(), &self.meta.get(name))?;
-        }
-        Ok(())
+/// A place where a store is opened again and again.
+pub(crate) struct Site {
+    engine: Engine,
+    pub(crate) disk: FaultyDisk,
+    options: Options,
+    last: Option<Arc<ModelStore>>,
+}
+
+impl Engine {
+    /// A store that is not the model, on a disk that nothing else uses meanwhile.
+    pub(crate) fn on(
+        self,
+        disk: &FaultyDisk,
+        options: Options,
+    ) -> Result<Arc<dyn QueueStore>, StoreError> {
+        let disk = Arc::new(disk.clone());
+        Ok(match self {
+            Engine::Redb => Arc::new(RedbStore::with_disk(disk, options)?),
+            Engine::Log => Arc::new(LogStore::with_disk(disk, options)?),
+            Engine::Model => unreachable!("the model has no disk"),
+        })
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+impl Site {
+    pub(crate) fn new(engine: Engine) -> Site {
+        Site::with_options(engine, Options::default())
+    }
+
+    pub(crate) fn with_options(engine: Engine, options: Options) -> Site {
+        Site { engine, disk: FaultyDisk::new(), options, last: None }
+    }
+
+    /// Opens it; an earlier store of this site is used no longer.
+    pub(crate) fn open(&mut self) -> Arc<dyn QueueStore> {
+        match self.engine {
+            engine @ (Engine::Redb | Engine::Log) => engine.on(&self.disk, self.options).unwrap(),
+            Engine::Model => {
+                let state = self.last.take().map_or_else(ModelState::default, |last| last.state());
+                let store = Arc::new(ModelStore::holding(state));
+                self.last = Some(Arc::clone(&store));
+                store
+            }
+        }
+    }
+}
+
+/// These batches, each with a number of its own.
+pub(crate) fn numbered(batches: Vec<Batch>) -> Vec<(BatchId, Batch)> {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let number = || BatchId(LAST.fetch_add(1, Ordering::Relaxed));
+    batches.into_iter().map(|batch| (number(), batch)).collect()
+}
+
+/// Commits one batch.
+pub(crate) fn commit(store: &dyn QueueStore, batch: Batch) -> Committed {
+    store.commit(numbered(vec![batch])).remove(0)
+}
+
+/// Makes the changes of a batch in the model.
+pub(crate) fn apply(model: &mut ModelState, batch: &Batch, spools: &SpoolContents) {
+    model.apply(batch, |id| spools[&id.0].clone());
+}
+
+/// The answer for one key.
+pub(crate) fn seen_of(store: &dyn QueueStore, key: Digest, now: Utc) -> Option<Bytes> {
+    store.seen(&[key], now).unwrap().remove(0)
+}
+
+/// Compares all answers of the store with those of a model; the error names the difference. The keys
+/// compared are those of `universe`, a model with every key ever used.
+pub(crate) fn check(
+    store: &dyn QueueStore,
+    expected: &ModelState,
+    universe: &ModelState,
+) -> Result<(), String> {
+    let model = ModelStore::holding(expected.clone());
+    let all = |store: &dyn QueueStore| {
+        let (mut entries, mut bodies) = (Vec::new(), Vec::new());
+        store::queue::for_each_entry(store, |entry| entries.push(entry))?;
+        store::queue::for_each_page_of_bodies(store, |page| bodies.extend(page))?;
+        Ok((store.entry_count()?, entries, bodies))
+    };
+    same("entries and bodies", all(store), all(&model))?;
+    let queues: BTreeSet<_> =
+        universe.entries.iter().map(|((level, _), (queue, _))| (*queue, level.0)).collect();
+    for (queue, precedence) in queues {
+        for (after, limit) in [(None, 1), (None, 100), (Some(EntryId(1)), 2)] {
+            let page =
+                |store: &dyn QueueStore| store.queue_entries(queue, precedence, after, limit);
+            same("a queue", page(store), page(&model))?;
+        }
+    }
+    for (level, id) in universe.entries.keys() {
+        let key = (level.0, *id);
+        same("an entry", store.entry(key), model.entry(key))?;
+    }
+    for id in universe.bodies.keys() {
+        let body = |store: &dyn QueueStore| store.body(*id, 0, usize::MAX);
+        same(&format!("body {id}"), body(store), body(&model))?;
+        same("a length", store.body_length(*id), model.body_length(*id))?;
+    }
+    let keys: Vec<Digest> = universe.seen.keys().copied().collect();
+    let times = universe.seen.values().flat_map(|(until, _)| [*until, Utc(until.0 + 1)]);
+    for now in times.chain([Utc(0)]).collect::<BTreeSet<_>>() {
+        same("keys", store.seen(&keys, now), model.seen(&keys, now))?;
+        let expired = |store: &dyn QueueStore| store.has_expired_keys(now);
+        same("expired keys", expired(store), expired(&model))?;
+    }
+    for name in universe.meta.keys() {
+        same("a named value", store.meta(name), model.meta(name))?;
+    }
+    Ok(())
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: Result<T, StoreError>,
+    expected: Result<T, StoreError>,
+) -> Result<(), String> {
+    let found = found.map_err(|e| format!("{what}: {e}"))?;
+    let expected = expected.map_err(|e| format!("{what} of the model: {e}"))?;
     if found == expected {
         return Ok(());
     }
@@ -101,10 +157,14 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> 
     Err(text)
 }
 
+/// The queue of the entries that [`put`] makes.
+pub(crate) const QUEUE: QueueId = QueueId(7);
+
 pub(crate) fn put(id: u64, record: &'static [u8]) -> Op {
     Op::PutEntry {
         precedence: Precedence::Routine,
         id: EntryId(id),
+        queue: QUEUE,
         record: Bytes::from_static(record),
     }
 }
@@ -126,7 +186,14 @@ pub(crate) fn drop_body(id: u64) -> Op {
 }
 
 pub(crate) fn seen(key: u8, until: u64, record: &'static [u8]) -> Op {
-    Op::PutSeen { key: Digest([key; 32]), until: Utc(until), record: Bytes::from_static(record) }
+    let record = Bytes::from_static(record);
+    Op::PutSeen { key: Digest([key; 32]), until: Utc(until), record, absent: false }
+}
+
+/// The same, but the key must be absent.
+pub(crate) fn new_seen(key: u8, until: u64, record: &'static [u8]) -> Op {
+    let record = Bytes::from_static(record);
+    Op::PutSeen { key: Digest([key; 32]), until: Utc(until), record, absent: true }
 }
 
 pub(crate) fn meta(name: &str, value: &'static [u8]) -> Op {

@@ -117,9 +117,13 @@ impl Store {
     /// # Errors
     /// One of them makes no sense; those before it are made.
     pub fn apply(&mut self, batch: Batch) -> Result<(), Unsound> {
+        let conflicts = |op: &Op| matches!(op, Op::PutSeen { key, absent: true, .. } if self.seen.contains_key(key));
+        if batch.iter().any(conflicts) {
+            return Err(Unsound::TakenTwice);
+        }
         for op in batch {
             match op {
-                Op::PutEntry { precedence, id, record } => {
+                Op::PutEntry { precedence, id, record, queue: _ } => {
                     self.entries.insert((precedence, id), record);
                 }
                 Op::DeleteEntry { precedence, id } => {
@@ -139,7 +143,7 @@ impl Store {
                 Op::DeleteBody { id } => {
                     self.bodies.remove(&id);
                 }
-                Op::PutSeen { key, until, record } => {
+                Op::PutSeen { key, until, record, absent: _ } => {
                     let taken = self.seen.insert(key, (until, record.clone()));
                     // The same identifier with another content is another delivery: the record grows.
                     let adds = |before: &Bytes| {

@@ -1,5 +1,6 @@
 use super::super::inbox::Work;
 use super::*;
+use engine::journal::QueueId;
 use std::path::Path;
 use store::Options;
 
@@ -8,8 +9,8 @@ const ROUTINE: Precedence = Precedence::Routine;
 /// One test counts the threads of this process, so the tests exclude each other.
 static THREADS_ARE_COUNTED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-fn open(directory: &Path) -> Arc<RedbStore> {
-    Arc::new(RedbStore::open(directory, Options::default()).unwrap())
+fn open(directory: &Path) -> Arc<dyn QueueStore> {
+    store::open(directory, Options::default()).unwrap()
 }
 
 fn batch(n: u64, source: BodySource) -> Batch {
@@ -17,13 +18,13 @@ fn batch(n: u64, source: BodySource) -> Batch {
     let key = Digest([n as u8; 32]);
     vec![
         Op::PutBody { id: BodyId(n), source },
-        Op::PutEntry { precedence, id, record: Bytes::from_static(b"record") },
-        Op::PutSeen { key, until: Utc(n), record: Bytes::new() },
+        Op::PutEntry { precedence, id, queue: QueueId(1), record: Bytes::from_static(b"record") },
+        Op::PutSeen { key, until: Utc(n), record: Bytes::new(), absent: false },
     ]
 }
 
 /// Starts every kind of work at once and stops the threads in the middle of it.
-async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
+async fn stop_while_working(store: &Arc<dyn QueueStore>, round: u64) -> u64 {
     let inbox = Arc::<Inbox>::default();
     let mut threads = StoreThreads::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
     let large = SpoolId(1);
@@ -58,7 +59,7 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..20 {
         let store = open(directory.path());
-        assert!(!store.repaired(), "round {round}");
+        assert!(!store.sweep().repaired, "round {round}");
         assert_eq!(store.entry_count().unwrap(), round * 50);
         assert_eq!(stop_while_working(&store, round).await, 50, "round {round}");
         assert!(matches!(store.entry_count(), Err(StoreError::Closed)), "round {round}");
@@ -78,7 +79,7 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
 }
 
 /// The disk hangs: octets of a file are in flight, and a commit waits behind them.
-async fn stop_while_it_hangs(store: &Arc<RedbStore>, hangs: std::sync::mpsc::Receiver<()>) {
+async fn stop_while_it_hangs(store: &Arc<dyn QueueStore>, hangs: std::sync::mpsc::Receiver<()>) {
     let mut threads = StoreThreads::start(Arc::clone(store), Arc::default()).unwrap();
     let hangs = Arc::new(std::sync::Mutex::new(hangs));
     for level in [ROUTINE; THREADS].into_iter().chain([Precedence::Flash; URGENT_THREADS]) {

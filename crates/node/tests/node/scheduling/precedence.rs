@@ -376,7 +376,7 @@ fn id(row: &QueueRow) -> EntryId {
 }
 
 #[test]
-fn a_hold_of_a_message_in_transfer_says_that_the_transfer_continues() {
+fn a_hold_of_a_message_in_transfer_lets_the_transfer_continue() {
     let mut pair = joined(five_channels);
     pair.submit(Routine, 2_000_000);
     pair.until(Kind::TransferStarted, 1);

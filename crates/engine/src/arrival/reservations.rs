@@ -1,10 +1,11 @@
 //! Keys of what is being committed: no other arrival may use them until the commit is done.
 
-use engine::journal::{Digest, SpoolId};
+use crate::journal::{Digest, SpoolId};
 use std::collections::BTreeSet;
 
+/// The keys that are being committed, and the arrivals that wait for one of them.
 #[derive(Debug, Default)]
-pub(crate) struct KeyReservations {
+pub struct KeyReservations {
     committing: BTreeSet<Digest>,
     /// Arrivals that wait for reserved keys, and whether some keys were released.
     blocked: Vec<SpoolId>,
@@ -13,7 +14,7 @@ pub(crate) struct KeyReservations {
 
 impl KeyReservations {
     /// Reserves these keys, unless one of them is reserved. Gives whether they are now.
-    pub(crate) fn reserve(&mut self, keys: &[Digest]) -> bool {
+    pub fn reserve(&mut self, keys: &[Digest]) -> bool {
         let free = !keys.iter().any(|key| self.committing.contains(key));
         if free {
             self.committing.extend(keys.iter().copied());
@@ -22,12 +23,12 @@ impl KeyReservations {
     }
 
     /// This arrival waits until keys are released.
-    pub(crate) fn wait(&mut self, spool: SpoolId) {
+    pub fn wait(&mut self, spool: SpoolId) {
         self.blocked.push(spool);
     }
 
     /// Others may use these keys.
-    pub(crate) fn release(&mut self, keys: &[Digest]) {
+    pub fn release(&mut self, keys: &[Digest]) {
         for key in keys {
             self.committing.remove(key);
         }
@@ -35,7 +36,7 @@ impl KeyReservations {
     }
 
     /// Arrivals that waited and may try again, once keys were released.
-    pub(crate) fn take_unblocked(&mut self) -> Vec<SpoolId> {
+    pub fn take_unblocked(&mut self) -> Vec<SpoolId> {
         match std::mem::take(&mut self.unblock) {
             true => std::mem::take(&mut self.blocked),
             false => Vec::new(),
@@ -43,7 +44,7 @@ impl KeyReservations {
     }
 
     /// Reserved keys, and arrivals that wait for them.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.committing.len() + self.blocked.len()
     }
 }

@@ -1,0 +1,459 @@
+//! The commit of a group: bodies first, then one write and one sync of the log, then the index.
+
+use super::frame::{Change, FrameWriter, MAX_PART, SegmentId};
+use super::index::{Index, Key};
+use super::segment::Segment;
+use super::{LogStore, Writer};
+use crate::error::StoreError;
+use crate::queue::{BatchId, Committed};
+use crate::recent::{Key as RecentKey, Recent};
+use crate::spool::{Claim, Content, MAX_INLINE};
+use engine::journal::{Batch, BodySource, Digest, Op};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The longest record, in octets.
+const MAX_RECORD: usize = 16 << 20;
+/// The longest name of a meta value, in octets.
+const MAX_NAME: usize = 255;
+
+/// A batch whose bodies are available, and durable if they are files.
+#[derive(Debug, Default)]
+struct Staged {
+    ops: Vec<(Op, Option<Content>)>,
+    claims: Vec<(Claim, Content)>,
+    /// Files written for this batch's own octets.
+    files: Vec<u64>,
+}
+
+impl LogStore {
+    pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
+        // A key that one batch remembers and the next one forgets is absent for those that follow.
+        let forgets = |(_, batch): &(BatchId, Batch)| {
+            batch.iter().any(|op| matches!(op, Op::ForgetSeen { .. }))
+        };
+        if group.len() > 1 && group.iter().any(forgets) {
+            return group.into_iter().flat_map(|one| self.commit_group(vec![one])).collect();
+        }
+        let mut writer = self.writer();
+        if let Err(error) = self.check() {
+            return group.iter().map(|_| Committed::NotDone(error.clone())).collect();
+        }
+        let mut staged: Vec<Result<Staged, StoreError>> =
+            group.into_iter().map(|(_, batch)| self.stage(batch)).collect();
+        self.sync_names(&mut staged);
+        let conflicts = self.conflicts(&staged);
+        let made: Vec<&Staged> = staged
+            .iter()
+            .zip(&conflicts)
+            .filter_map(|(slot, conflict)| slot.as_ref().ok().filter(|_| conflict.is_empty()))
+            .collect();
+        let written = self.write_fitting(&mut writer, &made);
+        drop(made);
+        let mut written = written.into_iter();
+        let end = |(slot, conflict): (Result<Staged, StoreError>, Vec<Digest>)| match slot {
+            Err(error) => Committed::NotDone(error),
+            Ok(batch) if !conflict.is_empty() => {
+                self.undo(batch);
+                Committed::Conflict(conflict)
+            }
+            Ok(batch) => self.finish(batch, written.next().unwrap_or(Committed::Durable)),
+        };
+        let ended = staged.into_iter().zip(conflicts).map(end).collect();
+        self.retire_useless(&writer);
+        ended
+    }
+
+    /// Makes the names of the files of these batches durable.
+    fn sync_names(&self, staged: &mut [Result<Staged, StoreError>]) {
+        let is_file =
+            |(_, content): &(Op, Option<Content>)| matches!(content, Some(Content::File { .. }));
+        let has_files = staged.iter().flatten().any(|batch| batch.ops.iter().any(is_file));
+        if !has_files {
+            return;
+        }
+        if let Err(error) = self.bodies.sync_names() {
+            let error = self.stop("syncing the directory of bodies", error);
+            for slot in staged {
+                if let Ok(batch) = std::mem::replace(slot, Err(error.clone())) {
+                    self.undo(batch);
+                }
+            }
+        }
+    }
+
+    /// For each batch the keys that had to be absent and are remembered, before it or by an earlier
+    /// one of the group.
+    fn conflicts(&self, staged: &[Result<Staged, StoreError>]) -> Vec<Vec<Digest>> {
+        let index = self.index();
+        let mut earlier = BTreeSet::new();
+        let mut conflicts = Vec::with_capacity(staged.len());
+        for slot in staged {
+            let ops = slot.as_ref().map(|batch| batch.ops.as_slice()).unwrap_or_default();
+            let keys = ops.iter().filter_map(|(op, _)| match op {
+                Op::PutSeen { key, absent, .. } => Some((*key, *absent)),
+                _ => None,
+            });
+            let is_known = |(key, absent): &(Digest, bool)| {
+                *absent && (index.key(key).is_some() || earlier.contains(key))
+            };
+            let conflict: Vec<Digest> = keys.clone().filter(is_known).map(|(key, _)| key).collect();
+            if conflict.is_empty() {
+                earlier.extend(keys.map(|(key, _)| key));
+            }
+            conflicts.push(conflict);
+        }
+        conflicts
+    }
+
+    /// Writes these batches, together if there is room; one end for each.
+    fn write_fitting(&self, writer: &mut Writer, batches: &[&Staged]) -> Vec<Committed> {
+        match self.write(writer, batches) {
+            // A new segment found no room: smaller batches may fit into the one that is written.
+            Committed::NotDone(error) if error.is_disk_full() && batches.len() > 1 => {
+                batches.iter().map(|batch| self.write(writer, &[batch])).collect()
+            }
+            ended => vec![ended; batches.len()],
+        }
+    }
+
+    fn write(&self, writer: &mut Writer, batches: &[&Staged]) -> Committed {
+        if batches.is_empty() {
+            return Committed::Durable;
+        }
+        let size = batches.iter().map(|batch| batch.size()).fold(0, u64::saturating_add);
+        self.append(writer, size, |encoder| {
+            batches.iter().for_each(|batch| encoder.batch(batch));
+        })
+    }
+
+    /// Writes frames of at most so many octets, makes them durable, and changes the index.
+    pub(super) fn append(
+        &self,
+        writer: &mut Writer,
+        size: u64,
+        fill: impl FnOnce(&mut Encoder<'_>),
+    ) -> Committed {
+        let segment = match self.segment_for(writer, size) {
+            Ok(segment) => segment,
+            Err(error) => return Committed::NotDone(StoreError::io("making a segment", error)),
+        };
+        let (octets, frames) = {
+            let index = self.index();
+            writer.group += 1;
+            let mut encoder = Encoder::new(writer, &index, segment.id);
+            encoder.first();
+            fill(&mut encoder);
+            (encoder.octets, encoder.frames)
+        };
+        let at = writer.used;
+        if octets.len() as u64 > segment.size - at {
+            let limit = usize::try_from(segment.size - at).unwrap_or(usize::MAX);
+            let what = "a group of batches";
+            return Committed::NotDone(StoreError::TooLong { what, length: octets.len(), limit });
+        }
+        let done = segment.file.write(at, &octets).and_then(|()| segment.file.sync());
+        if let Err(error) = done {
+            return Committed::Unknown(self.stop("writing the log", error));
+        }
+        writer.used = at + octets.len() as u64;
+        writer.ends.clear();
+        let mut dropped = Vec::new();
+        {
+            let mut index = self.index_mut();
+            index.set_used(segment.id, writer.used);
+            for (data, changes) in frames {
+                for change in changes {
+                    index.apply(segment.id, data, change, &mut dropped);
+                }
+            }
+        }
+        for number in dropped {
+            self.bodies.unlink(number);
+        }
+        Committed::Durable
+    }
+
+    /// The segment for so many octets.
+    fn segment_for(&self, writer: &mut Writer, octets: u64) -> std::io::Result<Arc<Segment>> {
+        if let Some(active) = &writer.active
+            && active.size - writer.used >= octets.saturating_add(writer.first_size(&self.index()))
+        {
+            return Ok(Arc::clone(active));
+        }
+        let ended = writer.active.as_ref().map(|active| (active.id, writer.used));
+        let ends = writer.ends.iter().copied().chain(ended).collect();
+        let before = std::mem::replace(&mut writer.ends, ends);
+        let used = std::mem::take(&mut writer.used);
+        let size = octets.saturating_add(writer.first_size(&self.index()));
+        match self.segments.create(writer.last + 1, size) {
+            Ok(segment) => {
+                writer.last = segment.id;
+                writer.active = Some(Arc::clone(&segment));
+                self.index_mut().add_segment(segment.id);
+                Ok(segment)
+            }
+            Err(error) => {
+                (writer.ends, writer.used) = (before, used);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives up the segments that nothing needs, once the one that is written has what all begin with.
+    pub(super) fn retire_useless(&self, writer: &Writer) {
+        let Some(active) = writer.active.as_ref().filter(|_| writer.used > 0) else { return };
+        while let Some(id) = { self.index().useless(active.id) } {
+            self.index_mut().remove_segment(id);
+            self.segments.retire(id);
+        }
+    }
+
+    fn finish(&self, batch: Staged, ended: Committed) -> Committed {
+        match &ended {
+            Committed::Durable => {
+                for (claim, content) in &batch.claims {
+                    self.spools.settle(claim, content);
+                }
+                let mut recent = self.recent();
+                for (op, content) in batch.ops {
+                    remember(op, content, &mut recent);
+                }
+            }
+            // The store is stopped; files that nothing names are swept by the next open.
+            Committed::Unknown(_) => self.recent().clear(),
+            Committed::Conflict(_) | Committed::NotDone(_) => self.undo(batch),
+        }
+        ended
+    }
+
+    /// Restores the spools and removes the files written for the batch.
+    fn undo(&self, batch: Staged) {
+        // The changes share the octets of the spools.
+        drop(batch.ops);
+        for (claim, content) in batch.claims {
+            self.spools.restore(claim, content);
+        }
+        for number in batch.files {
+            self.bodies.unlink(number);
+        }
+    }
+
+    fn stage(&self, batch: Batch) -> Result<Staged, StoreError> {
+        let mut staged = Staged::default();
+        for op in batch {
+            if let Err(error) = self.stage_op(op, &mut staged) {
+                self.undo(staged);
+                return Err(error);
+            }
+        }
+        let size = staged.size();
+        if size > MAX_PART as u64 {
+            self.undo(staged);
+            let length = usize::try_from(size).unwrap_or(usize::MAX);
+            return Err(StoreError::TooLong { what: "a batch", length, limit: MAX_PART });
+        }
+        Ok(staged)
+    }
+
+    fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
+        let mut content = None;
+        match &op {
+            Op::PutEntry { record, .. } => check("a queue record", record.len(), MAX_RECORD)?,
+            Op::PutSeen { record, .. } => check("a remembered answer", record.len(), MAX_RECORD)?,
+            Op::PutMeta { name, value } => {
+                check("a name", name.len(), MAX_NAME)?;
+                check("a named value", value.len(), MAX_RECORD)?;
+            }
+            Op::PutBody { source, .. } => content = Some(self.stage_body(source, staged)?),
+            Op::DeleteEntry { .. } | Op::DeleteBody { .. } | Op::ForgetSeen { .. } => {}
+        }
+        staged.ops.push((op, content));
+        Ok(())
+    }
+
+    fn stage_body(&self, source: &BodySource, staged: &mut Staged) -> Result<Content, StoreError> {
+        match source {
+            BodySource::Spool(spool) => {
+                let (claim, content) = self.spools.claim(*spool)?;
+                staged.claims.push((claim, content.clone()));
+                Ok(content)
+            }
+            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => {
+                Ok(Content::Inline(octets.clone()))
+            }
+            BodySource::Octets(octets) => {
+                let io = |e| StoreError::io("writing a content", e);
+                let mut body = self.bodies.create().map_err(io)?;
+                staged.files.push(body.number);
+                body.file.append(octets).map_err(io)?;
+                body.file.sync().map_err(io)?;
+                Ok(Content::File { number: body.number, length: octets.len() as u64 })
+            }
+        }
+    }
+}
+
+impl Writer {
+    /// Octets of the first frame of a segment, at most; 0 if it is written.
+    fn first_size(&self, index: &Index) -> u64 {
+        if self.used > 0 {
+            return 0;
+        }
+        let meta = index.all_meta().map(|(name, value)| CHANGE + (name.len() + value.len()) as u64);
+        CHANGE + CHANGE * self.ends.len() as u64 + meta.sum::<u64>()
+    }
+}
+
+/// Makes the frames of one write.
+pub(super) struct Encoder<'a> {
+    writer: &'a mut Writer,
+    index: &'a Index,
+    segment: SegmentId,
+    /// Keys that the group changed, with their versions in other segments.
+    here: BTreeMap<(u8, u64), Vec<SegmentId>>,
+    octets: Vec<u8>,
+    /// For each frame where its data begin in its segment, and its changes.
+    frames: Vec<(u64, Vec<Change>)>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(writer: &'a mut Writer, index: &'a Index, segment: SegmentId) -> Encoder<'a> {
+        let (here, octets, frames) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Encoder { writer, index, segment, here, octets, frames }
+    }
+
+    /// Adds a frame.
+    pub(super) fn push(&mut self, frame: FrameWriter, changes: Vec<Change>) {
+        self.writer.sequence += 1;
+        let numbers = (self.writer.sequence, self.writer.group);
+        let data = frame.finish(self.segment, numbers, &mut self.octets);
+        self.frames.push((self.writer.used + data as u64, changes));
+    }
+
+    /// Adds what every segment begins with: where earlier ones end, and all named values.
+    fn first(&mut self) {
+        if self.writer.used > 0 {
+            return;
+        }
+        let ends = self.writer.ends.iter();
+        let mut first: Vec<Change> =
+            ends.map(|(segment, used)| Change::Ends { segment: *segment, used: *used }).collect();
+        first.extend(
+            self.index
+                .all_meta()
+                .map(|(name, value)| Change::PutMeta { name: name.clone(), value: value.clone() }),
+        );
+        let mut frame = FrameWriter::default();
+        first.iter().for_each(|change| frame.change(change));
+        self.push(frame, first);
+    }
+
+    fn batch(&mut self, batch: &Staged) {
+        let (mut frame, mut changes) = (FrameWriter::default(), Vec::new());
+        for (op, content) in &batch.ops {
+            let change = self.change(op, content.as_ref(), &mut frame);
+            frame.change(&change);
+            changes.push(change);
+        }
+        self.push(frame, changes);
+    }
+
+    /// The other segments with versions of this key.
+    pub(super) fn versions(&mut self, key: Key) -> Vec<SegmentId> {
+        let place = match key {
+            Key::Entry(precedence, id) => (precedence.number(), id.0),
+            Key::Body(id) => (u8::MAX, id.0),
+        };
+        let known = self.here.entry(place).or_insert_with(|| {
+            let mut versions = self.index.versions(key);
+            versions.retain(|segment| *segment != self.segment);
+            versions
+        });
+        known.clone()
+    }
+
+    fn change(&mut self, op: &Op, content: Option<&Content>, frame: &mut FrameWriter) -> Change {
+        match op {
+            Op::PutEntry { precedence, id, queue, record } => Change::PutEntry {
+                precedence: *precedence,
+                id: *id,
+                queue: *queue,
+                data: frame.data(record),
+                old: self.versions(Key::Entry(*precedence, *id)),
+            },
+            Op::DeleteEntry { precedence, id } => Change::DeleteEntry {
+                precedence: *precedence,
+                id: *id,
+                old: self.versions(Key::Entry(*precedence, *id)),
+            },
+            Op::PutBody { id, .. } => {
+                let old = self.versions(Key::Body(*id));
+                match content {
+                    Some(Content::File { number, length }) => {
+                        Change::PutBodyFile { id: *id, number: *number, length: *length, old }
+                    }
+                    Some(Content::Inline(octets)) => {
+                        Change::PutBody { id: *id, data: frame.data(octets), old }
+                    }
+                    // It has one: `stage_op`.
+                    None => Change::DeleteBody { id: *id, old },
+                }
+            }
+            Op::DeleteBody { id } => {
+                Change::DeleteBody { id: *id, old: self.versions(Key::Body(*id)) }
+            }
+            Op::PutSeen { key, until, record, .. } => {
+                Change::PutSeen { key: *key, until: *until, record: record.clone() }
+            }
+            Op::ForgetSeen { before, most } => {
+                Change::ForgetSeen { before: *before, most: *most as u64 }
+            }
+            Op::PutMeta { name, value } => {
+                Change::PutMeta { name: name.clone(), value: value.clone() }
+            }
+        }
+    }
+}
+
+/// Octets that a change takes at most, without its data: a key seldom has more than two versions.
+const CHANGE: u64 = 96;
+
+impl Staged {
+    /// Octets that it takes in the log, at most.
+    fn size(&self) -> u64 {
+        let of = |(op, content): &(Op, Option<Content>)| {
+            let data = match (op, content) {
+                (_, Some(Content::Inline(octets))) => octets.len(),
+                (Op::PutBody { .. }, _) => 0,
+                (op, _) => op.held(),
+            };
+            CHANGE + data as u64
+        };
+        CHANGE + self.ops.iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
+/// Caches data that is likely to be read soon, and removes deleted data from the cache.
+fn remember(op: Op, content: Option<Content>, recent: &mut Recent) {
+    match (op, content) {
+        (Op::PutEntry { precedence, id, record, .. }, _) => {
+            recent.insert(RecentKey::Entry((precedence, id)), record);
+        }
+        (Op::DeleteEntry { precedence, id }, _) => {
+            recent.forget(RecentKey::Entry((precedence, id)));
+        }
+        (Op::PutBody { id, .. }, Some(Content::Inline(octets))) => {
+            recent.insert(RecentKey::Body(id), octets);
+        }
+        (Op::PutBody { id, .. } | Op::DeleteBody { id }, _) => recent.forget(RecentKey::Body(id)),
+        (Op::PutSeen { .. } | Op::ForgetSeen { .. } | Op::PutMeta { .. }, _) => {}
+    }
+}
+
+fn check(what: &'static str, length: usize, limit: usize) -> Result<(), StoreError> {
+    if length > limit {
+        return Err(StoreError::TooLong { what, length, limit });
+    }
+    Ok(())
+}

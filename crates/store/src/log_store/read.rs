@@ -1,0 +1,255 @@
+//! Reads beside commits: each call sees the last durable commit.
+
+use super::LogStore;
+use super::frame::checksum;
+use super::index::{BodyRow, EntryRow, Location, Place};
+use crate::error::StoreError;
+use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
+use crate::recent::Key;
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
+use std::cmp::Reverse;
+use std::io;
+use std::sync::Arc;
+
+/// A page of entries ends beyond this many octets of records.
+const PAGE_OCTETS: u64 = 8 << 20;
+
+impl LogStore {
+    /// The data at a place; `None` if the segment is used for something else by now, or they are
+    /// damaged.
+    fn data(&self, at: Location) -> Result<Option<Bytes>, StoreError> {
+        let Some(segment) = self.segments.get(at.segment) else { return Ok(None) };
+        let length = usize::try_from(at.length).unwrap_or(usize::MAX);
+        let octets =
+            segment.read(at.offset, length).map_err(|e| StoreError::io("reading the log", e))?;
+        Ok((checksum(&octets) == at.checksum).then(|| octets.into()))
+    }
+
+    /// The record of an entry whose row was read before.
+    fn record(&self, place: Place, row: EntryRow) -> Result<Option<Bytes>, StoreError> {
+        let mut row = row;
+        loop {
+            if let Some(record) = self.data(row.at)? {
+                return Ok(Some(record));
+            }
+            let (Reverse(precedence), id) = place;
+            match self.index().entry(precedence, id) {
+                None => return Ok(None),
+                // It was moved meanwhile.
+                Some(now) if now.at != row.at => row = now,
+                Some(_) => return Err(StoreError::EntryDamaged { id }),
+            }
+        }
+    }
+
+    /// The records of these entries, up to the limits of a page.
+    fn page(&self, rows: Vec<(Place, EntryRow)>) -> Result<Vec<Entry>, StoreError> {
+        let mut page = Vec::new();
+        for (place, row) in rows {
+            if let Some(record) = self.record(place, row)? {
+                page.push(Entry { precedence: place.0.0, id: place.1, record });
+            }
+        }
+        Ok(page)
+    }
+
+    fn inline_body(&self, id: BodyId, at: Location) -> Result<Option<Bytes>, StoreError> {
+        let mut at = at;
+        loop {
+            if let Some(octets) = self.data(at)? {
+                // Read in parts: the next part needs no disk access.
+                self.recent().insert(Key::Body(id), octets.clone());
+                return Ok(Some(octets));
+            }
+            match self.index().body(id) {
+                None | Some(BodyRow::File { .. }) => return Ok(None),
+                Some(BodyRow::Inline(now)) if now != at => at = now,
+                Some(BodyRow::Inline(_)) => return Err(StoreError::BodyDamaged { id }),
+            }
+        }
+    }
+}
+
+/// As many rows as fit into a page.
+fn rows_of_page(
+    rows: impl Iterator<Item = (Place, EntryRow)>,
+    limit: usize,
+) -> Vec<(Place, EntryRow)> {
+    let mut octets = 0;
+    let fits = |(_, row): &(Place, EntryRow)| {
+        let before = octets;
+        octets += u64::from(row.at.length);
+        before <= PAGE_OCTETS
+    };
+    rows.take(limit.max(1)).take_while(fits).collect()
+}
+
+fn part_of(octets: &Bytes, offset: u64, length: usize) -> Bytes {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
+    octets.slice(start..start.saturating_add(length).min(octets.len()))
+}
+
+impl QueueStore for LogStore {
+    fn commit(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
+        self.commit_group(group)
+    }
+
+    /// An end is unknown only if the store is stopped.
+    fn outcome(&self, _: BatchId) -> Committed {
+        match self.check() {
+            Err(error) => Committed::Unknown(error),
+            Ok(()) => Committed::NotDone(StoreError::Undone),
+        }
+    }
+
+    fn tidy(&self) -> Result<usize, StoreError> {
+        self.compact()
+    }
+
+    fn octets(&self, batch: &Batch) -> usize {
+        let octets = batch.iter().map(|op| match op {
+            Op::PutBody { source: BodySource::Spool(id), .. } => self.spools.held_by(*id),
+            other => other.held(),
+        });
+        octets.fold(0, usize::saturating_add)
+    }
+
+    fn contents(&self) -> &Arc<dyn Contents> {
+        &self.contents
+    }
+
+    fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
+        self.check()?;
+        let row = self.index().entry(precedence, id);
+        row.map_or(Ok(None), |row| self.record((Reverse(precedence), id), row))
+    }
+
+    fn entry_count(&self) -> Result<u64, StoreError> {
+        self.check()?;
+        Ok(self.index().entry_count() as u64)
+    }
+
+    fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.check()?;
+        let mut after = after.map(|(precedence, id)| (Reverse(precedence), id));
+        loop {
+            let rows = rows_of_page(self.index().entries_after(after), limit);
+            let Some(last) = rows.last().map(|(place, _)| *place) else { return Ok(Vec::new()) };
+            let page = self.page(rows)?;
+            // All of them may be gone by now, and more may follow.
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            after = Some(last);
+        }
+    }
+
+    fn queue_entries(
+        &self,
+        queue: QueueId,
+        precedence: Precedence,
+        after: Option<EntryId>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.check()?;
+        let mut after = after;
+        loop {
+            let rows = rows_of_page(self.index().queue_after(queue, precedence, after), limit);
+            let Some(last) = rows.last().map(|(place, _)| place.1) else { return Ok(Vec::new()) };
+            let page = self.page(rows)?;
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            after = Some(last);
+        }
+    }
+
+    fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError> {
+        self.check()?;
+        Ok(self.index().bodies_after(after).take(limit.max(1)).collect())
+    }
+
+    fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError> {
+        self.check()?;
+        Ok(self.index().body(id).map(|row| match row {
+            BodyRow::Inline(at) => u64::from(at.length),
+            BodyRow::File { length, .. } => length,
+        }))
+    }
+
+    fn body(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Bytes>, StoreError> {
+        self.check()?;
+        if let Some(part) = self.recent_body(id, offset, length) {
+            return Ok(Some(part));
+        }
+        let row = self.index().body(id);
+        let (number, total) = match row {
+            None => return Ok(None),
+            Some(BodyRow::Inline(at)) => {
+                let octets = self.inline_body(id, at)?;
+                return Ok(octets.map(|octets| part_of(&octets, offset, length)));
+            }
+            Some(BodyRow::File { number, length, .. }) => (number, length),
+        };
+        let left = usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = length.min(left);
+        if length == 0 {
+            return Ok(Some(Bytes::new()));
+        }
+        match self.bodies.read(number, offset, length) {
+            Ok(octets) => Ok(Some(octets.into())),
+            // Dropped since the index was read, unless the index still names the file.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match self.index().body(id) {
+                Some(BodyRow::File { number: same, .. }) if same == number => {
+                    Err(StoreError::BodyDamaged { id })
+                }
+                _ => Ok(None),
+            },
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(StoreError::BodyDamaged { id })
+            }
+            Err(e) => Err(StoreError::io("reading a body", e)),
+        }
+    }
+
+    fn seen(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
+        self.check()?;
+        let index = self.index();
+        let found = |key| index.key(key).filter(|row| now <= row.until);
+        Ok(keys.iter().map(|key| found(key).map(|row| row.record.clone())).collect())
+    }
+
+    fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
+        self.check()?;
+        Ok(self.index().first_expiry().is_some_and(|until| until < before))
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        self.check()?;
+        Ok(self.index().meta(name).cloned())
+    }
+
+    fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
+        self.recent().get(Key::Entry(key)).cloned()
+    }
+
+    /// Not for a body in a file.
+    fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
+        self.recent().get(Key::Body(id)).map(|octets| part_of(octets, offset, length))
+    }
+
+    fn cannot_have_seen(&self, key: &Digest) -> bool {
+        self.index().key(key).is_none()
+    }
+
+    fn close(&self) {
+        let _writer = self.writer();
+        let _ = self.stopped.set(StoreError::Closed);
+    }
+}

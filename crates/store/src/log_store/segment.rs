@@ -1,0 +1,133 @@
+//! The files of the log. Each has its whole length from the start, so that a write finds its place
+//! whatever else fills the disk; one that is needed no longer is kept, and used again.
+
+use super::frame::SegmentId;
+use crate::disk::{Disk, RandomFile};
+use crate::error::StoreError;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const DIRECTORY: &str = "log";
+const SUFFIX: &str = ".segment";
+const SPARE_SUFFIX: &str = ".spare";
+
+/// Octets of a segment, unless one batch needs more.
+pub(super) const SIZE: u64 = 16 << 20;
+
+/// Most spare segments that are kept.
+const SPARES: usize = 2;
+
+/// A segment that is open.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub id: SegmentId,
+    pub size: u64,
+    pub file: Box<dyn RandomFile>,
+}
+
+impl Segment {
+    /// Exactly these octets.
+    pub(super) fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut octets = vec![0; length];
+        self.file.read(offset, &mut octets)?;
+        Ok(octets)
+    }
+}
+
+/// All segments.
+#[derive(Debug)]
+pub(super) struct Segments {
+    disk: Arc<dyn Disk>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    segments: BTreeMap<SegmentId, Arc<Segment>>,
+    /// Files of [`SIZE`] that may be used again, by their numbers.
+    spares: Vec<SegmentId>,
+}
+
+fn path(id: SegmentId, suffix: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{id:08x}{suffix}"))
+}
+
+fn number(name: &str, suffix: &str) -> Option<SegmentId> {
+    let digits = name.strip_suffix(suffix)?;
+    SegmentId::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 8)
+}
+
+impl Segments {
+    /// Opens what is there.
+    pub(super) fn open(disk: Arc<dyn Disk>) -> Result<Segments, StoreError> {
+        let io = |e| StoreError::io("opening the log", e);
+        disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
+        disk.sync_dir(Path::new("")).map_err(io)?;
+        let mut open = Open::default();
+        for (name, size) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
+            if let Some(id) = number(&name, SUFFIX) {
+                let file = disk.random(&path(id, SUFFIX), None).map_err(io)?;
+                open.segments.insert(id, Arc::new(Segment { id, size, file }));
+            } else if let Some(id) = number(&name, SPARE_SUFFIX).filter(|_| size == SIZE) {
+                open.spares.push(id);
+            }
+        }
+        Ok(Segments { disk, open: Mutex::new(open) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, id: SegmentId) -> Option<Arc<Segment>> {
+        self.lock().segments.get(&id).cloned()
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn all(&self) -> Vec<Arc<Segment>> {
+        self.lock().segments.values().cloned().collect()
+    }
+
+    /// Makes a segment with room for `octets`, its name and its room durable.
+    pub(super) fn create(&self, id: SegmentId, octets: u64) -> io::Result<Arc<Segment>> {
+        let mut open = self.lock();
+        let spare = if octets <= SIZE { open.spares.pop() } else { None };
+        let to = path(id, SUFFIX);
+        let size = octets.max(SIZE);
+        let file = match spare {
+            Some(spare) => {
+                self.disk.rename(&path(spare, SPARE_SUFFIX), &to)?;
+                self.disk.random(&to, None)?
+            }
+            None => match self.disk.random(&to, Some(size)) {
+                Ok(file) => file,
+                Err(error) => {
+                    // A part of its room may have been found.
+                    let _ = self.disk.unlink(&to);
+                    return Err(error);
+                }
+            },
+        };
+        self.disk.sync_dir(Path::new(DIRECTORY))?;
+        let segment = Arc::new(Segment { id, size, file });
+        open.segments.insert(id, Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    /// Gives up a segment that nothing needs.
+    pub(super) fn retire(&self, id: SegmentId) {
+        let mut open = self.lock();
+        let Some(segment) = open.segments.remove(&id) else { return };
+        let from = path(id, SUFFIX);
+        let is_spare = open.spares.len() < SPARES
+            && segment.size == SIZE
+            && self.disk.rename(&from, &path(id, SPARE_SUFFIX)).is_ok();
+        if is_spare {
+            open.spares.push(id);
+        } else if let Err(error) = self.disk.unlink(&from) {
+            tracing::warn!(segment = id, %error, "cannot remove a segment of the log");
+        }
+    }
+}

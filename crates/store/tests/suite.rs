@@ -1,0 +1,358 @@
+//! What every implementation of the store must do, the model included.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests fail the test"
+)]
+
+mod common;
+
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use common::*;
+use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use store::{Committed, Committer, Entry, EntryKey, ModelState, Options, QueueStore, StoreError};
+
+/// Makes a test of each function, for each engine.
+macro_rules! for_each_engine {
+    ($($name:ident),* $(,)?) => {
+        mod redb {
+            $(#[test] fn $name() { super::$name(super::Engine::Redb); })*
+        }
+        mod log {
+            $(#[test] fn $name() { super::$name(super::Engine::Log); })*
+        }
+        mod model {
+            $(#[test] fn $name() { super::$name(super::Engine::Model); })*
+        }
+    };
+}
+
+for_each_engine!(
+    entries_come_in_order_by_page,
+    bodies_come_in_order_by_page,
+    a_bad_batch_fails_alone_and_returns_its_spool,
+    readers_beside_the_committer_see_whole_batches,
+    a_key_that_must_be_absent_conflicts_if_it_is_remembered,
+    keys_of_many_recipients_conflict_too,
+    a_queue_is_listed_by_precedence_in_pages,
+    a_content_is_received_part_by_part,
+);
+
+fn ok(store: &dyn QueueStore, batch: Batch) {
+    commit(store, batch).into_result().unwrap();
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let id = 0u64..4;
+    let record = prop::collection::vec(any::<u8>(), 0..40).prop_map(Bytes::from);
+    let precedence = prop::sample::select(&Precedence::ALL[..]);
+    prop_oneof![
+        (precedence.clone(), id.clone(), 6u64..9, record.clone()).prop_map(
+            |(precedence, id, queue, record)| {
+                Op::PutEntry { precedence, id: EntryId(id), queue: QueueId(queue), record }
+            }
+        ),
+        (precedence, id.clone())
+            .prop_map(|(precedence, id)| Op::DeleteEntry { precedence, id: EntryId(id) }),
+        (id.clone(), 0usize..5000).prop_map(|(id, length)| body(id, octets(length, 9))),
+        (id.clone(), Just((1 << 20) + 1)).prop_map(|(id, length)| body(id, octets(length, 8))),
+        id.clone().prop_map(drop_body),
+        (0u8..4, 0u64..9).prop_map(|(key, until)| seen(key, until, b"answer")),
+        (0u8..4, 0u64..9).prop_map(|(key, until)| new_seen(key, until, b"first")),
+        (0u64..9, 0usize..3)
+            .prop_map(|(before, most)| Op::ForgetSeen { before: Utc(before), most }),
+        (id, record).prop_map(|(n, value)| Op::PutMeta { name: format!("m{n}"), value }),
+    ]
+}
+
+/// Every key that [`op`] uses.
+fn universe() -> ModelState {
+    let mut universe = ModelState::default();
+    let levels = Precedence::ALL.into_iter();
+    for (n, precedence) in levels.flat_map(|level| (0..4).map(move |n| (n, level))) {
+        let (id, record) = (EntryId(n), Bytes::new());
+        let entry = Op::PutEntry { precedence, id, queue: QueueId(6 + n % 3), record };
+        let all = [entry, body(n, Bytes::new()), meta(&format!("m{n}"), b"")];
+        apply(&mut universe, &all.to_vec(), &SpoolContents::new());
+    }
+    for key in 0..4 {
+        apply(&mut universe, &vec![seen(key, key.into(), b"")], &SpoolContents::new());
+    }
+    universe
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// For any batches and groups every engine answers as the model does, also after reopening.
+    #[test]
+    fn every_store_is_its_model(
+        groups in prop::collection::vec(
+            prop::collection::vec(prop::collection::vec(op(), 0..6), 0..4), 0..6),
+        many_keys in prop_oneof![Just(2usize), Just(512)],
+    ) {
+        for engine in ENGINES {
+            let mut site = Site::with_options(engine, Options { many_keys, ..Options::default() });
+            let store = site.open();
+            let (mut model, universe) = (ModelState::default(), universe());
+            for group in &groups {
+                let ended = store.commit(numbered(group.clone()));
+                for (batch, ended) in group.iter().zip(ended) {
+                    let conflict = model.conflict(batch);
+                    match ended {
+                        Committed::Durable => prop_assert_eq!(conflict, []),
+                        Committed::Conflict(keys) => {
+                            prop_assert_eq!(keys, conflict);
+                            continue;
+                        }
+                        other => prop_assert!(false, "{other:?}"),
+                    }
+                    apply(&mut model, batch, &SpoolContents::new());
+                }
+                check(&*store, &model, &universe).unwrap();
+            }
+            drop(store);
+            let store = site.open();
+            check(&*store, &model, &universe).unwrap();
+            if engine != Engine::Model {
+                let large = model.bodies.values().filter(|b| b.len() > 1 << 20).count();
+                prop_assert_eq!((body_files(&site.disk), store.sweep().removed), (large, 0));
+            }
+        }
+    }
+}
+
+/// The highest precedence first.
+fn entries_come_in_order_by_page(engine: Engine) {
+    let store = Site::new(engine).open();
+    let keys: Vec<EntryKey> = [
+        (Precedence::Override, EntryId(2)),
+        (Precedence::Routine, EntryId(1)),
+        (Precedence::Routine, EntryId(300)),
+        (Precedence::Deferred, EntryId(9)),
+    ]
+    .into();
+    let ops = keys.iter().rev().map(|(precedence, id)| Op::PutEntry {
+        precedence: *precedence,
+        id: *id,
+        queue: QUEUE,
+        record: Bytes::new(),
+    });
+    ok(&*store, ops.collect());
+    let page = |after, limit| -> Vec<EntryKey> {
+        store.entries(after, limit).unwrap().iter().map(Entry::key).collect()
+    };
+    assert_eq!(page(None, 10), keys);
+    assert_eq!(page(None, 2), keys[..2]);
+    assert_eq!(page(Some(keys[1]), 2), keys[2..]);
+    assert_eq!(page(Some(keys[3]), 2), []);
+}
+
+fn bodies_come_in_order_by_page(engine: Engine) {
+    let store = Site::new(engine).open();
+    let ids = [1, 2, 7, 1 << 50].map(BodyId);
+    let large = (1 << 20) + 1;
+    let ops = ids.iter().rev().map(|id| body(id.0, octets(if id.0 == 7 { large } else { 9 }, 3)));
+    ok(&*store, ops.collect());
+    let page = |after, limit| store.bodies(after, limit).unwrap();
+    assert_eq!(page(None, 10), ids);
+    assert_eq!(page(None, 2), ids[..2]);
+    assert_eq!(page(Some(ids[1]), 2), ids[2..]);
+    assert_eq!(page(Some(ids[3]), 2), []);
+}
+
+fn a_bad_batch_fails_alone_and_returns_its_spool(engine: Engine) {
+    let store = Site::new(engine).open();
+    store.contents().open(SpoolId(1)).unwrap();
+    store.contents().append(SpoolId(1), Bytes::from_static(b"content")).unwrap();
+    let held = store.contents().memory_held();
+    let outcomes = store.commit(numbered(vec![
+        vec![put(1, b"good")],
+        vec![spooled(1, 1), spooled(2, 77), put(2, b"bad")],
+        vec![put(3, b"good")],
+    ]));
+    assert!(matches!(
+        outcomes[..],
+        [
+            Committed::Durable,
+            Committed::NotDone(StoreError::NoSpool { id: SpoolId(77) }),
+            Committed::Durable
+        ]
+    ));
+    assert_eq!(store.entries(None, 10).unwrap().len(), 2);
+    assert_eq!(
+        (store.contents().length(SpoolId(1)).unwrap(), store.contents().memory_held()),
+        (7, held)
+    );
+    ok(&*store, vec![spooled(1, 1)]);
+    assert_eq!(store.body(BodyId(1), 0, 99).unwrap().unwrap(), "content");
+    assert_eq!(store.contents().memory_held(), 0);
+}
+
+/// Each batch writes an entry and its body together, or removes both: no reader sees only one of
+/// them.
+fn readers_beside_the_committer_see_whole_batches(engine: Engine) {
+    let store = Site::new(engine).open();
+    let committer = Committer::start(Arc::clone(&store)).unwrap();
+    let stop = AtomicBool::new(false);
+    let reads = AtomicUsize::new(0);
+    let (ready, readers_run) = sync_channel(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let ready = ready.clone();
+            let (store, stop, reads) = (&store, &stop, &reads);
+            scope.spawn(move || {
+                ready.send(()).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    let page = store.entries(None, 100).unwrap();
+                    assert!(page.len() % 2 == 0, "half a batch: {page:?}");
+                    if let Some(part) = store.body(BodyId(1), 3, 4).unwrap() {
+                        assert_eq!(part, octets(9, 7).slice(3..7));
+                    }
+                    reads.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..4 {
+            readers_run.recv().unwrap();
+        }
+        for n in 0..60u64 {
+            let pair = [2 * (n % 5), 2 * (n % 5) + 1];
+            let mut batch: Batch = match n / 5 % 2 {
+                0 => pair.map(|id| put(id, b"x")).to_vec(),
+                _ => pair.map(delete).to_vec(),
+            };
+            batch.push(if n % 2 == 0 { body(1, octets(9, 7)) } else { drop_body(1) });
+            committer.submit(
+                Precedence::Routine,
+                batch,
+                Box::new(|ended| ended.into_result().unwrap()),
+            );
+            while n == 30 && reads.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        committer.shutdown();
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(reads.load(Ordering::Relaxed) > 0);
+}
+
+fn a_key_that_must_be_absent_conflicts_if_it_is_remembered(engine: Engine) {
+    let mut site = Site::new(engine);
+    let store = site.open();
+    store.contents().open(SpoolId(1)).unwrap();
+    store.contents().append(SpoolId(1), Bytes::from_static(b"content")).unwrap();
+    let ended = store.commit(numbered(vec![
+        vec![new_seen(1, 9, b"first"), put(1, b"x")],
+        vec![new_seen(1, 9, b"second"), new_seen(2, 9, b"second"), put(2, b"x"), spooled(1, 1)],
+        vec![new_seen(2, 9, b"third"), put(3, b"x")],
+    ]));
+    let [Committed::Durable, Committed::Conflict(keys), Committed::Durable] = &ended[..] else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(keys, &[Digest([1; 32])]);
+    let answer = |store: &dyn QueueStore, n| seen_of(store, Digest([n; 32]), Utc(0)).unwrap();
+    assert_eq!((answer(&*store, 1), answer(&*store, 2)), ("first".into(), "third".into()));
+    assert_eq!(store.entry_count().unwrap(), 2);
+    // Its spool is there for another attempt.
+    assert_eq!(store.contents().length(SpoolId(1)).unwrap(), 7);
+    ok(&*store, vec![spooled(1, 1)]);
+    drop(store);
+    // After a start, and with the filter of keys complete.
+    let store = site.open();
+    store.learn_seen(&AtomicBool::new(false)).unwrap();
+    let again = commit(&*store, vec![new_seen(2, 9, b"fourth")]);
+    assert!(matches!(again, Committed::Conflict(_)), "{again:?}");
+    // Once forgotten, it is absent.
+    ok(&*store, vec![Op::ForgetSeen { before: Utc(10), most: 9 }]);
+    ok(&*store, vec![new_seen(2, 19, b"fifth")]);
+    // Without the condition the last answer counts; two keys of one batch may be equal.
+    ok(&*store, vec![seen(2, 20, b"sixth"), new_seen(3, 9, b"a"), new_seen(3, 9, b"b")]);
+    assert_eq!((answer(&*store, 2), answer(&*store, 3)), ("sixth".into(), "b".into()));
+}
+
+/// An engine may keep the keys of a batch with many apart for a while.
+fn keys_of_many_recipients_conflict_too(engine: Engine) {
+    let mut site = Site::with_options(engine, Options { many_keys: 2, ..Options::default() });
+    let store = site.open();
+    let many = |from: u8| (from..from + 5).map(|key| new_seen(key, 9, b"many")).collect::<Batch>();
+    let ended = store.commit(numbered(vec![many(1), many(5), many(6)]));
+    let keys = |ended: &Committed| match ended {
+        Committed::Durable => vec![],
+        Committed::Conflict(keys) => keys.iter().map(|key| key.0[0]).collect(),
+        other => panic!("{other:?}"),
+    };
+    // The second is not made, so its keys are free for the third.
+    assert_eq!(ended.iter().map(keys).collect::<Vec<_>>(), [vec![], vec![5], vec![]]);
+    assert_eq!(keys(&commit(&*store, vec![new_seen(2, 9, b"x")])), [2], "before it is moved");
+    drop(store);
+    let store = site.open();
+    assert_eq!(keys(&commit(&*store, many(4))), [4, 5, 6, 7, 8], "after a start");
+    while store.tidy().unwrap() > 0 {}
+    assert_eq!(keys(&commit(&*store, many(10))), [10], "after it is moved");
+}
+
+fn a_queue_is_listed_by_precedence_in_pages(engine: Engine) {
+    let mut site = Site::new(engine);
+    let store = site.open();
+    let entry = |precedence, id, queue| Op::PutEntry {
+        precedence,
+        id: EntryId(id),
+        queue: QueueId(queue),
+        record: Bytes::from(format!("{queue}")),
+    };
+    let (flash, routine) = (Precedence::Flash, Precedence::Routine);
+    ok(&*store, (0..10).map(|n| entry(routine, n, n % 2)).collect());
+    ok(&*store, vec![entry(flash, 3, 1), entry(flash, 4, u64::MAX)]);
+    // Rerouted: listed in the other queue only.
+    ok(&*store, vec![entry(routine, 5, 0)]);
+    ok(&*store, vec![Op::DeleteEntry { precedence: routine, id: EntryId(7) }]);
+    for store in [store, site.open()] {
+        let page = |queue, precedence, after: Option<u64>, limit| -> Vec<u64> {
+            let after = after.map(EntryId);
+            let page = store.queue_entries(QueueId(queue), precedence, after, limit).unwrap();
+            assert!(page.iter().all(|e| e.precedence == precedence));
+            assert!(page.iter().all(|e| e.record == format!("{queue}")));
+            page.iter().map(|e| e.id.0).collect()
+        };
+        assert_eq!(page(0, routine, None, 99), [0, 2, 4, 5, 6, 8]);
+        assert_eq!(page(1, routine, None, 99), [1, 3, 9]);
+        assert_eq!(page(0, routine, Some(2), 2), [4, 5]);
+        assert_eq!(page(0, routine, Some(8), 2), [0u64; 0]);
+        assert_eq!((page(1, flash, None, 9), page(u64::MAX, flash, None, 9)), (vec![3], vec![4]));
+        assert_eq!(page(0, flash, None, 9), [0u64; 0]);
+    }
+}
+
+fn a_content_is_received_part_by_part(engine: Engine) {
+    let store = Site::new(engine).open();
+    let contents = store.contents();
+    let id = SpoolId(1);
+    contents.open(id).unwrap();
+    assert!(matches!(contents.open(id), Err(StoreError::SpoolExists { .. })));
+    let content = octets(3 << 20, 5);
+    for part in content.chunks(100_000) {
+        let part = Bytes::copy_from_slice(part);
+        if !contents.append_in_memory(id, &part) {
+            contents.append(id, part).unwrap();
+        }
+    }
+    assert_eq!(contents.sync(id).unwrap(), 3 << 20);
+    ok(&*store, vec![spooled(1, 1)]);
+    assert_eq!(contents.memory_held(), 0);
+    assert!(matches!(contents.length(id), Err(StoreError::NoSpool { .. })));
+    assert_eq!(store.body(BodyId(1), 0, usize::MAX).unwrap().unwrap(), content);
+    assert_eq!(store.body(BodyId(1), 2 << 20, 5).unwrap().unwrap(), content[2 << 20..][..5]);
+    contents.open(id).unwrap();
+    contents.discard(id);
+    contents.discard(id);
+    assert!(contents.append(id, Bytes::from_static(b"x")).is_err());
+}
