@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
 /// Installs what the tests need, builds the programs, runs every test, the published studies in
-/// simulation, and every fuzz target for 6 seconds; closes with the minutes of each step and with
+/// simulation, and every fuzz target for 3 seconds; closes with the minutes of each step and with
 /// `N passed, N failed`, where an expectation of a study counts as one, and a fuzz target.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
@@ -99,7 +99,7 @@ impl Args {
     fn tests(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
         let mut tally = Tally::default();
         let tests = workspace
-            .cargo(&["test", "--workspace", "--no-fail-fast"])
+            .cargo(&["test", "--workspace", "--no-fail-fast", "--", &threads()])
             .env("PATH", &tools::search_path());
         let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
         Ok((tally.closed(succeeded), succeeded))
@@ -108,7 +108,7 @@ impl Args {
     /// Runs the fuzz targets; whether all of them held.
     fn fuzz(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
         let mut tally = Tally::default();
-        let seconds = if self.long { "60" } else { "6" };
+        let seconds = if self.long { "60" } else { "3" };
         let seed = seed(workspace);
         let arguments = [FUZZ, &[seconds, "--seed", &seed]].concat();
         let held = workspace.cargo(&arguments).lines(|line| tally.add_target(line))?;
@@ -119,6 +119,12 @@ impl Args {
     fn sized(&self, tests: Cmd) -> Cmd {
         if self.long { tests.env(LONG, "1") } else { tests }
     }
+}
+
+/// Tests at once: two for each processor, as those with daemons and networks mostly wait.
+fn threads() -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("--test-threads={}", 2 * processors)
 }
 
 /// Compiles what [`Args::tests`] runs, so that compiling and running have minutes of their own.

@@ -8,7 +8,7 @@
     reason = "a measurement ends by panicking"
 )]
 
-#[path = "../tests/setting/mod.rs"]
+#[path = "../tests/sim/setting/mod.rs"]
 mod setting;
 
 use base::Precedence;

@@ -63,6 +63,8 @@ pub(super) struct SegmentUse {
     pub items: u64,
     /// Earlier segments whose versions something here supersedes or deletes.
     pub needs: BTreeSet<SegmentId>,
+    /// All that could be copied was, and something damaged is left.
+    pub is_set_aside: bool,
 }
 
 /// What owns a version in a segment.
@@ -203,6 +205,14 @@ impl Index {
                 && !segment.needs.iter().any(|old| self.segments.contains_key(old))
         };
         self.segments.iter().find(is_useless).map(|(id, _)| *id)
+    }
+
+    /// All of a segment that is still needed was copied.
+    pub(super) fn release(&mut self, segment: SegmentId) {
+        if let Some(of) = self.segments.get_mut(&segment) {
+            of.needs.clear();
+            of.is_set_aside = of.items > 0;
+        }
     }
 
     /// A segment is gone.

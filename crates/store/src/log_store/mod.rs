@@ -55,6 +55,8 @@ struct Writer {
     sequence: u64,
     group: u64,
     last: frame::SegmentId,
+    /// The segment that is being copied.
+    compaction: Option<tidy::Compaction>,
     /// Segments whose ends the next first frame must record.
     ends: Vec<(frame::SegmentId, u64)>,
 }

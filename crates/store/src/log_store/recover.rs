@@ -23,8 +23,15 @@ const READ: usize = 1 << 20;
 pub(super) fn recover(segments: &Segments) -> Result<Recovered, StoreError> {
     let io = |e| StoreError::io("reading the log", e);
     let mut index = Index::default();
-    let mut writer =
-        Writer { active: None, used: 0, sequence: 0, group: 0, last: 0, ends: Vec::new() };
+    let mut writer = Writer {
+        active: None,
+        used: 0,
+        sequence: 0,
+        group: 0,
+        last: 0,
+        compaction: None,
+        ends: Vec::new(),
+    };
     let all = segments.all();
     let mut ends = BTreeMap::new();
     for segment in &all {

@@ -22,33 +22,53 @@ enum Needed {
     Plain(Change),
 }
 
+/// A segment being copied.
+#[derive(Debug)]
+pub(super) struct Compaction {
+    segment: Arc<Segment>,
+    /// The changes of it that are done.
+    done: usize,
+}
+
 impl LogStore {
     /// Copies a piece of the segment with the least that is needed, if the log takes too much.
     pub(super) fn compact(&self) -> Result<usize, StoreError> {
         let mut writer = self.writer();
         self.check()?;
-        let Some(segment) = self.segment_to_compact(writer.last) else { return Ok(0) };
+        let begun = writer.compaction.take().filter(|c| self.segments.get(c.segment.id).is_some());
+        let Some(Compaction { segment, mut done }) =
+            begun.or_else(|| self.begin_compaction(writer.last))
+        else {
+            return Ok(0);
+        };
         let io = |e| StoreError::io("reading a segment of the log", e);
         let all = recover::changes_of(&segment).map_err(io)?;
-        let (mut needed, mut octets) = (Vec::new(), 0);
-        for (data, change) in all {
+        let (count, mut needed, mut octets) = (all.len(), Vec::new(), 0);
+        for (data, change) in all.into_iter().skip(done) {
             if octets >= PIECE {
                 break;
             }
+            done += 1;
             if let Some(one) = self.needed(&segment, data, change)? {
                 octets += one.size();
                 needed.push(one);
             }
         }
-        if needed.is_empty() {
-            // Nothing to copy, and yet it is not useless: a damaged piece is in it.
-            return Ok(0);
+        if !needed.is_empty() {
+            self.append(&mut writer, octets, |encoder| encoder.copies(needed)).into_result()?;
         }
-        let ended = self.append(&mut writer, octets, |encoder| encoder.copies(needed));
-        ended.into_result()?;
+        if done < count {
+            writer.compaction = Some(Compaction { segment, done });
+            return Ok(1);
+        }
+        // What it superseded or deleted, the copies do now.
+        self.index_mut().release(segment.id);
         self.retire_useless(&writer);
-        drop(writer);
-        Ok(usize::from(self.segment_to_compact(SegmentId::MAX).is_some()))
+        Ok(usize::from(self.begin_compaction(writer.last).is_some()))
+    }
+
+    fn begin_compaction(&self, last: SegmentId) -> Option<Compaction> {
+        self.segment_to_compact(last).map(|segment| Compaction { segment, done: 0 })
     }
 
     fn segment_to_compact(&self, last: SegmentId) -> Option<Arc<Segment>> {
@@ -57,7 +77,7 @@ impl LogStore {
         if used <= live.saturating_mul(2).saturating_add(SLACK) {
             return None;
         }
-        let sealed = index.segments().iter().filter(|(id, _)| **id != last);
+        let sealed = index.segments().iter().filter(|(id, of)| **id != last && !of.is_set_aside);
         let least = sealed.min_by_key(|(_, of)| of.live)?;
         self.segments.get(*least.0)
     }

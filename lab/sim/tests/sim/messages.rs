@@ -9,10 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use base::Precedence;
-use setting::*;
 use sim::{Congestion, MessageStage, SubmissionStart, run};
 use std::time::Duration;
 

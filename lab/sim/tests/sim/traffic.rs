@@ -8,10 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use dscp::Dscp;
-use setting::*;
 use sim::{BulkLoad, Congestion, InterfaceProbe, SimulatedLoad, run};
 use std::time::Duration;
 

@@ -9,12 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use base::Precedence;
 use node::config::Connection;
 use node::event::Kind;
-use setting::*;
 use sim::{ChannelSetup, Scenario, SimulationOutcome, SubmissionStart, run};
 use std::time::Duration;
 

@@ -9,13 +9,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use base::Precedence;
 use network::Topology;
 use node::config::Connection;
 use node::event::Kind;
-use setting::*;
 use sim::{
     ChannelSetup, MessageStage, SimulatedMessage, SitePlacement, SubmissionStart, UserId, run,
     sites,
@@ -24,7 +22,7 @@ use std::time::Duration;
 
 #[test]
 fn three_sites_send_to_each_other_and_to_themselves() {
-    let text = include_str!("../../../config/lab/topologies/nato.toml");
+    let text = include_str!("../../../../config/lab/topologies/nato.toml");
     let mut topology = Topology::read(text).unwrap();
     topology.routers.get_mut("naples-sar").unwrap().policy = None;
     let mut scenario = scenario(topology, &[], [("naples", "10.10.64.10"), ("act", "10.10.65.10")]);

@@ -24,13 +24,13 @@ pub(crate) fn seconds(seconds: u64) -> Duration {
 /// `config/lab/topologies/pair.toml` with this rate and delay from the router to bob, and a site at
 /// each host.
 pub(crate) fn pair(rate: &str, delay_ms: u64) -> Scenario {
-    let text = include_str!("../../../../config/lab/topologies/pair.toml");
+    let text = include_str!("../../../../../config/lab/topologies/pair.toml");
     let mut topology = Topology::read(text).unwrap();
     let link = &mut topology.links[1];
     link.rate = Some(rate.parse().unwrap());
     link.delay = format!("{delay_ms}ms").parse().unwrap();
     link.overhead = 0;
-    let plain = policy(include_str!("../../../../config/lab/policies/plain.toml"));
+    let plain = policy(include_str!("../../../../../config/lab/policies/plain.toml"));
     scenario(topology, &[("plain", plain)], [("alice", "10.0.1.2"), ("bob", BOB)])
 }
 

@@ -8,19 +8,17 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
-use setting::*;
 use sim::{InterfaceProbe, ReceiverClock, Scenario, SimulatedLoad, SubmissionStart, UdpLoad, run};
 use std::time::Duration;
 
 fn nato() -> Scenario {
-    let text = include_str!("../../../config/lab/topologies/nato.toml");
+    let text = include_str!("../../../../config/lab/topologies/nato.toml");
     let topology = Topology::read(text).unwrap();
-    let three = policy(include_str!("../../../config/lab/policies/nato-three-queues.toml"));
+    let three = policy(include_str!("../../../../config/lab/policies/nato-three-queues.toml"));
     let hosts = [("naples", "10.10.64.10"), ("act", "10.10.65.10")];
     let mut scenario = scenario(topology, &[("nato-three-queues", three)], hosts);
     scenario.probes.push(InterfaceProbe {

@@ -9,13 +9,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod setting;
-
+use crate::setting::*;
 use base::Precedence;
 use dscp::Dscp;
 use network::topology::Duplex;
 use proptest::prelude::*;
-use setting::*;
 use sim::{Congestion, Scenario, SimulatedMessage, SubmissionStart, UserId, run};
 use std::time::Duration;
 
