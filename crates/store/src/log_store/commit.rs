@@ -2,12 +2,13 @@
 
 use super::frame::{Change, FrameWriter, MAX_PART, SegmentId};
 use super::index::{Index, Key};
-use super::segment::Segment;
+use super::segment::{Room, Segment};
 use super::{LogStore, Writer};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed};
 use crate::recent::{Key as RecentKey, Recent};
 use crate::spool::{Claim, Content, MAX_INLINE};
+use base::Precedence;
 use engine::journal::{Batch, BodySource, Digest, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -122,7 +123,8 @@ impl LogStore {
             return Committed::Durable;
         }
         let size = batches.iter().map(|batch| batch.size()).fold(0, u64::saturating_add);
-        self.append(writer, size, |encoder| {
+        let room = batches.iter().map(|batch| batch.room()).min().unwrap_or(Room::Ordinary);
+        self.append(writer, size, room, |encoder| {
             batches.iter().for_each(|batch| encoder.batch(batch));
         })
     }
@@ -132,9 +134,10 @@ impl LogStore {
         &self,
         writer: &mut Writer,
         size: u64,
+        room: Room,
         fill: impl FnOnce(&mut Encoder<'_>),
     ) -> Committed {
-        let segment = match self.segment_for(writer, size) {
+        let segment = match self.segment_for(writer, size, room) {
             Ok(segment) => segment,
             Err(error) => return Committed::NotDone(StoreError::io("making a segment", error)),
         };
@@ -175,7 +178,12 @@ impl LogStore {
     }
 
     /// The segment for so many octets.
-    fn segment_for(&self, writer: &mut Writer, octets: u64) -> std::io::Result<Arc<Segment>> {
+    fn segment_for(
+        &self,
+        writer: &mut Writer,
+        octets: u64,
+        room: Room,
+    ) -> std::io::Result<Arc<Segment>> {
         if let Some(active) = &writer.active
             && active.size - writer.used >= octets.saturating_add(writer.first_size(&self.index()))
         {
@@ -186,7 +194,7 @@ impl LogStore {
         let before = std::mem::replace(&mut writer.ends, ends);
         let used = std::mem::take(&mut writer.used);
         let size = octets.saturating_add(writer.first_size(&self.index()));
-        match self.segments.create(writer.last + 1, size) {
+        match self.segments.create(writer.last + 1, size, room) {
             Ok(segment) => {
                 writer.last = segment.id;
                 writer.active = Some(Arc::clone(&segment));
@@ -420,6 +428,25 @@ impl<'a> Encoder<'a> {
 const CHANGE: u64 = 96;
 
 impl Staged {
+    /// How much of the reserve of a full disk it may take.
+    fn room(&self) -> Room {
+        let frees = |(op, _): &(Op, Option<Content>)| match op {
+            Op::DeleteEntry { .. }
+            | Op::DeleteBody { .. }
+            | Op::ForgetSeen { .. }
+            | Op::PutMeta { .. } => true,
+            Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. } => false,
+        };
+        let is_highest = |(op, _): &(Op, Option<Content>)| matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash);
+        if self.ops.iter().all(frees) {
+            Room::Freeing
+        } else if self.ops.iter().any(is_highest) {
+            Room::Urgent
+        } else {
+            Room::Ordinary
+        }
+    }
+
     /// Octets that it takes in the log, at most.
     fn size(&self) -> u64 {
         let of = |(op, content): &(Op, Option<Content>)| {

@@ -78,6 +78,7 @@ impl LogStore {
         let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
         let segments = Segments::open(disk)?;
         let recovered = recover::recover(&segments)?;
+        segments.fill_reserve();
         let sweep = recover::sweep(&recovered.index, &bodies)?;
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         Ok(LogStore {

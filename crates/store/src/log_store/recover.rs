@@ -9,12 +9,16 @@ use crate::error::StoreError;
 use crate::queue::Sweep;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 /// What the log holds.
 pub(super) struct Recovered {
     pub index: Index,
     pub writer: Writer,
 }
+
+/// More than the frames of one write.
+const GAP: u64 = 1 << 20;
 
 /// Octets read at once.
 const READ: usize = 1 << 20;
@@ -46,7 +50,15 @@ pub(super) fn recover(segments: &Segments) -> Result<Recovered, StoreError> {
         if end.is_none() {
             writer.ends.push((segment.id, used));
         }
+        writer.used = used;
     }
+    // The last one is written on: a full disk need not have room for another.
+    if let Some(last) = all.last().filter(|last| !ends.contains_key(&last.id)) {
+        writer.active = Some(Arc::clone(last));
+        writer.ends.retain(|(id, _)| *id != last.id);
+    }
+    // What an interrupted write left behind the end has lower numbers than what follows.
+    writer.sequence += GAP;
     Ok(Recovered { index, writer })
 }
 

@@ -3,7 +3,7 @@
 
 use super::frame::SegmentId;
 use crate::disk::{Disk, RandomFile};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_full};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,35 @@ const SUFFIX: &str = ".segment";
 const SPARE_SUFFIX: &str = ".spare";
 
 /// Octets of a segment, unless one batch needs more.
-pub(super) const SIZE: u64 = 16 << 20;
+pub(super) const SIZE: u64 = 4 << 20;
 
-/// Most spare segments that are kept.
-const SPARES: usize = 2;
+/// Spare segments that are kept for a full disk: room for some 100,000 deletes in each.
+const RESERVE: usize = 2;
+
+/// Most spare segments that are kept: to write again to a place that a file has takes half the time.
+const SPARES: usize = 4;
+
+/// What a new segment is for: how much of the reserve it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Room {
+    /// It takes none.
+    Ordinary,
+    /// The highest precedences: all but the last one.
+    Urgent,
+    /// What gives room, and small named values: all of it.
+    Freeing,
+}
+
+impl Room {
+    /// Spare segments that must be left.
+    fn leaves(self) -> usize {
+        match self {
+            Room::Ordinary => RESERVE,
+            Room::Urgent => 1,
+            Room::Freeing => 0,
+        }
+    }
+}
 
 /// A segment that is open.
 #[derive(Debug)]
@@ -91,29 +116,62 @@ impl Segments {
     }
 
     /// Makes a segment with room for `octets`, its name and its room durable.
-    pub(super) fn create(&self, id: SegmentId, octets: u64) -> io::Result<Arc<Segment>> {
+    pub(super) fn create(
+        &self,
+        id: SegmentId,
+        octets: u64,
+        room: Room,
+    ) -> io::Result<Arc<Segment>> {
         let mut open = self.lock();
-        let spare = if octets <= SIZE { open.spares.pop() } else { None };
         let to = path(id, SUFFIX);
         let size = octets.max(SIZE);
-        let file = match spare {
-            Some(spare) => {
-                self.disk.rename(&path(spare, SPARE_SUFFIX), &to)?;
-                self.disk.random(&to, None)?
+        let from_spares = |open: &mut Open, leaves: usize| {
+            let spare = (size == SIZE && open.spares.len() > leaves).then(|| open.spares.pop());
+            spare.flatten()
+        };
+        let file = if let Some(spare) = from_spares(&mut open, RESERVE) {
+            self.reuse(spare, &to)?
+        } else {
+            match self.allocate(&to, size) {
+                Err(error) if is_full(&error) => match from_spares(&mut open, room.leaves()) {
+                    Some(spare) => self.reuse(spare, &to)?,
+                    None => return Err(error),
+                },
+                made => made?,
             }
-            None => match self.disk.random(&to, Some(size)) {
-                Ok(file) => file,
-                Err(error) => {
-                    // A part of its room may have been found.
-                    let _ = self.disk.unlink(&to);
-                    return Err(error);
-                }
-            },
         };
         self.disk.sync_dir(Path::new(DIRECTORY))?;
         let segment = Arc::new(Segment { id, size, file });
         open.segments.insert(id, Arc::clone(&segment));
         Ok(segment)
+    }
+
+    fn reuse(&self, spare: SegmentId, to: &Path) -> io::Result<Box<dyn RandomFile>> {
+        self.disk.rename(&path(spare, SPARE_SUFFIX), to)?;
+        self.disk.random(to, None)
+    }
+
+    /// Creates a file with all its room, or none.
+    fn allocate(&self, path: &Path, size: u64) -> io::Result<Box<dyn RandomFile>> {
+        self.disk.random(path, Some(size)).inspect_err(|_| {
+            // A part of its room may have been found.
+            let _ = self.disk.unlink(path);
+        })
+    }
+
+    /// Makes spare segments until the reserve is complete, or the disk is full.
+    pub(super) fn fill_reserve(&self) {
+        let mut open = self.lock();
+        while open.spares.len() < RESERVE {
+            let next = open.spares.iter().max().map_or(1, |last| last.saturating_add(1));
+            match self.allocate(&path(next, SPARE_SUFFIX), SIZE) {
+                Ok(_) => open.spares.push(next),
+                Err(error) if is_full(&error) => return,
+                Err(error) => {
+                    return tracing::warn!(%error, "cannot make a spare segment of the log");
+                }
+            }
+        }
     }
 
     /// Gives up a segment that nothing needs.
@@ -123,6 +181,7 @@ impl Segments {
         let from = path(id, SUFFIX);
         let is_spare = open.spares.len() < SPARES
             && segment.size == SIZE
+            && !open.spares.contains(&id)
             && self.disk.rename(&from, &path(id, SPARE_SUFFIX)).is_ok();
         if is_spare {
             open.spares.push(id);

@@ -4,7 +4,7 @@
 use super::commit::Encoder;
 use super::frame::{Change, FrameWriter, SegmentId, checksum};
 use super::index::{BodyRow, Key, Location};
-use super::segment::{SIZE, Segment};
+use super::segment::{Room, SIZE, Segment};
 use super::{LogStore, recover};
 use crate::error::StoreError;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ impl LogStore {
     pub(super) fn compact(&self) -> Result<usize, StoreError> {
         let mut writer = self.writer();
         self.check()?;
+        self.segments.fill_reserve();
         let begun = writer.compaction.take().filter(|c| self.segments.get(c.segment.id).is_some());
         let Some(Compaction { segment, mut done }) =
             begun.or_else(|| self.begin_compaction(writer.last))
@@ -55,7 +56,8 @@ impl LogStore {
             }
         }
         if !needed.is_empty() {
-            self.append(&mut writer, octets, |encoder| encoder.copies(needed)).into_result()?;
+            self.append(&mut writer, octets, Room::Freeing, |encoder| encoder.copies(needed))
+                .into_result()?;
         }
         if done < count {
             writer.compaction = Some(Compaction { segment, done });

@@ -1,0 +1,109 @@
+//! The log on a disk that fills up: it opens, drains at any fill level, keeps room for the highest
+//! precedences, and gives space back.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
+
+mod common;
+
+use base::{BodyId, EntryId, Precedence};
+use bytes::Bytes;
+use common::*;
+use engine::journal::{Batch, BodySource, Op};
+use store::{Committed, Disk, Options, QueueStore};
+
+/// Blocks of 4 KiB: 48 MiB.
+const CAPACITY: usize = 12 << 10;
+
+fn accept(precedence: Precedence, n: u64) -> Batch {
+    let record = octets(400, n as u8);
+    let source = BodySource::Octets(octets(1_000, n as u8));
+    vec![
+        Op::PutBody { id: BodyId(n), source },
+        Op::PutEntry { precedence, id: EntryId(n), queue: QUEUE, record },
+    ]
+}
+
+fn remove(precedence: Precedence, n: u64) -> Batch {
+    vec![Op::DeleteEntry { precedence, id: EntryId(n) }, Op::DeleteBody { id: BodyId(n) }]
+}
+
+/// Accepts messages from this number on until the disk is full; returns the next number.
+fn fill(store: &dyn QueueStore, precedence: Precedence, from: u64) -> u64 {
+    for n in from.. {
+        match commit(store, accept(precedence, n)) {
+            Committed::Durable => {}
+            Committed::NotDone(error) if error.is_disk_full() => return n,
+            other => panic!("{other:?}"),
+        }
+    }
+    unreachable!()
+}
+
+fn used(disk: &dyn Disk) -> u64 {
+    let files = disk.list(std::path::Path::new("log")).unwrap();
+    files.into_iter().map(|(_, length)| length).sum()
+}
+
+#[test]
+fn a_full_disk_drains_and_serves_a_flash_until_its_own_reserve_ends() {
+    let mut site = Site::new(Engine::Log);
+    site.disk.set_capacity(Some(CAPACITY));
+    let store = site.open();
+    let routine = fill(&*store, Precedence::Routine, 1);
+    assert!(routine > 10_000, "{routine}");
+    let epoch = || meta("epoch", b"2");
+    assert!(commit(&*store, vec![epoch()]).is_durable());
+    // Filled by the lowest, the disk has room for the highest.
+    let flash = fill(&*store, Precedence::Flash, routine);
+    assert!(flash - routine > 1_000, "{}", flash - routine);
+    assert!(commit(&*store, vec![epoch()]).is_durable());
+    store.close();
+    drop(store);
+
+    let store = site.open();
+    assert_eq!(store.entry_count().unwrap(), flash - 1);
+    assert!(commit(&*store, vec![epoch()]).is_durable(), "the start's own commit");
+    for n in routine..flash {
+        assert!(commit(&*store, remove(Precedence::Flash, n)).is_durable(), "{n}");
+    }
+    for n in 1..routine {
+        assert!(commit(&*store, remove(Precedence::Routine, n)).is_durable(), "{n}");
+    }
+    while store.tidy().unwrap() > 0 {}
+    // Ballast, preallocation and the segment that is written: six at most.
+    assert!(used(&site.disk) <= 6 * (4 << 20), "{}", used(&site.disk));
+    assert!(commit(&*store, accept(Precedence::Routine, flash)).is_durable());
+    drop(store);
+    assert_eq!(site.open().entry_count().unwrap(), 1);
+}
+
+/// One message in a hundred stays: its neighbours' space is given back all the same.
+#[test]
+fn a_few_messages_that_stay_do_not_hold_the_space_of_many() {
+    const COUNT: u64 = 40_000;
+    let mut site = Site::with_options(Engine::Log, Options::default());
+    let store = site.open();
+    let stays = |n: u64| n.is_multiple_of(100);
+    for n in 1..=COUNT {
+        assert!(commit(&*store, accept(Precedence::Routine, n)).is_durable());
+        if n > 100 && !stays(n - 100) {
+            assert!(commit(&*store, remove(Precedence::Routine, n - 100)).is_durable());
+        }
+    }
+    while store.tidy().unwrap() > 0 {}
+    let live = COUNT / 100 * 1_500;
+    assert!(used(&site.disk) <= 2 * live + 10 * (4 << 20), "{}", used(&site.disk));
+    let expected: Vec<u64> = (1..=COUNT).filter(|n| stays(*n) || *n > COUNT - 100).collect();
+    for store in [store, site.open()] {
+        let mut found = Vec::new();
+        store::queue::for_each_entry(&*store, |entry| {
+            assert_eq!(entry.record, octets(400, entry.id.0 as u8));
+            found.push(entry.id.0);
+        })
+        .unwrap();
+        assert_eq!(found, expected);
+        let body = store.body(BodyId(100), 0, 9_999).unwrap();
+        assert_eq!(body, Some(octets(1_000, 100)));
+        assert_eq!(store.body(BodyId(101), 0, 1).unwrap(), None::<Bytes>);
+    }
+}
