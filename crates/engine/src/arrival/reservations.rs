@@ -44,7 +44,7 @@ impl KeyReservations {
     }
 
     /// Reserved keys, and arrivals that wait for them.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.committing.len() + self.blocked.len()
     }
 }
@@ -60,7 +60,7 @@ mod tests {
         assert!(keys.reserve(&[a]) && keys.reserve(&[]));
         assert!(!keys.reserve(&[a, b]) && keys.reserve(&[b]), "all or none");
         keys.wait(SpoolId(7));
-        assert_eq!((keys.len(), keys.take_unblocked()), (3, vec![]));
+        assert_eq!((keys.count(), keys.take_unblocked()), (3, vec![]));
         keys.release(&[a]);
         assert_eq!(keys.take_unblocked(), [SpoolId(7)]);
         assert!(keys.take_unblocked().is_empty() && keys.reserve(&[a]));

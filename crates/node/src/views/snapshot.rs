@@ -65,7 +65,7 @@ impl Node {
         Holds {
             arrivals: self.arrivals.open_count(),
             pending: self.cx.commits.pending_count(),
-            keys: self.cx.commits.keys.len(),
+            keys: self.cx.commits.keys.count(),
             associations: self.cx.associations.len(),
             octets: self.arrivals.held_octets(),
         }

@@ -1,14 +1,6 @@
 //! Random scenarios: for any loss, delay and order of packets, each message arrives once and as it
 //! was, each octet of a transfer comes, the seed decides everything, and time goes on.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use base::Precedence;
 use dscp::Dscp;

@@ -1,14 +1,6 @@
 //! Messages over the plain pair: they arrive as they were, in the order of their precedences, and
 //! the same seed gives the same outcome.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use base::Precedence;
 use sim::{Congestion, MessageStage, SubmissionStart, run};

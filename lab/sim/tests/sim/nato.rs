@@ -1,13 +1,5 @@
 //! The network of the published study: LAN, router, crypto gateway and wide area, at each end.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use base::Precedence;
 use dscp::Dscp;

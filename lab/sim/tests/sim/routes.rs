@@ -1,14 +1,6 @@
 //! The routes that a message can take, or not: among three sites, within one, to nobody, over connections
 //! that are closed between two messages, and over a line that loses most packets.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use base::Precedence;
 use network::Topology;

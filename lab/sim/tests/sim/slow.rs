@@ -1,14 +1,6 @@
 //! Slow lines: whatever the window lets out takes minutes there, and arrives all the same; who stops
 //! reading is given up.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use base::Precedence;
 use node::config::Connection;

@@ -1,13 +1,5 @@
 //! What TCP and UDP make of a line, without messages.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use crate::setting::*;
 use dscp::Dscp;
 use sim::{BulkLoad, Congestion, InterfaceProbe, SimulatedLoad, run};
