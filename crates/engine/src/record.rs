@@ -11,6 +11,7 @@ use p1::apdu::{
 use p1::envelope::ProbeTransferEnvelope;
 use p1::names::ORName;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 
 /// Version of the encoding, in its first octet. Version 1 has no latest delivery time, version 2
@@ -32,15 +33,13 @@ impl NextHop {
     /// The queue that holds the entries for it. Two mailboxes have the same one with a probability
     /// of 2 to the power of -63: who lists a queue compares the next hop in the records.
     pub fn queue(&self) -> QueueId {
-        /// FNV-1a.
-        const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
         const MAILBOX: u64 = 1 << 63;
         match self {
             NextHop::Peer(peer) => QueueId(u64::from(peer.0)),
             NextHop::Mailbox(address) => {
-                let step = |hash: u64, octet| (hash ^ u64::from(octet)).wrapping_mul(PRIME);
-                QueueId(address.bytes().fold(BASIS, step) | MAILBOX)
+                let digest: [u8; 32] = Sha256::digest(address.as_bytes()).into();
+                let first = digest.first_chunk().copied().unwrap_or_default();
+                QueueId(u64::from_be_bytes(first) | MAILBOX)
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
+use crate::queue::Sweep;
+use base::BodyId;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,7 @@ impl Bodies {
     }
 
     /// The numbers and lengths of the files present. New numbers are higher than all of them.
-    pub(crate) fn list(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
+    fn list(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
         let names = self
             .disk
             .list(Path::new(DIRECTORY))
@@ -58,8 +60,31 @@ impl Bodies {
     }
 
     /// New numbers are higher than `last`, which may name a file that was lost.
-    pub(crate) fn use_after(&self, last: u64) {
+    fn use_after(&self, last: u64) {
         self.next.fetch_max(last.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// Removes the files that no row names, and finds the rows without a file. A row has a body, the
+    /// number of its file, and its length.
+    pub(crate) fn sweep(
+        &self,
+        rows: impl IntoIterator<Item = (BodyId, u64, u64)>,
+    ) -> Result<Sweep, StoreError> {
+        let (mut files, mut sweep) = (self.list()?, Sweep::default());
+        for (id, number, length) in rows {
+            self.use_after(number);
+            if files.remove(&number) != Some(length) {
+                sweep.missing.push(id);
+            }
+        }
+        sweep.removed = files.into_keys().filter(|number| self.unlink(*number)).count();
+        if sweep.removed > 0 {
+            tracing::info!(files = sweep.removed, "removed unused body files");
+        }
+        if !sweep.missing.is_empty() {
+            tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
+        }
+        Ok(sweep)
     }
 
     pub(crate) fn create(&self) -> io::Result<BodyFile> {

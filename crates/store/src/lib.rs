@@ -34,6 +34,7 @@ mod recent;
 mod redb_store;
 mod sieve;
 mod spool;
+mod staging;
 
 use std::path::Path;
 use std::sync::Arc;

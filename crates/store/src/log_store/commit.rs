@@ -7,24 +7,18 @@ use super::{LogStore, Writer};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed};
 use crate::recent::{Key as RecentKey, Recent};
-use crate::spool::{Claim, Content, MAX_INLINE};
+use crate::spool::Content;
+use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
 use base::Precedence;
-use engine::journal::{Batch, BodySource, Digest, Op};
+use engine::journal::{Batch, Digest, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// The longest record, in octets.
-const MAX_RECORD: usize = 16 << 20;
-/// The longest name of a meta value, in octets.
-const MAX_NAME: usize = 255;
 
 /// A batch whose bodies are available, and durable if they are files.
 #[derive(Debug, Default)]
 struct Staged {
     ops: Vec<(Op, Option<Content>)>,
-    claims: Vec<(Claim, Content)>,
-    /// Files written for this batch's own octets.
-    files: Vec<u64>,
+    contents: StagedContents,
 }
 
 impl LogStore {
@@ -220,9 +214,7 @@ impl LogStore {
     fn finish(&self, batch: Staged, ended: Committed) -> Committed {
         match &ended {
             Committed::Durable => {
-                for (claim, content) in &batch.claims {
-                    self.spools.settle(claim, content);
-                }
+                batch.contents.settle(&self.spools);
                 let mut recent = self.recent();
                 for (op, content) in batch.ops {
                     remember(op, content, &mut recent);
@@ -237,14 +229,8 @@ impl LogStore {
 
     /// Restores the spools and removes the files written for the batch.
     fn undo(&self, batch: Staged) {
-        // The changes share the octets of the spools.
         drop(batch.ops);
-        for (claim, content) in batch.claims {
-            self.spools.restore(claim, content);
-        }
-        for number in batch.files {
-            self.bodies.unlink(number);
-        }
+        batch.contents.undo(&self.spools, &self.bodies);
     }
 
     fn stage(&self, batch: Batch) -> Result<Staged, StoreError> {
@@ -273,32 +259,14 @@ impl LogStore {
                 check("a name", name.len(), MAX_NAME)?;
                 check("a named value", value.len(), MAX_RECORD)?;
             }
-            Op::PutBody { source, .. } => content = Some(self.stage_body(source, staged)?),
+            Op::PutBody { source, .. } => {
+                let staging = &mut staged.contents;
+                content = Some(staging.stage(source.clone(), &self.spools, &self.bodies)?);
+            }
             Op::DeleteEntry { .. } | Op::DeleteBody { .. } | Op::ForgetSeen { .. } => {}
         }
         staged.ops.push((op, content));
         Ok(())
-    }
-
-    fn stage_body(&self, source: &BodySource, staged: &mut Staged) -> Result<Content, StoreError> {
-        match source {
-            BodySource::Spool(spool) => {
-                let (claim, content) = self.spools.claim(*spool)?;
-                staged.claims.push((claim, content.clone()));
-                Ok(content)
-            }
-            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => {
-                Ok(Content::Inline(octets.clone()))
-            }
-            BodySource::Octets(octets) => {
-                let io = |e| StoreError::io("writing a content", e);
-                let mut body = self.bodies.create().map_err(io)?;
-                staged.files.push(body.number);
-                body.file.append(octets).map_err(io)?;
-                body.file.sync().map_err(io)?;
-                Ok(Content::File { number: body.number, length: octets.len() as u64 })
-            }
-        }
     }
 }
 
@@ -476,11 +444,4 @@ fn remember(op: Op, content: Option<Content>, recent: &mut Recent) {
         (Op::PutBody { id, .. } | Op::DeleteBody { id }, _) => recent.forget(RecentKey::Body(id)),
         (Op::PutSeen { .. } | Op::ForgetSeen { .. } | Op::PutMeta { .. }, _) => {}
     }
-}
-
-fn check(what: &'static str, length: usize, limit: usize) -> Result<(), StoreError> {
-    if length > limit {
-        return Err(StoreError::TooLong { what, length, limit });
-    }
-    Ok(())
 }

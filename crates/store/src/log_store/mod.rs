@@ -79,7 +79,7 @@ impl LogStore {
         let segments = Segments::open(disk)?;
         let recovered = recover::recover(&segments)?;
         segments.fill_reserve();
-        let sweep = recover::sweep(&recovered.index, &bodies)?;
+        let sweep = bodies.sweep(recovered.index.body_files())?;
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         Ok(LogStore {
             contents: Arc::clone(&spools) as Arc<dyn Contents>,

@@ -4,9 +4,7 @@ use super::Writer;
 use super::frame::{self, Change, HEADER, Header, SegmentId};
 use super::index::Index;
 use super::segment::{Segment, Segments};
-use crate::bodies::Bodies;
 use crate::error::StoreError;
-use crate::queue::Sweep;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -204,24 +202,4 @@ impl Window<'_> {
         let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
         Ok(self.octets.get(from..from.saturating_add(length)))
     }
-}
-
-/// Removes body files without a row, and reports rows without a file.
-pub(super) fn sweep(index: &Index, bodies: &Bodies) -> Result<Sweep, StoreError> {
-    let mut files = bodies.list()?;
-    let mut sweep = Sweep::default();
-    for (id, number, length) in index.body_files() {
-        bodies.use_after(number);
-        if files.remove(&number) != Some(length) {
-            sweep.missing.push(id);
-        }
-    }
-    sweep.removed = files.into_keys().filter(|number| bodies.unlink(*number)).count();
-    if sweep.removed > 0 {
-        tracing::info!(files = sweep.removed, "removed unused body files");
-    }
-    if !sweep.missing.is_empty() {
-        tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
-    }
-    Ok(sweep)
 }

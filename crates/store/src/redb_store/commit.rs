@@ -7,18 +7,14 @@ use super::tables::{self, Tables};
 use super::{DatabaseState, RedbStore};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed};
-use crate::spool::{Claim, Content, MAX_INLINE};
-use base::BodyId;
+use crate::spool::Content;
+use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op};
+use engine::journal::{Batch, Digest, Op};
 use redb::{Database, ReadableTable};
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
-/// The longest record, in octets.
-const MAX_RECORD: usize = 16 << 20;
-/// The longest name of a meta value, in octets.
-const MAX_NAME: usize = 255;
 /// The number of the store's own batches: nobody asks for their end.
 const TIDYING: BatchId = BatchId(u64::MAX);
 
@@ -26,9 +22,7 @@ const TIDYING: BatchId = BatchId(u64::MAX);
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     changes: Vec<Change>,
-    claims: Vec<(Claim, Content)>,
-    /// Files written for this batch's own octets.
-    files: Vec<u64>,
+    contents: StagedContents,
     /// Keys that must not be remembered before it.
     absent: Vec<Digest>,
 }
@@ -203,9 +197,7 @@ impl RedbStore {
     pub(super) fn finish(&self, id: BatchId, batch: Staged, outcome: Outcome) -> Committed {
         match outcome {
             Outcome::Kept(dropped) => {
-                for (claim, content) in &batch.claims {
-                    self.spools.settle(claim, content);
-                }
+                batch.contents.settle(&self.spools);
                 for number in dropped {
                     self.bodies.unlink(number);
                 }
@@ -233,14 +225,8 @@ impl RedbStore {
 
     /// Restores the spools and removes the files written for the batch.
     fn undo(&self, batch: Staged) {
-        // The changes share the octets of the spools.
         drop(batch.changes);
-        for (claim, content) in batch.claims {
-            self.spools.restore(claim, content);
-        }
-        for number in batch.files {
-            self.bodies.unlink(number);
-        }
+        batch.contents.undo(&self.spools, &self.bodies);
     }
 
     fn stage(&self, batch: Batch) -> Result<Staged, StoreError> {
@@ -282,7 +268,10 @@ impl RedbStore {
                 Change::PutEntry(precedence, id, queue, within("a queue record", record)?)
             }
             Op::DeleteEntry { precedence, id } => Change::DeleteEntry(precedence, id),
-            Op::PutBody { id, source } => self.stage_body(id, source, staged)?,
+            Op::PutBody { id, source } => {
+                let content = staged.contents.stage(source, &self.spools, &self.bodies)?;
+                Change::PutBody(id, content)
+            }
             Op::DeleteBody { id } => Change::DeleteBody(id),
             Op::PutSeen { key, until, record, absent } => {
                 if absent && !self.sieve.lacks(&key) {
@@ -301,31 +290,6 @@ impl RedbStore {
         };
         staged.changes.push(change);
         Ok(())
-    }
-
-    fn stage_body(
-        &self,
-        id: BodyId,
-        source: BodySource,
-        staged: &mut Staged,
-    ) -> Result<Change, StoreError> {
-        let content = match source {
-            BodySource::Spool(spool) => {
-                let (claim, content) = self.spools.claim(spool)?;
-                staged.claims.push((claim, content.clone()));
-                content
-            }
-            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => Content::Inline(octets),
-            BodySource::Octets(octets) => {
-                let io = |e| StoreError::io("writing a content", e);
-                let mut body = self.bodies.create().map_err(io)?;
-                staged.files.push(body.number);
-                body.file.append(&octets).map_err(io)?;
-                body.file.sync().map_err(io)?;
-                Content::File { number: body.number, length: octets.len() as u64 }
-            }
-        };
-        Ok(Change::PutBody(id, content))
     }
 }
 
@@ -393,13 +357,6 @@ fn conflict_of<'s>(
 
 fn committing(error: redb::Error) -> StoreError {
     StoreError::database("committing", error)
-}
-
-fn check(what: &'static str, length: usize, limit: usize) -> Result<(), StoreError> {
-    if length > limit {
-        return Err(StoreError::TooLong { what, length, limit });
-    }
-    Ok(())
 }
 
 fn within(what: &'static str, octets: Bytes) -> Result<Bytes, StoreError> {

@@ -103,7 +103,7 @@ impl RedbStore {
         make_database(&*disk, options.cache)?;
         let Opened { db, trouble, repaired } = open_database(&*disk, DATABASE, options.cache)?;
         tables::prepare(&db)?;
-        let sweep = Sweep { repaired, ..sweep(&db, &bodies)? };
+        let sweep = Sweep { repaired, ..bodies.sweep(body_files(&db)?)? };
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         let bulk = Bulk::load(&db, options.many_keys)
             .map_err(|e| StoreError::database("reading keys that were remembered last", e))?;
@@ -234,33 +234,21 @@ fn open_database(disk: &dyn Disk, name: &str, cache: usize) -> Result<Opened, St
     Ok(Opened { db, trouble, repaired: repaired.load(Ordering::Relaxed) })
 }
 
-/// Removes files without a row, and reports rows without a file.
-fn sweep(db: &Database, bodies: &Bodies) -> Result<Sweep, StoreError> {
-    let mut files = bodies.list()?;
-    let mut sweep = Sweep::default();
-    let mut last = 0;
-    let mut scan = || -> Result<(), redb::Error> {
+/// The bodies in files, with the numbers and lengths of these.
+fn body_files(db: &Database) -> Result<Vec<(BodyId, u64, u64)>, StoreError> {
+    let scan = || -> Result<Vec<(BodyId, u64, u64)>, redb::Error> {
         let index = db.begin_read()?.open_table(BODY_INDEX)?;
+        let mut rows = Vec::new();
         for row in index.iter()? {
             let (id, value) = row?;
             let (number, length) = value.value();
-            last = last.max(number);
-            if number != 0 && files.remove(&number) != Some(length) {
-                sweep.missing.push(BodyId(id.value()));
+            if number != 0 {
+                rows.push((BodyId(id.value()), number, length));
             }
         }
-        Ok(())
+        Ok(rows)
     };
-    scan().map_err(|e| StoreError::database("reading the index of bodies", e))?;
-    bodies.use_after(last);
-    sweep.removed = files.into_keys().filter(|number| bodies.unlink(*number)).count();
-    if sweep.removed > 0 {
-        tracing::info!(files = sweep.removed, "removed unused body files");
-    }
-    if !sweep.missing.is_empty() {
-        tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
-    }
-    Ok(sweep)
+    scan().map_err(|e| StoreError::database("reading the index of bodies", e))
 }
 
 #[cfg(test)]

@@ -1,0 +1,73 @@
+//! The contents of a batch before its commit: claimed from spools, or written into files.
+
+use crate::bodies::Bodies;
+use crate::error::StoreError;
+use crate::spool::{Claim, Content, MAX_INLINE, Spools};
+use engine::journal::BodySource;
+
+/// The longest record, in octets.
+pub(crate) const MAX_RECORD: usize = 16 << 20;
+/// The longest name of a meta value, in octets.
+pub(crate) const MAX_NAME: usize = 255;
+
+/// Contents that are available, and durable if they are files.
+#[derive(Debug, Default)]
+pub(crate) struct StagedContents {
+    claims: Vec<(Claim, Content)>,
+    /// Files written for the batch's own octets.
+    files: Vec<u64>,
+}
+
+impl StagedContents {
+    /// Makes one content available.
+    pub(crate) fn stage(
+        &mut self,
+        source: BodySource,
+        spools: &Spools,
+        bodies: &Bodies,
+    ) -> Result<Content, StoreError> {
+        match source {
+            BodySource::Spool(spool) => {
+                let (claim, content) = spools.claim(spool)?;
+                self.claims.push((claim, content.clone()));
+                Ok(content)
+            }
+            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => Ok(Content::Inline(octets)),
+            BodySource::Octets(octets) => {
+                let io = |e| StoreError::io("writing a content", e);
+                let mut body = bodies.create().map_err(io)?;
+                self.files.push(body.number);
+                body.file.append(&octets).map_err(io)?;
+                body.file.sync().map_err(io)?;
+                Ok(Content::File { number: body.number, length: octets.len() as u64 })
+            }
+        }
+    }
+
+    /// The batch is durable.
+    pub(crate) fn settle(&self, spools: &Spools) {
+        for (claim, content) in &self.claims {
+            spools.settle(claim, content);
+        }
+    }
+
+    /// Nothing of the batch was made: restores the spools and removes the files. What else shares the
+    /// octets of the spools is dropped before.
+    pub(crate) fn undo(self, spools: &Spools, bodies: &Bodies) {
+        for (claim, content) in self.claims {
+            spools.restore(claim, content);
+        }
+        for number in self.files {
+            bodies.unlink(number);
+        }
+    }
+}
+
+/// # Errors
+/// [`StoreError::TooLong`].
+pub(crate) fn check(what: &'static str, length: usize, limit: usize) -> Result<(), StoreError> {
+    if length > limit {
+        return Err(StoreError::TooLong { what, length, limit });
+    }
+    Ok(())
+}
