@@ -4,14 +4,19 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::queue::Sweep;
 use base::BodyId;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const DIRECTORY: &str = "bodies";
 const SUFFIX: &str = ".body";
+
+/// Octets of a file under one checksum.
+const BLOCK: u64 = 64 << 10;
 
 /// The files of `bodies/`, and the next free number.
 #[derive(Debug)]
@@ -24,7 +29,63 @@ pub(crate) struct Bodies {
 #[derive(Debug)]
 pub(crate) struct BodyFile {
     pub(crate) number: u64,
-    pub(crate) file: Box<dyn DiskFile>,
+    file: Box<dyn DiskFile>,
+    sums: Sums,
+}
+
+impl BodyFile {
+    pub(crate) fn append(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.sums.add(octets);
+        self.file.append(octets)
+    }
+
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    /// The checksums of its blocks.
+    pub(crate) fn sums(&self) -> Arc<[u64]> {
+        self.sums.all()
+    }
+}
+
+/// Checksums of the blocks of a content, made while it is received.
+#[derive(Default)]
+pub(crate) struct Sums {
+    done: Vec<u64>,
+    /// Of the block that is not complete, and the octets of it so far.
+    current: Box<Xxh3>,
+    octets: u64,
+}
+
+impl std::fmt::Debug for Sums {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sums").field("blocks", &self.done.len()).finish_non_exhaustive()
+    }
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, octets: &[u8]) {
+        let mut left = octets;
+        while !left.is_empty() {
+            let room = usize::try_from(BLOCK - self.octets).unwrap_or(usize::MAX);
+            let (now, later) = left.split_at(room.min(left.len()));
+            self.current.update(now);
+            self.octets += now.len() as u64;
+            if self.octets == BLOCK {
+                self.done.push(self.current.digest());
+                self.current.reset();
+                self.octets = 0;
+            }
+            left = later;
+        }
+    }
+
+    /// The checksums of all blocks.
+    pub(crate) fn all(&self) -> Arc<[u64]> {
+        let last = (self.octets > 0).then(|| self.current.digest());
+        self.done.iter().copied().chain(last).collect()
+    }
 }
 
 fn path(number: u64) -> PathBuf {
@@ -90,7 +151,7 @@ impl Bodies {
     pub(crate) fn create(&self) -> io::Result<BodyFile> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let file = self.disk.create(&path(number))?;
-        Ok(BodyFile { number, file })
+        Ok(BodyFile { number, file, sums: Sums::default() })
     }
 
     /// Makes the names of all files so far durable.
@@ -100,6 +161,38 @@ impl Bodies {
 
     pub(crate) fn read(&self, number: u64, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.disk.read_range(&path(number), offset, length)
+    }
+
+    /// Up to `length` octets from `offset` of a file with so many octets in all, and these checksums of its
+    /// blocks; `None` if one of the blocks differs, or the file is too short.
+    pub(crate) fn read_checked(
+        &self,
+        number: u64,
+        total: u64,
+        sums: &[u64],
+        offset: u64,
+        length: usize,
+    ) -> io::Result<Option<Bytes>> {
+        let end = offset.saturating_add(length as u64).min(total);
+        if offset >= end {
+            return Ok(Some(Bytes::new()));
+        }
+        let (first, last) = (offset / BLOCK, (end - 1) / BLOCK);
+        let (start, stop) = (first * BLOCK, ((last + 1) * BLOCK).min(total));
+        let size = usize::try_from(stop - start).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let octets = match self.read(number, start, size) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(e) if e.raw_os_error() == Some(nix::errno::Errno::EIO as i32) => return Ok(None),
+            octets => Bytes::from(octets?),
+        };
+        let place = |block: u64| usize::try_from(block).unwrap_or(usize::MAX);
+        let expected = sums.get(place(first)..=place(last));
+        let found = octets.chunks(place(BLOCK)).map(xxh3_64);
+        if !expected.is_some_and(|expected| found.eq(expected.iter().copied())) {
+            return Ok(None);
+        }
+        let from = place(offset - start);
+        Ok(Some(octets.slice(from..from + place(end - offset))))
     }
 
     /// Removes a file without references. If that fails, the next open removes it.

@@ -58,6 +58,8 @@ pub struct Sweep {
     /// Bodies whose file is missing or has another length. A crash cannot cause this: the disk
     /// lost synced data, or someone removed files.
     pub missing: Vec<BodyId>,
+    /// Batches of the log that are damaged: their changes are lost.
+    pub lost: u64,
     /// Whether all of the index had to be read to open it.
     pub repaired: bool,
 }

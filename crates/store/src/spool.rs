@@ -55,7 +55,12 @@ pub(crate) struct Claim {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Inline(Bytes),
-    File { number: u64, length: u64 },
+    File {
+        number: u64,
+        length: u64,
+        /// Checksums of its blocks.
+        sums: Arc<[u64]>,
+    },
 }
 
 impl Memory {
@@ -104,7 +109,7 @@ impl Spools {
                 Content::Inline(kept)
             }
             Spool::File { body, length, .. } => {
-                Content::File { number: body.number, length: *length }
+                Content::File { number: body.number, length: *length, sums: body.sums() }
             }
             Spool::Broken(_) | Spool::Gone => return Err(StoreError::NoSpool { id }),
         };
@@ -222,7 +227,7 @@ impl Spool {
         }
         match self {
             Spool::File { body, length, synced } => {
-                if let Err(error) = body.file.append(octets) {
+                if let Err(error) = body.append(octets) {
                     *self = Spool::Broken(Some(body.number));
                     return Err(StoreError::io("writing a content", error));
                 }
@@ -242,7 +247,7 @@ impl Spool {
         let mut outcome = bodies.create();
         let mut broken = None;
         if let Ok(body) = &mut outcome
-            && let Err(error) = body.file.append(held)
+            && let Err(error) = body.append(held)
         {
             broken = Some(body.number);
             outcome = Err(error);
@@ -266,7 +271,7 @@ impl Spool {
             Spool::Memory(octets) => Ok(octets.len() as u64),
             Spool::File { body, length, synced } => {
                 if !*synced {
-                    if let Err(error) = body.file.sync() {
+                    if let Err(error) = body.sync() {
                         *self = Spool::Broken(Some(body.number));
                         return Err(StoreError::io("syncing a content", error));
                     }

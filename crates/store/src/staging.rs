@@ -37,9 +37,10 @@ impl StagedContents {
                 let io = |e| StoreError::io("writing a content", e);
                 let mut body = bodies.create().map_err(io)?;
                 self.files.push(body.number);
-                body.file.append(&octets).map_err(io)?;
-                body.file.sync().map_err(io)?;
-                Ok(Content::File { number: body.number, length: octets.len() as u64 })
+                body.append(&octets).map_err(io)?;
+                body.sync().map_err(io)?;
+                let length = octets.len() as u64;
+                Ok(Content::File { number: body.number, length, sums: body.sums() })
             }
         }
     }

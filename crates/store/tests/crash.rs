@@ -14,8 +14,9 @@ use store::faulty::{FaultyDisk, Loss};
 use store::{Committed, ModelState, Options, QueueStore, RedbStore, StoreError};
 
 /// Even the smallest spool goes to a file, so file operations are tested cheaply; and three keys
-/// of one batch count as many.
-const OPTIONS: Options = Options { spool_memory: 100, cache: 1 << 20, many_keys: 2 };
+/// of one batch count as many; and the log has small segments.
+const OPTIONS: Options =
+    Options { spool_memory: 100, cache: 1 << 20, many_keys: 2, run_keys: 4, segment: 4096 };
 
 struct Script {
     /// Per group: the spools received before it, and its batches.

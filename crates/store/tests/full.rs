@@ -81,6 +81,7 @@ fn a_full_disk_drains_and_serves_a_flash_until_its_own_reserve_ends() {
 #[test]
 fn a_few_messages_that_stay_do_not_hold_the_space_of_many() {
     const COUNT: u64 = 40_000;
+    const LIVE: u64 = COUNT / 100 * 1_500;
     let mut site = Site::with_options(Engine::Log, Options::default());
     let store = site.open();
     let stays = |n: u64| n.is_multiple_of(100);
@@ -91,8 +92,8 @@ fn a_few_messages_that_stay_do_not_hold_the_space_of_many() {
         }
     }
     while store.tidy().unwrap() > 0 {}
-    let live = COUNT / 100 * 1_500;
-    assert!(used(&site.disk) <= 2 * live + 10 * (4 << 20), "{}", used(&site.disk));
+    // Ballast, preallocation, and what waits until it is worth a copy.
+    assert!(used(&site.disk) <= 2 * LIVE + 13 * (4 << 20), "{}", used(&site.disk));
     let expected: Vec<u64> = (1..=COUNT).filter(|n| stays(*n) || *n > COUNT - 100).collect();
     for store in [store, site.open()] {
         let mut found = Vec::new();

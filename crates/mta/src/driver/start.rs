@@ -19,7 +19,13 @@ use store::queue::commit_one;
 use store::{BatchId, Options, QueueStore, StoreError};
 
 /// Memory limits of the store: small compared with many connections.
-const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20, many_keys: 512 };
+const STORE: Options = Options {
+    spool_memory: 8 << 20,
+    cache: 8 << 20,
+    many_keys: 512,
+    run_keys: 32 << 10,
+    segment: 4 << 20,
+};
 
 /// The number of the batch that is committed before the committer starts, whose numbers begin at 1.
 const FIRST_BATCH: BatchId = BatchId(0);

@@ -61,6 +61,14 @@ impl FaultyDisk {
         self.state().ignore_sync_of.insert(dir.to_owned());
     }
 
+    /// Changes bits of one octet of a file, durably.
+    ///
+    /// # Errors
+    /// `NotFound`; `UnexpectedEof`.
+    pub fn flip(&self, path: &Path, offset: u64, bits: u8) -> io::Result<()> {
+        self.state().flip(path, offset, bits)
+    }
+
     /// Loses power and restarts: open files are invalid, planned faults are removed.
     pub fn crash(&self, loss: Loss) {
         self.state().crash(loss);

@@ -82,6 +82,16 @@ pub(super) struct DiskState {
 }
 
 impl DiskState {
+    pub(super) fn flip(&mut self, path: &Path, offset: u64, bits: u8) -> io::Result<()> {
+        let (inode, at) = (self.find(path)?, index(offset)?);
+        let inode = self.inodes.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
+        for octets in [&mut inode.view, &mut inode.durable] {
+            let octet = octets.get_mut(at).ok_or(io::ErrorKind::UnexpectedEof)?;
+            *octet ^= bits;
+        }
+        Ok(())
+    }
+
     /// Counts a changing operation and applies a planned fault.
     pub(super) fn strike(&mut self) -> io::Result<()> {
         self.calls += 1;

@@ -1,9 +1,10 @@
 //! The commit of a group: bodies first, then one write and one sync of the log, then the index.
 
+use super::footer::{self, Ending};
 use super::frame::{Change, FrameWriter, MAX_PART, SegmentId};
 use super::index::{Index, Key};
 use super::segment::{Room, Segment};
-use super::{LogStore, Writer};
+use super::{LogStore, Sealed, Writer};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed};
 use crate::recent::{Key as RecentKey, Recent};
@@ -38,6 +39,18 @@ impl LogStore {
             group.into_iter().map(|(_, batch)| self.stage(batch)).collect();
         self.sync_names(&mut staged);
         let conflicts = self.conflicts(&staged);
+        let conflicts = match conflicts {
+            Ok(conflicts) => conflicts,
+            Err(error) => {
+                let end = |slot: Result<Staged, StoreError>| {
+                    if let Ok(batch) = slot {
+                        self.undo(batch);
+                    }
+                    Committed::NotDone(error.clone())
+                };
+                return staged.into_iter().map(end).collect();
+            }
+        };
         let made: Vec<&Staged> = staged
             .iter()
             .zip(&conflicts)
@@ -79,8 +92,10 @@ impl LogStore {
 
     /// For each batch the keys that had to be absent and are remembered, before it or by an earlier
     /// one of the group.
-    fn conflicts(&self, staged: &[Result<Staged, StoreError>]) -> Vec<Vec<Digest>> {
-        let index = self.index();
+    fn conflicts(
+        &self,
+        staged: &[Result<Staged, StoreError>],
+    ) -> Result<Vec<Vec<Digest>>, StoreError> {
         let mut earlier = BTreeSet::new();
         let mut conflicts = Vec::with_capacity(staged.len());
         for slot in staged {
@@ -89,16 +104,18 @@ impl LogStore {
                 Op::PutSeen { key, absent, .. } => Some((*key, *absent)),
                 _ => None,
             });
-            let is_known = |(key, absent): &(Digest, bool)| {
-                *absent && (index.key(key).is_some() || earlier.contains(key))
-            };
-            let conflict: Vec<Digest> = keys.clone().filter(is_known).map(|(key, _)| key).collect();
+            let mut conflict = Vec::new();
+            for (key, absent) in keys.clone() {
+                if absent && (earlier.contains(&key) || self.remembered(&key)?.is_some()) {
+                    conflict.push(key);
+                }
+            }
             if conflict.is_empty() {
                 earlier.extend(keys.map(|(key, _)| key));
             }
             conflicts.push(conflict);
         }
-        conflicts
+        Ok(conflicts)
     }
 
     /// Writes these batches, together if there is room; one end for each.
@@ -144,7 +161,7 @@ impl LogStore {
             (encoder.octets, encoder.frames)
         };
         let at = writer.used;
-        if octets.len() as u64 > segment.size - at {
+        if octets.len() as u64 > segment.size.saturating_sub(at) {
             let limit = usize::try_from(segment.size - at).unwrap_or(usize::MAX);
             let what = "a group of batches";
             return Committed::NotDone(StoreError::TooLong { what, length: octets.len(), limit });
@@ -161,7 +178,9 @@ impl LogStore {
             index.set_used(segment.id, writer.used);
             for (data, changes) in frames {
                 for change in changes {
-                    index.apply(segment.id, data, change, &mut dropped);
+                    let change = change.placed(data);
+                    writer.note(&change);
+                    index.apply(segment.id, 0, change, &mut dropped);
                 }
             }
         }
@@ -178,28 +197,27 @@ impl LogStore {
         octets: u64,
         room: Room,
     ) -> std::io::Result<Arc<Segment>> {
-        if let Some(active) = &writer.active
-            && active.size - writer.used >= octets.saturating_add(writer.first_size(&self.index()))
-        {
-            return Ok(Arc::clone(active));
+        let first = writer.first_size(&self.index());
+        if let Some(active) = &writer.active {
+            let new = octets.saturating_add(first);
+            // What gives room takes that of the footer, too.
+            let footer = if room == Room::Freeing { 0 } else { writer.footer_size() };
+            if active.size - writer.used >= new.saturating_add(footer) {
+                return Ok(Arc::clone(active));
+            }
         }
         let ended = writer.active.as_ref().map(|active| (active.id, writer.used));
-        let ends = writer.ends.iter().copied().chain(ended).collect();
-        let before = std::mem::replace(&mut writer.ends, ends);
-        let used = std::mem::take(&mut writer.used);
-        let size = octets.saturating_add(writer.first_size(&self.index()));
-        match self.segments.create(writer.last + 1, size, room) {
-            Ok(segment) => {
-                writer.last = segment.id;
-                writer.active = Some(Arc::clone(&segment));
-                self.index_mut().add_segment(segment.id);
-                Ok(segment)
-            }
-            Err(error) => {
-                (writer.ends, writer.used) = (before, used);
-                Err(error)
-            }
-        }
+        let ends: Vec<_> = writer.ends.iter().copied().chain(ended).collect();
+        let size = octets.saturating_add(self.index().first_size(ends.len()));
+        // Half as much again for its footer.
+        let size = size.saturating_add(size / 2);
+        let segment = self.segments.create(writer.last + 1, size, room)?;
+        writer.seal();
+        writer.ends = ends;
+        writer.last = segment.id;
+        writer.active = Some(Arc::clone(&segment));
+        self.index_mut().add_segment(segment.id);
+        Ok(segment)
     }
 
     /// Gives up the segments that nothing needs, once the one that is written has what all begin with.
@@ -270,14 +288,42 @@ impl LogStore {
     }
 }
 
+impl Index {
+    /// Octets of the first frame of a segment that records so many ends, at most.
+    fn first_size(&self, ends: usize) -> u64 {
+        let meta = self.all_meta().map(|(name, value)| CHANGE + (name.len() + value.len()) as u64);
+        2 * CHANGE + CHANGE * ends as u64 + meta.sum::<u64>()
+    }
+}
+
 impl Writer {
-    /// Octets of the first frame of a segment, at most; 0 if it is written.
+    /// Octets of the first frame of the active segment, at most; 0 if it is written.
     fn first_size(&self, index: &Index) -> u64 {
-        if self.used > 0 {
-            return 0;
+        if self.used > 0 { 0 } else { index.first_size(self.ends.len()) }
+    }
+
+    /// Octets of the footer of the active segment, at most, with one more write.
+    fn footer_size(&self) -> u64 {
+        footer::size(self.head)
+    }
+
+    /// Notes a change of the active segment for its footer.
+    fn note(&mut self, change: &Change) {
+        if !change.is_of_keys() {
+            self.head += change.octets();
+            self.changes.push(change.clone());
         }
-        let meta = index.all_meta().map(|(name, value)| CHANGE + (name.len() + value.len()) as u64);
-        CHANGE + CHANGE * self.ends.len() as u64 + meta.sum::<u64>()
+    }
+
+    /// Nothing more is written to the active segment.
+    fn seal(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        let (used, sequence, group) = (self.used, self.sequence, self.group);
+        if let Some(segment) = self.active.take() {
+            let ending = Ending { used, sequence, group };
+            self.sealed.push_back(Sealed { segment, ending, changes });
+        }
+        (self.used, self.head) = (0, 0);
     }
 }
 
@@ -299,6 +345,11 @@ impl<'a> Encoder<'a> {
         Encoder { writer, index, segment, here, octets, frames }
     }
 
+    /// The segment that it writes.
+    pub(super) fn segment(&self) -> SegmentId {
+        self.segment
+    }
+
     /// Adds a frame.
     pub(super) fn push(&mut self, frame: FrameWriter, changes: Vec<Change>) {
         self.writer.sequence += 1;
@@ -315,6 +366,7 @@ impl<'a> Encoder<'a> {
         let ends = self.writer.ends.iter();
         let mut first: Vec<Change> =
             ends.map(|(segment, used)| Change::Ends { segment: *segment, used: *used }).collect();
+        first.push(Change::ForgetSeen { before: self.index.keys.floor() });
         first.extend(
             self.index
                 .all_meta()
@@ -355,7 +407,7 @@ impl<'a> Encoder<'a> {
                 precedence: *precedence,
                 id: *id,
                 queue: *queue,
-                data: frame.data(record),
+                data: frame.data(self.segment, Key::Entry(*precedence, *id), record),
                 old: self.versions(Key::Entry(*precedence, *id)),
             },
             Op::DeleteEntry { precedence, id } => Change::DeleteEntry {
@@ -366,11 +418,16 @@ impl<'a> Encoder<'a> {
             Op::PutBody { id, .. } => {
                 let old = self.versions(Key::Body(*id));
                 match content {
-                    Some(Content::File { number, length }) => {
-                        Change::PutBodyFile { id: *id, number: *number, length: *length, old }
-                    }
+                    Some(Content::File { number, length, sums }) => Change::PutBodyFile {
+                        id: *id,
+                        number: *number,
+                        length: *length,
+                        sums: Arc::clone(sums),
+                        old,
+                    },
                     Some(Content::Inline(octets)) => {
-                        Change::PutBody { id: *id, data: frame.data(octets), old }
+                        let data = frame.data(self.segment, Key::Body(*id), octets);
+                        Change::PutBody { id: *id, data, old }
                     }
                     // It has one: `stage_op`.
                     None => Change::DeleteBody { id: *id, old },
@@ -382,9 +439,7 @@ impl<'a> Encoder<'a> {
             Op::PutSeen { key, until, record, .. } => {
                 Change::PutSeen { key: *key, until: *until, record: record.clone() }
             }
-            Op::ForgetSeen { before, most } => {
-                Change::ForgetSeen { before: *before, most: *most as u64 }
-            }
+            Op::ForgetSeen { before, .. } => Change::ForgetSeen { before: *before },
             Op::PutMeta { name, value } => {
                 Change::PutMeta { name: name.clone(), value: value.clone() }
             }
@@ -420,7 +475,8 @@ impl Staged {
         let of = |(op, content): &(Op, Option<Content>)| {
             let data = match (op, content) {
                 (_, Some(Content::Inline(octets))) => octets.len(),
-                (Op::PutBody { .. }, _) => 0,
+                (_, Some(Content::File { sums, .. })) => sums.len() * 8,
+                (Op::PutBody { .. }, None) => 0,
                 (op, _) => op.held(),
             };
             CHANGE + data as u64

@@ -1,21 +1,22 @@
 //! Frames of the log: one for each batch.
 //!
 //! ```text
-//!  checksum 8 | sequence 8 | group 8 | octets of the head 4 | octets of the data 4 | head | data
+//!  checksum 8 | sequence 8 | group 8 | octets of the head 4 | octets of the data 4 | head | data | padding
 //! ```
 //!
-//! Numbers are little-endian. The head lists the changes with their keys, small values and the
-//! checksums of their data; the data are records and contents in the order of their changes. The
-//! checksum of the frame covers its head and not its data, so that an index is rebuilt without reading
-//! contents, and each piece of data is checked whenever it is read. Both are XXH3 of 64 bits. The
-//! checksum of a frame has the segment's number as its seed, so that what is left in a recycled segment
-//! is invalid.
+//! Numbers are little-endian, and a frame begins at a multiple of 8. The head lists the changes with
+//! their keys and small values; the data are records and contents, each behind its checksum. The checksum
+//! of the frame covers its head and not its data, so that an index is rebuilt without reading contents,
+//! and each piece of data is checked whenever it is read. All are XXH3 of 64 bits. The checksum of a frame
+//! has the segment's number as its seed, and that of a piece also the key that owns it, so that what is
+//! left in a recycled segment, or belongs to another message, is invalid.
 
-use super::index::Location;
+use super::index::{Key, Location};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, QueueId};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Octets in front of the head.
 pub(super) const HEADER: usize = 32;
@@ -26,17 +27,33 @@ pub(super) const MAX_PART: usize = 1 << 30;
 /// The number of a segment.
 pub(super) type SegmentId = u32;
 
-/// The checksum of a piece of data.
-pub(super) fn checksum(octets: &[u8]) -> u64 {
-    xxh3_64(octets)
+/// Frames begin at multiples of this.
+pub(super) const ALIGNMENT: usize = 8;
+
+/// Octets in front of each piece of data: its checksum.
+pub(super) const PIECE_HEADER: usize = 8;
+
+/// The checksum of a piece of data of this key in this segment.
+pub(super) fn checksum(segment: SegmentId, key: Key, octets: &[u8]) -> u64 {
+    let (kind, id) = match key {
+        Key::Entry(precedence, id) => (u64::from(precedence.number()), id.0),
+        Key::Body(id) => (u64::from(u8::MAX), id.0),
+    };
+    let seed = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(segment) << 8) ^ kind;
+    xxh3_64_with_seed(octets, seed)
 }
 
-/// A piece of data in its frame: from the beginning of the data.
+/// The data in these octets, which begin with their checksum; `None` if it is wrong.
+pub(super) fn piece(segment: SegmentId, key: Key, octets: &[u8]) -> Option<&[u8]> {
+    let (sum, data) = octets.split_first_chunk::<PIECE_HEADER>()?;
+    (u64::from_le_bytes(*sum) == checksum(segment, key, data)).then_some(data)
+}
+
+/// A piece of data in its frame, from the beginning of the data: first its checksum, then so many octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub offset: u32,
     pub length: u32,
-    pub checksum: u64,
 }
 
 /// One change, as the log has it. `old` are the segments that hold earlier versions of the key: as
@@ -60,11 +77,12 @@ pub(super) enum Change {
         data: Piece,
         old: Vec<SegmentId>,
     },
-    /// In a file of its own.
+    /// In a file of its own, whose blocks have these checksums.
     PutBodyFile {
         id: BodyId,
         number: u64,
         length: u64,
+        sums: Arc<[u64]>,
         old: Vec<SegmentId>,
     },
     DeleteBody {
@@ -76,9 +94,9 @@ pub(super) enum Change {
         until: Utc,
         record: Bytes,
     },
+    /// Keys that expired before this time are absent.
     ForgetSeen {
         before: Utc,
-        most: u64,
     },
     PutMeta {
         name: String,
@@ -104,7 +122,7 @@ pub(super) struct Header {
 impl Header {
     /// Octets of the whole frame.
     pub(super) fn frame(&self) -> usize {
-        HEADER + self.head + self.data
+        (HEADER + self.head + self.data).next_multiple_of(ALIGNMENT)
     }
 
     /// Reads a header; `None` if its lengths are impossible.
@@ -116,29 +134,30 @@ impl Header {
     }
 }
 
-/// A frame being written.
-#[derive(Debug, Default)]
-pub(super) struct FrameWriter {
-    head: Vec<u8>,
-    data: Vec<u8>,
-}
-
-impl FrameWriter {
-    /// Adds data; returns where it is.
-    pub(super) fn data(&mut self, octets: &[u8]) -> Piece {
-        let piece = Piece {
-            offset: short(self.data.len()),
-            length: short(octets.len()),
-            checksum: checksum(octets),
-        };
-        self.data.extend_from_slice(octets);
-        piece
+impl Change {
+    /// The same, with data that begin here in the segment.
+    pub(super) fn placed(mut self, start: u64) -> Change {
+        if let Change::PutEntry { data, .. } | Change::PutBody { data, .. } = &mut self {
+            data.offset = short_u64(start).saturating_add(data.offset);
+        }
+        self
     }
 
-    /// Adds a change.
-    pub(super) fn change(&mut self, change: &Change) {
-        let w = &mut self.head;
-        match change {
+    /// Whether it is about remembered keys.
+    pub(super) fn is_of_keys(&self) -> bool {
+        matches!(self, Change::PutSeen { .. } | Change::ForgetSeen { .. })
+    }
+
+    /// Octets that it takes in a footer.
+    pub(super) fn octets(&self) -> u64 {
+        let mut octets = Vec::new();
+        self.write(&mut octets);
+        octets.len() as u64
+    }
+
+    /// Appends it.
+    pub(super) fn write(&self, w: &mut Vec<u8>) {
+        match self {
             Change::PutEntry { precedence, id, queue, data, old } => {
                 w.extend_from_slice(&[1, precedence.number()]);
                 put_u64(w, id.0);
@@ -157,11 +176,13 @@ impl FrameWriter {
                 put_piece(w, *data);
                 put_old(w, old);
             }
-            Change::PutBodyFile { id, number, length, old } => {
+            Change::PutBodyFile { id, number, length, sums, old } => {
                 w.push(4);
                 put_u64(w, id.0);
                 put_u64(w, *number);
                 put_u64(w, *length);
+                put_u32(w, short(sums.len()));
+                sums.iter().for_each(|sum| put_u64(w, *sum));
                 put_old(w, old);
             }
             Change::DeleteBody { id, old } => {
@@ -175,10 +196,9 @@ impl FrameWriter {
                 put_u64(w, until.0);
                 put_octets(w, record);
             }
-            Change::ForgetSeen { before, most } => {
+            Change::ForgetSeen { before } => {
                 w.push(7);
                 put_u64(w, before.0);
-                put_u64(w, *most);
             }
             Change::PutMeta { name, value } => {
                 w.push(8);
@@ -192,11 +212,34 @@ impl FrameWriter {
             }
         }
     }
+}
+
+/// A frame being written.
+#[derive(Debug, Default)]
+pub(super) struct FrameWriter {
+    head: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl FrameWriter {
+    /// Adds data of a key; returns where it is.
+    pub(super) fn data(&mut self, segment: SegmentId, key: Key, octets: &[u8]) -> Piece {
+        let piece = Piece { offset: short(self.data.len()), length: short(octets.len()) };
+        put_u64(&mut self.data, checksum(segment, key, octets));
+        self.data.extend_from_slice(octets);
+        piece
+    }
+
+    /// Adds a change.
+    pub(super) fn change(&mut self, change: &Change) {
+        change.write(&mut self.head);
+    }
+
 
     /// Octets of the frame so far.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        HEADER + self.head.len() + self.data.len()
+        (HEADER + self.head.len() + self.data.len()).next_multiple_of(ALIGNMENT)
     }
 
     /// Appends the frame; returns where its data begin in `out`.
@@ -219,6 +262,8 @@ impl FrameWriter {
         }
         let data = out.len();
         out.extend_from_slice(&self.data);
+        let length = (out.len() - start).next_multiple_of(ALIGNMENT);
+        out.resize(start + length, 0);
         data
     }
 }
@@ -238,11 +283,16 @@ pub(super) fn read_changes(segment: SegmentId, octets: &[u8]) -> Option<(Header,
     if head.len() != header.head {
         return None;
     }
-    let (mut reader, mut changes) = (Reader(head), Vec::new());
+    Some((header, changes_in(head)?))
+}
+
+/// Reads a list of changes.
+pub(super) fn changes_in(octets: &[u8]) -> Option<Vec<Change>> {
+    let (mut reader, mut changes) = (Reader(octets), Vec::new());
     while !reader.0.is_empty() {
         changes.push(reader.change()?);
     }
-    Some((header, changes))
+    Some(changes)
 }
 
 impl Piece {
@@ -250,11 +300,15 @@ impl Piece {
     pub(super) fn at(&self, segment: SegmentId, data: u64) -> Location {
         Location {
             segment,
-            offset: data + u64::from(self.offset),
+            offset: short_u64(data).saturating_add(self.offset),
             length: self.length,
-            checksum: self.checksum,
         }
     }
+}
+
+/// A segment is never that long.
+fn short_u64(octets: u64) -> u32 {
+    u32::try_from(octets).unwrap_or(u32::MAX)
 }
 
 /// Callers keep to [`MAX_PART`].
@@ -278,7 +332,6 @@ fn put_octets(w: &mut Vec<u8>, octets: &[u8]) {
 fn put_piece(w: &mut Vec<u8>, piece: Piece) {
     put_u32(w, piece.offset);
     put_u32(w, piece.length);
-    put_u64(w, piece.checksum);
 }
 
 fn put_old(w: &mut Vec<u8>, old: &[SegmentId]) {
@@ -321,7 +374,13 @@ impl<'a> Reader<'a> {
     }
 
     fn piece(&mut self) -> Option<Piece> {
-        Some(Piece { offset: self.u32()?, length: self.u32()?, checksum: self.u64()? })
+        Some(Piece { offset: self.u32()?, length: self.u32()? })
+    }
+
+    fn sums(&mut self) -> Option<Arc<[u64]>> {
+        let count = self.length()?;
+        let mut reader = Reader(self.take(count.checked_mul(8)?)?);
+        (0..count).map(|_| reader.u64()).collect()
     }
 
     fn old(&mut self) -> Option<Vec<SegmentId>> {
@@ -354,6 +413,7 @@ impl<'a> Reader<'a> {
                 id: BodyId(self.u64()?),
                 number: self.u64()?,
                 length: self.u64()?,
+                sums: self.sums()?,
                 old: self.old()?,
             },
             5 => Change::DeleteBody { id: BodyId(self.u64()?), old: self.old()? },
@@ -362,7 +422,7 @@ impl<'a> Reader<'a> {
                 until: Utc(self.u64()?),
                 record: Bytes::copy_from_slice(self.octets()?),
             },
-            7 => Change::ForgetSeen { before: Utc(self.u64()?), most: self.u64()? },
+            7 => Change::ForgetSeen { before: Utc(self.u64()?) },
             8 => Change::PutMeta {
                 name: String::from_utf8(self.octets()?.to_vec()).ok()?,
                 value: Bytes::copy_from_slice(self.octets()?),
@@ -382,19 +442,15 @@ mod tests {
         prop::collection::vec(any::<u32>(), 0..3)
     }
 
-    fn piece() -> impl Strategy<Value = Piece> {
-        (any::<u32>(), any::<u32>(), any::<u64>()).prop_map(|(offset, length, checksum)| Piece {
-            offset,
-            length,
-            checksum,
-        })
+    fn any_piece() -> impl Strategy<Value = Piece> {
+        (any::<u32>(), any::<u32>()).prop_map(|(offset, length)| Piece { offset, length })
     }
 
     fn change() -> impl Strategy<Value = Change> {
         let precedence = prop::sample::select(&Precedence::ALL[..]);
         let octets = prop::collection::vec(any::<u8>(), 0..20).prop_map(Bytes::from);
         prop_oneof![
-            (precedence.clone(), any::<u64>(), any::<u64>(), piece(), old()).prop_map(
+            (precedence.clone(), any::<u64>(), any::<u64>(), any_piece(), old()).prop_map(
                 |(precedence, id, queue, data, old)| Change::PutEntry {
                     precedence,
                     id: EntryId(id),
@@ -406,16 +462,17 @@ mod tests {
             (precedence, any::<u64>(), old()).prop_map(|(precedence, id, old)| {
                 Change::DeleteEntry { precedence, id: EntryId(id), old }
             }),
-            (any::<u64>(), piece(), old()).prop_map(|(id, data, old)| Change::PutBody {
+            (any::<u64>(), any_piece(), old()).prop_map(|(id, data, old)| Change::PutBody {
                 id: BodyId(id),
                 data,
                 old
             }),
-            (any::<u64>(), any::<u64>(), any::<u64>(), old()).prop_map(
-                |(id, number, length, old)| Change::PutBodyFile {
+            (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u64>(), 0..3), old()).prop_map(
+                |(id, number, sums, old)| Change::PutBodyFile {
                     id: BodyId(id),
                     number,
-                    length,
+                    length: sums.len() as u64,
+                    sums: sums.into(),
                     old
                 }
             ),
@@ -423,8 +480,7 @@ mod tests {
             (any::<[u8; 32]>(), any::<u64>(), octets.clone()).prop_map(|(key, until, record)| {
                 Change::PutSeen { key: Digest(key), until: Utc(until), record }
             }),
-            (any::<u64>(), any::<u64>())
-                .prop_map(|(before, most)| Change::ForgetSeen { before: Utc(before), most }),
+            any::<u64>().prop_map(|before| Change::ForgetSeen { before: Utc(before) }),
             ("[a-z]{0,9}", octets).prop_map(|(name, value)| Change::PutMeta { name, value }),
             (any::<u32>(), any::<u64>()).prop_map(|(segment, used)| Change::Ends { segment, used }),
         ]
@@ -433,11 +489,18 @@ mod tests {
     fn written(changes: &[Change], data: &[u8]) -> Vec<u8> {
         let mut writer = FrameWriter::default();
         changes.iter().for_each(|change| writer.change(change));
-        writer.data(data);
+        let key = Key::Body(BodyId(4));
+        let at = writer.data(7, key, data);
         let (length, mut out) = (writer.len(), Vec::new());
-        let at = writer.finish(7, (3, 2), &mut out);
-        assert_eq!((out.len(), &out[at..]), (length, data));
-        out.truncate(at);
+        let start = writer.finish(7, (3, 2), &mut out);
+        assert_eq!(out.len(), length);
+        let piece_of = |segment, key| {
+            let from = start + at.offset as usize;
+            piece(segment, key, &out[from..from + PIECE_HEADER + at.length as usize])
+        };
+        assert_eq!(piece_of(7, key), Some(data));
+        assert_eq!((piece_of(8, key), piece_of(7, Key::Body(BodyId(5)))), (None, None));
+        out.truncate(start);
         out
     }
 
@@ -446,8 +509,8 @@ mod tests {
         fn what_is_written_is_read(changes in prop::collection::vec(change(), 0..5)) {
             let octets = written(&changes, b"data");
             let (header, read) = read_changes(7, &octets).unwrap();
-            prop_assert_eq!((header.sequence, header.group, header.data), (3, 2, 4));
-            prop_assert_eq!(header.frame(), octets.len() + 4);
+            prop_assert_eq!((header.sequence, header.group, header.data), (3, 2, 12));
+            prop_assert_eq!(header.frame(), (octets.len() + 12).next_multiple_of(ALIGNMENT));
             prop_assert_eq!(read, changes);
             prop_assert!(read_changes(8, &octets).is_none(), "of another segment");
         }

@@ -2,19 +2,22 @@
 //! still needed.
 
 use super::frame::{Change, SegmentId};
+use super::keys::{KeyRow, Keys};
+use super::rows::Rows;
+use super::run::Run;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, QueueId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// Where a piece of data is.
+/// Where a piece of data is: its checksum, and so many octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub segment: SegmentId,
-    pub offset: u64,
+    pub offset: u32,
     pub length: u32,
-    pub checksum: u64,
 }
 
 /// The place of an entry in the queue: the highest precedence first.
@@ -23,48 +26,55 @@ pub(super) type Place = (Reverse<Precedence>, EntryId);
 /// An entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryRow {
-    pub queue: QueueId,
     pub at: Location,
+    /// The number of its queue in [`Index::queues`].
+    queue: u32,
+}
+
+/// A content in a file of its own. The change that names it is in this segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileRow {
+    pub segment: SegmentId,
+    pub number: u64,
+    pub length: u64,
+    pub sums: Arc<[u64]>,
 }
 
 /// A content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BodyRow {
     /// In the log.
     Inline(Location),
-    /// In a file of this number. The change that names it is in this segment.
-    File { segment: SegmentId, number: u64, length: u64 },
+    File(FileRow),
 }
 
 impl BodyRow {
     pub(super) fn segment(&self) -> SegmentId {
         match self {
             BodyRow::Inline(at) => at.segment,
-            BodyRow::File { segment, .. } => *segment,
+            BodyRow::File(file) => file.segment,
         }
     }
 }
 
-/// A remembered key.
-#[derive(Clone, Debug)]
-pub(super) struct KeyRow {
-    pub segment: SegmentId,
-    pub until: Utc,
-    pub record: Bytes,
-}
+/// Stands for the length of a content in a file.
+const IN_FILE: u32 = u32::MAX;
 
 /// What a segment is needed for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SegmentUse {
     /// Octets in use of its file.
     pub used: u64,
-    /// Octets of the latest versions in it, and how many.
+    /// Octets of the latest versions in it, and how many; of these keys that are not in runs.
     pub live: u64,
     pub items: u64,
+    pub keys: u64,
     /// Earlier segments whose versions something here supersedes or deletes.
     pub needs: BTreeSet<SegmentId>,
     /// All that could be copied was, and something damaged is left.
     pub is_set_aside: bool,
+    /// It has a footer.
+    pub has_footer: bool,
 }
 
 /// What owns a version in a segment.
@@ -76,30 +86,37 @@ pub(super) enum Key {
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    entries: BTreeMap<Place, EntryRow>,
-    queues: BTreeSet<(QueueId, Place)>,
-    bodies: BTreeMap<BodyId, BodyRow>,
-    keys: BTreeMap<Digest, KeyRow>,
-    times: BTreeSet<(Utc, Digest)>,
+    /// By precedence, the highest first.
+    entries: BTreeMap<Reverse<Precedence>, Rows<EntryRow>>,
+    /// All queues ever named, and their places here.
+    queues: Vec<QueueId>,
+    queue_numbers: BTreeMap<QueueId, u32>,
+    bodies: Rows<Location>,
+    files: BTreeMap<BodyId, FileRow>,
+    pub keys: Keys,
     meta: BTreeMap<String, Bytes>,
     /// Segments other than that of the latest version which still hold one of a living key. Few keys
     /// have any.
     old: BTreeMap<Key, Vec<SegmentId>>,
     segments: BTreeMap<SegmentId, SegmentUse>,
-    /// Where earlier segments end, as later ones record.
-    ends: BTreeMap<SegmentId, u64>,
+    /// The later segments which record where these segments end.
+    ends: BTreeMap<SegmentId, SegmentId>,
 }
 
 /// Octets that a small change takes in a frame, about.
 const SMALL: u64 = 64;
 
 impl Index {
+    pub(super) fn new(keys: Keys) -> Index {
+        Index { keys, ..Index::default() }
+    }
+
     pub(super) fn entry(&self, precedence: Precedence, id: EntryId) -> Option<EntryRow> {
-        self.entries.get(&(Reverse(precedence), id)).copied()
+        self.entries.get(&Reverse(precedence))?.get(id.0)
     }
 
     pub(super) fn entry_count(&self) -> usize {
-        self.entries.len()
+        self.entries.values().map(Rows::len).sum()
     }
 
     /// The entries after a place, in order.
@@ -107,9 +124,14 @@ impl Index {
         &self,
         after: Option<Place>,
     ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let start = after.map_or(Unbounded, Excluded);
-        self.entries.range((start, Unbounded)).map(|(place, row)| (*place, *row))
+        let levels = match after {
+            Some((level, _)) => self.entries.range(level..),
+            None => self.entries.range(..),
+        };
+        levels.flat_map(move |(level, rows)| {
+            let after = after.filter(|(last, _)| last == level).map(|(_, id)| id.0);
+            rows.after(after).map(|(id, row)| ((*level, EntryId(id)), row))
+        })
     }
 
     /// The entries of one precedence in a queue after one of them, in order.
@@ -119,36 +141,29 @@ impl Index {
         precedence: Precedence,
         after: Option<EntryId>,
     ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
-        use std::ops::Bound::{Excluded, Included};
-        let key = |id| (queue, (Reverse(precedence), EntryId(id)));
-        let start = after.map_or(Included(key(0)), |id| Excluded(key(id.0)));
-        let range = self.queues.range((start, Included(key(u64::MAX))));
-        range.filter_map(|(_, place)| Some((*place, *self.entries.get(place)?)))
+        let level = Reverse(precedence);
+        let number = self.queue_numbers.get(&queue).copied();
+        let rows = self.entries.get(&level).filter(|_| number.is_some());
+        let all = rows.into_iter().flat_map(move |rows| rows.after(after.map(|id| id.0)));
+        let listed = all.filter(move |(_, row)| Some(row.queue) == number);
+        listed.map(move |(id, row)| ((level, EntryId(id)), row))
     }
 
     pub(super) fn body(&self, id: BodyId) -> Option<BodyRow> {
-        self.bodies.get(&id).copied()
+        let at = self.bodies.get(id.0)?;
+        if at.length == IN_FILE {
+            return self.files.get(&id).cloned().map(BodyRow::File);
+        }
+        Some(BodyRow::Inline(at))
     }
 
     pub(super) fn bodies_after(&self, after: Option<BodyId>) -> impl Iterator<Item = BodyId> + '_ {
-        use std::ops::Bound::{Excluded, Unbounded};
-        self.bodies.range((after.map_or(Unbounded, Excluded), Unbounded)).map(|(id, _)| *id)
+        self.bodies.after(after.map(|id| id.0)).map(|(id, _)| BodyId(id))
     }
 
     /// The bodies in files, with the numbers and lengths of these.
     pub(super) fn body_files(&self) -> impl Iterator<Item = (BodyId, u64, u64)> + '_ {
-        self.bodies.iter().filter_map(|(id, row)| match row {
-            BodyRow::File { number, length, .. } => Some((*id, *number, *length)),
-            BodyRow::Inline(_) => None,
-        })
-    }
-
-    pub(super) fn key(&self, key: &Digest) -> Option<&KeyRow> {
-        self.keys.get(key)
-    }
-
-    pub(super) fn first_expiry(&self) -> Option<Utc> {
-        self.times.first().map(|(until, _)| *until)
+        self.files.iter().map(|(id, file)| (*id, file.number, file.length))
     }
 
     pub(super) fn meta(&self, name: &str) -> Option<&Bytes> {
@@ -159,9 +174,9 @@ impl Index {
         self.meta.iter()
     }
 
-    /// Where a segment ends, if it exists and a later one records it.
-    pub(super) fn end(&self, segment: SegmentId) -> Option<u64> {
-        self.ends.get(&segment).copied()
+    /// The segment that records where this one ends, while that is needed.
+    pub(super) fn recorder(&self, ended: SegmentId) -> Option<SegmentId> {
+        self.ends.get(&ended).copied()
     }
 
     pub(super) fn segments(&self) -> &BTreeMap<SegmentId, SegmentUse> {
@@ -196,6 +211,12 @@ impl Index {
         self.segments.entry(segment).or_default().used = used;
     }
 
+    /// A segment has a footer, durably: its end need not be recorded elsewhere.
+    pub(super) fn set_footer(&mut self, segment: SegmentId) {
+        self.segments.entry(segment).or_default().has_footer = true;
+        self.ends.remove(&segment);
+    }
+
     /// A segment that nothing needs, other than this one: no latest version is in it, and nothing
     /// that it supersedes exists.
     pub(super) fn useless(&self, active: SegmentId) -> Option<SegmentId> {
@@ -203,12 +224,14 @@ impl Index {
             **id != active
                 && segment.items == 0
                 && !segment.needs.iter().any(|old| self.segments.contains_key(old))
+                && !self.ends.values().any(|recorder| recorder == *id)
         };
         self.segments.iter().find(is_useless).map(|(id, _)| *id)
     }
 
     /// All of a segment that is still needed was copied.
     pub(super) fn release(&mut self, segment: SegmentId) {
+        self.ends.retain(|_, recorder| *recorder != segment);
         if let Some(of) = self.segments.get_mut(&segment) {
             of.needs.clear();
             of.is_set_aside = of.items > 0;
@@ -228,17 +251,18 @@ impl Index {
         });
     }
 
+    fn number_of(&mut self, queue: QueueId) -> u32 {
+        let next = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
+        *self.queue_numbers.entry(queue).or_insert_with(|| {
+            self.queues.push(queue);
+            next
+        })
+    }
+
     fn count(&mut self, segment: SegmentId, octets: u64) {
         let of = self.segments.entry(segment).or_default();
         of.live += octets;
         of.items += 1;
-    }
-
-    fn uncount(&mut self, segment: SegmentId, octets: u64) {
-        if let Some(of) = self.segments.get_mut(&segment) {
-            of.live = of.live.saturating_sub(octets);
-            of.items = of.items.saturating_sub(1);
-        }
     }
 
     /// A change of this segment supersedes versions in these. `is_put`: the key lives on.
@@ -267,86 +291,103 @@ impl Index {
     ) {
         match change {
             Change::PutEntry { precedence, id, queue, data: piece, old } => {
-                self.take_entry(precedence, id);
                 self.supersede(segment, Key::Entry(precedence, id), &old, true);
-                let at = piece.at(segment, data);
-                let place = (Reverse(precedence), id);
-                self.entries.insert(place, EntryRow { queue, at });
-                self.queues.insert((queue, place));
+                let (at, queue) = (piece.at(segment, data), self.number_of(queue));
+                let rows = self.entries.entry(Reverse(precedence)).or_default();
+                if let Some(before) = rows.insert(id.0, EntryRow { at, queue }) {
+                    self.uncount_data(before.at);
+                }
                 self.count(segment, u64::from(at.length) + SMALL);
             }
             Change::DeleteEntry { precedence, id, old } => {
-                self.take_entry(precedence, id);
+                let rows = self.entries.get_mut(&Reverse(precedence));
+                if let Some(before) = rows.and_then(|rows| rows.remove(id.0)) {
+                    self.uncount_data(before.at);
+                }
                 self.supersede(segment, Key::Entry(precedence, id), &old, false);
             }
             Change::PutBody { id, data: piece, old } => {
                 self.take_body(id, dropped);
                 self.supersede(segment, Key::Body(id), &old, true);
                 let at = piece.at(segment, data);
-                self.bodies.insert(id, BodyRow::Inline(at));
+                self.bodies.insert(id.0, at);
                 self.count(segment, u64::from(at.length) + SMALL);
             }
-            Change::PutBodyFile { id, number, length, old } => {
+            Change::PutBodyFile { id, number, length, sums, old } => {
                 self.take_body(id, dropped);
                 // A copy of the same change, or a file named again, is in use.
                 dropped.retain(|of| *of != number);
                 self.supersede(segment, Key::Body(id), &old, true);
-                self.bodies.insert(id, BodyRow::File { segment, number, length });
-                self.count(segment, SMALL);
+                self.bodies.insert(id.0, Location { segment, offset: 0, length: IN_FILE });
+                self.count(segment, SMALL + 8 * sums.len() as u64);
+                self.files.insert(id, FileRow { segment, number, length, sums });
             }
             Change::DeleteBody { id, old } => {
                 self.take_body(id, dropped);
                 self.supersede(segment, Key::Body(id), &old, false);
             }
             Change::PutSeen { key, until, record } => {
-                self.take_key(&key);
-                self.count(segment, SMALL + record.len() as u64);
-                self.times.insert((until, key));
-                self.keys.insert(key, KeyRow { segment, until, record });
-            }
-            Change::ForgetSeen { before, most } => {
-                for _ in 0..most {
-                    match self.times.first().copied() {
-                        Some((until, key)) if until < before => self.take_key(&key),
-                        _ => break,
-                    }
+                if self.keys.in_runs().is_none_or(|last| segment > last) {
+                    self.put_key(segment, key, until, record);
                 }
+            }
+            Change::ForgetSeen { before } => {
+                let segments = &mut self.segments;
+                self.keys.forget(before, |row| uncount_key(segments, row));
             }
             Change::PutMeta { name, value } => {
                 self.meta.insert(name, value);
             }
-            Change::Ends { segment: ended, used } => {
-                if ended != segment && self.segments.contains_key(&ended) {
-                    self.ends.insert(ended, used);
-                    self.segments.entry(segment).or_default().needs.insert(ended);
+            Change::Ends { segment: ended, .. } => {
+                let needs_it = |of: &SegmentUse| ended != segment && !of.has_footer;
+                if self.segments.get(&ended).is_some_and(needs_it) {
+                    self.ends.insert(ended, segment);
                 }
             }
         }
     }
 
-    fn take_entry(&mut self, precedence: Precedence, id: EntryId) {
-        let place = (Reverse(precedence), id);
-        if let Some(row) = self.entries.remove(&place) {
-            self.queues.remove(&(row.queue, place));
-            self.uncount(row.at.segment, u64::from(row.at.length) + SMALL);
-        }
+    fn uncount_data(&mut self, at: Location) {
+        uncount(&mut self.segments, at.segment, u64::from(at.length) + SMALL);
     }
 
     fn take_body(&mut self, id: BodyId, dropped: &mut Vec<u64>) {
-        match self.bodies.remove(&id) {
-            Some(BodyRow::Inline(at)) => self.uncount(at.segment, u64::from(at.length) + SMALL),
-            Some(BodyRow::File { segment, number, .. }) => {
-                self.uncount(segment, SMALL);
-                dropped.push(number);
+        let Some(at) = self.bodies.remove(id.0) else { return };
+        match self.files.remove(&id) {
+            Some(file) => {
+                let octets = SMALL + 8 * file.sums.len() as u64;
+                uncount(&mut self.segments, file.segment, octets);
+                dropped.push(file.number);
             }
-            None => {}
+            None => self.uncount_data(at),
         }
     }
 
-    fn take_key(&mut self, key: &Digest) {
-        if let Some(row) = self.keys.remove(key) {
-            self.times.remove(&(row.until, *key));
-            self.uncount(row.segment, SMALL + row.record.len() as u64);
+    fn put_key(&mut self, segment: SegmentId, key: Digest, until: Utc, record: Bytes) {
+        self.count(segment, SMALL + record.len() as u64);
+        self.segments.entry(segment).or_default().keys += 1;
+        if let Some(before) = self.keys.put(key, KeyRow { segment, until, record }) {
+            uncount_key(&mut self.segments, &before);
         }
+    }
+
+    /// A run has the keys of all segments up to its last.
+    pub(super) fn add_run(&mut self, run: Run) {
+        let segments = &mut self.segments;
+        self.keys.add_run(run, |row| uncount_key(segments, row));
+    }
+}
+
+fn uncount(segments: &mut BTreeMap<SegmentId, SegmentUse>, segment: SegmentId, octets: u64) {
+    if let Some(of) = segments.get_mut(&segment) {
+        of.live = of.live.saturating_sub(octets);
+        of.items = of.items.saturating_sub(1);
+    }
+}
+
+fn uncount_key(segments: &mut BTreeMap<SegmentId, SegmentUse>, row: &KeyRow) {
+    uncount(segments, row.segment, SMALL + row.record.len() as u64);
+    if let Some(of) = segments.get_mut(&row.segment) {
+        of.keys = of.keys.saturating_sub(1);
     }
 }

@@ -5,10 +5,15 @@
 //! segment in which nothing is needed any longer is used again. So a full disk stops no delete.
 
 mod commit;
+mod footer;
 mod frame;
 mod index;
+mod keys;
 mod read;
 mod recover;
+mod rows;
+mod run;
+mod scan;
 mod segment;
 mod tidy;
 
@@ -19,8 +24,11 @@ use crate::queue::{Contents, Sweep};
 use crate::recent::Recent;
 use crate::redb_store::Options;
 use crate::spool::Spools;
+use frame::{Change, SegmentId};
 use index::Index;
+use keys::Keys;
 use segment::{Segment, Segments};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::sync::{RwLockReadGuard, RwLockWriteGuard};
@@ -33,6 +41,8 @@ pub struct LogStore {
     /// The spools, as callers have them.
     contents: Arc<dyn Contents>,
     sweep: Sweep,
+    disk: Arc<dyn Disk>,
+    options: Options,
     segments: Segments,
     /// Readers share it; it changes after each commit is durable.
     index: RwLock<Index>,
@@ -45,20 +55,35 @@ pub struct LogStore {
 }
 
 /// Where the next frame goes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Writer {
     /// The segment that is written; `None` until the first commit after an open.
     active: Option<Arc<Segment>>,
     /// Octets in use of it.
     used: u64,
+    /// Its changes, except keys, and octets that they take in its footer.
+    changes: Vec<Change>,
+    head: u64,
     /// Numbers of the last frame, the last group, and the last segment.
     sequence: u64,
     group: u64,
-    last: frame::SegmentId,
-    /// The segment that is being copied.
+    last: SegmentId,
+    /// Segments that are full and have no footer, the oldest first.
+    sealed: VecDeque<Sealed>,
+    /// The segment that is being copied, and the run that is being written.
     compaction: Option<tidy::Compaction>,
+    run: Option<tidy::RunInProgress>,
     /// Segments whose ends the next first frame must record.
-    ends: Vec<(frame::SegmentId, u64)>,
+    ends: Vec<(SegmentId, u64)>,
+}
+
+/// A full segment without a footer.
+#[derive(Debug)]
+struct Sealed {
+    segment: Arc<Segment>,
+    ending: footer::Ending,
+    /// Its changes, except keys.
+    changes: Vec<Change>,
 }
 
 impl LogStore {
@@ -76,16 +101,20 @@ impl LogStore {
     /// As for [`LogStore::open`].
     pub fn with_disk(disk: Arc<dyn Disk>, options: Options) -> Result<LogStore, StoreError> {
         let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
-        let segments = Segments::open(disk)?;
-        let recovered = recover::recover(&segments)?;
+        let segments = Segments::open(Arc::clone(&disk), options.segment)?;
+        let keys = Keys::new(run::open_all(&*disk)?);
+        let recovered = recover::recover(&segments, keys)?;
         segments.fill_reserve();
-        let sweep = bodies.sweep(recovered.index.body_files())?;
+        let mut sweep = bodies.sweep(recovered.index.body_files())?;
+        sweep.lost = recovered.lost;
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         Ok(LogStore {
             contents: Arc::clone(&spools) as Arc<dyn Contents>,
             spools,
             bodies,
             sweep,
+            disk,
+            options,
             segments,
             index: RwLock::new(recovered.index),
             writer: Mutex::new(recovered.writer),

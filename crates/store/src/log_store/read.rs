@@ -1,40 +1,55 @@
 //! Reads beside commits: each call sees the last durable commit.
 
 use super::LogStore;
-use super::frame::checksum;
-use super::index::{BodyRow, EntryRow, Location, Place};
+use super::index::{BodyRow, EntryRow, Key, Location, Place};
+use super::run::Remembered;
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
-use crate::recent::Key;
+use crate::recent::Key as RecentKey;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A page of entries ends beyond this many octets of records.
 const PAGE_OCTETS: u64 = 8 << 20;
 
 impl LogStore {
-    /// The data at a place; `None` if the segment is used for something else by now, or they are
-    /// damaged.
-    fn data(&self, at: Location) -> Result<Option<Bytes>, StoreError> {
-        let Some(segment) = self.segments.get(at.segment) else { return Ok(None) };
-        let length = usize::try_from(at.length).unwrap_or(usize::MAX);
-        let octets =
-            segment.read(at.offset, length).map_err(|e| StoreError::io("reading the log", e))?;
-        Ok((checksum(&octets) == at.checksum).then(|| octets.into()))
+    /// The data of a key at a place; `None` if the segment is used for something else by now, or they
+    /// are damaged.
+    fn data(&self, key: Key, at: Location) -> Result<Option<Bytes>, StoreError> {
+        let io = |e| StoreError::io("reading the log", e);
+        let Some(segment) = self.segments.get(at.segment).map_err(io)? else { return Ok(None) };
+        Ok(segment.data(key, at).map_err(io)?.map(Bytes::from))
+    }
+
+    /// What is remembered for a key.
+    pub(super) fn remembered(&self, key: &Digest) -> Result<Option<Remembered>, StoreError> {
+        let old = {
+            let index = self.index();
+            if let Some(row) = index.keys.latest().get(key) {
+                let (until, record) = (row.until, row.record.clone());
+                return Ok(Some(Remembered { until, record }));
+            }
+            if index.keys.lacks(key) {
+                return Ok(None);
+            }
+            index.keys.old()
+        };
+        old.get(&*self.disk, key).map_err(|e| StoreError::io("reading remembered keys", e))
     }
 
     /// The record of an entry whose row was read before.
     fn record(&self, place: Place, row: EntryRow) -> Result<Option<Bytes>, StoreError> {
         let mut row = row;
+        let (Reverse(precedence), id) = place;
         loop {
-            if let Some(record) = self.data(row.at)? {
+            if let Some(record) = self.data(Key::Entry(precedence, id), row.at)? {
                 return Ok(Some(record));
             }
-            let (Reverse(precedence), id) = place;
             match self.index().entry(precedence, id) {
                 None => return Ok(None),
                 // It was moved meanwhile.
@@ -58,13 +73,13 @@ impl LogStore {
     fn inline_body(&self, id: BodyId, at: Location) -> Result<Option<Bytes>, StoreError> {
         let mut at = at;
         loop {
-            if let Some(octets) = self.data(at)? {
+            if let Some(octets) = self.data(Key::Body(id), at)? {
                 // Read in parts: the next part needs no disk access.
-                self.recent().insert(Key::Body(id), octets.clone());
+                self.recent().insert(RecentKey::Body(id), octets.clone());
                 return Ok(Some(octets));
             }
             match self.index().body(id) {
-                None | Some(BodyRow::File { .. }) => return Ok(None),
+                None | Some(BodyRow::File(_)) => return Ok(None),
                 Some(BodyRow::Inline(now)) if now != at => at = now,
                 Some(BodyRow::Inline(_)) => return Err(StoreError::BodyDamaged { id }),
             }
@@ -105,7 +120,7 @@ impl QueueStore for LogStore {
     }
 
     fn tidy(&self) -> Result<usize, StoreError> {
-        self.compact()
+        Ok(usize::from(self.tidy_once()?))
     }
 
     fn octets(&self, batch: &Batch) -> usize {
@@ -179,7 +194,7 @@ impl QueueStore for LogStore {
         self.check()?;
         Ok(self.index().body(id).map(|row| match row {
             BodyRow::Inline(at) => u64::from(at.length),
-            BodyRow::File { length, .. } => length,
+            BodyRow::File(file) => file.length,
         }))
     }
 
@@ -189,45 +204,40 @@ impl QueueStore for LogStore {
             return Ok(Some(part));
         }
         let row = self.index().body(id);
-        let (number, total) = match row {
+        let file = match row {
             None => return Ok(None),
             Some(BodyRow::Inline(at)) => {
                 let octets = self.inline_body(id, at)?;
                 return Ok(octets.map(|octets| part_of(&octets, offset, length)));
             }
-            Some(BodyRow::File { number, length, .. }) => (number, length),
+            Some(BodyRow::File(file)) => file,
         };
-        let left = usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let length = length.min(left);
-        if length == 0 {
-            return Ok(Some(Bytes::new()));
-        }
-        match self.bodies.read(number, offset, length) {
-            Ok(octets) => Ok(Some(octets.into())),
+        match self.bodies.read_checked(file.number, file.length, &file.sums, offset, length) {
+            Ok(Some(octets)) => Ok(Some(octets)),
+            Ok(None) => Err(StoreError::BodyDamaged { id }),
             // Dropped since the index was read, unless the index still names the file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => match self.index().body(id) {
-                Some(BodyRow::File { number: same, .. }) if same == number => {
+                Some(BodyRow::File(now)) if now.number == file.number => {
                     Err(StoreError::BodyDamaged { id })
                 }
                 _ => Ok(None),
             },
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(StoreError::BodyDamaged { id })
-            }
             Err(e) => Err(StoreError::io("reading a body", e)),
         }
     }
 
     fn seen(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
         self.check()?;
-        let index = self.index();
-        let found = |key| index.key(key).filter(|row| now <= row.until);
-        Ok(keys.iter().map(|key| found(key).map(|row| row.record.clone())).collect())
+        let found = |key| {
+            let found = self.remembered(key)?.filter(|found| now <= found.until);
+            Ok(found.map(|found| found.record))
+        };
+        keys.iter().map(found).collect()
     }
 
     fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
         self.check()?;
-        Ok(self.index().first_expiry().is_some_and(|until| until < before))
+        Ok(self.index().keys.has_expired(before))
     }
 
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
@@ -236,16 +246,28 @@ impl QueueStore for LogStore {
     }
 
     fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
-        self.recent().get(Key::Entry(key)).cloned()
+        self.recent().get(RecentKey::Entry(key)).cloned()
     }
 
     /// Not for a body in a file.
     fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
-        self.recent().get(Key::Body(id)).map(|octets| part_of(octets, offset, length))
+        self.recent().get(RecentKey::Body(id)).map(|octets| part_of(octets, offset, length))
     }
 
     fn cannot_have_seen(&self, key: &Digest) -> bool {
-        self.index().key(key).is_none()
+        self.index().keys.lacks(key)
+    }
+
+    /// Reads all runs: damage in them is reported.
+    fn learn_seen(&self, ending: &AtomicBool) -> Result<(), StoreError> {
+        let old = self.index().keys.old();
+        let damaged = old
+            .verify(&*self.disk, || ending.load(Ordering::Relaxed) || self.check().is_err())
+            .map_err(|e| StoreError::io("reading remembered keys", e))?;
+        if damaged > 0 {
+            tracing::error!(blocks = damaged, "remembered keys are damaged");
+        }
+        Ok(())
     }
 
     fn close(&self) {

@@ -13,9 +13,6 @@ const DIRECTORY: &str = "log";
 const SUFFIX: &str = ".segment";
 const SPARE_SUFFIX: &str = ".spare";
 
-/// Octets of a segment, unless one batch needs more.
-pub(super) const SIZE: u64 = 4 << 20;
-
 /// Spare segments that are kept for a full disk: room for some 100,000 deletes in each.
 const RESERVE: usize = 2;
 
@@ -65,14 +62,35 @@ impl Segment {
 #[derive(Debug)]
 pub(super) struct Segments {
     disk: Arc<dyn Disk>,
+    /// Octets of a segment, unless one batch needs more.
+    pub size: u64,
     open: Mutex<Open>,
 }
 
+/// Most segments whose files are kept open.
+const FILES: usize = 64;
+
 #[derive(Debug, Default)]
 struct Open {
-    segments: BTreeMap<SegmentId, Arc<Segment>>,
-    /// Files of [`SIZE`] that may be used again, by their numbers.
+    /// All segments, with their sizes.
+    segments: BTreeMap<SegmentId, u64>,
+    /// Those that are open, each with the time of its last use, which is counted.
+    files: BTreeMap<SegmentId, (u64, Arc<Segment>)>,
+    uses: u64,
+    /// Files of the usual size that may be used again, by their numbers.
     spares: Vec<SegmentId>,
+}
+
+impl Open {
+    /// Keeps a file open, and closes the one that was not used for longest.
+    fn keep(&mut self, segment: &Arc<Segment>) {
+        self.files.insert(segment.id, (self.uses, Arc::clone(segment)));
+        if self.files.len() > FILES
+            && let Some((_, id)) = self.files.iter().map(|(id, (used, _))| (*used, *id)).min()
+        {
+            self.files.remove(&id);
+        }
+    }
 }
 
 fn path(id: SegmentId, suffix: &str) -> PathBuf {
@@ -86,33 +104,49 @@ fn number(name: &str, suffix: &str) -> Option<SegmentId> {
 
 impl Segments {
     /// Opens what is there.
-    pub(super) fn open(disk: Arc<dyn Disk>) -> Result<Segments, StoreError> {
+    pub(super) fn open(disk: Arc<dyn Disk>, size: u64) -> Result<Segments, StoreError> {
         let io = |e| StoreError::io("opening the log", e);
         disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
         disk.sync_dir(Path::new("")).map_err(io)?;
         let mut open = Open::default();
-        for (name, size) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
+        for (name, length) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
             if let Some(id) = number(&name, SUFFIX) {
-                let file = disk.random(&path(id, SUFFIX), None).map_err(io)?;
-                open.segments.insert(id, Arc::new(Segment { id, size, file }));
-            } else if let Some(id) = number(&name, SPARE_SUFFIX).filter(|_| size == SIZE) {
+                open.segments.insert(id, length);
+            } else if let Some(id) = number(&name, SPARE_SUFFIX).filter(|_| length == size) {
                 open.spares.push(id);
             }
         }
-        Ok(Segments { disk, open: Mutex::new(open) })
+        Ok(Segments { disk, size, open: Mutex::new(open) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self, id: SegmentId) -> Option<Arc<Segment>> {
-        self.lock().segments.get(&id).cloned()
+    /// The segment of this number, if it exists.
+    pub(super) fn get(&self, id: SegmentId) -> io::Result<Option<Arc<Segment>>> {
+        let mut open = self.lock();
+        let Some(size) = open.segments.get(&id).copied() else { return Ok(None) };
+        open.uses += 1;
+        let now = open.uses;
+        if let Some((last_use, segment)) = open.files.get_mut(&id) {
+            *last_use = now;
+            return Ok(Some(Arc::clone(segment)));
+        }
+        let file = self.disk.random(&path(id, SUFFIX), None)?;
+        let segment = Arc::new(Segment { id, size, file });
+        open.keep(&segment);
+        Ok(Some(segment))
     }
 
-    /// All of them, the oldest first.
-    pub(super) fn all(&self) -> Vec<Arc<Segment>> {
-        self.lock().segments.values().cloned().collect()
+    /// The numbers of all of them, the oldest first.
+    pub(super) fn all(&self) -> Vec<SegmentId> {
+        self.lock().segments.keys().copied().collect()
+    }
+
+    /// Whether the disk had no room for the whole reserve when it was last asked.
+    pub(super) fn is_tight(&self) -> bool {
+        self.lock().spares.len() < RESERVE
     }
 
     /// Makes a segment with room for `octets`, its name and its room durable.
@@ -124,9 +158,9 @@ impl Segments {
     ) -> io::Result<Arc<Segment>> {
         let mut open = self.lock();
         let to = path(id, SUFFIX);
-        let size = octets.max(SIZE);
+        let size = octets.max(self.size).next_multiple_of(4096);
         let from_spares = |open: &mut Open, leaves: usize| {
-            let spare = (size == SIZE && open.spares.len() > leaves).then(|| open.spares.pop());
+            let spare = (size == self.size && open.spares.len() > leaves).then(|| open.spares.pop());
             spare.flatten()
         };
         let file = if let Some(spare) = from_spares(&mut open, RESERVE) {
@@ -142,7 +176,9 @@ impl Segments {
         };
         self.disk.sync_dir(Path::new(DIRECTORY))?;
         let segment = Arc::new(Segment { id, size, file });
-        open.segments.insert(id, Arc::clone(&segment));
+        open.segments.insert(id, size);
+        open.uses += 1;
+        open.keep(&segment);
         Ok(segment)
     }
 
@@ -164,7 +200,7 @@ impl Segments {
         let mut open = self.lock();
         while open.spares.len() < RESERVE {
             let next = open.spares.iter().max().map_or(1, |last| last.saturating_add(1));
-            match self.allocate(&path(next, SPARE_SUFFIX), SIZE) {
+            match self.allocate(&path(next, SPARE_SUFFIX), self.size) {
                 Ok(_) => open.spares.push(next),
                 Err(error) if is_full(&error) => return,
                 Err(error) => {
@@ -174,13 +210,23 @@ impl Segments {
         }
     }
 
+    /// Gives the room of a spare segment back to the disk, unless it is the last one.
+    pub(super) fn drop_spare(&self) -> bool {
+        let mut open = self.lock();
+        let Some(spare) = (open.spares.len() > 1).then(|| open.spares.pop()).flatten() else {
+            return false;
+        };
+        self.disk.unlink(&path(spare, SPARE_SUFFIX)).is_ok()
+    }
+
     /// Gives up a segment that nothing needs.
     pub(super) fn retire(&self, id: SegmentId) {
         let mut open = self.lock();
-        let Some(segment) = open.segments.remove(&id) else { return };
+        let Some(size) = open.segments.remove(&id) else { return };
+        open.files.remove(&id);
         let from = path(id, SUFFIX);
         let is_spare = open.spares.len() < SPARES
-            && segment.size == SIZE
+            && size == self.size
             && !open.spares.contains(&id)
             && self.disk.rename(&from, &path(id, SPARE_SUFFIX)).is_ok();
         if is_spare {

@@ -1,19 +1,31 @@
-//! Gives space back: what is still needed of a segment that is mostly dead is copied to the end of the
-//! log, and the segment is used again.
+//! Work that commits defer, in small pieces: keys go from memory into runs, full segments get footers, what
+//! is still needed of a segment that is mostly dead is copied to the end of the log, and expired keys go.
 
 use super::commit::Encoder;
-use super::frame::{Change, FrameWriter, SegmentId, checksum};
-use super::index::{BodyRow, Key, Location};
-use super::segment::{Room, SIZE, Segment};
-use super::{LogStore, recover};
+use super::frame::{Change, FrameWriter, SegmentId};
+use super::index::{BodyRow, Index, Key, Location};
+use super::run::RunWriter;
+use super::scan::changes_of;
+use super::segment::{Room, Segment};
+use super::{LogStore, Sealed, Writer, footer};
 use crate::error::StoreError;
+use engine::journal::Digest;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-/// Octets copied in one piece of work: commits wait for it.
+/// Octets copied, or keys written, in one piece of work: commits wait for it.
 const PIECE: u64 = 1 << 20;
+const KEYS: usize = 4096;
 
-/// Octets that the log may take beyond twice those of the latest versions.
-const SLACK: u64 = 2 * SIZE;
+/// Segments that the log may take beyond twice the octets of the latest versions: with few, keys go into
+/// small runs. On a full disk a few are enough.
+const SLACK: u64 = 8;
+const TIGHT_SLACK: u64 = 2;
+
+/// Full segments without a footer: an open reads all their frames.
+const UNREAD: usize = 4;
 
 /// What is still needed of a segment.
 enum Needed {
@@ -30,127 +42,276 @@ pub(super) struct Compaction {
     done: usize,
 }
 
+/// A run being written.
+#[derive(Debug)]
+pub(super) struct RunInProgress {
+    writer: RunWriter,
+    /// The last key that it has.
+    last: Option<Digest>,
+}
+
 impl LogStore {
-    /// Copies a piece of the segment with the least that is needed, if the log takes too much.
-    pub(super) fn compact(&self) -> Result<usize, StoreError> {
+    /// Does one piece of work; returns whether more is left.
+    pub(super) fn tidy_once(&self) -> Result<bool, StoreError> {
         let mut writer = self.writer();
         self.check()?;
-        self.segments.fill_reserve();
-        let begun = writer.compaction.take().filter(|c| self.segments.get(c.segment.id).is_some());
-        let Some(Compaction { segment, mut done }) =
-            begun.or_else(|| self.begin_compaction(writer.last))
+        if writer.run.is_none() {
+            self.segments.fill_reserve();
+        }
+        self.drop_expired_runs();
+        let done = self.keys_into_run(&mut writer)?
+            || self.write_footer(&mut writer)?
+            || self.compact(&mut writer)?;
+        Ok(done)
+    }
+
+    fn drop_expired_runs(&self) {
+        let expired = self.index_mut().keys.take_expired_runs();
+        expired.iter().for_each(|run| run.unlink(&*self.disk));
+    }
+
+    fn keys_into_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        match self.continue_run(writer).and_then(|done| Ok(done || self.begin_run(writer)?)) {
+            // Only when keys are in a run are their segments free: a part of the reserve makes room.
+            Err(error) if error.is_disk_full() && self.segments.drop_spare() => {
+                self.begin_run(writer)
+            }
+            done => done,
+        }
+    }
+
+    /// Begins a run, if there are keys of full segments, and so many are in memory that they are to go into a run.
+    fn begin_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        let index = self.index();
+        let full = |id: &SegmentId| writer.active.as_ref().is_none_or(|active| active.id != *id);
+        let with_keys = || index.segments().iter().filter(|(id, of)| full(id) && of.keys > 0);
+        let keys = with_keys().map(|(_, of)| of.keys).sum::<u64>();
+        let keys = usize::try_from(keys).unwrap_or(usize::MAX);
+        let is_due = keys >= self.options.run_keys
+            || with_keys().count() as u64 > SLACK
+            || self.to_compact(&index, writer.last).is_some_and(|(_, of)| of > 0);
+        let (Some((first, _)), Some((last, _))) = (with_keys().next(), with_keys().next_back())
         else {
-            return Ok(0);
+            return Ok(false);
         };
+        if !is_due {
+            return Ok(false);
+        }
+        let after = index.keys.in_runs().map_or(*first, |last| last + 1);
+        let range = (after, *last);
+        let created = RunWriter::create(&*self.disk, range, keys);
+        drop(index);
+        match created {
+            Ok(run) => {
+                writer.run = Some(RunInProgress { writer: run, last: None });
+                Ok(true)
+            }
+            // The keys stay in memory and in their segments.
+            Err(error) => Err(StoreError::io("writing remembered keys", error)),
+        }
+    }
+
+    fn continue_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        let Some(run) = writer.run.take() else { return Ok(false) };
+        let io = |e| StoreError::io("writing remembered keys", e);
+        let RunInProgress { writer: mut run, mut last } = run;
+        let added = self.add_keys(&mut run, &mut last);
+        match added {
+            Ok(true) => writer.run = Some(RunInProgress { writer: run, last }),
+            Ok(false) => {
+                let run = run.finish(&*self.disk).map_err(io)?;
+                self.index_mut().add_run(run);
+                self.retire_useless(writer);
+            }
+            Err(error) => {
+                run.abandon(&*self.disk);
+                return Err(io(error));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds some keys; whether more may follow.
+    fn add_keys(&self, run: &mut RunWriter, last: &mut Option<Digest>) -> io::Result<bool> {
+        let index = self.index();
+        let start = last.map_or(Unbounded, Excluded);
+        let (mut seen, segments) = (0, run.last());
+        for (key, row) in index.keys.latest().range((start, Unbounded)).take(KEYS) {
+            seen += 1;
+            *last = Some(*key);
+            if row.segment <= segments && row.until >= index.keys.floor() {
+                run.add(key, row.until, &row.record)?;
+            }
+        }
+        Ok(seen == KEYS)
+    }
+
+    /// Writes the footer of a full segment.
+    fn write_footer(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        let exists = |sealed: &Sealed| self.index().segments().contains_key(&sealed.segment.id);
+        writer.sealed.retain(exists);
+        if writer.sealed.len() <= UNREAD {
+            return Ok(false);
+        }
+        let Some(Sealed { segment, ending, changes }) = writer.sealed.pop_front() else {
+            return Ok(false);
+        };
+        let io = |e| StoreError::io("writing a footer of the log", e);
+        let kept = {
+            let index = self.index();
+            latest(changes).into_iter().filter(|change| index.needs(&segment, change)).collect()
+        };
+        let kept: Vec<Change> = kept;
+        if footer::write(&segment, ending, &kept).map_err(io)? {
+            segment.file.sync().map_err(io)?;
+            self.index_mut().set_footer(segment.id);
+        }
+        Ok(true)
+    }
+
+    /// Copies a piece of the segment with the least that is needed, if the log takes too much.
+    fn compact(&self, writer: &mut Writer) -> Result<bool, StoreError> {
         let io = |e| StoreError::io("reading a segment of the log", e);
-        let all = recover::changes_of(&segment).map_err(io)?;
+        let exists = |of: &Compaction| self.index().segments().contains_key(&of.segment.id);
+        let begun = writer.compaction.take().filter(exists);
+        let begun = match begun {
+            Some(begun) => Some(begun),
+            None => {
+                let chosen = self.to_compact(&self.index(), writer.last).map(|(id, _)| id);
+                let segment = chosen.map(|id| self.segments.get(id)).transpose().map_err(io)?;
+                segment.flatten().map(|segment| Compaction { segment, done: 0 })
+            }
+        };
+        let Some(Compaction { segment, mut done }) = begun else { return Ok(false) };
+        let all = self.changes_of(writer, &segment).map_err(io)?;
         let (count, mut needed, mut octets) = (all.len(), Vec::new(), 0);
-        for (data, change) in all.into_iter().skip(done) {
+        for change in all.into_iter().skip(done) {
             if octets >= PIECE {
                 break;
             }
             done += 1;
-            if let Some(one) = self.needed(&segment, data, change)? {
+            if let Some(one) = self.needed(&segment, change)? {
                 octets += one.size();
                 needed.push(one);
             }
         }
         if !needed.is_empty() {
-            self.append(&mut writer, octets, Room::Freeing, |encoder| encoder.copies(needed))
+            self.append(writer, octets, Room::Freeing, |encoder| encoder.copies(needed))
                 .into_result()?;
         }
         if done < count {
             writer.compaction = Some(Compaction { segment, done });
-            return Ok(1);
+            return Ok(true);
         }
         // What it superseded or deleted, the copies do now.
         self.index_mut().release(segment.id);
-        self.retire_useless(&writer);
-        Ok(usize::from(self.begin_compaction(writer.last).is_some()))
+        self.retire_useless(writer);
+        Ok(true)
     }
 
-    fn begin_compaction(&self, last: SegmentId) -> Option<Compaction> {
-        self.segment_to_compact(last).map(|segment| Compaction { segment, done: 0 })
+    fn changes_of(&self, writer: &Writer, segment: &Segment) -> io::Result<Vec<Change>> {
+        match writer.sealed.iter().find(|sealed| sealed.segment.id == segment.id) {
+            Some(sealed) => Ok(sealed.changes.clone()),
+            None => {
+                let used = self.index().segments().get(&segment.id).map(|of| of.used);
+                changes_of(segment, used)
+            }
+        }
     }
 
-    fn segment_to_compact(&self, last: SegmentId) -> Option<Arc<Segment>> {
-        let index = self.index();
+    /// The segment to copy, and the keys that are in no run: first these must go into one.
+    fn to_compact(&self, index: &Index, last: SegmentId) -> Option<(SegmentId, u64)> {
         let (used, live) = index.octets();
-        if used <= live.saturating_mul(2).saturating_add(SLACK) {
+        let slack = if self.segments.is_tight() { TIGHT_SLACK } else { SLACK };
+        if used <= live.saturating_mul(2).saturating_add(slack * self.segments.size) {
             return None;
         }
-        let sealed = index.segments().iter().filter(|(id, of)| **id != last && !of.is_set_aside);
-        let least = sealed.min_by_key(|(_, of)| of.live)?;
-        self.segments.get(*least.0)
+        let full = index.segments().iter().filter(|(id, of)| **id != last && !of.is_set_aside);
+        full.min_by_key(|(_, of)| of.live).map(|(id, of)| (*id, of.keys))
     }
 
     /// The change as it is to be copied, if it is still needed.
-    fn needed(
-        &self,
-        segment: &Segment,
-        data: u64,
-        change: Change,
-    ) -> Result<Option<Needed>, StoreError> {
+    fn needed(&self, segment: &Segment, change: Change) -> Result<Option<Needed>, StoreError> {
         let index = self.index();
-        let exists = |old: &[SegmentId]| old.iter().any(|id| index.segments().contains_key(id));
-        let at = match &change {
-            Change::PutEntry { precedence, id, data: piece, .. } => {
-                let at = piece.at(segment.id, data);
-                index.entry(*precedence, *id).filter(|row| row.at == at).map(|row| row.at)
-            }
-            Change::PutBody { id, data: piece, .. } => {
-                let at = piece.at(segment.id, data);
-                index.body(*id).filter(|row| *row == BodyRow::Inline(at)).map(|_| at)
-            }
-            _ => None,
-        };
-        let is_needed = match &change {
-            Change::PutEntry { .. } | Change::PutBody { .. } => at.is_some(),
-            Change::DeleteEntry { precedence, id, old } => {
-                index.entry(*precedence, *id).is_none() && exists(old)
-            }
-            Change::DeleteBody { id, old } => index.body(*id).is_none() && exists(old),
-            Change::PutBodyFile { id, .. } => {
-                index.body(*id).is_some_and(|row| row.segment() == segment.id)
-            }
-            Change::PutSeen { key, until, .. } => {
-                index.key(key).is_some_and(|row| row.segment == segment.id && row.until == *until)
-            }
-            Change::Ends { segment, .. } => index.end(*segment).is_some(),
-            // Expired keys that come back are forgotten again; the newest segment has all values.
-            Change::ForgetSeen { .. } | Change::PutMeta { .. } => false,
-        };
-        drop(index);
-        if !is_needed {
+        // The newest segment has all values.
+        if matches!(change, Change::PutMeta { .. }) || !index.needs(segment, &change) {
             return Ok(None);
         }
-        let Some(at) = at else { return Ok(Some(Needed::Plain(change))) };
-        Ok(read_checked(segment, at)?.map(|octets| Needed::Data(change, octets)))
+        drop(index);
+        let (key, at) = match &change {
+            Change::PutEntry { precedence, id, data, .. } => {
+                (Key::Entry(*precedence, *id), data.at(segment.id, 0))
+            }
+            Change::PutBody { id, data, .. } => (Key::Body(*id), data.at(segment.id, 0)),
+            _ => return Ok(Some(Needed::Plain(change))),
+        };
+        let octets = read_checked(segment, key, at)?;
+        Ok(octets.map(|octets| Needed::Data(change, octets)))
+    }
+}
+
+/// Of several values of one name the last.
+fn latest(changes: Vec<Change>) -> Vec<Change> {
+    let mut names = BTreeSet::new();
+    let mut latest: Vec<Change> = changes
+        .into_iter()
+        .rev()
+        .filter(|change| match change {
+            Change::PutMeta { name, .. } => names.insert(name.clone()),
+            _ => true,
+        })
+        .collect();
+    latest.reverse();
+    latest
+}
+
+impl Index {
+    /// Whether a change of this segment, placed in it, is still needed.
+    fn needs(&self, segment: &Segment, change: &Change) -> bool {
+        let exists = |old: &[SegmentId]| old.iter().any(|id| self.segments().contains_key(id));
+        match change {
+            Change::PutEntry { precedence, id, data, .. } => {
+                let at = data.at(segment.id, 0);
+                self.entry(*precedence, *id).is_some_and(|row| row.at == at)
+            }
+            Change::PutBody { id, data, .. } => {
+                self.body(*id) == Some(BodyRow::Inline(data.at(segment.id, 0)))
+            }
+            Change::PutBodyFile { id, number, .. } => {
+                matches!(self.body(*id), Some(BodyRow::File(file)) if file.segment == segment.id && file.number == *number)
+            }
+            Change::DeleteEntry { precedence, id, old } => {
+                self.entry(*precedence, *id).is_none() && exists(old)
+            }
+            Change::DeleteBody { id, old } => self.body(*id).is_none() && exists(old),
+            Change::Ends { segment: ended, .. } => self.recorder(*ended) == Some(segment.id),
+            Change::PutMeta { .. } => true,
+            // Keys are in runs.
+            Change::PutSeen { .. } | Change::ForgetSeen { .. } => false,
+        }
     }
 }
 
 /// The data at a place; `None`, and an error in the log, if they are damaged.
-fn read_checked(segment: &Segment, at: Location) -> Result<Option<Vec<u8>>, StoreError> {
-    let length = usize::try_from(at.length).unwrap_or(usize::MAX);
+fn read_checked(segment: &Segment, key: Key, at: Location) -> Result<Option<Vec<u8>>, StoreError> {
     let octets = segment
-        .read(at.offset, length)
+        .data(key, at)
         .map_err(|e| StoreError::io("reading a segment of the log", e))?;
-    if checksum(&octets) != at.checksum {
+    if octets.is_none() {
         tracing::error!(
             segment = segment.id,
             offset = at.offset,
             "damaged data stay where they are"
         );
-        return Ok(None);
     }
-    Ok(Some(octets))
+    Ok(octets)
 }
 
 impl Needed {
     fn size(&self) -> u64 {
         match self {
             Needed::Data(_, octets) => octets.len() as u64 + 96,
-            Needed::Plain(_) => 128,
+            Needed::Plain(change) => change.octets() + 96,
         }
     }
 }
@@ -163,12 +324,14 @@ impl Encoder<'_> {
             let change = match one {
                 Needed::Plain(change) => self.with_versions(change),
                 Needed::Data(Change::PutEntry { precedence, id, queue, .. }, octets) => {
-                    let old = self.versions(Key::Entry(precedence, id));
-                    let data = frame.data(&octets);
+                    let key = Key::Entry(precedence, id);
+                    let old = self.versions(key);
+                    let data = frame.data(self.segment(), key, &octets);
                     Change::PutEntry { precedence, id, queue, data, old }
                 }
                 Needed::Data(Change::PutBody { id, .. }, octets) => {
-                    let (old, data) = (self.versions(Key::Body(id)), frame.data(&octets));
+                    let old = self.versions(Key::Body(id));
+                    let data = frame.data(self.segment(), Key::Body(id), &octets);
                     Change::PutBody { id, data, old }
                 }
                 Needed::Data(other, _) => other,
@@ -181,9 +344,9 @@ impl Encoder<'_> {
 
     fn with_versions(&mut self, change: Change) -> Change {
         match change {
-            Change::PutBodyFile { id, number, length, .. } => {
+            Change::PutBodyFile { id, number, length, sums, .. } => {
                 let old = self.versions(Key::Body(id));
-                Change::PutBodyFile { id, number, length, old }
+                Change::PutBodyFile { id, number, length, sums, old }
             }
             // A deleted key has no row: the list of the change itself is the truth.
             other => other,

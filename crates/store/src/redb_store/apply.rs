@@ -127,7 +127,7 @@ fn put_body(tables: &mut Tables<'_>, id: BodyId, content: &Content) -> Result<()
             tables.bodies.insert(id.0, &octets[..])?;
             (0, octets.len() as u64)
         }
-        Content::File { number, length } => (*number, *length),
+        Content::File { number, length, .. } => (*number, *length),
     };
     tables.body_index.insert(id.0, row)?;
     Ok(())

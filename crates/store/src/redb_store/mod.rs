@@ -41,12 +41,22 @@ pub struct Options {
     /// Keys of one batch beyond which they are moved into their table after its commit, in pieces,
     /// with [`QueueStore::tidy`](crate::QueueStore::tidy).
     pub many_keys: usize,
+    /// Keys of full segments of the log that stay in memory before they go into a file of their own.
+    pub run_keys: usize,
+    /// Octets of a segment of the log: a multiple of 4,096.
+    pub segment: u64,
 }
 
 impl Default for Options {
-    /// 64 MiB each, and 512 keys.
+    /// 64 MiB each, 512 keys, 32,768 keys, and 4 MiB.
     fn default() -> Options {
-        Options { spool_memory: 64 << 20, cache: 64 << 20, many_keys: 512 }
+        Options {
+            spool_memory: 64 << 20,
+            cache: 64 << 20,
+            many_keys: 512,
+            run_keys: 32 << 10,
+            segment: 4 << 20,
+        }
     }
 }
 

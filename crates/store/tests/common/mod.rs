@@ -133,8 +133,10 @@ pub(crate) fn check(
     let times = universe.seen.values().flat_map(|(until, _)| [*until, Utc(until.0 + 1)]);
     for now in times.chain([Utc(0)]).collect::<BTreeSet<_>>() {
         same("keys", store.seen(&keys, now), model.seen(&keys, now))?;
-        let expired = |store: &dyn QueueStore| store.has_expired_keys(now);
-        same("expired keys", expired(store), expired(&model))?;
+        // An engine may take keys for expired that are already forgotten.
+        if matches!(model.has_expired_keys(now), Ok(true)) {
+            same("expired keys", store.has_expired_keys(now), Ok(true))?;
+        }
     }
     for name in universe.meta.keys() {
         same("a named value", store.meta(name), model.meta(name))?;

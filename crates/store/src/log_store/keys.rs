@@ -1,0 +1,153 @@
+//! The remembered keys: those of the latest segments in memory, the others in runs.
+
+use super::frame::SegmentId;
+use super::run::{Remembered, Run};
+use crate::disk::Disk;
+use base::Utc;
+use bytes::Bytes;
+use engine::journal::Digest;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// A key in memory.
+#[derive(Clone, Debug)]
+pub(super) struct KeyRow {
+    pub segment: SegmentId,
+    pub until: Utc,
+    pub record: Bytes,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    latest: BTreeMap<Digest, KeyRow>,
+    /// The oldest first.
+    runs: Arc<Vec<Arc<Run>>>,
+    /// Keys that expire before this are absent.
+    floor: Utc,
+}
+
+/// Keys of runs, to be looked up without a lock.
+#[derive(Clone, Debug)]
+pub(super) struct OldKeys {
+    runs: Arc<Vec<Arc<Run>>>,
+    floor: Utc,
+}
+
+impl Keys {
+    pub(super) fn new(runs: Vec<Run>) -> Keys {
+        Keys { runs: Arc::new(runs.into_iter().map(Arc::new).collect()), ..Keys::default() }
+    }
+
+    /// The last segment whose keys are in runs.
+    pub(super) fn in_runs(&self) -> Option<SegmentId> {
+        self.runs.last().map(|run| run.last)
+    }
+
+    pub(super) fn floor(&self) -> Utc {
+        self.floor
+    }
+
+    /// The keys in memory, in order.
+    pub(super) fn latest(&self) -> &BTreeMap<Digest, KeyRow> {
+        &self.latest
+    }
+
+    /// The keys that are not in memory.
+    pub(super) fn old(&self) -> OldKeys {
+        OldKeys { runs: Arc::clone(&self.runs), floor: self.floor }
+    }
+
+    /// Whether a key is certainly not remembered.
+    pub(super) fn lacks(&self, key: &Digest) -> bool {
+        !self.latest.contains_key(key) && self.runs.iter().all(|run| run.lacks(key))
+    }
+
+    /// Whether any key may have expired before this time, and is remembered.
+    pub(super) fn has_expired(&self, before: Utc) -> bool {
+        let is_due = |run: &Arc<Run>| run.earliest < before && run.latest >= self.floor;
+        self.latest.values().any(|row| row.until < before)
+            || (before > self.floor && self.runs.iter().any(is_due))
+    }
+
+    pub(super) fn put(&mut self, key: Digest, row: KeyRow) -> Option<KeyRow> {
+        self.latest.insert(key, row)
+    }
+
+    /// Forgets what expired before this time; `forgotten` gets each key that was in memory.
+    pub(super) fn forget(&mut self, before: Utc, mut forgotten: impl FnMut(&KeyRow)) {
+        self.floor = self.floor.max(before);
+        self.latest.retain(|_, row| {
+            let stays = row.until >= before;
+            if !stays {
+                forgotten(row);
+            }
+            stays
+        });
+    }
+
+    /// A run has the keys of all segments up to its last; `moved` gets each one.
+    pub(super) fn add_run(&mut self, run: Run, mut moved: impl FnMut(&KeyRow)) {
+        let last = run.last;
+        self.change_runs(|runs| runs.push(Arc::new(run)));
+        self.latest.retain(|_, row| {
+            let stays = row.segment > last;
+            if !stays {
+                moved(row);
+            }
+            stays
+        });
+    }
+
+    /// Takes out the runs in which all keys have expired.
+    pub(super) fn take_expired_runs(&mut self) -> Vec<Arc<Run>> {
+        let floor = self.floor;
+        // The last run says which segments are in runs.
+        let count = self.runs.len();
+        let is_expired = |(at, run): (usize, &Arc<Run>)| run.latest < floor && at + 1 < count;
+        if !self.runs.iter().enumerate().any(is_expired) {
+            return Vec::new();
+        }
+        let mut expired = Vec::new();
+        self.change_runs(|runs| {
+            let (old, kept): (Vec<_>, Vec<_>) =
+                runs.drain(..).enumerate().partition(|(at, run)| is_expired((*at, run)));
+            expired = old.into_iter().map(|(_, run)| run).collect();
+            *runs = kept.into_iter().map(|(_, run)| run).collect();
+        });
+        expired
+    }
+
+    fn change_runs(&mut self, change: impl FnOnce(&mut Vec<Arc<Run>>)) {
+        change(Arc::make_mut(&mut self.runs));
+    }
+}
+
+impl OldKeys {
+    /// What the newest run with this key has; nothing if it expired before the floor.
+    pub(super) fn get(&self, disk: &dyn Disk, key: &Digest) -> io::Result<Option<Remembered>> {
+        for run in self.runs.iter().rev() {
+            let found = match run.get(disk, key) {
+                // Dropped meanwhile: all of it has expired.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => found?,
+            };
+            if let Some(found) = found {
+                return Ok(Some(found).filter(|found| found.until >= self.floor));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number of damaged parts of all runs. Ends early if `is_ending`.
+    pub(super) fn verify(&self, disk: &dyn Disk, is_ending: impl Fn() -> bool) -> io::Result<usize> {
+        let mut damaged = 0;
+        for run in self.runs.iter() {
+            if is_ending() {
+                break;
+            }
+            damaged += run.damaged + run.verify(disk)?;
+        }
+        Ok(damaged)
+    }
+}
