@@ -126,10 +126,11 @@ impl Bodies {
     }
 
     /// Removes the files that no row names, and finds the rows without a file. A row has a body, the
-    /// number of its file, and its length.
+    /// number of its file, and its length. If rows may be lost, files that none names are set aside.
     pub(crate) fn sweep(
         &self,
         rows: impl IntoIterator<Item = (BodyId, u64, u64)>,
+        may_miss_rows: bool,
     ) -> Result<Sweep, StoreError> {
         let (mut files, mut sweep) = (self.list()?, Sweep::default());
         for (id, number, length) in rows {
@@ -137,6 +138,14 @@ impl Bodies {
             if files.remove(&number) != Some(length) {
                 sweep.missing.push(id);
             }
+        }
+        if may_miss_rows {
+            let set_aside = files.into_keys().filter(|number| self.set_aside(*number));
+            sweep.set_aside = set_aside.count();
+            if sweep.set_aside > 0 {
+                self.sync_names().map_err(|e| StoreError::io("setting bodies aside", e))?;
+            }
+            return Ok(sweep);
         }
         sweep.removed = files.into_keys().filter(|number| self.unlink(*number)).count();
         if sweep.removed > 0 {
@@ -146,6 +155,16 @@ impl Bodies {
             tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
         }
         Ok(sweep)
+    }
+
+    /// Keeps a file that no row names under another name.
+    fn set_aside(&self, number: u64) -> bool {
+        let aside = path(number).with_extension("aside");
+        let done = self.disk.rename(&path(number), &aside);
+        if let Err(error) = &done {
+            tracing::error!(number, %error, "cannot set a content aside");
+        }
+        done.is_ok()
     }
 
     pub(crate) fn create(&self) -> io::Result<BodyFile> {
@@ -161,6 +180,18 @@ impl Bodies {
 
     pub(crate) fn read(&self, number: u64, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.disk.read_range(&path(number), offset, length)
+    }
+
+    /// The checksums of the blocks of a file that has none yet.
+    pub(crate) fn sums(&self, number: u64, total: u64) -> io::Result<Arc<[u64]>> {
+        let (mut sums, mut offset) = (Sums::default(), 0);
+        while offset < total {
+            let length = (total - offset).min(1 << 20);
+            let size = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            sums.add(&self.read(number, offset, size)?);
+            offset += length;
+        }
+        Ok(sums.all())
     }
 
     /// Up to `length` octets from `offset` of a file with so many octets in all, and these checksums of its

@@ -45,7 +45,7 @@ pub use error::StoreError;
 pub use log_store::LogStore;
 #[cfg(any(test, feature = "testing"))]
 pub use model::{ModelState, ModelStore};
-pub use queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
+pub use queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
 pub use redb_store::{Options, RedbStore};
 
 /// Opens the queue store of a directory, created if absent (not its parents).
@@ -54,5 +54,5 @@ pub use redb_store::{Options, RedbStore};
 /// [`StoreError::Locked`] if another process has it open; [`StoreError::Newer`];
 /// [`StoreError::Damaged`]; those of the disk.
 pub fn open(directory: &Path, options: Options) -> Result<Arc<dyn QueueStore>, StoreError> {
-    Ok(Arc::new(RedbStore::open(directory, options)?))
+    Ok(Arc::new(LogStore::open(directory, options)?))
 }

@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -55,6 +56,9 @@ impl Committed {
 pub struct Sweep {
     /// Files removed because nothing refers to them: a crash interrupted their spool or commit.
     pub removed: usize,
+    /// Files of bodies that nothing refers to, kept with the ending `.aside`: what refers to them may be
+    /// lost or damaged, or the store was just made beside them.
+    pub set_aside: usize,
     /// Bodies whose file is missing or has another length. A crash cannot cause this: the disk
     /// lost synced data, or someone removed files.
     pub missing: Vec<BodyId>,
@@ -62,6 +66,27 @@ pub struct Sweep {
     pub lost: u64,
     /// Whether all of the index had to be read to open it.
     pub repaired: bool,
+}
+
+/// What of a store is damaged: a disk changed or lost what was durable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Batches that are lost, and it is not known what they changed.
+    pub batches: u64,
+    /// Entries whose records are damaged.
+    pub entries: BTreeSet<EntryKey>,
+    /// Bodies that are damaged or missing, in whole or in part.
+    pub bodies: BTreeSet<BodyId>,
+    /// Blocks of remembered keys: a duplicate of what they remembered is not recognised.
+    pub keys: u64,
+}
+
+impl Damage {
+    /// Whether nothing is damaged.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Damage::default()
+    }
 }
 
 /// Contents being received, part by part. A spool lives for one run of the daemon.
@@ -156,6 +181,21 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// The problems that opening found.
     fn sweep(&self) -> &Sweep;
 
+    /// The damage that the open and all reads since have found.
+    fn damage(&self) -> Damage {
+        Damage::default()
+    }
+
+    /// Reads everything, so that [`QueueStore::damage`] is complete. `goes_on` is called with the octets
+    /// that were read since its last call; it may wait, and ends the reading with false. May run beside
+    /// everything else.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn verify(&self, _goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The record under a key.
     ///
     /// # Errors
@@ -168,7 +208,7 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn entry_count(&self) -> Result<u64, StoreError>;
 
-    /// The entries after `after` (from the first if `None`): at most `limit` of them and about
+    /// The entries after `after` (from the first if `None`), without damaged ones: at most `limit` of them and about
     /// 8 MiB of records, but at least one if any is left.
     ///
     /// # Errors

@@ -333,7 +333,17 @@ impl Driver {
                 tracing::info!(recovered = count, of, "reading the queue");
             }
         })?;
-        for_each_page_of_bodies(store, |page| self.input(Input::RecoveredBodies(page)))?;
+        let damage = store.damage();
+        if damage.batches == 0 && damage.entries.is_empty() {
+            for_each_page_of_bodies(store, |page| self.input(Input::RecoveredBodies(page)))?;
+        } else {
+            // A content may belong to one of them.
+            tracing::error!(
+                records = damage.entries.len(),
+                changes = damage.batches,
+                "records of the queue are damaged: contents without a queue entry are kept"
+            );
+        }
         Ok(count)
     }
 

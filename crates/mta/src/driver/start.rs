@@ -156,6 +156,18 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError
     if sweep.removed > 0 {
         tracing::info!(files = sweep.removed, "removed what interrupted transfers left");
     }
+    if sweep.set_aside > 0 {
+        tracing::error!(
+            files = sweep.set_aside,
+            "contents without a queue entry were set aside: queue/bodies/*.aside"
+        );
+    }
+    if sweep.lost > 0 {
+        tracing::error!(
+            changes = sweep.lost,
+            "the queue is damaged and changes of it are lost; restore it, or ask the originators"
+        );
+    }
     for body in &sweep.missing {
         tracing::error!(%body, "a stored content is missing or damaged: its message is lost");
     }

@@ -61,6 +61,12 @@ impl FaultyDisk {
         self.state().ignore_sync_of.insert(dir.to_owned());
     }
 
+    /// Another disk with the same content.
+    #[must_use]
+    pub fn copy(&self) -> FaultyDisk {
+        FaultyDisk(Arc::new(Mutex::new(self.state().copy())))
+    }
+
     /// Changes bits of one octet of a file, durably.
     ///
     /// # Errors

@@ -22,13 +22,13 @@ pub enum Loss {
 }
 
 /// A change of a file that is not yet synced.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Change {
     Write(u64, Vec<u8>),
     SetLen(u64),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Inode {
     durable: Vec<u8>,
     view: Vec<u8>,
@@ -82,6 +82,18 @@ pub(super) struct DiskState {
 }
 
 impl DiskState {
+    pub(super) fn copy(&self) -> DiskState {
+        DiskState {
+            inodes: self.inodes.clone(),
+            next_inode: self.next_inode,
+            names: self.names.clone(),
+            durable_names: self.durable_names.clone(),
+            dirs: self.dirs.clone(),
+            durable_dirs: self.durable_dirs.clone(),
+            ..DiskState::default()
+        }
+    }
+
     pub(super) fn flip(&mut self, path: &Path, offset: u64, bits: u8) -> io::Result<()> {
         let (inode, at) = (self.find(path)?, index(offset)?);
         let inode = self.inodes.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;

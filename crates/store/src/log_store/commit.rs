@@ -17,12 +17,18 @@ use std::sync::Arc;
 
 /// A batch whose bodies are available, and durable if they are files.
 #[derive(Debug, Default)]
-struct Staged {
+pub(super) struct Staged {
     ops: Vec<(Op, Option<Content>)>,
     contents: StagedContents,
 }
 
 impl LogStore {
+    /// Takes over a part of another store.
+    pub(super) fn import(&self, part: &Staged) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        self.write(&mut writer, &[part]).into_result()
+    }
+
     pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
         // A key that one batch remembers and the next one forgets is absent for those that follow.
         let forgets = |(_, batch): &(BatchId, Batch)| {
@@ -188,6 +194,21 @@ impl LogStore {
             self.bodies.unlink(number);
         }
         Committed::Durable
+    }
+
+    /// Records that all before was durable: if the last frame is damaged, it was not an interrupted one.
+    pub(super) fn end_in_order(&self, writer: &mut Writer) {
+        let Some(active) = writer.active.as_ref().filter(|_| writer.used > 0) else { return };
+        let fits = active.size - writer.used >= 2 * CHANGE;
+        if fits && self.check().is_ok() {
+            let end = Change::Ends { segment: active.id, used: writer.used };
+            // If it fails, only that record is missing.
+            let _ = self.append(writer, CHANGE, Room::Freeing, |encoder| {
+                let mut frame = FrameWriter::default();
+                frame.change(&end);
+                encoder.push(frame, vec![end]);
+            });
+        }
     }
 
     /// The segment for so many octets.
@@ -451,6 +472,11 @@ impl<'a> Encoder<'a> {
 const CHANGE: u64 = 96;
 
 impl Staged {
+    /// Changes whose contents are durable.
+    pub(super) fn of(ops: Vec<(Op, Option<Content>)>) -> Staged {
+        Staged { ops, contents: StagedContents::default() }
+    }
+
     /// How much of the reserve of a full disk it may take.
     fn room(&self) -> Room {
         let frees = |(op, _): &(Op, Option<Content>)| match op {

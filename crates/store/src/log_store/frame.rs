@@ -102,7 +102,8 @@ pub(super) enum Change {
         name: String,
         value: Bytes,
     },
-    /// So many octets of an earlier segment are in use: what follows there was never confirmed.
+    /// So many octets of an earlier segment are in use: what follows there was never confirmed. In the
+    /// segment itself: the store was closed in order.
     Ends {
         segment: SegmentId,
         used: u64,
@@ -234,7 +235,6 @@ impl FrameWriter {
     pub(super) fn change(&mut self, change: &Change) {
         change.write(&mut self.head);
     }
-
 
     /// Octets of the frame so far.
     #[cfg(test)]
@@ -467,15 +467,14 @@ mod tests {
                 data,
                 old
             }),
-            (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u64>(), 0..3), old()).prop_map(
-                |(id, number, sums, old)| Change::PutBodyFile {
+            (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u64>(), 0..3), old())
+                .prop_map(|(id, number, sums, old)| Change::PutBodyFile {
                     id: BodyId(id),
                     number,
                     length: sums.len() as u64,
                     sums: sums.into(),
                     old
-                }
-            ),
+                }),
             (any::<u64>(), old()).prop_map(|(id, old)| Change::DeleteBody { id: BodyId(id), old }),
             (any::<[u8; 32]>(), any::<u64>(), octets.clone()).prop_map(|(key, until, record)| {
                 Change::PutSeen { key: Digest(key), until: Utc(until), record }

@@ -124,10 +124,16 @@ impl Keys {
 }
 
 impl OldKeys {
-    /// What the newest run with this key has; nothing if it expired before the floor.
-    pub(super) fn get(&self, disk: &dyn Disk, key: &Digest) -> io::Result<Option<Remembered>> {
+    /// What the newest run with this key has; nothing if it expired before the floor. `damaged` counts
+    /// blocks that cannot be read.
+    pub(super) fn get(
+        &self,
+        disk: &dyn Disk,
+        key: &Digest,
+        damaged: &mut u64,
+    ) -> io::Result<Option<Remembered>> {
         for run in self.runs.iter().rev() {
-            let found = match run.get(disk, key) {
+            let found = match run.get(disk, key, damaged) {
                 // Dropped meanwhile: all of it has expired.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => found?,
@@ -139,15 +145,8 @@ impl OldKeys {
         Ok(None)
     }
 
-    /// The number of damaged parts of all runs. Ends early if `is_ending`.
-    pub(super) fn verify(&self, disk: &dyn Disk, is_ending: impl Fn() -> bool) -> io::Result<usize> {
-        let mut damaged = 0;
-        for run in self.runs.iter() {
-            if is_ending() {
-                break;
-            }
-            damaged += run.damaged + run.verify(disk)?;
-        }
-        Ok(damaged)
+    /// The runs, the oldest first.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().map(|run| &**run)
     }
 }

@@ -7,6 +7,7 @@
 mod commit;
 mod footer;
 mod frame;
+mod import;
 mod index;
 mod keys;
 mod read;
@@ -16,15 +17,17 @@ mod run;
 mod scan;
 mod segment;
 mod tidy;
+mod verify;
 
 use crate::bodies::Bodies;
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
-use crate::queue::{Contents, Sweep};
+use crate::queue::{Contents, Damage, Sweep};
 use crate::recent::Recent;
 use crate::redb_store::Options;
 use crate::spool::Spools;
 use frame::{Change, SegmentId};
+use import::Found;
 use index::Index;
 use keys::Keys;
 use segment::{Segment, Segments};
@@ -52,6 +55,7 @@ pub struct LogStore {
     stopped: OnceLock<StoreError>,
     /// The cache of the latest commits.
     recent: Mutex<Recent>,
+    damage: Mutex<Damage>,
 }
 
 /// Where the next frame goes.
@@ -95,18 +99,40 @@ impl LogStore {
         LogStore::with_disk(Arc::new(RealDisk::open(directory)?), options)
     }
 
-    /// Opens the store on a disk that nothing else uses meanwhile.
+    /// Opens the store on a disk that nothing else uses meanwhile. The database of an earlier release is
+    /// taken over.
     ///
     /// # Errors
     /// As for [`LogStore::open`].
     pub fn with_disk(disk: Arc<dyn Disk>, options: Options) -> Result<LogStore, StoreError> {
+        let found = import::prepare(&disk, options)?;
+        LogStore::build(disk, options, Some(found))
+    }
+
+    /// `found`: what was there before; `None` while a database is taken over, whose bodies stay.
+    fn build(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        found: Option<Found>,
+    ) -> Result<LogStore, StoreError> {
         let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
         let segments = Segments::open(Arc::clone(&disk), options.segment)?;
         let keys = Keys::new(run::open_all(&*disk)?);
         let recovered = recover::recover(&segments, keys)?;
         segments.fill_reserve();
-        let mut sweep = bodies.sweep(recovered.index.body_files())?;
+        let mut sweep = match found {
+            Some(found) => {
+                let may_miss_rows = found == Found::Nothing || recovered.lost > 0;
+                bodies.sweep(recovered.index.body_files(), may_miss_rows)?
+            }
+            None => Sweep::default(),
+        };
         sweep.lost = recovered.lost;
+        let damage = Damage {
+            batches: recovered.lost,
+            bodies: sweep.missing.iter().copied().collect(),
+            ..Damage::default()
+        };
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         Ok(LogStore {
             contents: Arc::clone(&spools) as Arc<dyn Contents>,
@@ -120,6 +146,7 @@ impl LogStore {
             writer: Mutex::new(recovered.writer),
             stopped: OnceLock::new(),
             recent: Mutex::default(),
+            damage: Mutex::new(damage),
         })
     }
 
@@ -144,6 +171,10 @@ impl LogStore {
 
     fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn damaged(&self) -> MutexGuard<'_, Damage> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {

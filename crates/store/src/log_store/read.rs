@@ -4,7 +4,7 @@ use super::LogStore;
 use super::index::{BodyRow, EntryRow, Key, Location, Place};
 use super::run::Remembered;
 use crate::error::StoreError;
-use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
+use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
 use crate::recent::Key as RecentKey;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -12,7 +12,6 @@ use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A page of entries ends beyond this many octets of records.
 const PAGE_OCTETS: u64 = 8 << 20;
@@ -39,11 +38,17 @@ impl LogStore {
             }
             index.keys.old()
         };
-        old.get(&*self.disk, key).map_err(|e| StoreError::io("reading remembered keys", e))
+        let mut damaged = 0;
+        let found = old.get(&*self.disk, key, &mut damaged);
+        if damaged > 0 {
+            let mut damage = self.damaged();
+            damage.keys = damage.keys.max(damaged);
+        }
+        found.map_err(|e| StoreError::io("reading remembered keys", e))
     }
 
     /// The record of an entry whose row was read before.
-    fn record(&self, place: Place, row: EntryRow) -> Result<Option<Bytes>, StoreError> {
+    pub(super) fn record(&self, place: Place, row: EntryRow) -> Result<Option<Bytes>, StoreError> {
         let mut row = row;
         let (Reverse(precedence), id) = place;
         loop {
@@ -54,7 +59,12 @@ impl LogStore {
                 None => return Ok(None),
                 // It was moved meanwhile.
                 Some(now) if now.at != row.at => row = now,
-                Some(_) => return Err(StoreError::EntryDamaged { id }),
+                Some(_) => {
+                    if self.damaged().entries.insert((precedence, id)) {
+                        tracing::error!(%id, %precedence, "the record of an entry is damaged");
+                    }
+                    return Err(StoreError::EntryDamaged { id });
+                }
             }
         }
     }
@@ -63,11 +73,22 @@ impl LogStore {
     fn page(&self, rows: Vec<(Place, EntryRow)>) -> Result<Vec<Entry>, StoreError> {
         let mut page = Vec::new();
         for (place, row) in rows {
-            if let Some(record) = self.record(place, row)? {
-                page.push(Entry { precedence: place.0.0, id: place.1, record });
+            match self.record(place, row) {
+                Ok(Some(record)) => {
+                    page.push(Entry { precedence: place.0.0, id: place.1, record });
+                }
+                Ok(None) | Err(StoreError::EntryDamaged { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(page)
+    }
+
+    pub(super) fn body_damaged(&self, id: BodyId) -> StoreError {
+        if self.damaged().bodies.insert(id) {
+            tracing::error!(body = %id, "a content is damaged");
+        }
+        StoreError::BodyDamaged { id }
     }
 
     fn inline_body(&self, id: BodyId, at: Location) -> Result<Option<Bytes>, StoreError> {
@@ -81,7 +102,7 @@ impl LogStore {
             match self.index().body(id) {
                 None | Some(BodyRow::File(_)) => return Ok(None),
                 Some(BodyRow::Inline(now)) if now != at => at = now,
-                Some(BodyRow::Inline(_)) => return Err(StoreError::BodyDamaged { id }),
+                Some(BodyRow::Inline(_)) => return Err(self.body_damaged(id)),
             }
         }
     }
@@ -137,6 +158,14 @@ impl QueueStore for LogStore {
 
     fn sweep(&self) -> &Sweep {
         &self.sweep
+    }
+
+    fn damage(&self) -> Damage {
+        self.damaged().clone()
+    }
+
+    fn verify(&self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
+        self.verify_all(goes_on)
     }
 
     fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
@@ -214,12 +243,10 @@ impl QueueStore for LogStore {
         };
         match self.bodies.read_checked(file.number, file.length, &file.sums, offset, length) {
             Ok(Some(octets)) => Ok(Some(octets)),
-            Ok(None) => Err(StoreError::BodyDamaged { id }),
+            Ok(None) => Err(self.body_damaged(id)),
             // Dropped since the index was read, unless the index still names the file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => match self.index().body(id) {
-                Some(BodyRow::File(now)) if now.number == file.number => {
-                    Err(StoreError::BodyDamaged { id })
-                }
+                Some(BodyRow::File(now)) if now.number == file.number => Err(self.body_damaged(id)),
                 _ => Ok(None),
             },
             Err(e) => Err(StoreError::io("reading a body", e)),
@@ -258,20 +285,9 @@ impl QueueStore for LogStore {
         self.index().keys.lacks(key)
     }
 
-    /// Reads all runs: damage in them is reported.
-    fn learn_seen(&self, ending: &AtomicBool) -> Result<(), StoreError> {
-        let old = self.index().keys.old();
-        let damaged = old
-            .verify(&*self.disk, || ending.load(Ordering::Relaxed) || self.check().is_err())
-            .map_err(|e| StoreError::io("reading remembered keys", e))?;
-        if damaged > 0 {
-            tracing::error!(blocks = damaged, "remembered keys are damaged");
-        }
-        Ok(())
-    }
-
     fn close(&self) {
-        let _writer = self.writer();
+        let mut writer = self.writer();
+        self.end_in_order(&mut writer);
         let _ = self.stopped.set(StoreError::Closed);
     }
 }

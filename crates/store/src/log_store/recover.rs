@@ -1,12 +1,12 @@
 //! The open: reads the footers of full segments and the frames of the latest, and rebuilds the index.
 
-use super::{Sealed, Writer};
 use super::footer;
 use super::frame::{Change, SegmentId};
 use super::index::Index;
 use super::keys::Keys;
 use super::scan::{Frame, GAP, ends_in, scan};
 use super::segment::Segments;
+use super::{Sealed, Writer};
 use crate::error::StoreError;
 use std::collections::BTreeMap;
 use std::io;

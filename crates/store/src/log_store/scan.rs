@@ -66,7 +66,7 @@ pub(super) fn scan(
             end
         }
         None => {
-            drop_interrupted(&mut frames, &mut gaps);
+            drop_interrupted(segment.id, &mut frames, &mut gaps);
             drop_unwritten(segment, &mut frames)?;
             frames.last().map_or(0, |frame| frame.end)
         }
@@ -81,12 +81,16 @@ pub(super) fn scan(
 }
 
 /// What follows a gap is of an interrupted write if it is of one group: every group is durable before the
-/// next one is written.
-fn drop_interrupted(frames: &mut Vec<Frame>, gaps: &mut Vec<(usize, u64)>) {
+/// next one is written. But not if it records that the store was closed in order.
+fn drop_interrupted(segment: SegmentId, frames: &mut Vec<Frame>, gaps: &mut Vec<(usize, u64)>) {
     while let Some((start, _)) = gaps.last().copied() {
         let after = frames.get(start..).unwrap_or_default();
         let first = after.first().map(|frame| frame.group);
-        if after.iter().any(|frame| Some(frame.group) != first) {
+        let is_ending =
+            |change: &Change| matches!(change, Change::Ends { segment: of, .. } if *of == segment);
+        let is_later =
+            |frame: &Frame| Some(frame.group) != first || frame.changes.iter().any(is_ending);
+        if after.iter().any(is_later) {
             return;
         }
         tracing::info!("a commit was interrupted");
@@ -135,8 +139,7 @@ fn next_frame(
     let mut from = at;
     while from < limit {
         if let Some((header, changes)) = read_frame(window, from, last)? {
-            let (data, end) =
-                (from + (HEADER + header.head) as u64, from + header.frame() as u64);
+            let (data, end) = (from + (HEADER + header.head) as u64, from + header.frame() as u64);
             let Header { sequence, group, .. } = header;
             return Ok(Some(Frame { at: from, data, end, sequence, group, changes }));
         }
@@ -198,11 +201,7 @@ impl Segment {
     }
 
     /// The data of a key at a place; `None` if their checksum is wrong.
-    pub(super) fn data(
-        &self,
-        key: Key,
-        at: Location,
-    ) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn data(&self, key: Key, at: Location) -> io::Result<Option<Vec<u8>>> {
         let length = usize::try_from(at.length).unwrap_or(usize::MAX);
         if u64::from(at.offset) + (PIECE_HEADER as u64) + u64::from(at.length) > self.size {
             return Ok(None);

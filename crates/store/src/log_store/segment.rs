@@ -160,7 +160,8 @@ impl Segments {
         let to = path(id, SUFFIX);
         let size = octets.max(self.size).next_multiple_of(4096);
         let from_spares = |open: &mut Open, leaves: usize| {
-            let spare = (size == self.size && open.spares.len() > leaves).then(|| open.spares.pop());
+            let spare =
+                (size == self.size && open.spares.len() > leaves).then(|| open.spares.pop());
             spare.flatten()
         };
         let file = if let Some(spare) = from_spares(&mut open, RESERVE) {

@@ -294,9 +294,8 @@ impl Index {
 
 /// The data at a place; `None`, and an error in the log, if they are damaged.
 fn read_checked(segment: &Segment, key: Key, at: Location) -> Result<Option<Vec<u8>>, StoreError> {
-    let octets = segment
-        .data(key, at)
-        .map_err(|e| StoreError::io("reading a segment of the log", e))?;
+    let octets =
+        segment.data(key, at).map_err(|e| StoreError::io("reading a segment of the log", e))?;
     if octets.is_none() {
         tracing::error!(
             segment = segment.id,

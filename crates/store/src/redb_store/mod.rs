@@ -4,6 +4,7 @@ mod apply;
 mod bulk;
 mod commit;
 mod doubt;
+mod export;
 mod guard;
 mod read;
 mod tables;
@@ -18,6 +19,7 @@ use crate::spool::Spools;
 use base::BodyId;
 use bulk::Bulk;
 use doubt::Doubts;
+pub(crate) use export::Exported;
 use guard::{Guard, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::path::Path;
@@ -26,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use tables::BODY_INDEX;
 
 /// The database's file in the store's directory.
-const DATABASE: &str = "queue.redb";
+pub(crate) const DATABASE: &str = "queue.redb";
 /// Its name during creation: redb cannot open a file whose creation a crash interrupted.
 const UNFINISHED: &str = "queue.redb.new";
 
@@ -113,7 +115,7 @@ impl RedbStore {
         make_database(&*disk, options.cache)?;
         let Opened { db, trouble, repaired } = open_database(&*disk, DATABASE, options.cache)?;
         tables::prepare(&db)?;
-        let sweep = Sweep { repaired, ..bodies.sweep(body_files(&db)?)? };
+        let sweep = Sweep { repaired, ..bodies.sweep(body_files(&db)?, false)? };
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
         let bulk = Bulk::load(&db, options.many_keys)
             .map_err(|e| StoreError::database("reading keys that were remembered last", e))?;

@@ -24,7 +24,7 @@ enum Part {
 }
 
 impl RedbStore {
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         doing: &'static str,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,

@@ -1,0 +1,197 @@
+//! A disk that changes octets: nothing altered is read, every change of live data is noticed, and what is
+//! intact stays readable.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
+
+mod common;
+
+use base::rng::Rng;
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use common::*;
+use engine::journal::{Batch, BodySource, Digest, Op};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::faulty::FaultyDisk;
+use store::{Disk, LogStore, Options, QueueStore};
+
+const OPTIONS: Options =
+    Options { spool_memory: 100, cache: 1 << 20, many_keys: 2, run_keys: 40, segment: 16 << 10 };
+
+const MESSAGES: u64 = 60;
+
+fn key(n: u64) -> Digest {
+    Digest(std::array::from_fn(|at| (n * 37 + at as u64 * 11) as u8))
+}
+
+fn record(n: u64) -> Bytes {
+    octets(300 + n as usize, n as u8)
+}
+
+/// Every tenth is in a file.
+fn content(n: u64) -> Bytes {
+    octets(if n.is_multiple_of(10) { (1 << 20) + 7 } else { 900 }, n as u8)
+}
+
+fn accept(n: u64) -> Batch {
+    let source = BodySource::Octets(content(n));
+    vec![
+        Op::PutBody { id: BodyId(n), source },
+        Op::PutEntry {
+            precedence: Precedence::Routine,
+            id: EntryId(n),
+            queue: QUEUE,
+            record: record(n),
+        },
+        Op::PutSeen { key: key(n), until: Utc(900), record: octets(20, n as u8), absent: true },
+    ]
+}
+
+/// Every third has left.
+fn is_gone(n: u64) -> bool {
+    n.is_multiple_of(3)
+}
+
+fn open(disk: &FaultyDisk) -> Result<LogStore, store::StoreError> {
+    LogStore::with_disk(Arc::new(disk.clone()), OPTIONS)
+}
+
+fn filled() -> FaultyDisk {
+    let disk = FaultyDisk::new();
+    let store = open(&disk).unwrap();
+    for n in 1..=MESSAGES {
+        assert!(commit(&store, accept(n)).is_durable());
+        if is_gone(n) {
+            assert!(commit(&store, vec![delete(n), drop_body(n)]).is_durable());
+        }
+        while store.tidy().unwrap() > 0 {}
+    }
+    store.close();
+    disk
+}
+
+/// All files, with their lengths.
+fn files(disk: &FaultyDisk) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    for directory in ["log", "keys", "bodies"] {
+        for (name, length) in disk.list(Path::new(directory)).unwrap() {
+            files.push((Path::new(directory).join(name), length));
+        }
+    }
+    files
+}
+
+/// What a store answers, compared with what was stored: the number of answers that are missing, unless
+/// one is wrong, or missing without notice.
+fn examine(disk: &FaultyDisk) -> Result<u64, String> {
+    let store = open(disk).map_err(|e| format!("it does not open: {e}"))?;
+    store.verify(&mut |_| true).map_err(|e| format!("it cannot be read: {e}"))?;
+    let damage = store.damage();
+    let mut missing = 0;
+    let mut listed = Vec::new();
+    store::queue::for_each_entry(&store, |entry| listed.push(entry))
+        .map_err(|e| format!("it cannot be listed: {e}"))?;
+    for n in (1..=MESSAGES).filter(|n| !is_gone(*n)) {
+        let place = (Precedence::Routine, EntryId(n));
+        match listed.iter().find(|entry| entry.id == EntryId(n)) {
+            Some(entry) if entry.record == record(n) => {}
+            Some(_) => return Err(format!("record {n} is altered")),
+            None if damage.entries.contains(&place) || damage.batches > 0 => missing += 1,
+            None => return Err(format!("record {n} is missing: {damage:?}")),
+        }
+        let mut whole = Vec::new();
+        let body = loop {
+            match store.body(BodyId(n), whole.len() as u64, 100_000) {
+                Ok(Some(part)) if part.is_empty() => break Some(whole),
+                Ok(Some(part)) => whole.extend_from_slice(&part),
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        match body {
+            Some(octets) if octets == content(n) => {}
+            Some(_) => return Err(format!("content {n} is altered")),
+            None if damage.bodies.contains(&BodyId(n)) || damage.batches > 0 => missing += 1,
+            None => return Err(format!("content {n} is missing: {damage:?}")),
+        }
+    }
+    for n in 1..=MESSAGES {
+        match seen_of(&store, key(n), Utc(0)) {
+            Some(found) if found == octets(20, n as u8) => {}
+            Some(_) => return Err(format!("key {n} is altered")),
+            None if damage.keys > 0 || damage.batches > 0 => missing += 1,
+            None => return Err(format!("key {n} is missing: {damage:?}")),
+        }
+    }
+    for entry in &listed {
+        if is_gone(entry.id.0) && damage.batches == 0 {
+            return Err(format!("entry {} is back", entry.id.0));
+        }
+    }
+    // It goes on.
+    let went_on = commit(&store, accept(MESSAGES + 1));
+    went_on.into_result().map_err(|e| format!("it accepts nothing: {e}"))?;
+    Ok(missing)
+}
+
+/// So many times, changes one octet in each of so many places.
+fn flip(seed: u64, times: u64, places: usize) {
+    let mut rng = Rng::new(seed);
+    let (mut harmed, mut missing) = (0, 0);
+    let (disk, all) = {
+        let disk = filled();
+        let all = files(&disk);
+        (disk, all)
+    };
+    assert_eq!(examine(&disk.copy()), Ok(0));
+    for round in 0..times {
+        let disk = disk.copy();
+        let mut places_of = Vec::new();
+        for _ in 0..places {
+            let (file, length) = &all[rng.next_u64() as usize % all.len()];
+            let (at, bits) = (rng.next_u64() % length.max(&1), 1 << (rng.next_u64() % 8));
+            disk.flip(file, at, bits).unwrap();
+            places_of.push((file, at, bits));
+        }
+        let found = examine(&disk).map_err(|e| format!("{round}: {places_of:?}: {e}"));
+        missing += found.clone().unwrap();
+        harmed += u64::from(found.unwrap() > 0);
+    }
+    assert!(harmed * 10 > times, "{harmed} of {times} changes did harm: the test means nothing");
+    // One octet costs little.
+    assert!(missing < harmed * 25 * places as u64, "{missing} answers in {harmed} rounds");
+}
+
+/// All 2,000 of them with `LONG=1`.
+fn rounds() -> u64 {
+    if std::env::var_os("LONG").is_some() { 1_000 } else { 60 }
+}
+
+#[test]
+fn one_changed_octet_alters_nothing_and_is_noticed() {
+    flip(1, rounds(), 1);
+}
+
+#[test]
+fn three_changed_octets_alter_nothing_and_are_noticed() {
+    flip(2, rounds(), 3);
+}
+
+#[test]
+fn a_log_that_is_lost_leaves_the_contents_where_they_are() {
+    let disk = filled();
+    let before = body_files(&disk);
+    for (file, _) in files(&disk) {
+        if !file.starts_with("bodies") {
+            disk.unlink(&file).unwrap();
+        }
+    }
+    let store = open(&disk).unwrap();
+    assert_eq!((store.sweep().removed, store.sweep().set_aside), (0, before));
+    assert_eq!((store.entry_count().unwrap(), body_files(&disk)), (0, before));
+    // They stay there, and in nobody's way.
+    assert!(commit(&store, accept(10)).is_durable());
+    drop(store);
+    let store = open(&disk).unwrap();
+    assert_eq!((store.sweep().set_aside, body_files(&disk)), (0, before + 1));
+    assert_eq!(store.body(BodyId(10), 0, 9).unwrap(), Some(content(10).slice(..9)));
+}
