@@ -2,10 +2,10 @@
 //! simulation's store: what is committed is durable, spools and waiting commits are not.
 
 use base::rng::Rng;
-use base::{Instant, Now, Precedence};
+use base::{BodyId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
-use node::{Input, Output, Token};
+use node::{Input, Output, ReadError, Token};
 use sim::Store;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
@@ -64,6 +64,10 @@ pub struct FaultyStore {
     pub withholds: bool,
     /// Records and contents are not read: the node gets no answer.
     pub unread: bool,
+    /// The disk changed these records and contents.
+    pub damaged: (BTreeSet<EntryId>, BTreeSet<BodyId>),
+    /// It changed all contents.
+    pub all_damaged: bool,
     /// Contents are octets of 1, whatever was stored.
     pub ones: bool,
     /// So many pieces of contents are read, then the disk hangs.
@@ -141,7 +145,10 @@ impl FaultyStore {
             Output::Load { .. } | Output::ReadContent { .. } if self.unread => Reply::None,
             Output::Load { token, precedence, id } => {
                 self.loads += 1;
-                let result = Ok(self.store.entries.get(&(precedence, id)).cloned());
+                let result = match self.damaged.0.contains(&id) {
+                    true => Err(ReadError::Damaged("a damaged record".to_owned())),
+                    false => Ok(self.store.entries.get(&(precedence, id)).cloned()),
+                };
                 Reply::After(quick, Input::Loaded { token, result })
             }
             Output::LookUp { token, precedence, keys } => {
@@ -159,10 +166,13 @@ impl FaultyStore {
             }
             Output::ReadContent { token, body, offset, len, .. } => {
                 self.octets_read += len as u64;
-                let result = Ok(match self.ones {
-                    true => Bytes::from(vec![1; len]),
-                    false => self.store.read(body, offset, len).expect("a content"),
-                });
+                let result = match self.ones {
+                    _ if self.all_damaged || self.damaged.1.contains(&body) => {
+                        Err(ReadError::Damaged("a damaged content".to_owned()))
+                    }
+                    true => Ok(Bytes::from(vec![1; len])),
+                    false => Ok(self.store.read(body, offset, len).expect("a content")),
+                };
                 let input = Input::Content { token, result };
                 match self.pieces.map(|left| left.checked_sub(1)) {
                     Some(None) => {

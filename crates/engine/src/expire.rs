@@ -98,6 +98,17 @@ impl Engine {
             (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::PROTOCOL_VIOLATION);
         self.undeliverable(now, record, reason, diagnostic, text)
     }
+
+    /// Gives up a copy whose content is damaged on our disk: non-delivery reports for all its recipients,
+    /// as [`Engine::undeliverable`]. The reason is transfer-failure; no diagnostic of X.411 names the
+    /// cause, so there is none, and the text does. A report has no content.
+    pub fn damaged(&mut self, now: Utc, record: &Record) -> Concluded {
+        let text = "its content was damaged on the disk of this MTA: send it again";
+        if record.kind() == RecordKind::Report {
+            return discarded(record, text);
+        }
+        self.undeliverable(now, record, NonDeliveryReason::TRANSFER_FAILURE, None, text)
+    }
 }
 
 /// A report causes no report.

@@ -42,7 +42,7 @@ pub(crate) struct RecipientOutcome {
 
 impl RecipientOutcome {
     pub(crate) fn failed(index: usize, failure: &Failure) -> RecipientOutcome {
-        let (reason, diagnostic) = (failure.reason, Some(failure.diagnostic));
+        let (reason, diagnostic) = (failure.reason, failure.diagnostic);
         let report = ReportType::NonDelivery { reason, diagnostic };
         RecipientOutcome { index, report, text: Some(printable(&failure.text)) }
     }

@@ -15,6 +15,17 @@ impl From<String> for EdgeError {
     }
 }
 
+/// The edge could not read what it was asked for. The text is for the log.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// The disk changed or lost it: another attempt will not help.
+    #[error("{0}")]
+    Damaged(String),
+    /// Another attempt may help.
+    #[error(transparent)]
+    Failed(#[from] EdgeError),
+}
+
 /// A batch is not durable: nothing of it was made. An edge that does not know gives no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommitError {
@@ -40,19 +51,26 @@ impl From<CommitError> for EdgeError {
 #[derive(Debug, Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
-    Edge(#[from] EdgeError),
+    Read(#[from] ReadError),
     #[error("the store has no such entry")]
     NoEntry,
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
+impl LoadError {
+    /// Whether another attempt will not help.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, LoadError::Read(ReadError::Damaged(_)) | LoadError::Record(_))
+    }
+}
+
 /// The octets of a record that was to be read.
-pub(crate) fn octets(result: Result<Option<Bytes>, EdgeError>) -> Result<Bytes, LoadError> {
+pub(crate) fn octets(result: Result<Option<Bytes>, ReadError>) -> Result<Bytes, LoadError> {
     result?.ok_or(LoadError::NoEntry)
 }
 
 /// A record that was to be read.
-pub(crate) fn record(result: Result<Option<Bytes>, EdgeError>) -> Result<Record, LoadError> {
+pub(crate) fn record(result: Result<Option<Bytes>, ReadError>) -> Result<Record, LoadError> {
     Ok(Record::decode(&octets(result)?)?)
 }

@@ -29,7 +29,7 @@ mod views;
 
 pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;
-pub use error::{CommitError, EdgeError};
+pub use error::{CommitError, EdgeError, ReadError};
 pub use ids::{ListenerId, Principal, Secret, Token};
 pub use node::Node;
 pub use queue::wall;

@@ -61,14 +61,14 @@ pub enum StoreError {
         /// The fault that the database reported.
         what: String,
     },
-    /// The index names a body whose file is absent, short or unreadable.
-    #[error("the file of body {id} is missing or too short; restore `bodies/` from a copy")]
+    /// A content, or its file, is absent, short, unreadable or does not have its checksum.
+    #[error("the content of body {id} is damaged or missing")]
     BodyDamaged {
         /// The body.
         id: BodyId,
     },
     /// The record of an entry does not have its checksum.
-    #[error("the record of entry {id} is damaged: its message cannot be sent")]
+    #[error("the record of entry {id} is damaged")]
     EntryDamaged {
         /// The entry.
         id: EntryId,
@@ -143,6 +143,12 @@ impl StoreError {
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, StoreError::Stopped { .. } | StoreError::Closed)
+    }
+
+    /// Whether the disk changed or lost what was to be read: another attempt will not help.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, StoreError::BodyDamaged { .. } | StoreError::EntryDamaged { .. })
     }
 
     /// Whether the disk is full.

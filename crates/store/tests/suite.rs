@@ -309,7 +309,10 @@ fn a_key_that_must_be_absent_conflicts_if_it_is_remembered(engine: Engine) {
 
 /// An engine may keep the keys of a batch with many apart for a while.
 fn keys_of_many_recipients_conflict_too(engine: Engine) {
-    let mut site = Site::with_options(engine, Options { many_keys: 2, run_keys: 3, segment: 4096, ..Options::default() });
+    let mut site = Site::with_options(
+        engine,
+        Options { many_keys: 2, run_keys: 3, segment: 4096, ..Options::default() },
+    );
     let store = site.open();
     let many = |from: u8| (from..from + 5).map(|key| new_seen(key, 9, b"many")).collect::<Batch>();
     let ended = store.commit(numbered(vec![many(1), many(5), many(6)]));

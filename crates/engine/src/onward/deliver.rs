@@ -90,9 +90,10 @@ impl Engine {
         now: Utc,
         record: &Record,
         reason: NonDeliveryReason,
-        diagnostic: Diagnostic,
+        diagnostic: impl Into<Option<Diagnostic>>,
         text: &str,
     ) -> Concluded {
+        let diagnostic = diagnostic.into();
         let failure = Failure { reason, diagnostic, text: text.to_owned() };
         self.conclude(now, record, |index| RecipientOutcome::failed(index, &failure))
     }

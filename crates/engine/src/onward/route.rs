@@ -120,7 +120,7 @@ impl Engine {
     ) -> Result<NextHop, Failure> {
         let unable = |text: &str| Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-            diagnostic: Diagnostic::UNRECOGNISED_OR_NAME,
+            diagnostic: Some(Diagnostic::UNRECOGNISED_OR_NAME),
             text: text.to_owned(),
         };
         match self.routes.look_up_by(attributes) {

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub reason: NonDeliveryReason,
-    pub diagnostic: Diagnostic,
+    pub diagnostic: Option<Diagnostic>,
     /// In words, for the report's supplementary information and the log.
     pub text: String,
 }
@@ -63,7 +63,7 @@ impl Engine {
             None => Ok(hop),
             Some(name) => Err(Failure {
                 reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-                diagnostic: Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION,
+                diagnostic: Some(Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION),
                 text: format!("unsupported critical extension {name}"),
             }),
         }
@@ -84,7 +84,7 @@ impl Engine {
             if looped {
                 Err(Failure {
                     reason: NonDeliveryReason::TRANSFER_FAILURE,
-                    diagnostic: Diagnostic::LOOP_DETECTED,
+                    diagnostic: Some(Diagnostic::LOOP_DETECTED),
                     text: "the trace shows that this was here before".to_owned(),
                 })
             } else {
@@ -153,7 +153,7 @@ impl Engine {
         };
         (octets > most).then(|| Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-            diagnostic: Diagnostic::CONTENT_TOO_LONG,
+            diagnostic: Some(Diagnostic::CONTENT_TOO_LONG),
             text: format!("{octets} octets of content, and the next MTA takes {most}"),
         })
     }
@@ -165,7 +165,7 @@ impl Engine {
         let name = self.lost_extension(peer, subject.extensions, subject.recipients.get(index)?)?;
         Some(Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-            diagnostic: Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION,
+            diagnostic: Some(Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION),
             text: format!("critical extension {name} has no form in the 1988 dialect"),
         })
     }

@@ -8,7 +8,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
-use node::{CommitError, EdgeError, Input, Token};
+use node::{CommitError, EdgeError, Input, ReadError, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -316,16 +316,13 @@ impl StoreThreads {
                 let fatal = fatal(&result);
                 let result = match result {
                     Ok(Some(octets)) if !octets.is_empty() => Ok(octets),
-                    Ok(Some(_)) => Err(format!("body {body} ends before offset {offset}")),
-                    Ok(None) => Err(format!("there is no body {body}")),
-                    Err(error) => Err(error.to_string()),
+                    Ok(Some(_)) => {
+                        Err(ReadError::Damaged(format!("body {body} ends before offset {offset}")))
+                    }
+                    Ok(None) => Err(ReadError::Damaged(format!("there is no body {body}"))),
+                    Err(error) => Err(read_error(&error)),
                 };
-                answer(
-                    &answers,
-                    level,
-                    fatal,
-                    Input::Content { token, result: result.map_err(EdgeError) },
-                );
+                answer(&answers, level, fatal, Input::Content { token, result });
             };
             threads.submit(level, read);
         });
@@ -386,7 +383,7 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
         Read::Load(token, key) => {
             let result = store.entry(key);
             let fatal = fatal(&result);
-            let result = result.map_err(|e| EdgeError(e.to_string()));
+            let result = result.map_err(|e| read_error(&e));
             answer(answers, level, fatal, Input::Loaded { token, result });
         }
         Read::LookUp(token, keys, now) => {
@@ -396,6 +393,11 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             answer(answers, level, fatal, Input::LookedUp { token, result });
         }
     }
+}
+
+fn read_error(error: &StoreError) -> ReadError {
+    let text = error.to_string();
+    if error.is_damage() { ReadError::Damaged(text) } else { ReadError::Failed(EdgeError(text)) }
 }
 
 /// The error that ends the daemon, if the store accepts nothing more.

@@ -210,6 +210,8 @@ pub enum Kind {
     MarkMismatch,
     /// The store failed.
     StoreFailed,
+    /// The disk changed or lost a record or a content: its message is set aside, or reported.
+    Damaged,
 }
 
 impl Kind {
@@ -255,6 +257,7 @@ impl Kind {
             Kind::Discarded => "discarded",
             Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",
+            Kind::Damaged => "damaged",
         }
     }
 }

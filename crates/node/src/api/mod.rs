@@ -14,7 +14,7 @@ use crate::api::event::LogEvent;
 use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
-use crate::error::{CommitError, EdgeError};
+use crate::error::{CommitError, EdgeError, ReadError};
 use crate::ids::{ListenerId, Principal, Secret, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -123,7 +123,7 @@ pub enum Input {
         /// The token.
         token: Token,
         /// The record; `Ok(None)` where there is none.
-        result: Result<Option<Bytes>, EdgeError>,
+        result: Result<Option<Bytes>, ReadError>,
     },
     /// Answers [`Output::LookUp`].
     LookedUp {
@@ -145,7 +145,7 @@ pub enum Input {
         /// The token.
         token: Token,
         /// 1 to `len` octets.
-        result: Result<Bytes, EdgeError>,
+        result: Result<Bytes, ReadError>,
     },
     /// Answers [`Output::Verify`].
     Verified {

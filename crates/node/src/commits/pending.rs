@@ -21,6 +21,8 @@ pub(crate) enum SyncFor {
 /// Why the record of an entry that waits is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LateReason {
+    /// Its content is damaged.
+    Damaged,
     /// Its time is over.
     Expired,
     /// It waits for longer than its precedence allows.

@@ -5,7 +5,7 @@ use crate::api::event::{Kind, LogLevel};
 use crate::association::transfer::Sending;
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
-use crate::error::EdgeError;
+use crate::error::ReadError;
 use crate::ids::Token;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -72,7 +72,7 @@ impl Context {
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
-    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
+    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, ReadError>) {
         let Some(PendingAnswer::Content { association: id, transfer }) = self.commits.take(token)
         else {
             return;
@@ -86,7 +86,14 @@ impl Context {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {
                 let about = sending.map(|s| (s.message.clone(), s.entry, s.precedence));
-                let draft = self.event(LogLevel::Error, Kind::StoreFailed, error.0).association(id);
+                let kind = match (&error, &about) {
+                    (ReadError::Damaged(_), Some((_, entry, _))) => {
+                        self.queue.damaged.insert(*entry);
+                        Kind::Damaged
+                    }
+                    _ => Kind::StoreFailed,
+                };
+                let draft = self.event(LogLevel::Error, kind, error.to_string()).association(id);
                 if let Some((message, entry, precedence)) = about {
                     draft.message(message).entry(entry).precedence(precedence);
                 } else {

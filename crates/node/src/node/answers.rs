@@ -3,7 +3,7 @@
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::steps::WorkStep;
-use crate::error::{self, CommitError, EdgeError, LoadError};
+use crate::error::{self, CommitError, EdgeError, LoadError, ReadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
 use crate::node::Node;
@@ -58,7 +58,7 @@ impl Node {
         &mut self,
         now: Now,
         token: Token,
-        result: Result<Option<Bytes>, EdgeError>,
+        result: Result<Option<Bytes>, ReadError>,
     ) {
         let (id, entry) = match self.cx.commits.take(token) {
             Some(PendingAnswer::Load { association: id, entry }) => (id, entry),
@@ -77,6 +77,9 @@ impl Node {
         let begun =
             error::octets(result).and_then(|octets| self.send_record(now, id, entry, &octets));
         if let Err(error) = begun {
+            if error.is_damage() {
+                return self.outbound.set_record_aside(&mut self.cx, now, Some(id), entry, &error);
+            }
             let error = error.to_string();
             self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(association) = self.cx.associations.get_mut(&id) {

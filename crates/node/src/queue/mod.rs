@@ -9,8 +9,13 @@ use crate::queue::wall::Wall;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, NextHop, Record};
-use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
+use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Neither in transfer nor handed out as expired: it may be taken out.
+pub(crate) fn is_at_rest(at: ItemState) -> bool {
+    !matches!(at, ItemState::InTransfer { .. } | ItemState::Expired)
+}
 
 #[derive(Debug)]
 pub(crate) struct EntryQueue {
@@ -23,6 +28,8 @@ pub(crate) struct EntryQueue {
     /// Records of entries that the current input queued: those that start at once are not read from
     /// disk.
     fresh: BTreeMap<EntryId, Record>,
+    /// Entries whose contents are damaged, and which are to be reported.
+    pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -36,6 +43,7 @@ impl EntryQueue {
             scheduler: Scheduler::new(rules, policy),
             held: BTreeSet::new(),
             fresh: BTreeMap::new(),
+            damaged: BTreeSet::new(),
             bodies: BTreeMap::new(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
@@ -144,6 +152,23 @@ impl EntryQueue {
         self.bodies.remove(&body);
         ops.push(Op::DeleteBody { id: body });
         (ops, Vec::new())
+    }
+
+    /// An entry whose content is damaged and which is in no transfer: it is to be reported.
+    pub(crate) fn take_damaged(&mut self) -> Option<EntryId> {
+        let id = *self.damaged.iter().find(|id| match self.scheduler.listed(**id) {
+            Some(listed) => is_at_rest(listed.at),
+            None => true,
+        })?;
+        self.damaged.remove(&id);
+        Some(id)
+    }
+
+    /// Takes an entry out whose record is damaged. It stays in the store, with its content, for
+    /// `mta store repair`; a start passes it over.
+    pub(crate) fn set_aside(&mut self, id: EntryId) {
+        self.scheduler.finished(id);
+        self.held.remove(&id);
     }
 
     /// Whether a copy needs this content, or it is held.

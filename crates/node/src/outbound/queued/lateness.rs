@@ -1,5 +1,5 @@
 //! Rule 9 in the node: copies whose time is over end in a report, and copies that are late are logged
-//! for the operator.
+//! for the operator. Copies whose content is damaged end in a report as well.
 //!
 //! The scheduler names them. What the log shows of them is in their records, which are on disk. Records
 //! are read a few at a time: after a long outage a whole queue may have expired.
@@ -8,8 +8,9 @@ use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{LateReason, PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::error::{self, EdgeError};
+use crate::error::{self, ReadError};
 use crate::outbound::Outbound;
+use crate::queue::is_at_rest;
 use base::{EntryId, Instant, Now};
 use bytes::Bytes;
 use engine::{NextHop, Record};
@@ -92,6 +93,8 @@ impl Outbound {
             let (id, why) = if let Some((at, id)) = again {
                 self.late.again.remove(&(at, id));
                 (id, LateReason::Expired)
+            } else if let Some(id) = cx.queue.take_damaged() {
+                (id, LateReason::Damaged)
             } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
                 (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
@@ -113,7 +116,7 @@ impl Outbound {
         now: Now,
         id: EntryId,
         why: LateReason,
-        result: Result<Option<Bytes>, EdgeError>,
+        result: Result<Option<Bytes>, ReadError>,
     ) {
         self.late.reading = self.late.reading.saturating_sub(1);
         if cx.queue.get(id).is_none() {
@@ -121,11 +124,23 @@ impl Outbound {
         }
         match (error::record(result), why) {
             (Ok(record), LateReason::Expired) => self.expire(cx, now, id, &record),
+            (Ok(record), LateReason::Damaged) => {
+                if cx.queue.scheduler.listed(id).is_some_and(|listed| is_at_rest(listed.at)) {
+                    self.report_damaged(cx, now, id, &record);
+                } else {
+                    // Tried again meanwhile.
+                    cx.queue.damaged.insert(id);
+                }
+            }
             (Ok(record), LateReason::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
+            (Err(error), _) if error.is_damage() => {
+                self.set_record_aside(cx, now, None, id, &error);
+            }
             (Err(error), why) => {
                 cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {
                     LateReason::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    LateReason::Damaged => _ = cx.queue.damaged.insert(id),
                     // The alert does not wait for the store.
                     LateReason::Overdue => self.log_overdue(cx, now, id, None),
                 }

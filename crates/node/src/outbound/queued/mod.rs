@@ -1,5 +1,6 @@
 //! Queued entries: taken up, late, or without a route.
 
+pub(crate) mod damaged;
 pub(crate) mod enqueue;
 pub(crate) mod late;
 pub(crate) mod lateness;

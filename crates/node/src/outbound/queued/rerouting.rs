@@ -10,7 +10,7 @@ use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::outbound::Outbound;
-use crate::outbound::queued::unrouted_reading::is_at_rest;
+use crate::queue::is_at_rest;
 use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::journal::{Digest, Op};

@@ -11,8 +11,6 @@ pub(crate) struct UnroutedEntries {
     pub(crate) peers: BTreeSet<PeerId>,
     /// Entries being read to be routed again.
     pub(crate) reading: BTreeSet<EntryId>,
-    /// Entries whose record cannot be read.
-    pub(crate) damaged: BTreeSet<EntryId>,
     /// The store failed: none is read before.
     pub(crate) not_before: Option<Instant>,
 }

@@ -5,20 +5,17 @@ use crate::api::event::{Kind, LogLevel};
 use crate::commits::RETRY_AFTER;
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
-use crate::error::EdgeError;
+use crate::error::{self, ReadError};
 use crate::outbound::Outbound;
+use crate::queue::is_at_rest;
 use base::{EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;
-use engine::{NextHop, Record};
-use scheduler::{Destination, ItemState};
+use engine::NextHop;
+use scheduler::Destination;
 use std::collections::BTreeSet;
 
 /// Entries being read to be routed again, or not yet durably so, at once.
 const MAX_READ: usize = 32;
-
-pub(crate) fn is_at_rest(at: ItemState) -> bool {
-    !matches!(at, ItemState::InTransfer { .. } | ItemState::Expired)
-}
 
 impl Outbound {
     /// Peers that are gone leave what is queued for them.
@@ -87,8 +84,7 @@ impl Outbound {
             after = Some((last.item.accepted, last.item.id));
             for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
                 let room = self.room_for_unrouted(cx) > 0;
-                let readable = !self.unrouted.damaged.contains(&id);
-                if room && readable && self.unrouted.reading.insert(id) {
+                if room && self.unrouted.reading.insert(id) {
                     let token = cx.token(PendingAnswer::Unrouted { entry: id });
                     cx.output(Output::Load { token, precedence, id });
                 }
@@ -103,22 +99,14 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         entry: EntryId,
-        result: Result<Option<Bytes>, EdgeError>,
+        result: Result<Option<Bytes>, ReadError>,
     ) {
         self.unrouted.reading.remove(&entry);
         let listed = cx.queue.scheduler.listed(entry);
         if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
             return; // it expired meanwhile
         }
-        let octets = match result {
-            Ok(octets) => octets,
-            Err(error) => {
-                cx.event(LogLevel::Error, Kind::StoreFailed, error.0).entry(entry);
-                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
-                return;
-            }
-        };
-        match Record::decode(&octets.unwrap_or_default()) {
+        match error::record(result) {
             Ok(record) => {
                 let NextHop::Peer(peer) = record.next_hop else { return };
                 // It may be there again.
@@ -126,10 +114,12 @@ impl Outbound {
                     self.reroute(cx, now, entry, &record);
                 }
             }
+            Err(error) if error.is_damage() => {
+                self.set_record_aside(cx, now, None, entry, &error);
+            }
             Err(error) => {
-                let detail = format!("unreadable record: {error}");
-                cx.event(LogLevel::Error, Kind::StoreFailed, detail).entry(entry);
-                self.unrouted.damaged.insert(entry);
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(entry);
+                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
             }
         }
     }
