@@ -36,7 +36,7 @@ fn open(engine: &str, directory: &Path) -> Arc<dyn QueueStore> {
 }
 
 fn try_open(engine: &str, directory: &Path) -> Result<Arc<dyn QueueStore>, store::StoreError> {
-    let options = Options { spool_memory: 8 << 20, cache: 8 << 20, many_keys: 512 };
+    let options = Options { spool_memory: 8 << 20, cache: 8 << 20, ..Options::default() };
     Ok(match engine {
         "redb" => Arc::new(RedbStore::open(directory, options)?),
         "log" => Arc::new(LogStore::open(directory, options)?),
@@ -194,6 +194,8 @@ fn fill(engine: &str, directory: &Path, queued: u64) -> ! {
             })
             .collect();
         assert!(store.commit(group).iter().all(Committed::is_durable));
+        // As the committer does between groups.
+        store.tidy().unwrap();
     }
     println!("filled");
     loop {
@@ -291,6 +293,15 @@ fn main() {
         && first == "--fill"
     {
         fill(engine, Path::new(directory), queued.parse().unwrap());
+    }
+    if let [first, engine, directory] = &args[..]
+        && first == "--open"
+    {
+        let began = Instant::now();
+        let store = open(engine, Path::new(directory));
+        println!("opened in {:?}", began.elapsed());
+        println!("{} entries", store.entry_count().unwrap());
+        return;
     }
     let option = |name: &str| args.iter().position(|a| a == name).and_then(|n| args.get(n + 1));
     let number = |name: &str, or: u64| option(name).map_or(or, |text| text.parse().unwrap());

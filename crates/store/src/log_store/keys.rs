@@ -76,7 +76,11 @@ impl Keys {
 
     /// Forgets what expired before this time; `forgotten` gets each key that was in memory.
     pub(super) fn forget(&mut self, before: Utc, mut forgotten: impl FnMut(&KeyRow)) {
-        self.floor = self.floor.max(before);
+        // Every segment begins with the floor of its time.
+        if before <= self.floor {
+            return;
+        }
+        self.floor = before;
         self.latest.retain(|_, row| {
             let stays = row.until >= before;
             if !stays {
