@@ -269,6 +269,7 @@ fn read_site(
     Some(Site {
         paths: own.paths,
         stop_timeout: own.stop_timeout,
+        disk_reserve: own.disk_reserve,
         events,
         metrics,
         node: NodeConfig {
@@ -299,6 +300,7 @@ struct Own {
     domain: GlobalDomainId,
     paths: Paths,
     stop_timeout: Duration,
+    disk_reserve: Option<u64>,
 }
 
 fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Section<'a>> {
@@ -324,6 +326,7 @@ fn read_own(
     let prmd = section.optional(problems, "prmd", &|v| address::domain_name(v));
     let paths = read_paths(&mut section, problems, source.base, source.directory);
     let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
+    let disk_reserve = section.optional(problems, "disk_reserve", &value::size);
     section.finish(problems);
     Some(Own {
         mta: MtaName(mta?.into_inner()),
@@ -334,6 +337,7 @@ fn read_own(
         },
         paths: paths?,
         stop_timeout: stop_timeout.map_or(STOP_TIMEOUT, Spanned::into_inner),
+        disk_reserve: disk_reserve.map(Spanned::into_inner),
     })
 }
 

@@ -31,6 +31,7 @@ pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;
 pub use error::{CommitError, EdgeError, ReadError};
 pub use ids::{ListenerId, Principal, Secret, Token};
+pub use limits::space::DiskSpace;
 pub use node::Node;
 pub use queue::wall;
 pub use scheduler::ChannelId;

@@ -17,6 +17,9 @@ pub struct Site {
     pub paths: Paths,
     /// Longest wait for the node to stop.
     pub stop_timeout: Duration,
+    /// Octets on the disk of the data directory below which lower precedences are refused; absent: a
+    /// twentieth of the disk, within 16 MiB and 1 GiB.
+    pub disk_reserve: Option<u64>,
     /// The event log of messages, if enabled.
     pub events: Option<EventLog>,
     /// The listener for Prometheus, if enabled.

@@ -69,6 +69,14 @@ fn to_text(status: &Status) -> String {
         text.push_str(&super::clock::describe(doubt));
         text.push('\n');
     }
+    if let Some(disk) = &status.disk {
+        let (free, reserve) = (disk.free >> 20, disk.reserve >> 20);
+        let refused = match disk.refused {
+            Some(level) => format!(": {level} and lower are refused"),
+            None => String::new(),
+        };
+        text.push_str(&format!("disk: {free} MiB free, reserve {reserve} MiB{refused}\n\n"));
+    }
     let c = &status.counters;
     let mut counters = table([
         "SUBMITTED",

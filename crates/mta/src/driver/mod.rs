@@ -27,6 +27,7 @@ mod pool;
 mod reload;
 mod send_timeout;
 mod socket;
+mod space;
 mod start;
 mod stopping;
 mod transports;
@@ -216,12 +217,15 @@ async fn attend(
     let Asking { mut hang_up, mut admin, mut measuring, mut arriving } = asking;
     driver.listen()?;
     let entries = driver.recover(store)?;
+    driver.look_at_disk();
     tracing::info!(mta = driver.site.node.mta.0, entries, "started");
     driver.input(Input::Started);
 
     let inbox = Arc::clone(&driver.inbox);
     let mut looks = tokio::time::interval(send_timeout::LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut disk = tokio::time::interval(space::INTERVAL);
+    disk.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut stop_by = None;
     let mut aborted = false;
     while !driver.stopped {
@@ -257,6 +261,7 @@ async fn attend(
                 let _ = answer.send(driver.metrics());
             }
             Some(()) = hang_up.recv() => drop(driver.reload()),
+            _ = disk.tick() => driver.look_at_disk(),
             _ = looks.tick(), if !driver.transports.is_empty() => driver.look(),
             () = until(wake) => {
                 driver.input(Input::Tick);
@@ -295,6 +300,13 @@ fn end_on_panic(inbox: Arc<Inbox>) {
 }
 
 impl Driver {
+    /// Reports the room on the disk to the node.
+    fn look_at_disk(&mut self) {
+        if let Some(space) = space::look(&self.site) {
+            self.input(Input::DiskSpace(space));
+        }
+    }
+
     /// The node's next deadline.
     fn wake(&self) -> Option<tokio::time::Instant> {
         self.node.deadline().map(|instant| self.clock.wake(instant))

@@ -138,6 +138,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
         events,
         metrics,
         stop_timeout,
+        disk_reserve,
         node: _,
         listeners: _,
         channels,
@@ -151,6 +152,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("events", *events != new.events);
     restart.at_once("metrics", *metrics != new.metrics);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
+    keys.at_once("mta.disk_reserve", *disk_reserve != new.disk_reserve);
     let expect = |(id, old)| {
         let mut keys = Keys::default();
         keys.reopens("expect", new.expected.get(id)? != old);
@@ -237,11 +239,15 @@ mod tests {
         change(&mut new, 2, |s| s.connect_timeout *= 2);
         new.paths.admin_socket.push("x");
         new.stop_timeout *= 2;
+        new.disk_reserve = Some(7);
         new.expected.values_mut().for_each(|secret| *secret = node::Secret::default());
         let edge = edge_changes(&old, &new);
         assert_eq!(
             (edge.restart, edge.keys),
-            (vec!["mta.admin_socket".into()], vec!["mta.stop_timeout".into()])
+            (
+                vec!["mta.admin_socket".into()],
+                vec!["mta.stop_timeout".into(), "mta.disk_reserve".into()]
+            )
         );
         let change =
             |n: usize| (edge.channels[&ids[n]].names.join(" "), edge.channels[&ids[n]].reopens);

@@ -210,6 +210,10 @@ pub enum Kind {
     MarkMismatch,
     /// The store failed.
     StoreFailed,
+    /// The disk has little room: these precedences are refused, or no longer.
+    SpaceLow,
+    /// The disk has room again: all precedences are taken.
+    SpaceBack,
     /// The disk changed or lost a record or a content: its message is set aside, or reported.
     Damaged,
 }
@@ -257,6 +261,8 @@ impl Kind {
             Kind::Discarded => "discarded",
             Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",
+            Kind::SpaceLow => "space_low",
+            Kind::SpaceBack => "space_back",
             Kind::Damaged => "damaged",
         }
     }

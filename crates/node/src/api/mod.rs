@@ -16,6 +16,7 @@ use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::{CommitError, EdgeError, ReadError};
 use crate::ids::{ListenerId, Principal, Secret, Token};
+use crate::limits::space::DiskSpace;
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -43,6 +44,8 @@ pub enum Input {
     /// the last [`Input::Recovered`]. Those that no entry needs are dropped: a crash may come
     /// between the commit that forgets the last copy and the one that drops the content.
     RecoveredBodies(Vec<BodyId>),
+    /// The room on the disk of the store, whenever the edge looks.
+    DiskSpace(DiskSpace),
     /// Recovery is complete: the node opens its permanent channels and serves.
     Started,
     /// The transport connection asked for with [`Output::Connect`] is there.

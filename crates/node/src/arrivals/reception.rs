@@ -142,6 +142,9 @@ impl Arrivals {
                 let content: usize = pieces.iter().map(Bytes::len).sum();
                 let more = bytes.len() - content + arrival.parsed_size() - parsed;
                 self.note_level(cx, spool);
+                if sound && let Some(why) = self.lacks_space(cx, spool) {
+                    return self.refuse_arrival(cx, spool, AbortReason::TemporaryProblem, &why);
+                }
                 if sound && let Err(limit) = self.hold(cx, spool, more) {
                     let why = format!("the envelope finds no memory: {limit}");
                     return self.refuse_arrival(cx, spool, AbortReason::TemporaryProblem, &why);
@@ -167,6 +170,16 @@ impl Arrivals {
                 self.refuse_arrival(cx, spool, reason, &error.to_string());
             }
         }
+    }
+
+    /// Why an arrival is refused for the room that is left on the disk, once its precedence is known.
+    fn lacks_space(&self, cx: &Context, spool: SpoolId) -> Option<String> {
+        let level = self.open.get(&spool)?.level?;
+        let space = cx.disk.space().filter(|_| cx.disk.refuses(level))?;
+        let (free, reserve) = (space.free >> 20, space.reserve >> 20);
+        Some(format!(
+            "{level} is not taken with {free} MiB free on the disk (disk_reserve {reserve} MiB)"
+        ))
     }
 
     /// So many more octets of an arrival are held in memory, if that is within the limits.

@@ -4,6 +4,7 @@ use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
+use crate::limits::space::DiskSpace;
 use base::{BodyId, Now, Precedence};
 use engine::journal::{self, Batch, Op};
 
@@ -53,6 +54,28 @@ impl Context {
             self.event(LogLevel::Info, Kind::Discarded, detail);
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
+        }
+    }
+
+    /// The edge looked how much room there is on the disk.
+    pub(crate) fn disk_space(&mut self, space: DiskSpace) {
+        if !self.disk.report(space) {
+            return;
+        }
+        let (free, reserve) = (space.free >> 20, space.reserve >> 20);
+        match self.disk.refused() {
+            Some(level) => {
+                let detail = format!(
+                    "{free} MiB free on the disk of data_dir, disk_reserve is {reserve} MiB: {level} \
+                     and lower are refused, higher ones are taken"
+                );
+                self.event(LogLevel::Warning, Kind::SpaceLow, detail);
+            }
+            None => {
+                let detail =
+                    format!("{free} MiB free on the disk of data_dir: all are taken again");
+                self.event(LogLevel::Info, Kind::SpaceBack, detail);
+            }
         }
     }
 

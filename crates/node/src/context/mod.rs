@@ -23,6 +23,7 @@ use crate::context::lifecycle::Lifecycle;
 use crate::context::recovery::Recovery;
 use crate::context::steps::WorkSteps;
 use crate::ids::Token;
+use crate::limits::space::DiskRoom;
 use crate::log::draft::EventDraft;
 use crate::log::outputs::Outputs;
 use crate::queue::EntryQueue;
@@ -44,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) commits: Commits,
     /// Long work of which a part is done.
     pub(crate) steps: WorkSteps,
+    /// Room on the disk.
+    pub(crate) disk: DiskRoom,
     pub(crate) life: Lifecycle,
     pub(crate) issued: Issued,
     pub(crate) outputs: Outputs,
@@ -59,6 +62,7 @@ impl Context {
             recovery: Recovery::default(),
             commits: Commits::default(),
             steps: WorkSteps::default(),
+            disk: DiskRoom::default(),
             life: Lifecycle::default(),
             issued: Issued::default(),
             outputs: Outputs::default(),

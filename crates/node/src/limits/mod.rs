@@ -2,3 +2,4 @@
 
 pub(crate) mod levels;
 pub(crate) mod memory;
+pub(crate) mod space;

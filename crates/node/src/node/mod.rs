@@ -71,6 +71,7 @@ impl Node {
             Input::Recovered { precedence, id, record } => {
                 self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
             }
+            Input::DiskSpace(space) => self.cx.disk_space(space),
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
             Input::Started => {
                 self.cx.life.start(now.utc);

@@ -187,6 +187,21 @@ fn queue(status: &Status) -> Vec<Family> {
     families
 }
 
+fn disk(status: &Status) -> Vec<Family> {
+    let Some(disk) = &status.disk else { return Vec::new() };
+    let refused = disk.refused;
+    let levels = Precedence::ALL.map(|level| {
+        let is_refused = refused.is_some_and(|highest| level <= highest);
+        (vec![("precedence", level.name().to_owned())], f64::from(u8::from(is_refused)))
+    });
+    let one = |value: u64| [(Vec::new(), value as f64)];
+    vec![
+        gauges("mta_disk_free_bytes", "Free on the disk of data_dir", one(disk.free)),
+        gauges("mta_disk_reserve_bytes", "The disk_reserve that holds", one(disk.reserve)),
+        gauges("mta_disk_refused", "1 while the precedence is refused for lack of room", levels),
+    ]
+}
+
 fn associations(status: &Status) -> Family {
     let mut counts: BTreeMap<(&str, &str, &str), u32> = BTreeMap::new();
     for (peer, channel) in channels(status) {
@@ -230,6 +245,7 @@ impl Node {
             families.push(gauges("process_start_time_seconds", help, [(vec![], seconds)]));
         }
         families.extend(queue(&status));
+        families.extend(disk(&status));
         families.push(associations(&status));
         families.extend(users(&status));
         families.extend(COUNTERS.iter().map(|(name, event, by, help)| {

@@ -5,8 +5,8 @@ use crate::config::{Channel, Peer};
 use crate::node::Node;
 use crate::queue::wall::step;
 use crate::views::status::{
-    AssociationStatus, ChannelStatus, ClockStatus, Holds, LevelStatus, MailboxStatus, PeerStatus,
-    Status,
+    AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
+    PeerStatus, Status,
 };
 use base::{EntryId, Now, Precedence};
 use dscp::Dscp;
@@ -51,6 +51,11 @@ impl Node {
             mta: self.cx.config.mta.0.clone(),
             time: now.utc.to_string(),
             started: self.cx.life.started_at().map(|at| at.to_string()),
+            disk: self.cx.disk.space().map(|space| DiskStatus {
+                free: space.free,
+                reserve: space.reserve,
+                refused: self.cx.disk.refused(),
+            }),
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),

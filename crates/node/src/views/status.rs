@@ -19,6 +19,9 @@ pub struct Status {
     /// That the wall clock is not trusted; absent while it is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock: Option<ClockStatus>,
+    /// Room on the disk of the data directory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub disk: Option<DiskStatus>,
     /// Whether a stop was asked for.
     pub stopping: bool,
     /// Peers and their channels.
@@ -33,6 +36,18 @@ pub struct Status {
     /// Lines of the event log that could not be written; absent where there is no such log.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events_lost: Option<u64>,
+}
+
+/// Room on the disk of the data directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskStatus {
+    /// Octets that may still be allocated.
+    pub free: u64,
+    /// Octets below which lower precedences are refused.
+    pub reserve: u64,
+    /// The highest precedence that is refused; absent while all are taken.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused: Option<Precedence>,
 }
 
 /// A wall clock that jumped and is not trusted: expiry waits. Times are RFC 3339.

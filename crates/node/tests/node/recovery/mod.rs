@@ -4,3 +4,4 @@ mod crash;
 mod damage;
 mod forget;
 mod resume;
+mod space;

@@ -1,0 +1,92 @@
+//! Room on the disk of the store: as it becomes less, lower precedences are refused first.
+//!
+//! | Refused | Below this share of the reserve |
+//! |---|---|
+//! | Deferred | all of it |
+//! | Routine | three quarters |
+//! | Priority | a half |
+//! | Immediate | a quarter |
+//!
+//! Flash and Override are taken until the store itself has no room. A precedence is taken again once there
+//! is a sixteenth of the reserve more than where it was refused.
+
+use base::Precedence;
+
+/// Room on the disk of the store, in octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What a process of this user may still allocate.
+    pub free: u64,
+    /// What is kept for higher precedences.
+    pub reserve: u64,
+}
+
+/// The sixteenths of the reserve that must be free.
+const MARKS: [(Precedence, u64); 4] = [
+    (Precedence::Deferred, 16),
+    (Precedence::Routine, 12),
+    (Precedence::Priority, 8),
+    (Precedence::Immediate, 4),
+];
+
+/// The room as it was reported last, and what is refused for it.
+#[derive(Debug, Default)]
+pub(crate) struct DiskRoom {
+    space: Option<DiskSpace>,
+    refused: Option<Precedence>,
+}
+
+impl DiskRoom {
+    pub(crate) fn space(&self) -> Option<DiskSpace> {
+        self.space
+    }
+
+    /// The highest precedence that is refused.
+    pub(crate) fn refused(&self) -> Option<Precedence> {
+        self.refused
+    }
+
+    pub(crate) fn refuses(&self, precedence: Precedence) -> bool {
+        self.refused.is_some_and(|highest| precedence <= highest)
+    }
+
+    /// Takes a report; whether another precedence is the highest that is refused.
+    pub(crate) fn report(&mut self, space: DiskSpace) -> bool {
+        self.space = Some(space);
+        let is_below = |(level, sixteenths): &(Precedence, u64)| {
+            let more = u64::from(self.refuses(*level));
+            space.free < (space.reserve / 16).saturating_mul(sixteenths + more)
+        };
+        let refused = MARKS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
+        refused != std::mem::replace(&mut self.refused, refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_precedences_are_refused_first_and_taken_again_with_some_room_more() {
+        use Precedence::{Deferred, Flash, Immediate, Priority, Routine};
+        let mut room = DiskRoom::default();
+        assert!(!room.refuses(Deferred), "nothing is known yet");
+        let mut refused = |free| {
+            let changed = room.report(DiskSpace { free, reserve: 1600 });
+            (changed, room.refused())
+        };
+        assert_eq!(refused(1600), (false, None));
+        assert_eq!(refused(1599), (true, Some(Deferred)));
+        assert_eq!(refused(1200), (false, Some(Deferred)));
+        assert_eq!(refused(1199), (true, Some(Routine)));
+        assert_eq!(refused(399), (true, Some(Immediate)));
+        assert_eq!(refused(499), (false, Some(Immediate)));
+        assert_eq!(refused(500), (true, Some(Priority)));
+        assert_eq!(refused(1699), (true, Some(Deferred)));
+        assert_eq!(refused(1700), (true, None));
+        assert_eq!(refused(0), (true, Some(Immediate)));
+        assert!(room.refuses(Routine) && !room.refuses(Flash));
+        room.report(DiskSpace { free: 0, reserve: 0 });
+        assert!(!room.refuses(Deferred), "no reserve");
+    }
+}
