@@ -196,6 +196,15 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// Gives up what [`QueueStore::damage`] names, so that the rest is whole: damaged entries and bodies are
+    /// deleted, and the places of lost batches are written anew. Nothing else uses the store meanwhile.
+    ///
+    /// # Errors
+    /// Those of the engine: what was not repaired is still named.
+    fn repair(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The record under a key.
     ///
     /// # Errors

@@ -127,6 +127,22 @@ fn examine(disk: &FaultyDisk) -> Result<u64, String> {
             return Err(format!("entry {} is back", entry.id.0));
         }
     }
+    // What is whole after a repair is what was whole before it.
+    let whole: Vec<_> = listed.iter().map(|entry| entry.key()).collect();
+    store.repair().map_err(|e| format!("it cannot be repaired: {e}"))?;
+    store.close();
+    let store = open(disk).map_err(|e| format!("repaired, it does not open: {e}"))?;
+    store.verify(&mut |_| true).map_err(|e| format!("repaired, it cannot be read: {e}"))?;
+    let left = store.damage();
+    if left.batches > 0 || !left.entries.is_empty() || !left.bodies.is_empty() {
+        return Err(format!("repaired, it is damaged: {left:?}"));
+    }
+    let mut again = Vec::new();
+    store::queue::for_each_entry(&store, |entry| again.push(entry.key()))
+        .map_err(|e| format!("repaired, it cannot be listed: {e}"))?;
+    if again != whole {
+        return Err(format!("the repair changed {whole:?} to {again:?}"));
+    }
     // It goes on.
     let went_on = commit(&store, accept(MESSAGES + 1));
     went_on.into_result().map_err(|e| format!("it accepts nothing: {e}"))?;

@@ -337,7 +337,7 @@ impl Writer {
     }
 
     /// Nothing more is written to the active segment.
-    fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let (used, sequence, group) = (self.used, self.sequence, self.group);
         if let Some(segment) = self.active.take() {

@@ -75,6 +75,8 @@ pub(super) struct SegmentUse {
     pub is_set_aside: bool,
     /// It has a footer.
     pub has_footer: bool,
+    /// Batches in it are lost.
+    pub is_damaged: bool,
 }
 
 /// What owns a version in a segment.
@@ -209,6 +211,11 @@ impl Index {
     /// So much of a segment's file is in use.
     pub(super) fn set_used(&mut self, segment: SegmentId, used: u64) {
         self.segments.entry(segment).or_default().used = used;
+    }
+
+    /// Batches in a segment are lost.
+    pub(super) fn set_damaged(&mut self, segment: SegmentId) {
+        self.segments.entry(segment).or_default().is_damaged = true;
     }
 
     /// A segment has a footer, durably: its end need not be recorded elsewhere.

@@ -12,6 +12,7 @@ mod index;
 mod keys;
 mod read;
 mod recover;
+mod repair;
 mod rows;
 mod run;
 mod scan;

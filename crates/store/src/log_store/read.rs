@@ -168,6 +168,10 @@ impl QueueStore for LogStore {
         self.verify_all(goes_on)
     }
 
+    fn repair(&self) -> Result<(), StoreError> {
+        self.repair_all()
+    }
+
     fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
         self.check()?;
         let row = self.index().entry(precedence, id);

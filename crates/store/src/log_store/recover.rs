@@ -48,6 +48,9 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
         if !has_footer || *id > keys_in_runs {
             let read = scan(&segment, end, (writer.sequence, writer.group)).map_err(io)?;
             lost += read.lost;
+            if read.lost > 0 {
+                index.set_damaged(*id);
+            }
             changes = read.frames.into_iter().flat_map(Frame::into_changes).collect();
             changes.retain(|change| !has_footer || change.is_of_keys());
             apply(&mut index, *id, changes.clone());

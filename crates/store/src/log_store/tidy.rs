@@ -90,13 +90,24 @@ impl LogStore {
         let is_due = keys >= self.options.run_keys
             || with_keys().count() as u64 > SLACK
             || self.to_compact(&index, writer.last).is_some_and(|(_, of)| of > 0);
+        drop(index);
+        if !is_due {
+            return Ok(false);
+        }
+        self.start_run(writer)
+    }
+
+    /// False if full segments have no keys in memory.
+    fn start_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        let index = self.index();
+        let full = |id: &SegmentId| writer.active.as_ref().is_none_or(|active| active.id != *id);
+        let with_keys = || index.segments().iter().filter(|(id, of)| full(id) && of.keys > 0);
+        let keys = with_keys().map(|(_, of)| of.keys).sum::<u64>();
+        let keys = usize::try_from(keys).unwrap_or(usize::MAX);
         let (Some((first, _)), Some((last, _))) = (with_keys().next(), with_keys().next_back())
         else {
             return Ok(false);
         };
-        if !is_due {
-            return Ok(false);
-        }
         let after = index.keys.in_runs().map_or(*first, |last| last + 1);
         let range = (after, *last);
         let created = RunWriter::create(&*self.disk, range, keys);
@@ -109,6 +120,26 @@ impl LogStore {
             // The keys stay in memory and in their segments.
             Err(error) => Err(StoreError::io("writing remembered keys", error)),
         }
+    }
+
+    /// Puts the keys of all full segments into a run, if this one has any. Whether more is to do.
+    pub(super) fn keys_of_into_run(
+        &self,
+        writer: &mut Writer,
+        id: SegmentId,
+    ) -> Result<bool, StoreError> {
+        if self.index().segments().get(&id).is_none_or(|of| of.keys == 0) {
+            return Ok(false);
+        }
+        if writer.run.is_none() {
+            self.start_run(writer)?;
+        }
+        self.continue_run(writer)
+    }
+
+    /// Copies this segment next.
+    pub(super) fn begin_copy(&self, writer: &mut Writer, segment: Arc<Segment>) {
+        writer.compaction = Some(Compaction { segment, done: 0 });
     }
 
     fn continue_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
@@ -170,7 +201,7 @@ impl LogStore {
     }
 
     /// Copies a piece of the segment with the least that is needed, if the log takes too much.
-    fn compact(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+    pub(super) fn compact(&self, writer: &mut Writer) -> Result<bool, StoreError> {
         let io = |e| StoreError::io("reading a segment of the log", e);
         let exists = |of: &Compaction| self.index().segments().contains_key(&of.segment.id);
         let begun = writer.compaction.take().filter(exists);
