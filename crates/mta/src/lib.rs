@@ -9,6 +9,7 @@ pub mod driver;
 #[cfg(test)]
 mod example;
 pub mod pcap;
+pub mod store_check;
 pub mod users;
 
 pub use config;

@@ -103,6 +103,7 @@ impl Bodies {
         let io = |e| StoreError::io("making the directory of bodies", e);
         disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
         disk.sync_dir(Path::new("")).map_err(io)?;
+        disk.sync_dir(Path::new(DIRECTORY)).map_err(io)?;
         Ok(Bodies { disk, next: AtomicU64::new(1) })
     }
 

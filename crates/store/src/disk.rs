@@ -46,6 +46,13 @@ pub trait RandomFile: Send + Sync + Debug {
     /// # Errors
     /// The operating system's.
     fn sync(&self) -> io::Result<()>;
+
+    /// The next reads come from the disk: after a failed sync the kernel's memory may hold what the disk
+    /// does not, and take it for written.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn forget_cached(&self) -> io::Result<()>;
 }
 
 /// One directory tree. Paths are relative to its root; the empty path is the root.
@@ -176,6 +183,11 @@ impl RandomFile for RealFile {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn forget_cached(&self) -> io::Result<()> {
+        use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+        Ok(posix_fadvise(&self.0, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
     }
 }
 

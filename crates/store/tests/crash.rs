@@ -219,6 +219,31 @@ fn a_single_error_anywhere_breaks_no_promise(engine: Engine) {
     }
 }
 
+/// The process ends after an error and starts again, on a kernel that takes for written what a failed sync
+/// left in its memory; then the power fails.
+#[test]
+fn what_a_failed_sync_left_in_memory_is_not_trusted() {
+    let script = script();
+    for n in 1.. {
+        let disk = FaultyDisk::new();
+        disk.fail_at(n, std::io::ErrorKind::Other);
+        let (acknowledged, with_group, finished) = run(Engine::Log, &disk, &script);
+        if finished && disk.calls() < n {
+            break;
+        }
+        recovered(Engine::Log, &disk, &script, &acknowledged, &with_group)
+            .unwrap_or_else(|e| panic!("restarted after {n}: {e}"));
+        let store = Engine::Log.on(&disk, OPTIONS).unwrap();
+        let entries = store.entries(None, 99).unwrap();
+        assert!(entries.iter().any(|entry| entry.id.0 == 99), "committed since");
+        drop(store);
+        disk.crash(Loss::Everything);
+        let store = Engine::Log.on(&disk, OPTIONS).unwrap();
+        assert_eq!(store.entries(None, 99).unwrap(), entries, "{n}");
+        assert!(store.damage().is_none(), "{n}: {:?}", store.damage());
+    }
+}
+
 #[test]
 fn a_failed_database_sync_stops_the_store() {
     let disk = FaultyDisk::new();

@@ -6,6 +6,7 @@ pub mod server;
 pub use client::{AskError, ask};
 
 use crate::config::Findings;
+use crate::store_check::StoreReport;
 use base::EntryId;
 use node::changes::Changes;
 use node::connect::ConnectOutcome;
@@ -51,6 +52,13 @@ pub enum Request {
         /// The channel, as `PEER/CHANNEL`.
         channel: String,
     },
+    /// The state of the check of the store.
+    CheckStore {
+        /// Begin one, unless one is running.
+        begin: bool,
+        /// Octets to read a second at most.
+        rate: Option<u64>,
+    },
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -75,6 +83,8 @@ pub enum Answer {
     Clock(Option<ClockStatus>),
     /// The result of opening a channel.
     Connected(ConnectOutcome),
+    /// The check of the store: the one that runs, or the last.
+    Store(Box<StoreReport>),
     /// The request is done, or has begun.
     Done(Request),
     /// The request was not understood.

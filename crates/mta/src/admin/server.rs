@@ -1,6 +1,7 @@
 //! The daemon's side of the admin socket.
 
 use super::{Answer, Reloaded, Request};
+use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
 use node::connect::ConnectOutcome;
@@ -43,6 +44,7 @@ pub(crate) enum AdminRequest {
     Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>),
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
+    CheckStore { begin: bool, rate: Option<u64>, answer: oneshot::Sender<StoreReport> },
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
@@ -234,6 +236,11 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
                 return Some(Answer::Connected(ConnectOutcome::Opening));
             };
             return Some(connected.ok()?.map_or_else(refusal, Answer::Connected));
+        }
+        Request::CheckStore { begin, rate } => {
+            let (answer, report) = oneshot::channel();
+            questions.send(AdminRequest::CheckStore { begin, rate, answer }).await.ok()?;
+            return Some(Answer::Store(Box::new(report.await.ok()?)));
         }
         Request::ReloadUsers => questions.send(AdminRequest::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(AdminRequest::Stop(sender)).await.ok()?,

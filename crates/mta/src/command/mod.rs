@@ -10,6 +10,7 @@ mod queue;
 mod reload;
 mod run;
 mod status;
+mod store;
 mod user;
 mod watch;
 
@@ -52,6 +53,8 @@ enum Verb {
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
     Clock(clock::Arguments),
+    /// Checks the queue and the contents on disk for damage, and repairs them.
+    Store(store::Arguments),
     /// Adds, removes or lists the users who have a mailbox on this MTA.
     User(user::Arguments),
 }
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Verb::Queue(arguments) => queue::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
+        Verb::Store(arguments) => store::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })
 }

@@ -4,6 +4,7 @@ use super::DriverAnswer;
 use super::inbox::Inbox;
 use super::monitoring::gauge::Gauge;
 use super::pool::Pool;
+use crate::store_check::{StoreCheck, StoreReport};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
@@ -44,6 +45,8 @@ pub(super) struct StoreThreads {
     /// Database look-ups: one thread, and one for Immediate and higher.
     reader: Pool,
     learner: KeyReader,
+    /// The check of the store.
+    check: StoreCheck,
     /// Threads for work that takes longer.
     threads: Arc<Pool>,
 }
@@ -109,6 +112,7 @@ impl StoreThreads {
             // their own.
             reader: Pool::start("reader", 1, 1)?,
             learner,
+            check: StoreCheck::default(),
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
     }
@@ -253,6 +257,27 @@ impl StoreThreads {
         } else {
             self.read(precedence, Read::LookUp(token, keys, Utc(0)));
         }
+    }
+
+    /// The check of the store that runs, or the last. `begin`: one begins, unless one runs.
+    pub(super) fn check(&self, begin: bool, rate: Option<u64>) -> StoreReport {
+        if begin && self.check.begins() {
+            let (store, check) = (Arc::clone(&self.store), self.check.clone());
+            tokio::task::spawn_blocking(move || {
+                check.run(&*store, rate, |_| ());
+                let report = check.report();
+                if report.has_damage() {
+                    tracing::error!(
+                        records = report.records.len(),
+                        contents = report.contents.len(),
+                        changes = report.changes_lost,
+                        keys = report.keys,
+                        "the check of the store found damage: see mta store check"
+                    );
+                }
+            });
+        }
+        self.check.report()
     }
 
     /// Adds the fields that only the records contain, on a thread that may wait for the disk.

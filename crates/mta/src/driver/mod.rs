@@ -20,6 +20,7 @@
 mod budget;
 mod connection;
 mod disk;
+mod epoch;
 mod inbox;
 pub mod monitoring;
 mod operations;
@@ -35,6 +36,7 @@ pub(crate) mod verify;
 
 pub use socket::ListenError;
 pub use start::DriverError;
+pub(crate) use start::STORE;
 
 use crate::admin::server::{AdminServer, Operated};
 use crate::advice::{self, Facts};
@@ -152,7 +154,7 @@ async fn serve(
 ) -> Result<(), DriverError> {
     let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     let users = Users::read(&site.paths.data_dir)?;
-    let node = start::make_node(&site, &users, &**store)?;
+    let node = start::make_node(&site, &users, &**store, clock.now().utc)?;
     let events = start::open_events(&site, clock)?;
     let pcap = start::open_pcap(pcap, clock)?;
 

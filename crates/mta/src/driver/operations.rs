@@ -63,6 +63,10 @@ impl Driver {
                 }
                 false
             }
+            AdminRequest::CheckStore { begin, rate, answer } => {
+                let _ = answer.send(self.disk.check(begin, rate));
+                false
+            }
             AdminRequest::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());

@@ -1,5 +1,6 @@
 //! The start: data directory, store, epoch, and recovery of the queue.
 
+use super::epoch::{self, next_epoch};
 use super::monitoring::event_log::EventLogFile;
 use super::socket::ListenError;
 use crate::clock::Clock;
@@ -7,6 +8,7 @@ use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
 use argon2::password_hash::rand_core::{OsRng, RngCore};
+use base::Utc;
 use bytes::Bytes;
 use engine::journal::Op;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -19,7 +21,7 @@ use store::queue::commit_one;
 use store::{BatchId, Options, QueueStore, StoreError};
 
 /// Memory limits of the store: small compared with many connections.
-const STORE: Options = Options {
+pub(crate) const STORE: Options = Options {
     spool_memory: 8 << 20,
     cache: 8 << 20,
     many_keys: 512,
@@ -174,19 +176,29 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError
     Ok(store)
 }
 
+/// The count of starts in the store; `None` where it is damaged.
+fn epoch_of(store: &dyn QueueStore) -> Result<Option<u32>, DriverError> {
+    let Some(value) = store.meta(EPOCH)? else { return Ok(Some(0)) };
+    let epoch = value.as_ref().try_into().ok().map(u32::from_be_bytes);
+    if epoch.is_none() {
+        tracing::error!("the count of starts in the store is damaged");
+    }
+    Ok(epoch)
+}
+
 /// A node with a durable epoch that was never used before.
 pub(super) fn make_node(
     site: &Site,
     users: &Users,
     store: &dyn QueueStore,
+    utc: Utc,
 ) -> Result<Node, DriverError> {
-    let last = match store.meta(EPOCH)? {
-        Some(value) => {
-            u32::from_be_bytes(value.as_ref().try_into().map_err(|_| DriverError::Epoch)?)
-        }
-        None => 0,
-    };
-    let epoch = last.checked_add(1).ok_or(DriverError::Epoch)?;
+    let file = site.paths.data_dir.join(EPOCH);
+    let epoch = next_epoch(epoch_of(store)?, epoch::read(&file), utc).ok_or(DriverError::Epoch)?;
+    if let Err(error) = epoch::write(&file, epoch) {
+        // On a full disk, perhaps: the store has it too.
+        tracing::warn!(path = %file.display(), %error, "cannot keep the count of starts a second time");
+    }
     let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
     let batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
     commit_one(store, FIRST_BATCH, batch)?;

@@ -27,6 +27,16 @@ impl FaultyFile {
         Ok(state)
     }
 
+    /// As in the kernel: a sync that fails leaves what was written in memory, and never writes it.
+    fn sync_or_drop(&self) -> io::Result<()> {
+        let mut state = self.state()?;
+        if let Err(error) = state.strike() {
+            state.drop_dirty(self.inode);
+            return Err(error);
+        }
+        state.sync(self.inode)
+    }
+
     fn change(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.state()?;
         state.strike()?;
@@ -42,7 +52,7 @@ impl DiskFile for FaultyFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.change()?.sync(self.inode)
+        self.sync_or_drop()
     }
 }
 
@@ -56,7 +66,11 @@ impl RandomFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.change()?.sync(self.inode)
+        self.sync_or_drop()
+    }
+
+    fn forget_cached(&self) -> io::Result<()> {
+        self.state()?.forget_cached(self.inode)
     }
 }
 

@@ -246,6 +246,25 @@ impl DiskState {
         Ok(())
     }
 
+    /// What was written to a file since its last sync is taken for written.
+    pub(super) fn drop_dirty(&mut self, inode: u64) {
+        if self.power_off_at.is_none()
+            && let Some(inode) = self.inodes.get_mut(&inode)
+        {
+            inode.pending.clear();
+        }
+    }
+
+    /// A file is read from the disk again, except what is still to be written.
+    pub(super) fn forget_cached(&mut self, inode: u64) -> io::Result<()> {
+        let inode = self.inode(inode)?;
+        inode.view.clone_from(&inode.durable);
+        for change in &inode.pending {
+            apply(&mut inode.view, change)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn crash(&mut self, loss: Loss) {
         let mut rng = Rng::new(match loss {
             Loss::Some(seed) => seed,

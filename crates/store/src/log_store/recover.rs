@@ -34,6 +34,10 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     for (at, id) in all.iter().enumerate() {
         let Some(segment) = segments.get(*id).map_err(io)? else { continue };
         writer.last = *id;
+        if at + 1 == all.len() {
+            // Only in the last one can a sync have failed that was to make a commit durable.
+            segment.file.forget_cached().map_err(io)?;
+        }
         let end = ends.get(id).copied();
         let footer = footer::read(&segment).map_err(io)?;
         let is_full = footer.is_some() || end.is_some() || at + 1 < all.len();

@@ -304,6 +304,8 @@ fn read_index(octets: &[u8], last: SegmentId, blocks: u32, file: u64) -> Option<
 pub(super) fn open_all(disk: &dyn Disk) -> Result<Vec<Run>, StoreError> {
     let io = |e| StoreError::io("opening the remembered keys", e);
     disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
+    disk.sync_dir(Path::new("")).map_err(io)?;
+    disk.sync_dir(Path::new(DIRECTORY)).map_err(io)?;
     let mut runs = Vec::new();
     for (name, octets) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
         if name.ends_with(UNFINISHED) {

@@ -108,6 +108,8 @@ impl Segments {
         let io = |e| StoreError::io("opening the log", e);
         disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
         disk.sync_dir(Path::new("")).map_err(io)?;
+        // A process before may have made a name, and ended because it could not sync it.
+        disk.sync_dir(Path::new(DIRECTORY)).map_err(io)?;
         let mut open = Open::default();
         for (name, length) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
             if let Some(id) = number(&name, SUFFIX) {

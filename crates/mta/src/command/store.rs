@@ -1,0 +1,246 @@
+//! `mta store`: checks what is on disk, and gives up what is damaged.
+
+use super::output::{load_paths, print, print_error, print_json, table, trimmed};
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{Answer, AskError, Request, ask};
+use crate::config::Paths;
+use crate::driver::STORE;
+use crate::store_check::{StoreCheck, StoreReport};
+use base::quantity;
+use clap::Subcommand;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use store::{QueueStore, StoreError};
+
+/// Checks the queue and the contents on disk for damage, and repairs them.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Reads all records, contents and remembered keys, and compares them with their checksums. A running
+    /// daemon does it beside its work. Exit code 1 if anything is damaged.
+    Check {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// Read at most this much a second: 20MB. Default: as fast as the disk.
+        #[arg(long, value_name = "SIZE", value_parser = rate)]
+        rate: Option<u64>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows what is damaged and would be given up; with --yes deletes it, so that the rest is whole. The
+    /// daemon must not be running.
+    Repair {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// Delete what is damaged.
+        #[arg(long)]
+        yes: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn rate(text: &str) -> Result<u64, String> {
+    match quantity::octets(text) {
+        Ok(rate) if rate > 0 => Ok(rate),
+        Ok(_) => Err("write a rate above 0".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum CheckError {
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no queue in {0}: the daemon makes one when it starts first")]
+    NoQueue(PathBuf),
+    #[error("the daemon is running: stop it first (it would go on with what is damaged)")]
+    Running,
+    #[error("the daemon answers something else")]
+    Other,
+    #[error("the check ended early: {0}")]
+    Ended(String),
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let (config, json) = match &arguments.verb {
+        Verb::Check { config, json, .. } | Verb::Repair { config, json, .. } => (config, *json),
+    };
+    let Some(paths) = load_paths(config) else { return WRONG };
+    let done = match &arguments.verb {
+        Verb::Check { rate, .. } => check(&paths, *rate),
+        Verb::Repair { yes, .. } => repair(&paths, *yes),
+    };
+    match done {
+        Ok((report, repaired)) => {
+            if json {
+                print_json(&report);
+            } else {
+                print(&text(&report, repaired));
+            }
+            if report.has_damage() && repaired != Some(true) { FAILED } else { DONE }
+        }
+        Err(error) => {
+            print_error(&error.to_string());
+            FAILED
+        }
+    }
+}
+
+/// By the daemon if it runs, else here.
+fn check(paths: &Paths, rate: Option<u64>) -> Result<(StoreReport, Option<bool>), CheckError> {
+    let request = Request::CheckStore { begin: true, rate };
+    let mut answer = match ask(&paths.admin_socket, &request) {
+        Err(AskError::NoDaemon { .. }) => {
+            let store = open(paths)?;
+            let report = read(&*store, rate)?;
+            store.close();
+            return Ok((report, None));
+        }
+        answer => answer?,
+    };
+    loop {
+        let Answer::Store(report) = answer else { return Err(CheckError::Other) };
+        show_progress(&report);
+        if !report.running {
+            return ended(*report).map(|report| (report, None));
+        }
+        std::thread::park_timeout(Duration::from_millis(300));
+        answer = ask(&paths.admin_socket, &Request::CheckStore { begin: false, rate: None })?;
+    }
+}
+
+fn open(paths: &Paths) -> Result<Arc<dyn QueueStore>, CheckError> {
+    let directory = paths.data_dir.join("queue");
+    if !directory.is_dir() {
+        return Err(CheckError::NoQueue(paths.data_dir.clone()));
+    }
+    Ok(store::open(&directory, STORE)?)
+}
+
+fn read(store: &dyn QueueStore, rate: Option<u64>) -> Result<StoreReport, CheckError> {
+    let check = StoreCheck::default();
+    check.run(store, rate, show_progress);
+    ended(check.report())
+}
+
+fn ended(report: StoreReport) -> Result<StoreReport, CheckError> {
+    if std::io::stderr().is_terminal() {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    match report.failed {
+        Some(why) => Err(CheckError::Ended(why)),
+        None => Ok(report),
+    }
+}
+
+/// One line, rewritten in place.
+fn show_progress(report: &StoreReport) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r{} MB read\x1b[K", report.octets / 1_000_000);
+    }
+}
+
+/// What was damaged, and whether it was given up.
+fn repair(paths: &Paths, yes: bool) -> Result<(StoreReport, Option<bool>), CheckError> {
+    if is_running(&paths.admin_socket)? {
+        return Err(CheckError::Running);
+    }
+    let store = open(paths)?;
+    let report = read(&*store, None)?;
+    let repairs = yes && report.has_damage();
+    if repairs {
+        store.repair()?;
+    }
+    store.close();
+    Ok((report, Some(repairs)))
+}
+
+fn is_running(socket: &Path) -> Result<bool, AskError> {
+    match ask(socket, &Request::CheckStore { begin: false, rate: None }) {
+        Err(AskError::NoDaemon { .. }) => Ok(false),
+        Err(error) => Err(error),
+        Ok(_) => Ok(true),
+    }
+}
+
+/// `repaired`: of a repair, whether it was done.
+fn text(report: &StoreReport, repaired: Option<bool>) -> String {
+    let read = report.octets / 1_000_000;
+    let mut text = format!("{} queue entries, {read} MB read\n", report.entries);
+    if !report.has_damage() {
+        return text + "nothing is damaged\n";
+    }
+    let mut rows = table(["DAMAGED", "PRECEDENCE", "WHAT IT MEANS"]);
+    for record in &report.records {
+        let what = "a message whose recipients and originator are lost";
+        rows.add_row([
+            format!("entry {}", record.entry),
+            record.precedence.to_string(),
+            what.to_owned(),
+        ]);
+    }
+    for body in &report.contents {
+        let what = "a content: its originator gets a non-delivery report when it is to be sent";
+        rows.add_row([format!("content {body}"), String::new(), what.to_owned()]);
+    }
+    if report.changes_lost > 0 {
+        let what = "messages accepted, sent or deleted: which is not known";
+        rows.add_row([
+            format!("{} changes of the queue", report.changes_lost),
+            String::new(),
+            what.to_owned(),
+        ]);
+    }
+    if report.keys > 0 {
+        let what = "a duplicate of a message remembered there is not recognised";
+        rows.add_row([
+            format!("{} blocks of remembered keys", report.keys),
+            String::new(),
+            what.to_owned(),
+        ]);
+    }
+    text.push_str(&trimmed(&rows));
+    text.push_str(match repaired {
+        None => "stop the daemon, copy data_dir, then run `mta store repair`\n",
+        Some(false) => {
+            "nothing was changed; with --yes the damaged entries and contents are deleted\n"
+        }
+        Some(true) => "deleted; the rest is whole\n",
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store_check::DamagedRecord;
+    use base::{BodyId, EntryId, Precedence};
+
+    #[test]
+    fn damage_is_named_with_what_it_means() {
+        let mut report = StoreReport { entries: 3, octets: 2_500_000, ..StoreReport::default() };
+        assert_eq!(text(&report, None), "3 queue entries, 2 MB read\nnothing is damaged\n");
+        report.records = vec![DamagedRecord { precedence: Precedence::Flash, entry: EntryId(7) }];
+        report.contents = vec![BodyId(9)];
+        report.changes_lost = 2;
+        let shown = text(&report, Some(false));
+        for part in ["entry e7", "flash", "content b9", "2 changes of the queue", "--yes"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A check of the whole store: its progress and its result.
+
+use base::{BodyId, EntryId, Precedence};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use store::{Damage, QueueStore, StoreError};
+
+/// What a check has found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreReport {
+    /// Queue entries when it began.
+    pub entries: u64,
+    /// Octets read.
+    pub octets: u64,
+    /// Whether it is still reading.
+    pub running: bool,
+    /// Why it could not go on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<String>,
+    /// Changes of the queue that are lost, and it is not known of which messages.
+    pub changes_lost: u64,
+    /// Entries whose records are damaged.
+    pub records: Vec<DamagedRecord>,
+    /// Contents that are damaged or missing.
+    pub contents: Vec<BodyId>,
+    /// Damaged blocks of remembered keys: duplicates of what they remembered are not recognised.
+    pub keys: u64,
+}
+
+/// An entry whose record is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedRecord {
+    /// Its precedence.
+    pub precedence: Precedence,
+    /// Its number, as in the event log.
+    pub entry: EntryId,
+}
+
+impl StoreReport {
+    /// Whether anything is damaged.
+    #[must_use]
+    pub fn has_damage(&self) -> bool {
+        self.changes_lost + self.keys > 0 || !self.records.is_empty() || !self.contents.is_empty()
+    }
+
+    fn note(&mut self, damage: &Damage) {
+        let record = |(precedence, entry): &(Precedence, EntryId)| DamagedRecord {
+            precedence: *precedence,
+            entry: *entry,
+        };
+        self.changes_lost = damage.batches;
+        self.records = damage.entries.iter().map(record).collect();
+        self.contents = damage.bodies.iter().copied().collect();
+        self.keys = damage.keys;
+    }
+}
+
+/// A check that runs, or has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreCheck(Arc<Mutex<StoreReport>>);
+
+impl StoreCheck {
+    pub(crate) fn report(&self) -> StoreReport {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut StoreReport)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Begins, unless it is running.
+    pub(crate) fn begins(&self) -> bool {
+        let mut report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = !report.running;
+        if begins {
+            *report = StoreReport { running: true, ..StoreReport::default() };
+        }
+        begins
+    }
+
+    /// Reads everything, at most so many octets a second; blocks.
+    pub(crate) fn run(
+        &self,
+        store: &dyn QueueStore,
+        rate: Option<u64>,
+        mut progress: impl FnMut(&StoreReport),
+    ) {
+        let done = self.read(store, rate, &mut progress);
+        self.change(|report| {
+            report.note(&store.damage());
+            report.running = false;
+            report.failed = done.err().map(|error| error.to_string());
+        });
+    }
+
+    fn read(
+        &self,
+        store: &dyn QueueStore,
+        rate: Option<u64>,
+        progress: &mut dyn FnMut(&StoreReport),
+    ) -> Result<(), StoreError> {
+        let entries = store.entry_count()?;
+        self.change(|report| report.entries = entries);
+        let (began, mut octets) = (Instant::now(), 0u64);
+        store.verify(&mut |read| {
+            octets = octets.saturating_add(read);
+            self.change(|report| report.octets = octets);
+            progress(&self.report());
+            let Some(rate) = rate else { return true };
+            let due = Duration::from_secs_f64(octets as f64 / rate.max(1) as f64);
+            // The store may be closed meanwhile.
+            while let Some(wait) = due.checked_sub(began.elapsed()) {
+                if store.entry_count().is_err() {
+                    return false;
+                }
+                std::thread::park_timeout(wait.min(Duration::from_millis(100)));
+            }
+            true
+        })
+    }
+}
