@@ -23,6 +23,7 @@ mod onward;
 mod outcome;
 mod record;
 mod report;
+pub mod space;
 mod subject;
 
 #[cfg(test)]

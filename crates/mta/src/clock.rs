@@ -52,6 +52,12 @@ impl Clock {
     }
 }
 
+/// The time since this call, for the pace of work in the background.
+pub(crate) fn stopwatch() -> impl Fn() -> Duration {
+    let begun = since_boot();
+    move || since_boot().saturating_sub(begun)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use base::{BodyId, EntryId, Precedence};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::{Damage, QueueStore, StoreError};
 
 /// What a check has found so far.
@@ -102,7 +102,7 @@ impl StoreCheck {
     ) -> Result<(), StoreError> {
         let entries = store.entry_count()?;
         self.change(|report| report.entries = entries);
-        let (began, mut octets) = (Instant::now(), 0u64);
+        let (began, mut octets) = (crate::clock::stopwatch(), 0u64);
         store.verify(&mut |read| {
             octets = octets.saturating_add(read);
             self.change(|report| report.octets = octets);
@@ -110,7 +110,7 @@ impl StoreCheck {
             let Some(rate) = rate else { return true };
             let due = Duration::from_secs_f64(octets as f64 / rate.max(1) as f64);
             // The store may be closed meanwhile.
-            while let Some(wait) = due.checked_sub(began.elapsed()) {
+            while let Some(wait) = due.checked_sub(began()) {
                 if store.entry_count().is_err() {
                     return false;
                 }

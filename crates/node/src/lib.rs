@@ -29,10 +29,10 @@ mod views;
 
 pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;
+pub use engine::space::DiskSpace;
 pub use error::{CommitError, EdgeError, ReadError};
 pub use ids::{ListenerId, Principal, Secret, Token};
-pub use limits::space::DiskSpace;
 pub use node::Node;
-pub use queue::wall;
 pub use scheduler::ChannelId;
+pub use scheduler::wall;
 pub use views::{listing, metrics, minimize, names, status};

@@ -26,6 +26,7 @@
 //! and its channels, `configure.rs` the configuration at run time, `status.rs` the status for
 //! operators.
 
+pub mod agenda;
 mod configure;
 mod items;
 mod machine;
@@ -33,6 +34,7 @@ mod peer;
 mod queue;
 mod rules;
 mod status;
+pub mod wall;
 #[doc(hidden)]
 pub use items::{Destination, Item, NEVER};
 pub use machine::{Scheduler, Start, StartReason};

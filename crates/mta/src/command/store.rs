@@ -67,7 +67,7 @@ enum CheckError {
     Store(#[from] StoreError),
     #[error("there is no queue in {0}: the daemon makes one when it starts first")]
     NoQueue(PathBuf),
-    #[error("the daemon is running: stop it first (it would go on with what is damaged)")]
+    #[error("the daemon is running: stop it first (it works with what would be deleted)")]
     Running,
     #[error("the daemon answers something else")]
     Other,

@@ -20,7 +20,6 @@
 mod budget;
 mod connection;
 mod disk;
-mod epoch;
 mod inbox;
 pub mod monitoring;
 mod operations;
@@ -28,7 +27,6 @@ mod pool;
 mod reload;
 mod send_timeout;
 mod socket;
-mod space;
 mod start;
 mod stopping;
 mod transports;
@@ -226,7 +224,7 @@ async fn attend(
     let inbox = Arc::clone(&driver.inbox);
     let mut looks = tokio::time::interval(send_timeout::LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut disk = tokio::time::interval(space::INTERVAL);
+    let mut disk = tokio::time::interval(monitoring::space::INTERVAL);
     disk.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut stop_by = None;
     let mut aborted = false;
@@ -304,7 +302,7 @@ fn end_on_panic(inbox: Arc<Inbox>) {
 impl Driver {
     /// Reports the room on the disk to the node.
     fn look_at_disk(&mut self) {
-        if let Some(space) = space::look(&self.site) {
+        if let Some(space) = monitoring::space::look(&self.site) {
             self.input(Input::DiskSpace(space));
         }
     }

@@ -16,11 +16,11 @@ use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::{CommitError, EdgeError, ReadError};
 use crate::ids::{ListenerId, Principal, Secret, Token};
-use crate::limits::space::DiskSpace;
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
+use engine::space::DiskSpace;
 pub use scheduler::{ChannelId, Scope};
 use std::net::IpAddr;
 

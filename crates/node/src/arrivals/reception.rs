@@ -174,12 +174,7 @@ impl Arrivals {
 
     /// Why an arrival is refused for the room that is left on the disk, once its precedence is known.
     fn lacks_space(&self, cx: &Context, spool: SpoolId) -> Option<String> {
-        let level = self.open.get(&spool)?.level?;
-        let space = cx.disk.space().filter(|_| cx.disk.refuses(level))?;
-        let (free, reserve) = (space.free >> 20, space.reserve >> 20);
-        Some(format!(
-            "{level} is not taken with {free} MiB free on the disk (disk_reserve {reserve} MiB)"
-        ))
+        cx.disk.refusal(self.open.get(&spool)?.level?)
     }
 
     /// So many more octets of an arrival are held in memory, if that is within the limits.

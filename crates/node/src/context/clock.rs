@@ -16,11 +16,11 @@ use crate::api::event::{Kind, LogLevel};
 use crate::commits::FORGET_EVERY;
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::queue::wall::{CLOCK, Doubt, reckoned, size, step, way};
 use base::{Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
 use scheduler::Shift;
+use scheduler::wall::{CLOCK, Doubt, reckoned, size, step, way};
 use std::time::Duration;
 
 /// How far the clocks may part, at most, before what is queued follows.
@@ -248,6 +248,6 @@ impl Context {
         let look = waits.then(|| wall.looked + LOOK_AGAIN);
         let writes = waits && !wall.is_doubted() && !self.life.is_stopping();
         let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
-        look.into_iter().chain(write).chain(wall.trusted_at(&self.config.times.clock)).min()
+        look.into_iter().chain(write).chain(wall.trusted_at(self.config.times.clock.steady)).min()
     }
 }

@@ -4,9 +4,9 @@ use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::limits::space::DiskSpace;
 use base::{BodyId, Now, Precedence};
 use engine::journal::{self, Batch, Op};
+use engine::space::DiskSpace;
 
 /// Keys dropped by one commit: 10 ms of work, or less, that others' commits wait for.
 const MAX_FORGOTTEN: usize = 500;
@@ -62,21 +62,15 @@ impl Context {
         if !self.disk.report(space) {
             return;
         }
-        let (free, reserve) = (space.free >> 20, space.reserve >> 20);
-        match self.disk.refused() {
+        let (log, kind, detail) = match self.disk.refused() {
             Some(level) => {
-                let detail = format!(
-                    "{free} MiB free on the disk of data_dir, disk_reserve is {reserve} MiB: {level} \
-                     and lower are refused, higher ones are taken"
-                );
-                self.event(LogLevel::Warning, Kind::SpaceLow, detail);
-            }
-            None => {
                 let detail =
-                    format!("{free} MiB free on the disk of data_dir: all are taken again");
-                self.event(LogLevel::Info, Kind::SpaceBack, detail);
+                    format!("{space}: {level} and lower are refused, higher ones are taken");
+                (LogLevel::Warning, Kind::SpaceLow, detail)
             }
-        }
+            None => (LogLevel::Info, Kind::SpaceBack, format!("{space}: all are taken again")),
+        };
+        self.event(log, kind, detail);
     }
 
     /// Asks for a commit that nobody waits for, or an operator.

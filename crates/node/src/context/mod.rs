@@ -23,13 +23,13 @@ use crate::context::lifecycle::Lifecycle;
 use crate::context::recovery::Recovery;
 use crate::context::steps::WorkSteps;
 use crate::ids::Token;
-use crate::limits::space::DiskRoom;
 use crate::log::draft::EventDraft;
 use crate::log::outputs::Outputs;
 use crate::queue::EntryQueue;
 use base::AssociationId;
 use base::rng::Rng;
 use engine::Engine;
+use engine::space::DiskRoom;
 use osi::api as stack;
 
 /// What the machines share. Each field has one owner type, and changes only by its methods.

@@ -2,4 +2,3 @@
 
 pub(crate) mod levels;
 pub(crate) mod memory;
-pub(crate) mod space;

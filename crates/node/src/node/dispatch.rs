@@ -1,9 +1,9 @@
 //! What starts after an input: of every peer and mailbox that it touched.
 
 use crate::node::Node;
-use crate::outbound::channels::agenda::channels_of;
 use base::Now;
 use scheduler::ChannelId;
+use scheduler::agenda::channels_of;
 
 impl Node {
     /// Gives every association that is free what goes next, closes those that are too many and

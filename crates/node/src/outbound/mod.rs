@@ -6,7 +6,6 @@ pub(crate) mod queued;
 pub(crate) mod transfers;
 
 use crate::config::{NodeConfig, Peer};
-use crate::outbound::channels::agenda::ChannelAgenda;
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::faults::blame::Blame;
 use crate::outbound::queued::late::Late;
@@ -14,6 +13,7 @@ use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
 use base::marks::Marked;
 use scheduler::ChannelId;
+use scheduler::agenda::ChannelAgenda;
 
 /// Channels to peers, what goes out on them, and what is queued for them.
 #[derive(Debug)]

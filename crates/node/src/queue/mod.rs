@@ -2,13 +2,12 @@
 //! stay on disk until they are sent.
 
 pub(crate) mod holds;
-pub mod wall;
 
 use crate::config::times::Times;
-use crate::queue::wall::Wall;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, NextHop, Record};
+use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
 

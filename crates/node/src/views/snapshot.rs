@@ -3,13 +3,13 @@
 use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::node::Node;
-use crate::queue::wall::step;
 use crate::views::status::{
     AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
     PeerStatus, Status,
 };
 use base::{EntryId, Now, Precedence};
 use dscp::Dscp;
+use scheduler::wall::step;
 use scheduler::{ChannelId, QueueStatus, Reason, Shift};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -190,7 +190,7 @@ impl Node {
         let wall = &self.cx.queue.wall;
         let doubt = wall.doubt.as_ref()?;
         let left = wall
-            .trusted_at(&self.cx.config.times.clock)
+            .trusted_at(self.cx.config.times.clock.steady)
             .map_or(Duration::ZERO, |at| at.since(now.mono));
         // By the clock as it is, which the queue may not follow yet.
         let by = match wall.at.map(|at| step(at, now)) {

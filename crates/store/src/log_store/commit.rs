@@ -473,7 +473,7 @@ const CHANGE: u64 = 96;
 
 impl Staged {
     /// Changes whose contents are durable.
-    pub(super) fn of(ops: Vec<(Op, Option<Content>)>) -> Staged {
+    pub(super) fn new(ops: Vec<(Op, Option<Content>)>) -> Staged {
         Staged { ops, contents: StagedContents::default() }
     }
 

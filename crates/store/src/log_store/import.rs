@@ -1,7 +1,7 @@
 //! Takes over the queue of an earlier release, which was a redb database.
 //!
 //! The database stays as it is until all of it is durable in the log. Then the file `format` is written,
-//! which says that the log is complete, and a note takes the place of the database, so that an earlier
+//! which marks the log as complete, and a note takes the place of the database, so that an earlier
 //! release does not begin an empty queue beside this one.
 
 use super::LogStore;
@@ -155,7 +155,7 @@ fn import(disk: &Arc<dyn Disk>, options: Options) -> Result<(), StoreError> {
     from.export(|part| {
         let ops = part.into_iter().filter_map(|one| staged(&bodies, one).transpose());
         let ops: Vec<_> = ops.collect::<Result<_, StoreError>>()?;
-        to.import(&Staged::of(ops))?;
+        to.import(&Staged::new(ops))?;
         while to.tidy_once()? {}
         Ok(())
     })?;

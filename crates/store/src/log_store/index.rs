@@ -2,9 +2,9 @@
 //! still needed.
 
 use super::frame::{Change, SegmentId};
+use super::keys::run::Run;
 use super::keys::{KeyRow, Keys};
 use super::rows::Rows;
-use super::run::Run;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, QueueId};

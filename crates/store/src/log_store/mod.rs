@@ -14,7 +14,6 @@ mod read;
 mod recover;
 mod repair;
 mod rows;
-mod run;
 mod scan;
 mod segment;
 mod tidy;
@@ -118,7 +117,7 @@ impl LogStore {
     ) -> Result<LogStore, StoreError> {
         let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
         let segments = Segments::open(Arc::clone(&disk), options.segment)?;
-        let keys = Keys::new(run::open_all(&*disk)?);
+        let keys = Keys::new(keys::run::open_all(&*disk)?);
         let recovered = recover::recover(&segments, keys)?;
         segments.fill_reserve();
         let mut sweep = match found {

@@ -2,7 +2,7 @@
 
 use super::LogStore;
 use super::index::{BodyRow, EntryRow, Key, Location, Place};
-use super::run::Remembered;
+use super::keys::run::Remembered;
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
 use crate::recent::Key as RecentKey;

@@ -93,7 +93,7 @@ fn apply(index: &mut Index, id: SegmentId, changes: Vec<Change>) {
     }
 }
 
-/// Where segments end: footers and the first frames of later segments say it.
+/// Where segments end: footers and the first frames of later segments record it.
 fn ends(segments: &Segments, all: &[SegmentId]) -> io::Result<BTreeMap<SegmentId, u64>> {
     let mut ends = BTreeMap::new();
     let mut is_without = false;

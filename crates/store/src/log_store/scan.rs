@@ -259,7 +259,7 @@ impl Window<'_> {
     }
 }
 
-/// The segments that a first frame says have ended, and where.
+/// The segments whose ends a first frame records, and where.
 pub(super) fn ends_in(segment: &Segment) -> io::Result<Vec<(SegmentId, u64)>> {
     let ends = first_changes(segment)?.into_iter().filter_map(|change| match change {
         Change::Ends { segment, used } => Some((segment, used)),

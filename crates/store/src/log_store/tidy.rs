@@ -4,7 +4,7 @@
 use super::commit::Encoder;
 use super::frame::{Change, FrameWriter, SegmentId};
 use super::index::{BodyRow, Index, Key, Location};
-use super::run::RunWriter;
+use super::keys::run::RunWriter;
 use super::scan::changes_of;
 use super::segment::{Room, Segment};
 use super::{LogStore, Sealed, Writer, footer};

@@ -1,6 +1,5 @@
 //! Channels: how they stand, when they open, and what ends their waits.
 
-pub(crate) mod agenda;
 pub(crate) mod ends;
 pub(crate) mod line;
 pub(crate) mod opening;

@@ -9,7 +9,6 @@ use crate::association::{Association, AssociationState, Protocol};
 use crate::config::Channel;
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::channels::agenda::Rank;
 use crate::outbound::channels::state::ChannelState;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Now, Utc};
@@ -18,6 +17,7 @@ use osi::api::{Dialogue, Role};
 use osi::session::service::ConnectionReference;
 use osi::stack::Association as Stack;
 use scheduler::ChannelId;
+use scheduler::agenda::Rank;
 use std::cmp::Reverse;
 
 impl Outbound {

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::channels::agenda::Rank;
 use base::{AssociationId, Now};
 use scheduler::ChannelId;
+use scheduler::agenda::Rank;
 
 /// Whether there is a place to open one more association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,7 +84,7 @@ impl Outbound {
     /// now and then: it refuses our bind result too, and binds again and again.
     pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId) {
         let ids: Vec<ChannelId> =
-            self.channels.keys_in(crate::outbound::channels::agenda::channels_of(peer)).collect();
+            self.channels.keys_in(scheduler::agenda::channels_of(peer)).collect();
         for id in ids {
             let backs_off = self.blame.backs_off(id);
             let Some(state) = self.channels.get_mut(&id) else { continue };

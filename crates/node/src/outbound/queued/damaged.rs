@@ -20,14 +20,10 @@ impl Outbound {
         entry: EntryId,
         error: &LoadError,
     ) {
-        let precedence = cx.queue.get(entry).map(|item| item.precedence);
+        let Some(item) = cx.queue.get(entry) else { return };
         let detail = format!("{error}: set aside; `mta store check` lists it");
-        let draft = cx.event(LogLevel::Error, Kind::Damaged, detail).entry(entry);
-        if let Some(precedence) = precedence {
-            draft.precedence(precedence);
-        } else {
-            drop(draft);
-        }
+        let draft = cx.event(LogLevel::Error, Kind::Damaged, detail);
+        draft.entry(entry).precedence(item.precedence);
         if let Some(association) = id.and_then(|id| cx.associations.get_mut(&id)) {
             association.take_sending();
             cx.queue.scheduler.put_back(now.mono, entry);

@@ -5,8 +5,8 @@ use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::channels::agenda::channels_of;
 use base::{AssociationId, EntryId, Now, PeerId};
+use scheduler::agenda::channels_of;
 use scheduler::{Associations, ChannelId};
 
 impl Outbound {

@@ -12,7 +12,7 @@ fn report(pair: &mut Pair, site: usize, free: u64) {
 }
 
 #[test]
-fn submissions_of_lower_precedences_are_refused_and_users_are_told_why() {
+fn submissions_of_lower_precedences_are_refused_and_it_is_shown_why() {
     let mut pair = Pair::new(3, NOTHING);
     report(&mut pair, NAPLES, 700);
     for precedence in [Routine, Priority, Immediate, Flash] {

@@ -11,6 +11,7 @@
 //! is a sixteenth of the reserve more than where it was refused.
 
 use base::Precedence;
+use std::fmt;
 
 /// Room on the disk of the store, in octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,13 @@ pub struct DiskSpace {
     pub free: u64,
     /// What is kept for higher precedences.
     pub reserve: u64,
+}
+
+impl fmt::Display for DiskSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (free, reserve) = (self.free >> 20, self.reserve >> 20);
+        write!(f, "{free} MiB free on the disk of data_dir, disk_reserve is {reserve} MiB")
+    }
 }
 
 /// The sixteenths of the reserve that must be free.
@@ -31,27 +39,35 @@ const MARKS: [(Precedence, u64); 4] = [
 
 /// The room as it was reported last, and what is refused for it.
 #[derive(Debug, Default)]
-pub(crate) struct DiskRoom {
+pub struct DiskRoom {
     space: Option<DiskSpace>,
     refused: Option<Precedence>,
 }
 
 impl DiskRoom {
-    pub(crate) fn space(&self) -> Option<DiskSpace> {
+    /// The room as it was reported last.
+    pub fn space(&self) -> Option<DiskSpace> {
         self.space
     }
 
     /// The highest precedence that is refused.
-    pub(crate) fn refused(&self) -> Option<Precedence> {
+    pub fn refused(&self) -> Option<Precedence> {
         self.refused
     }
 
-    pub(crate) fn refuses(&self, precedence: Precedence) -> bool {
+    /// Why this precedence is refused; `None` where it is taken.
+    pub fn refusal(&self, precedence: Precedence) -> Option<String> {
+        let space = self.space.filter(|_| self.refuses(precedence))?;
+        Some(format!("{precedence} is not taken with {space}"))
+    }
+
+    /// Whether this precedence is refused.
+    pub fn refuses(&self, precedence: Precedence) -> bool {
         self.refused.is_some_and(|highest| precedence <= highest)
     }
 
     /// Takes a report; whether another precedence is the highest that is refused.
-    pub(crate) fn report(&mut self, space: DiskSpace) -> bool {
+    pub fn report(&mut self, space: DiskSpace) -> bool {
         self.space = Some(space);
         let is_below = |(level, sixteenths): &(Precedence, u64)| {
             let more = u64::from(self.refuses(*level));

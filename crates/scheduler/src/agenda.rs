@@ -6,17 +6,17 @@
 //! So an input costs what it touched, however many channels and users there are. In debug builds
 //! `Node::check_settled` looks at everything after each input, and finds what was not marked.
 
+use crate::ChannelId;
 use base::marks::Due;
 use base::steps::step;
 use base::{AssociationId, Instant, PeerId, Precedence};
-use scheduler::ChannelId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 /// Which of several channels is opened first: the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank {
+pub struct Rank {
     /// Of the highest message that waits for it, or that it is to resume. Here and below nothing where
     /// it failed more than once: those channels take turns, or a few dead ones of high precedence
     /// would leave no time to the others.
@@ -26,22 +26,25 @@ pub(crate) struct Rank {
 }
 
 /// A channel to be opened: how much that matters, and when it was last tried.
-pub(crate) type Wish = (Rank, Reverse<Option<Instant>>, ChannelId);
+pub type Wish = (Rank, Reverse<Option<Instant>>, ChannelId);
 
 /// The channels that are to be opened, by rank, and those being opened.
 #[derive(Debug, Default)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
-pub(crate) struct Wishes {
-    pub(crate) ranked: BTreeSet<Wish>,
-    pub(crate) of: BTreeMap<ChannelId, Wish>,
-    pub(crate) opening: BTreeSet<AssociationId>,
+pub struct Wishes {
+    /// By rank.
+    pub ranked: BTreeSet<Wish>,
+    /// By channel.
+    pub of: BTreeMap<ChannelId, Wish>,
+    /// Associations that are being opened.
+    pub opening: BTreeSet<AssociationId>,
     /// Whether there may be a place now for one that found none.
-    pub(crate) news: bool,
+    pub news: bool,
 }
 
 impl Wishes {
     /// What a channel wants from now on.
-    pub(crate) fn set(&mut self, channel: ChannelId, wish: Option<Wish>) {
+    pub fn set(&mut self, channel: ChannelId, wish: Option<Wish>) {
         step();
         if self.of.get(&channel) == wish.as_ref() {
             return;
@@ -60,26 +63,27 @@ impl Wishes {
     }
 
     /// The one that matters most.
-    pub(crate) fn first(&self) -> Option<Wish> {
+    pub fn first(&self) -> Option<Wish> {
         self.ranked.last().copied()
     }
 
     /// An association of ours is being opened, or no longer is.
-    pub(crate) fn is_opening(&mut self, id: AssociationId, is: bool) {
+    pub fn is_opening(&mut self, id: AssociationId, is: bool) {
         self.news |= if is { self.opening.insert(id) } else { self.opening.remove(&id) };
     }
 
     /// Associations that are being opened; of some it is perhaps not noted yet that they are open.
-    pub(crate) fn opening(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
+    pub fn opening(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
         self.opening.iter().copied().inspect(|_| step())
     }
 
     /// There may be a place for one that found none.
-    pub(crate) fn news(&mut self) {
+    pub fn news(&mut self) {
         self.news = true;
     }
 
-    pub(crate) fn take_news(&mut self) -> bool {
+    /// Whether there may be a place since the last call.
+    pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.news)
     }
 }
@@ -87,47 +91,52 @@ impl Wishes {
 /// See the head of this file.
 #[derive(Debug, Default)]
 #[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
-pub(crate) struct ChannelAgenda {
-    pub(crate) peers: BTreeSet<PeerId>,
-    pub(crate) mailboxes: BTreeSet<u32>,
+pub struct ChannelAgenda {
+    /// Peers to look at.
+    pub peers: BTreeSet<PeerId>,
+    /// Mailboxes to look at.
+    pub mailboxes: BTreeSet<u32>,
     /// Idle associations, and when they are released.
-    pub(crate) idle: Due<AssociationId>,
+    pub idle: Due<AssociationId>,
     /// Channels, and when they may be opened again or change their hours.
-    pub(crate) looks: Due<ChannelId>,
-    pub(crate) wishes: Wishes,
+    pub looks: Due<ChannelId>,
+    /// Channels to open.
+    pub wishes: Wishes,
     /// Whether `Node::check_settled` is left out, for tests of the cost.
     #[cfg(debug_assertions)]
-    pub(crate) unchecked: bool,
+    pub unchecked: bool,
 }
 
 impl ChannelAgenda {
     /// When something is due.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         [self.idle.first(), self.looks.first()].into_iter().flatten().min()
     }
 
     /// An association is gone.
-    pub(crate) fn gone(&mut self, id: AssociationId, channel: Option<ChannelId>) {
+    pub fn gone(&mut self, id: AssociationId, channel: Option<ChannelId>) {
         self.idle.set(id, None);
         self.wishes.is_opening(id, false);
         self.peers.extend(channel.map(|channel| channel.peer));
     }
 
-    pub(crate) fn take_peers(&mut self) -> BTreeSet<PeerId> {
+    /// The peers to look at, once.
+    pub fn take_peers(&mut self) -> BTreeSet<PeerId> {
         std::mem::take(&mut self.peers)
     }
 
-    pub(crate) fn take_mailboxes(&mut self) -> BTreeSet<u32> {
+    /// The mailboxes to look at, once.
+    pub fn take_mailboxes(&mut self) -> BTreeSet<u32> {
         std::mem::take(&mut self.mailboxes)
     }
 
     /// Nothing is dispatched any more.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         (self.peers, self.mailboxes) = Default::default();
     }
 }
 
 /// The range of the channels of a peer.
-pub(crate) fn channels_of(peer: PeerId) -> RangeInclusive<ChannelId> {
+pub fn channels_of(peer: PeerId) -> RangeInclusive<ChannelId> {
     ChannelId { peer, index: 0 }..=ChannelId { peer, index: u32::MAX }
 }

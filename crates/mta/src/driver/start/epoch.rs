@@ -19,7 +19,7 @@ const END: u32 = 1 << 24;
 const BELIEVED: u64 = 1 << 23;
 
 /// The epoch of this start, by the last one in the store (`None`: damaged) and in the file; `None` if
-/// there are no more.
+/// all are used.
 pub(super) fn next_epoch(stored: Option<u32>, kept: Option<u32>, now: Utc) -> Option<u32> {
     let minutes = now.since(BEGINNING).as_secs() / 60;
     let by_clock = u32::try_from(minutes).ok().filter(|_| minutes < BELIEVED).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! The start: data directory, store, epoch, and recovery of the queue.
 
-use super::epoch::{self, next_epoch};
+mod epoch;
+
 use super::monitoring::event_log::EventLogFile;
 use super::socket::ListenError;
 use crate::clock::Clock;
@@ -11,6 +12,7 @@ use argon2::password_hash::rand_core::{OsRng, RngCore};
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Op;
+use epoch::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::Node;
 use std::io;

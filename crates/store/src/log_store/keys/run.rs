@@ -13,9 +13,9 @@
 //! Memory holds the index. A damaged block loses its own keys; without its index a run is read block by
 //! block.
 
-use super::frame::SegmentId;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
+use crate::log_store::frame::SegmentId;
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Digest;
@@ -39,7 +39,7 @@ const PROBES: usize = 4;
 
 /// The keys of a range of segments.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(in crate::log_store) struct Run {
     pub first: SegmentId,
     pub last: SegmentId,
     pub count: u64,
@@ -66,7 +66,7 @@ struct Filter(Vec<u64>);
 
 /// A remembered key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remembered {
+pub(in crate::log_store) struct Remembered {
     pub until: Utc,
     pub record: Bytes,
 }
@@ -155,12 +155,12 @@ fn block_at(last: SegmentId, octets: &[u8]) -> Option<Vec<(Digest, Remembered)>>
 
 impl Run {
     /// Whether this key is certainly not in it.
-    pub(super) fn lacks(&self, key: &Digest) -> bool {
+    pub(in crate::log_store) fn lacks(&self, key: &Digest) -> bool {
         self.filter.lacks(key)
     }
 
     /// What it has for a key. A damaged block has nothing: it is counted, and an error in the log.
-    pub(super) fn get(
+    pub(in crate::log_store) fn get(
         &self,
         disk: &dyn Disk,
         key: &Digest,
@@ -197,7 +197,7 @@ impl Run {
     }
 
     /// The number of parts whose checksums are wrong.
-    pub(super) fn verify(&self, disk: &dyn Disk) -> io::Result<usize> {
+    pub(in crate::log_store) fn verify(&self, disk: &dyn Disk) -> io::Result<usize> {
         let mut damaged = self.damaged;
         for block in &self.blocks {
             damaged += usize::from(self.read(disk, *block)?.is_none());
@@ -265,7 +265,7 @@ impl Run {
     }
 
     /// Removes its file.
-    pub(super) fn unlink(&self, disk: &dyn Disk) {
+    pub(in crate::log_store) fn unlink(&self, disk: &dyn Disk) {
         if let Err(error) = disk.unlink(&path(self.last, SUFFIX)) {
             tracing::warn!(run = self.last, %error, "cannot remove expired keys");
         }
@@ -301,7 +301,7 @@ fn read_index(octets: &[u8], last: SegmentId, blocks: u32, file: u64) -> Option<
 }
 
 /// Opens all runs, the oldest first, and removes what an interrupted one left.
-pub(super) fn open_all(disk: &dyn Disk) -> Result<Vec<Run>, StoreError> {
+pub(in crate::log_store) fn open_all(disk: &dyn Disk) -> Result<Vec<Run>, StoreError> {
     let io = |e| StoreError::io("opening the remembered keys", e);
     disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
     disk.sync_dir(Path::new("")).map_err(io)?;
@@ -322,7 +322,7 @@ pub(super) fn open_all(disk: &dyn Disk) -> Result<Vec<Run>, StoreError> {
 
 /// A run being written, its keys in ascending order.
 #[derive(Debug)]
-pub(super) struct RunWriter {
+pub(in crate::log_store) struct RunWriter {
     run: Run,
     file: Box<dyn DiskFile>,
     /// The rows of the block that is made, their number and their first key.
@@ -334,7 +334,7 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Begins a run of so many keys at most.
-    pub(super) fn create(
+    pub(in crate::log_store) fn create(
         disk: &dyn Disk,
         (first, last): (SegmentId, SegmentId),
         keys: usize,
@@ -361,12 +361,17 @@ impl RunWriter {
     }
 
     /// The last segment whose keys it takes.
-    pub(super) fn last(&self) -> SegmentId {
+    pub(in crate::log_store) fn last(&self) -> SegmentId {
         self.run.last
     }
 
     /// Adds a key, higher than those before.
-    pub(super) fn add(&mut self, key: &Digest, until: Utc, record: &[u8]) -> io::Result<()> {
+    pub(in crate::log_store) fn add(
+        &mut self,
+        key: &Digest,
+        until: Utc,
+        record: &[u8],
+    ) -> io::Result<()> {
         if self.count == 0 {
             self.prefix = prefix(key);
         }
@@ -406,7 +411,7 @@ impl RunWriter {
     }
 
     /// Makes it durable.
-    pub(super) fn finish(mut self, disk: &dyn Disk) -> io::Result<Run> {
+    pub(in crate::log_store) fn finish(mut self, disk: &dyn Disk) -> io::Result<Run> {
         self.end_block()?;
         let mut octets = Vec::new();
         for block in &self.run.blocks {
@@ -436,7 +441,7 @@ impl RunWriter {
     }
 
     /// Gives it up.
-    pub(super) fn abandon(self, disk: &dyn Disk) {
+    pub(in crate::log_store) fn abandon(self, disk: &dyn Disk) {
         // Otherwise the next attempt or open removes it.
         let _ = disk.unlink(&path(self.run.last, UNFINISHED));
     }

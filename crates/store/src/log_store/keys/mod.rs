@@ -1,11 +1,13 @@
 //! The remembered keys: those of the latest segments in memory, the others in runs.
 
+pub(super) mod run;
+
 use super::frame::SegmentId;
-use super::run::{Remembered, Run};
 use crate::disk::Disk;
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Digest;
+use run::{Remembered, Run};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -106,7 +108,7 @@ impl Keys {
     /// Takes out the runs in which all keys have expired.
     pub(super) fn take_expired_runs(&mut self) -> Vec<Arc<Run>> {
         let floor = self.floor;
-        // The last run says which segments are in runs.
+        // The last run shows which segments are in runs.
         let count = self.runs.len();
         let is_expired = |(at, run): (usize, &Arc<Run>)| run.latest < floor && at + 1 < count;
         if !self.runs.iter().enumerate().any(is_expired) {
