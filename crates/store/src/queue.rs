@@ -196,6 +196,10 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// The disk has little room, or enough again: with little, space is given back sooner, at the cost of
+    /// more writing.
+    fn short_of_space(&self, _is_short: bool) {}
+
     /// Gives up what [`QueueStore::damage`] names, so that the rest is whole: damaged entries and bodies are
     /// deleted, and the places of lost batches are written anew. Nothing else uses the store meanwhile.
     ///

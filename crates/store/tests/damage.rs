@@ -1,7 +1,12 @@
 //! A disk that changes octets: nothing altered is read, every change of live data is noticed, and what is
 //! intact stays readable.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests fail the test"
+)]
 
 mod common;
 
@@ -75,7 +80,9 @@ fn files(disk: &FaultyDisk) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     for directory in ["log", "keys", "bodies"] {
         for (name, length) in disk.list(Path::new(directory)).unwrap() {
-            files.push((Path::new(directory).join(name), length));
+            if length > 0 {
+                files.push((Path::new(directory).join(name), length));
+            }
         }
     }
     files
@@ -190,6 +197,76 @@ fn one_changed_octet_alters_nothing_and_is_noticed() {
 #[test]
 fn three_changed_octets_alter_nothing_and_are_noticed() {
     flip(2, rounds(), 3);
+}
+
+/// Whichever file of the log is missing, or cut off, that is noticed, nothing else goes, and a repair ends it.
+#[test]
+fn a_segment_that_is_lost_is_noticed() {
+    let before = filled();
+    let logs: Vec<(PathBuf, u64)> = files(&before)
+        .into_iter()
+        .filter(|(file, _)| file.extension().is_some_and(|suffix| suffix == "segment"))
+        .collect();
+    assert!(logs.len() > 4, "{logs:?}");
+    for (file, length) in &logs {
+        for cut in [None, Some(0), Some(length / 2)] {
+            let disk = before.copy();
+            let bodies = body_files(&disk);
+            match cut {
+                None => disk.unlink(file).unwrap(),
+                Some(length) => disk.cut(file, length).unwrap(),
+            }
+            let store = open(&disk).unwrap();
+            let lost = store.damage().batches;
+            assert!(lost > 0, "{file:?} {cut:?}");
+            assert_eq!((store.sweep().removed, body_files(&disk)), (0, bodies), "{file:?} {cut:?}");
+            drop(store);
+            examine(&disk).unwrap_or_else(|e| panic!("{file:?} {cut:?}: {e}"));
+            let store = open(&disk).unwrap();
+            assert_eq!(store.damage().batches, 0, "{file:?} {cut:?}: repaired");
+        }
+    }
+    // Segments that were given up are not missed.
+    let disk = before.copy();
+    let store = open(&disk).unwrap();
+    for n in 1..=MESSAGES {
+        assert!(commit(&store, vec![delete(n), drop_body(n)]).is_durable());
+    }
+    while store.tidy().unwrap() > 0 {}
+    drop(store);
+    assert!(open(&disk).unwrap().damage().is_none());
+}
+
+/// With little room the log gives space back that it would keep for later.
+#[test]
+fn with_little_room_space_is_given_back_sooner() {
+    let disk = FaultyDisk::new();
+    let store = open(&disk).unwrap();
+    for n in (1..=400).filter(|n| n % 10 != 0) {
+        let mut batch = accept(n);
+        batch.pop();
+        assert!(commit(&store, batch).is_durable());
+    }
+    // Every second one leaves.
+    for n in (1..=400).filter(|n| n % 10 != 0 && n % 2 == 0) {
+        assert!(commit(&store, vec![delete(n), drop_body(n)]).is_durable());
+    }
+    while store.tidy().unwrap() > 0 {}
+    let used = || -> u64 {
+        files(&disk).iter().filter(|(file, _)| file.starts_with("log")).map(|(_, l)| l).sum()
+    };
+    let before = used();
+    store.short_of_space(true);
+    while store.tidy().unwrap() > 0 {}
+    let live = 200 * 1_600;
+    assert!(used() < before && used() < live * 2, "{before} {}", used());
+    let mut left = 0;
+    store::queue::for_each_entry(&store, |entry| {
+        assert_eq!(entry.record, record(entry.id.0));
+        left += 1;
+    })
+    .unwrap();
+    assert_eq!(left, 200);
 }
 
 #[test]

@@ -67,6 +67,14 @@ impl FaultyDisk {
         FaultyDisk(Arc::new(Mutex::new(self.state().copy())))
     }
 
+    /// Cuts a file off, durably.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.state().cut(path, length)
+    }
+
     /// Changes bits of one octet of a file, durably.
     ///
     /// # Errors

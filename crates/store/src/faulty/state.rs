@@ -94,6 +94,14 @@ impl DiskState {
         }
     }
 
+    pub(super) fn cut(&mut self, path: &Path, length: u64) -> io::Result<()> {
+        let (inode, length) = (self.find(path)?, index(length)?);
+        let inode = self.inodes.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
+        inode.view.truncate(length);
+        inode.durable.truncate(length);
+        Ok(())
+    }
+
     pub(super) fn flip(&mut self, path: &Path, offset: u64, bits: u8) -> io::Result<()> {
         let (inode, at) = (self.find(path)?, index(offset)?);
         let inode = self.inodes.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;

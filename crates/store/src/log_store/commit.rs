@@ -74,7 +74,7 @@ impl LogStore {
             Ok(batch) => self.finish(batch, written.next().unwrap_or(Committed::Durable)),
         };
         let ended = staged.into_iter().zip(conflicts).map(end).collect();
-        self.retire_useless(&writer);
+        self.retire_useless(&mut writer);
         ended
     }
 
@@ -163,6 +163,7 @@ impl LogStore {
             writer.group += 1;
             let mut encoder = Encoder::new(writer, &index, segment.id);
             encoder.first();
+            encoder.retired();
             fill(&mut encoder);
             (encoder.octets, encoder.frames)
         };
@@ -178,6 +179,8 @@ impl LogStore {
         }
         writer.used = at + octets.len() as u64;
         writer.ends.clear();
+        let recorded = std::mem::take(&mut writer.to_retire);
+        writer.retired.extend(recorded);
         let mut dropped = Vec::new();
         {
             let mut index = self.index_mut();
@@ -229,11 +232,13 @@ impl LogStore {
         }
         let ended = writer.active.as_ref().map(|active| (active.id, writer.used));
         let ends: Vec<_> = writer.ends.iter().copied().chain(ended).collect();
-        let size = octets.saturating_add(self.index().first_size(ends.len()));
+        let size =
+            octets.saturating_add(self.index().first_size(ends.len() + writer.to_retire.len()));
         // Half as much again for its footer.
         let size = size.saturating_add(size / 2);
         let segment = self.segments.create(writer.last + 1, size, room)?;
         writer.seal();
+        writer.existing = self.segments.sizes();
         writer.ends = ends;
         writer.last = segment.id;
         writer.active = Some(Arc::clone(&segment));
@@ -242,11 +247,15 @@ impl LogStore {
     }
 
     /// Gives up the segments that nothing needs, once the one that is written has what all begin with.
-    pub(super) fn retire_useless(&self, writer: &Writer) {
-        let Some(active) = writer.active.as_ref().filter(|_| writer.used > 0) else { return };
-        while let Some(id) = { self.index().useless(active.id) } {
+    pub(super) fn retire_useless(&self, writer: &mut Writer) {
+        // That it was given up is durable: otherwise it would be missed.
+        for id in std::mem::take(&mut writer.retired) {
             self.index_mut().remove_segment(id);
-            self.segments.retire(id);
+            self.segments.retire(id, self.is_short());
+        }
+        let Some(active) = writer.active.as_ref().filter(|_| writer.used > 0) else { return };
+        while let Some(id) = { self.index().useless(active.id, &writer.to_retire) } {
+            writer.to_retire.insert(id);
         }
     }
 
@@ -313,14 +322,19 @@ impl Index {
     /// Octets of the first frame of a segment that records so many ends, at most.
     fn first_size(&self, ends: usize) -> u64 {
         let meta = self.all_meta().map(|(name, value)| CHANGE + (name.len() + value.len()) as u64);
-        2 * CHANGE + CHANGE * ends as u64 + meta.sum::<u64>()
+        let segments = 2 * 12 * (self.segments().len() as u64 + 1);
+        3 * CHANGE + CHANGE * ends as u64 + segments + meta.sum::<u64>()
     }
 }
 
 impl Writer {
-    /// Octets of the first frame of the active segment, at most; 0 if it is written.
+    /// Octets of what comes before a batch in the active segment, at most.
     fn first_size(&self, index: &Index) -> u64 {
-        if self.used > 0 { 0 } else { index.first_size(self.ends.len()) }
+        let retired = self.to_retire.len();
+        match self.used {
+            0 => index.first_size(self.ends.len() + retired),
+            _ => CHANGE + CHANGE * retired as u64,
+        }
     }
 
     /// Octets of the footer of the active segment, at most, with one more write.
@@ -388,6 +402,7 @@ impl<'a> Encoder<'a> {
         let mut first: Vec<Change> =
             ends.map(|(segment, used)| Change::Ends { segment: *segment, used: *used }).collect();
         first.push(Change::ForgetSeen { before: self.index.keys.floor() });
+        first.push(Change::Segments { all: self.writer.existing.clone() });
         first.extend(
             self.index
                 .all_meta()
@@ -396,6 +411,19 @@ impl<'a> Encoder<'a> {
         let mut frame = FrameWriter::default();
         first.iter().for_each(|change| frame.change(change));
         self.push(frame, first);
+    }
+
+    /// Adds the segments that are to be given up once this is durable.
+    fn retired(&mut self) {
+        if self.writer.to_retire.is_empty() {
+            return;
+        }
+        let retired = self.writer.to_retire.iter();
+        let changes: Vec<Change> =
+            retired.map(|segment| Change::Retired { segment: *segment }).collect();
+        let mut frame = FrameWriter::default();
+        changes.iter().for_each(|change| frame.change(change));
+        self.push(frame, changes);
     }
 
     fn batch(&mut self, batch: &Staged) {

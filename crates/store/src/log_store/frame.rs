@@ -108,6 +108,14 @@ pub(super) enum Change {
         segment: SegmentId,
         used: u64,
     },
+    /// The segments that exist, with the octets of their files.
+    Segments {
+        all: Vec<(SegmentId, u64)>,
+    },
+    /// Nothing needs this segment: it is given up.
+    Retired {
+        segment: SegmentId,
+    },
 }
 
 /// What of a frame is known from its header.
@@ -210,6 +218,18 @@ impl Change {
                 w.push(9);
                 put_u32(w, *segment);
                 put_u64(w, *used);
+            }
+            Change::Segments { all } => {
+                w.push(10);
+                put_u32(w, short(all.len()));
+                for (segment, octets) in all {
+                    put_u32(w, *segment);
+                    put_u64(w, *octets);
+                }
+            }
+            Change::Retired { segment } => {
+                w.push(11);
+                put_u32(w, *segment);
             }
         }
     }
@@ -428,6 +448,13 @@ impl<'a> Reader<'a> {
                 value: Bytes::copy_from_slice(self.octets()?),
             },
             9 => Change::Ends { segment: self.u32()?, used: self.u64()? },
+            10 => {
+                let count = self.length()?;
+                let mut reader = Reader(self.take(count.checked_mul(12)?)?);
+                let one = |_| Some((reader.u32()?, reader.u64()?));
+                Change::Segments { all: (0..count).map(one).collect::<Option<_>>()? }
+            }
+            11 => Change::Retired { segment: self.u32()? },
             _ => return None,
         })
     }
@@ -482,6 +509,9 @@ mod tests {
             any::<u64>().prop_map(|before| Change::ForgetSeen { before: Utc(before) }),
             ("[a-z]{0,9}", octets).prop_map(|(name, value)| Change::PutMeta { name, value }),
             (any::<u32>(), any::<u64>()).prop_map(|(segment, used)| Change::Ends { segment, used }),
+            prop::collection::vec((any::<u32>(), any::<u64>()), 0..4)
+                .prop_map(|all| Change::Segments { all }),
+            any::<u32>().prop_map(|segment| Change::Retired { segment }),
         ]
     }
 

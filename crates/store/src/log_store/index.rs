@@ -69,6 +69,8 @@ pub(super) struct SegmentUse {
     pub live: u64,
     pub items: u64,
     pub keys: u64,
+    /// Octets of changes that supersede or delete something in earlier segments, about.
+    pub deletes: u64,
     /// Earlier segments whose versions something here supersedes or deletes.
     pub needs: BTreeSet<SegmentId>,
     /// All that could be copied was, and something damaged is left.
@@ -101,12 +103,24 @@ pub(super) struct Index {
     /// have any.
     old: BTreeMap<Key, Vec<SegmentId>>,
     segments: BTreeMap<SegmentId, SegmentUse>,
+    /// The segments that existed when the latest one began, with the octets of their files, without those
+    /// that were given up since.
+    pub expected: BTreeMap<SegmentId, u64>,
+    /// Of them those whose files are missing.
+    pub missing: BTreeSet<SegmentId>,
     /// The later segments which record where these segments end.
     ends: BTreeMap<SegmentId, SegmentId>,
 }
 
 /// Octets that a small change takes in a frame, about.
 const SMALL: u64 = 64;
+
+impl SegmentUse {
+    /// Octets that a copy takes, about and at most.
+    pub(super) fn needed(&self) -> u64 {
+        self.live + self.deletes
+    }
+}
 
 impl Index {
     pub(super) fn new(keys: Keys) -> Index {
@@ -185,10 +199,10 @@ impl Index {
         &self.segments
     }
 
-    /// Octets in use of all segments, and those of the latest versions.
+    /// Octets in use of all segments, and those that are needed.
     pub(super) fn octets(&self) -> (u64, u64) {
         let sum = |of: fn(&SegmentUse) -> u64| self.segments.values().map(of).sum();
-        (sum(|segment| segment.used), sum(|segment| segment.live))
+        (sum(|segment| segment.used), sum(SegmentUse::needed))
     }
 
     /// The segments with versions of this key, which a change of it supersedes.
@@ -226,9 +240,14 @@ impl Index {
 
     /// A segment that nothing needs, other than this one: no latest version is in it, and nothing
     /// that it supersedes exists.
-    pub(super) fn useless(&self, active: SegmentId) -> Option<SegmentId> {
+    pub(super) fn useless(
+        &self,
+        active: SegmentId,
+        known: &BTreeSet<SegmentId>,
+    ) -> Option<SegmentId> {
         let is_useless = |(id, segment): &(&SegmentId, &SegmentUse)| {
             **id != active
+                && !known.contains(id)
                 && segment.items == 0
                 && !segment.needs.iter().any(|old| self.segments.contains_key(old))
                 && !self.ends.values().any(|recorder| recorder == *id)
@@ -241,6 +260,7 @@ impl Index {
         self.ends.retain(|_, recorder| *recorder != segment);
         if let Some(of) = self.segments.get_mut(&segment) {
             of.needs.clear();
+            of.deletes = 0;
             of.is_set_aside = of.items > 0;
         }
     }
@@ -277,8 +297,9 @@ impl Index {
         let left: Vec<SegmentId> = old.iter().filter(|of| **of != segment).copied().collect();
         let known: Vec<SegmentId> =
             left.into_iter().filter(|of| self.segments.contains_key(of)).collect();
-        if let Some(of) = self.segments.get_mut(&segment) {
+        if let Some(of) = self.segments.get_mut(&segment).filter(|_| !known.is_empty()) {
             of.needs.extend(known.iter().copied());
+            of.deletes += if is_put { 0 } else { SMALL };
         }
         if is_put && !known.is_empty() {
             self.old.insert(key, known);
@@ -344,6 +365,11 @@ impl Index {
             }
             Change::PutMeta { name, value } => {
                 self.meta.insert(name, value);
+            }
+            Change::Segments { all } => self.expected = all.into_iter().collect(),
+            Change::Retired { segment } => {
+                self.expected.remove(&segment);
+                self.missing.remove(&segment);
             }
             Change::Ends { segment: ended, .. } => {
                 let needs_it = |of: &SegmentUse| ended != segment && !of.has_footer;

@@ -31,8 +31,9 @@ use import::Found;
 use index::Index;
 use keys::Keys;
 use segment::{Segment, Segments};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
@@ -56,6 +57,8 @@ pub struct LogStore {
     /// The cache of the latest commits.
     recent: Mutex<Recent>,
     damage: Mutex<Damage>,
+    /// The disk has little room: space is given back sooner.
+    is_short: AtomicBool,
 }
 
 /// Where the next frame goes.
@@ -79,6 +82,11 @@ struct Writer {
     run: Option<tidy::RunInProgress>,
     /// Segments whose ends the next first frame must record.
     ends: Vec<(SegmentId, u64)>,
+    /// All segments when the active one was made, with the octets of their files.
+    existing: Vec<(SegmentId, u64)>,
+    /// Segments that nothing needs: the next write records it, and then they are given up.
+    to_retire: BTreeSet<SegmentId>,
+    retired: BTreeSet<SegmentId>,
 }
 
 /// A full segment without a footer.
@@ -147,6 +155,7 @@ impl LogStore {
             stopped: OnceLock::new(),
             recent: Mutex::default(),
             damage: Mutex::new(damage),
+            is_short: AtomicBool::new(false),
         })
     }
 
@@ -171,6 +180,10 @@ impl LogStore {
 
     fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Relaxed)
     }
 
     fn damaged(&self) -> MutexGuard<'_, Damage> {

@@ -12,6 +12,7 @@ use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A page of entries ends beyond this many octets of records.
 const PAGE_OCTETS: u64 = 8 << 20;
@@ -166,6 +167,13 @@ impl QueueStore for LogStore {
 
     fn verify(&self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
         self.verify_all(goes_on)
+    }
+
+    fn short_of_space(&self, is_short: bool) {
+        self.is_short.store(is_short, Ordering::Relaxed);
+        if is_short {
+            self.segments.drop_surplus();
+        }
     }
 
     fn repair(&self) -> Result<(), StoreError> {

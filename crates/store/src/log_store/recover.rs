@@ -82,8 +82,29 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             writer.active = Some(segment);
         }
     }
+    lost += missing(segments, &all, &mut index);
     (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
     Ok(Recovered { index, writer, lost })
+}
+
+/// The number of segments that should be there and are not, or are cut.
+fn missing(segments: &Segments, all: &[SegmentId], index: &mut Index) -> u64 {
+    let last = all.last().copied().unwrap_or(0);
+    let expected = index.expected.keys().copied();
+    let newest = segments.newest().filter(|newest| *newest > last);
+    index.missing = expected.chain(newest).filter(|id| !all.contains(id)).collect();
+    for id in &index.missing {
+        tracing::error!(segment = id, "a segment of the log is missing");
+    }
+    let mut count = index.missing.len() as u64;
+    for (id, octets) in segments.sizes() {
+        if octets < index.expected.get(&id).copied().unwrap_or(0).max(segments.size) {
+            tracing::error!(segment = id, octets, "a segment of the log is cut off");
+            index.set_damaged(id);
+            count += 1;
+        }
+    }
+    count
 }
 
 fn apply(index: &mut Index, id: SegmentId, changes: Vec<Change>) {

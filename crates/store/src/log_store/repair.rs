@@ -22,6 +22,7 @@ impl LogStore {
         for id in places {
             self.write_anew(id)?;
         }
+        self.accept_missing()?;
         let left = Damage { keys: damage.keys, ..Damage::default() };
         *self.damaged() = left;
         Ok(())
@@ -49,6 +50,22 @@ impl LogStore {
             encoder.push(frame, changes);
         });
         done.into_result()
+    }
+
+    /// Gives up the segments that are missing, and those that were written anew.
+    fn accept_missing(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        let missing = std::mem::take(&mut self.index_mut().missing);
+        writer.to_retire.extend(missing);
+        loop {
+            self.append(&mut writer, 0, Room::Freeing, |_| ()).into_result()?;
+            self.retire_useless(&mut writer);
+            if writer.to_retire.is_empty() {
+                break;
+            }
+        }
+        self.segments.record_newest(writer.last);
+        Ok(())
     }
 
     /// Copies what is whole of a segment, and gives the segment up.

@@ -93,7 +93,8 @@ fn drop_interrupted(segment: SegmentId, frames: &mut Vec<Frame>, gaps: &mut Vec<
         if after.iter().any(is_later) {
             return;
         }
-        tracing::info!("a commit was interrupted");
+        let batches = after.len();
+        tracing::warn!(segment, batches, "the last write was interrupted, or is damaged");
         frames.truncate(start);
         gaps.pop();
     }
@@ -106,7 +107,13 @@ fn drop_unwritten(segment: &Segment, frames: &mut Vec<Frame>) -> io::Result<()> 
     for at in start..frames.len() {
         let Some(frame) = frames.get(at) else { break };
         if !has_data(segment, frame)? {
-            tracing::info!(segment = segment.id, at = frame.at, "a commit was interrupted");
+            let (at_octet, batches) = (frame.at, frames.len() - at);
+            tracing::warn!(
+                segment = segment.id,
+                at = at_octet,
+                batches,
+                "the last write was interrupted, or is damaged: batches of it are dropped"
+            );
             frames.truncate(at);
         }
     }

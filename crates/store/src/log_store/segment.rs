@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const DIRECTORY: &str = "log";
 const SUFFIX: &str = ".segment";
 const SPARE_SUFFIX: &str = ".spare";
+/// An empty file names the newest segment, so that its loss is noticed.
+const NEWEST_SUFFIX: &str = ".newest";
 
 /// Spare segments that are kept for a full disk: room for some 100,000 deletes in each.
 const RESERVE: usize = 2;
@@ -77,6 +79,7 @@ struct Open {
     /// Those that are open, each with the time of its last use, which is counted.
     files: BTreeMap<SegmentId, (u64, Arc<Segment>)>,
     uses: u64,
+    newest: Option<SegmentId>,
     /// Files of the usual size that may be used again, by their numbers.
     spares: Vec<SegmentId>,
 }
@@ -114,6 +117,8 @@ impl Segments {
         for (name, length) in disk.list(Path::new(DIRECTORY)).map_err(io)? {
             if let Some(id) = number(&name, SUFFIX) {
                 open.segments.insert(id, length);
+            } else if let Some(id) = number(&name, NEWEST_SUFFIX) {
+                open.newest = open.newest.max(Some(id));
             } else if let Some(id) = number(&name, SPARE_SUFFIX).filter(|_| length == size) {
                 open.spares.push(id);
             }
@@ -139,6 +144,30 @@ impl Segments {
         let segment = Arc::new(Segment { id, size, file });
         open.keep(&segment);
         Ok(Some(segment))
+    }
+
+    /// All of them, with the octets of their files.
+    pub(super) fn sizes(&self) -> Vec<(SegmentId, u64)> {
+        self.lock().segments.iter().map(|(id, size)| (*id, *size)).collect()
+    }
+
+    /// The newest segment there was, as far as it is recorded.
+    pub(super) fn newest(&self) -> Option<SegmentId> {
+        self.lock().newest
+    }
+
+    /// Records the newest segment in the name of a file. It may be durable later, or never.
+    pub(super) fn record_newest(&self, id: SegmentId) {
+        let mut open = self.lock();
+        let to = path(id, NEWEST_SUFFIX);
+        let done = match open.newest.replace(id) {
+            Some(before) if before == id => return,
+            Some(before) => self.disk.rename(&path(before, NEWEST_SUFFIX), &to),
+            None => self.disk.create(&to).map(drop),
+        };
+        if let Err(error) = done {
+            tracing::debug!(%error, "the newest segment is not recorded");
+        }
     }
 
     /// The numbers of all of them, the oldest first.
@@ -182,6 +211,8 @@ impl Segments {
         open.segments.insert(id, size);
         open.uses += 1;
         open.keep(&segment);
+        drop(open);
+        self.record_newest(id);
         Ok(segment)
     }
 
@@ -213,6 +244,16 @@ impl Segments {
         }
     }
 
+    /// Gives the room of the spare segments beyond the reserve back to the disk.
+    pub(super) fn drop_surplus(&self) {
+        let mut open = self.lock();
+        while open.spares.len() > RESERVE {
+            let Some(spare) = open.spares.pop() else { return };
+            // A later open finds it again.
+            let _ = self.disk.unlink(&path(spare, SPARE_SUFFIX));
+        }
+    }
+
     /// Gives the room of a spare segment back to the disk, unless it is the last one.
     pub(super) fn drop_spare(&self) -> bool {
         let mut open = self.lock();
@@ -223,12 +264,12 @@ impl Segments {
     }
 
     /// Gives up a segment that nothing needs.
-    pub(super) fn retire(&self, id: SegmentId) {
+    pub(super) fn retire(&self, id: SegmentId, is_short: bool) {
         let mut open = self.lock();
         let Some(size) = open.segments.remove(&id) else { return };
         open.files.remove(&id);
         let from = path(id, SUFFIX);
-        let is_spare = open.spares.len() < SPARES
+        let is_spare = open.spares.len() < if is_short { RESERVE } else { SPARES }
             && size == self.size
             && !open.spares.contains(&id)
             && self.disk.rename(&from, &path(id, SPARE_SUFFIX)).is_ok();

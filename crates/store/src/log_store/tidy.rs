@@ -3,7 +3,7 @@
 
 use super::commit::Encoder;
 use super::frame::{Change, FrameWriter, SegmentId};
-use super::index::{BodyRow, Index, Key, Location};
+use super::index::{BodyRow, Index, Key, Location, SegmentUse};
 use super::keys::run::RunWriter;
 use super::scan::changes_of;
 use super::segment::{Room, Segment};
@@ -59,6 +59,12 @@ impl LogStore {
             self.segments.fill_reserve();
         }
         self.drop_expired_runs();
+        if !writer.to_retire.is_empty() {
+            // Nothing else was written since.
+            self.append(&mut writer, 0, Room::Freeing, |_| ()).into_result()?;
+            self.retire_useless(&mut writer);
+            return Ok(true);
+        }
         let done = self.keys_into_run(&mut writer)?
             || self.write_footer(&mut writer)?
             || self.compact(&mut writer)?;
@@ -89,7 +95,7 @@ impl LogStore {
         let keys = usize::try_from(keys).unwrap_or(usize::MAX);
         let is_due = keys >= self.options.run_keys
             || with_keys().count() as u64 > SLACK
-            || self.to_compact(&index, writer.last).is_some_and(|(_, of)| of > 0);
+            || self.to_compact(&index, writer).is_some_and(|(_, of)| of > 0);
         drop(index);
         if !is_due {
             return Ok(false);
@@ -208,7 +214,7 @@ impl LogStore {
         let begun = match begun {
             Some(begun) => Some(begun),
             None => {
-                let chosen = self.to_compact(&self.index(), writer.last).map(|(id, _)| id);
+                let chosen = self.to_compact(&self.index(), writer).map(|(id, _)| id);
                 let segment = chosen.map(|id| self.segments.get(id)).transpose().map_err(io)?;
                 segment.flatten().map(|segment| Compaction { segment, done: 0 })
             }
@@ -251,21 +257,32 @@ impl LogStore {
     }
 
     /// The segment to copy, and the keys that are in no run: first these must go into one.
-    fn to_compact(&self, index: &Index, last: SegmentId) -> Option<(SegmentId, u64)> {
+    fn to_compact(&self, index: &Index, writer: &Writer) -> Option<(SegmentId, u64)> {
         let (used, live) = index.octets();
-        let slack = if self.segments.is_tight() { TIGHT_SLACK } else { SLACK };
-        if used <= live.saturating_mul(2).saturating_add(slack * self.segments.size) {
+        let allowed = match self.segments.is_tight() || self.is_short() {
+            // Room is dearer than writing.
+            true => live.saturating_add(live / 4).saturating_add(TIGHT_SLACK * self.segments.size),
+            false => live.saturating_mul(2).saturating_add(SLACK * self.segments.size),
+        };
+        if used <= allowed {
             return None;
         }
-        let full = index.segments().iter().filter(|(id, of)| **id != last && !of.is_set_aside);
-        full.min_by_key(|(_, of)| of.live).map(|(id, of)| (*id, of.keys))
+        let is_full = |id: &SegmentId| *id != writer.last && !writer.to_retire.contains(id);
+        // A copy that gives no room back would be made again and again.
+        let gives_room = |of: &SegmentUse| !of.is_set_aside && of.needed() <= of.used / 4 * 3;
+        let full = index.segments().iter().filter(|(id, of)| is_full(id) && gives_room(of));
+        full.min_by_key(|(_, of)| of.needed()).map(|(id, of)| (*id, of.keys))
     }
 
     /// The change as it is to be copied, if it is still needed.
     fn needed(&self, segment: &Segment, change: Change) -> Result<Option<Needed>, StoreError> {
         let index = self.index();
-        // The newest segment has all values.
-        if matches!(change, Change::PutMeta { .. }) || !index.needs(segment, &change) {
+        // The newest segment has all values, and knows which segments there are.
+        let is_of_all = |change: &Change| {
+            use Change::{PutMeta, Retired, Segments};
+            matches!(change, PutMeta { .. } | Segments { .. } | Retired { .. })
+        };
+        if is_of_all(&change) || !index.needs(segment, &change) {
             return Ok(None);
         }
         drop(index);
@@ -317,6 +334,7 @@ impl Index {
             Change::DeleteBody { id, old } => self.body(*id).is_none() && exists(old),
             Change::Ends { segment: ended, .. } => self.recorder(*ended) == Some(segment.id),
             Change::PutMeta { .. } => true,
+            Change::Segments { .. } | Change::Retired { .. } => true,
             // Keys are in runs.
             Change::PutSeen { .. } | Change::ForgetSeen { .. } => false,
         }
