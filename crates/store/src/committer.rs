@@ -55,6 +55,8 @@ struct CommitQueue {
     urgent: Option<Instant>,
     /// The thread waits for a first or further batch.
     waits: bool,
+    /// Deferred work was asked for.
+    tidies: bool,
     /// No batch follows.
     closed: bool,
     /// The thread has ended.
@@ -101,6 +103,15 @@ impl Committer {
             .spawn(move || run(&*ours.0, &ours.1))
             .map_err(|e| StoreError::io("starting the committer", e))?;
         Ok(Committer { store, shared, thread: Some(thread) })
+    }
+
+    /// Has the store do its deferred work once nothing waits, without a commit before.
+    pub fn tidy(&self) {
+        let mut queue = self.shared.lock();
+        queue.tidies = true;
+        if std::mem::take(&mut queue.waits) {
+            self.shared.more.notify_one();
+        }
     }
 
     /// Queues a batch under the highest precedence it serves; does not wait.
@@ -272,6 +283,9 @@ impl Tidying {
 fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
     let mut queue = shared.lock();
     while queue.order.len() == 0 && !queue.closed {
+        if std::mem::take(&mut queue.tidies) {
+            return None;
+        }
         let rest = last.map_or(Duration::ZERO, |last| last.rest().saturating_duration_since(now()));
         queue.waits = true;
         queue = match tidy {

@@ -259,6 +259,15 @@ impl StoreThreads {
         }
     }
 
+    /// Whether there is little room on the disk, at each look: with little, the store gives space back also
+    /// while nothing is committed.
+    pub(super) fn short_of_space(&self, is_short: bool) {
+        self.store.short_of_space(is_short);
+        if is_short {
+            self.committer.tidy();
+        }
+    }
+
     /// The check of the store that runs, or the last. `begin`: one begins, unless one runs.
     pub(super) fn check(&self, begin: bool, rate: Option<u64>) -> StoreReport {
         if begin && self.check.begins() {
