@@ -9,7 +9,7 @@ use common::{apply, body, check, commit, octets, put, seen, seen_of};
 use engine::journal::Batch;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use store::faulty::{FaultyDisk, Loss};
 use store::{Committed, Committer, ModelState, Options, QueueStore, RedbStore, StoreError};
 
@@ -45,8 +45,12 @@ fn after_a_power_cut_it_opens_without_a_repair() {
     }
 }
 
+/// A child process has the lock of another test's store for a moment, between fork and exec.
+static CHILDREN: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_store_that_is_closed_in_order_is_never_repaired() {
+    let _alone = CHILDREN.lock();
     let directory = tempfile::tempdir().unwrap();
     for round in 0..20 {
         let store = RedbStore::open(directory.path(), Options::default()).unwrap();
@@ -75,6 +79,7 @@ fn after_an_abort_of_the_process_it_opens_without_a_repair() {
         fill(&store, 0..50);
         std::process::abort();
     }
+    let _alone = CHILDREN.lock();
     let directory = tempfile::tempdir().unwrap();
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["after_an_abort_of_the_process", "--nocapture"])

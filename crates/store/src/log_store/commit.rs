@@ -239,6 +239,8 @@ impl LogStore {
         let segment = self.segments.create(writer.last + 1, size, room)?;
         writer.seal();
         writer.existing = self.segments.sizes();
+        // Until a repair accepts it, a loss is reported at every open.
+        writer.existing.extend(self.index().missing.iter().map(|id| (*id, 0)));
         writer.ends = ends;
         writer.last = segment.id;
         writer.active = Some(Arc::clone(&segment));

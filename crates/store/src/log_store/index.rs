@@ -227,9 +227,11 @@ impl Index {
         self.segments.entry(segment).or_default().used = used;
     }
 
-    /// Batches in a segment are lost.
-    pub(super) fn set_damaged(&mut self, segment: SegmentId) {
-        self.segments.entry(segment).or_default().is_damaged = true;
+    /// Batches in a segment are lost. Until a repair it stays, and is reported at every open.
+    pub(super) fn set_damaged(&mut self, segment: SegmentId, is_damaged: bool) {
+        if let Some(of) = self.segments.get_mut(&segment) {
+            of.is_damaged = is_damaged;
+        }
     }
 
     /// A segment has a footer, durably: its end need not be recorded elsewhere.
@@ -248,6 +250,7 @@ impl Index {
         let is_useless = |(id, segment): &(&SegmentId, &SegmentUse)| {
             **id != active
                 && !known.contains(id)
+                && !segment.is_damaged
                 && segment.items == 0
                 && !segment.needs.iter().any(|old| self.segments.contains_key(old))
                 && !self.ends.values().any(|recorder| recorder == *id)

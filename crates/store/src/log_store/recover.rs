@@ -53,7 +53,7 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             let read = scan(&segment, end, (writer.sequence, writer.group)).map_err(io)?;
             lost += read.lost;
             if read.lost > 0 {
-                index.set_damaged(*id);
+                index.set_damaged(*id, true);
             }
             changes = read.frames.into_iter().flat_map(Frame::into_changes).collect();
             changes.retain(|change| !has_footer || change.is_of_keys());
@@ -83,6 +83,8 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
         }
     }
     lost += missing(segments, &all, &mut index);
+    // The number of a segment that is missing is not used again.
+    writer.last = writer.last.max(index.missing.last().copied().unwrap_or(0));
     (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
     Ok(Recovered { index, writer, lost })
 }
@@ -100,7 +102,7 @@ fn missing(segments: &Segments, all: &[SegmentId], index: &mut Index) -> u64 {
     for (id, octets) in segments.sizes() {
         if octets < index.expected.get(&id).copied().unwrap_or(0).max(segments.size) {
             tracing::error!(segment = id, octets, "a segment of the log is cut off");
-            index.set_damaged(id);
+            index.set_damaged(id, true);
             count += 1;
         }
     }

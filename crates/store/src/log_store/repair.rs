@@ -56,6 +56,10 @@ impl LogStore {
     fn accept_missing(&self) -> Result<(), StoreError> {
         let mut writer = self.writer();
         let missing = std::mem::take(&mut self.index_mut().missing);
+        if !missing.is_empty() {
+            // A new segment lists those that exist, and is the newest.
+            writer.seal();
+        }
         writer.to_retire.extend(missing);
         loop {
             self.append(&mut writer, 0, Room::Freeing, |_| ()).into_result()?;
@@ -82,6 +86,7 @@ impl LogStore {
             self.begin_copy(&mut writer, segment);
             while self.compact(&mut writer)? && writer.compaction.is_some() {}
         }
+        self.index_mut().set_damaged(id, false);
         Ok(())
     }
 }

@@ -269,7 +269,8 @@ impl LogStore {
         }
         let is_full = |id: &SegmentId| *id != writer.last && !writer.to_retire.contains(id);
         // A copy that gives no room back would be made again and again.
-        let gives_room = |of: &SegmentUse| !of.is_set_aside && of.needed() <= of.used / 4 * 3;
+        let is_whole = |of: &SegmentUse| !of.is_set_aside && !of.is_damaged;
+        let gives_room = |of: &SegmentUse| is_whole(of) && of.needed() <= of.used / 4 * 3;
         let full = index.segments().iter().filter(|(id, of)| is_full(id) && gives_room(of));
         full.min_by_key(|(_, of)| of.needed()).map(|(id, of)| (*id, of.keys))
     }
