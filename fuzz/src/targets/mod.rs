@@ -11,6 +11,7 @@ mod message;
 pub mod network;
 pub mod node;
 mod packet;
+pub mod segment;
 mod upper;
 
 use base::rng::Rng;
@@ -59,6 +60,7 @@ targets! {
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
+    "segment" segment::run, "a segment of the queue's log: it opens, and goes on";
     "admin" admin::run, "a line of the admin socket, either way";
     "config" files::config, "the configuration file";
     "users" files::users, "the users' file";

@@ -128,6 +128,15 @@ pub(super) struct Header {
     pub data: usize,
 }
 
+/// A segment that begins with one frame, right in itself, whose head and data are these.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn segment_of(head: &[u8], data: &[u8]) -> Vec<u8> {
+    let frame = FrameWriter { head: head.to_vec(), data: data.to_vec() };
+    let mut out = Vec::new();
+    frame.finish(1, (1, 1), &mut out);
+    out
+}
+
 impl Header {
     /// Octets of the whole frame.
     pub(super) fn frame(&self) -> usize {

@@ -117,6 +117,14 @@ impl LogStore {
         LogStore::build(disk, options, Some(found))
     }
 
+    /// A segment numbered 1 that begins with one frame, right in itself, whose head and data are these: for
+    /// tests of what a head may hold.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn segment_of(head: &[u8], data: &[u8]) -> Vec<u8> {
+        frame::segment_of(head, data)
+    }
+
     /// `found`: what was there before; `None` while a database is taken over, whose bodies stay.
     fn build(
         disk: Arc<dyn Disk>,
