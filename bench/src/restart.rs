@@ -109,8 +109,9 @@ fn row(programs: &Programs, messages: u64, size: u64) -> Result<RestartRow> {
     let builder = Pair::builder(PeerSettings::per_precedence())?.programs(&programs.site);
     let mut site = builder.build()?.naples;
     fill(programs, &site, messages, size)?;
-    let database = site.path().join("data/queue/queue.redb");
-    let database = database.metadata().context("the database that was filled")?.len();
+    let log = site.path().join("data/queue/log");
+    let files = std::fs::read_dir(log).context("the log that was filled")?;
+    let database = files.map(|file| Ok(file?.metadata()?.len())).sum::<Result<u64>>()?;
     ready(&mut site, messages)?;
     let (stopped, stop) = timed(|| site.stop());
     if !stopped?.success() {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use testbed::answer::ReceiveOutput;
+use testbed::answer::{MtaStatus, ReceiveOutput};
 use testbed::{DaemonEvent, Site};
 
 /// A small file system of its own.
@@ -64,10 +64,19 @@ fn a_full_disk_refuses_submissions_and_nothing_else_happens() {
     let run = send("100MB").unwrap();
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("refused") || run.stderr.contains("in doubt"), "{}", run.stderr);
+    // The daemon looks once a second.
+    let wait = |site: &Site, is_refused: bool| {
+        let seen = |status: &MtaStatus| {
+            status.disk.as_ref().is_some_and(|disk| disk.refused.is_some() == is_refused)
+        };
+        site.wait_until("the room is seen", SOON, seen).unwrap();
+    };
+    wait(&site, false);
     let before = site.send("OPS", &["--to", &to, "--size", "1kB,2MB"]).unwrap();
 
     // No room at all, for a large message or for a small one.
     let ballast = disk.fill();
+    wait(&site, true);
     for size in ["2MB", "100kB"] {
         let run = send(size).unwrap();
         assert_eq!(run.code, 1, "{size} with no room left: {}{}", run.stdout, run.stderr);
@@ -75,6 +84,7 @@ fn a_full_disk_refuses_submissions_and_nothing_else_happens() {
     site.status().expect("the daemon answers without room");
 
     fs::remove_file(ballast).unwrap();
+    wait(&site, false);
     let after = site.send("OPS", &["--to", &to, "--size", "1kB,2MB"]).unwrap();
     let sent = [before.messages, after.messages].concat();
     assert_arrived(&sent, &site.receive("OPS", sent.len()).unwrap());

@@ -173,12 +173,23 @@ pub struct MtaStatus {
     pub mta: String,
     /// Whether it was asked to stop.
     pub stopping: bool,
+    /// Room on the disk of its data directory.
+    #[serde(default)]
+    pub disk: Option<DiskStatus>,
     /// Peers.
     pub peers: Vec<PeerStatus>,
     /// Mailboxes with waiting deliveries or bound users.
     pub mailboxes: Vec<MailboxStatus>,
     /// Counters since the start.
     pub counters: MtaCounters,
+}
+
+/// Room on the disk of a data directory.
+#[derive(Clone, Debug, Deserialize)]
+pub struct DiskStatus {
+    /// The highest precedence that is refused for lack of room.
+    #[serde(default)]
+    pub refused: Option<String>,
 }
 
 /// A peer.
