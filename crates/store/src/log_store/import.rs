@@ -24,8 +24,7 @@ const NEW_FORMAT_FILE: &str = "log/format.new";
 /// What a redb database begins with.
 const MAGIC: &[u8] = b"redb";
 
-const NOTE: &[u8] =
-    b"The queue of this directory is in log/. Releases before 0.2 cannot read it.\n";
+const NOTE: &[u8] = b"The queue of this directory is in log/. Earlier releases cannot read it.\n";
 const NEW_NOTE: &str = "queue.redb.note";
 
 /// What was there before an open.

@@ -86,7 +86,7 @@ impl LogStore {
         }
     }
 
-    /// Begins a run, if there are keys of full segments, and so many are in memory that they are to go into a run.
+    /// Begins a run of the keys of full segments, if these are many, or in the way.
     fn begin_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {
         let index = self.index();
         let full = |id: &SegmentId| writer.active.as_ref().is_none_or(|active| active.id != *id);

@@ -458,7 +458,7 @@ mod tests {
         let mut rng = Rng::new(5);
         let mut key = |n: usize| {
             let mut key = Digest(std::array::from_fn(|_| rng.next_u64() as u8));
-            // Some begin alike.
+            // Some have the same first octets.
             if n.is_multiple_of(3) {
                 key.0[..8].fill(7);
             }
