@@ -138,6 +138,10 @@ fn recovered(
     if !store.sweep().missing.is_empty() {
         return Err(format!("missing bodies: {:?}", store.sweep().missing));
     }
+    let damage = store.damage();
+    if !damage.is_none() {
+        return Err(format!("an interruption is taken for damage: {damage:?}"));
+    }
     // Every remaining file belongs to a stored body of at least 100 octets.
     let kept = if without.is_ok() { a } else { b };
     // A store without a commit cannot know whether it is new, and sets aside.

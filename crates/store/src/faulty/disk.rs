@@ -134,9 +134,12 @@ impl Disk for FaultyDisk {
         let inode = match create {
             None => state.find(path)?,
             Some(length) => {
+                // As the real one, in three operations: the length and its room are durable then, the name
+                // is not.
                 let inode = state.create(path)?;
+                state.strike()?;
                 state.allocate(inode, length)?;
-                // As the real one: the length and its room are durable, the name is not.
+                state.strike()?;
                 state.sync_always(inode)?;
                 inode
             }

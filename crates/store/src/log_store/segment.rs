@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const DIRECTORY: &str = "log";
 const SUFFIX: &str = ".segment";
 const SPARE_SUFFIX: &str = ".spare";
+/// A segment or spare that has not all its room yet: a shorter one of the names above is damage.
+const NEW_SUFFIX: &str = ".new";
 /// An empty file names the newest segment, so that its loss is noticed.
 const NEWEST_SUFFIX: &str = ".newest";
 
@@ -121,6 +123,9 @@ impl Segments {
                 open.newest = open.newest.max(Some(id));
             } else if let Some(id) = number(&name, SPARE_SUFFIX).filter(|_| length == size) {
                 open.spares.push(id);
+            } else if name.ends_with(SPARE_SUFFIX) || name.ends_with(NEW_SUFFIX) {
+                // Of another size, or of an interrupted process.
+                let _ = disk.unlink(&Path::new(DIRECTORY).join(name));
             }
         }
         Ok(Segments { disk, size, open: Mutex::new(open) })
@@ -198,7 +203,7 @@ impl Segments {
         let file = if let Some(spare) = from_spares(&mut open, RESERVE) {
             self.reuse(spare, &to)?
         } else {
-            match self.allocate(&to, size) {
+            match self.allocate(id, SUFFIX, size) {
                 Err(error) if is_full(&error) => match from_spares(&mut open, room.leaves()) {
                     Some(spare) => self.reuse(spare, &to)?,
                     None => return Err(error),
@@ -222,10 +227,15 @@ impl Segments {
     }
 
     /// Creates a file with all its room, or none.
-    fn allocate(&self, path: &Path, size: u64) -> io::Result<Box<dyn RandomFile>> {
-        self.disk.random(path, Some(size)).inspect_err(|_| {
+    fn allocate(&self, id: SegmentId, suffix: &str, size: u64) -> io::Result<Box<dyn RandomFile>> {
+        let new = path(id, NEW_SUFFIX);
+        let made = self.disk.random(&new, Some(size)).and_then(|file| {
+            self.disk.rename(&new, &path(id, suffix))?;
+            Ok(file)
+        });
+        made.inspect_err(|_| {
             // A part of its room may have been found.
-            let _ = self.disk.unlink(path);
+            let _ = self.disk.unlink(&new);
         })
     }
 
@@ -234,7 +244,7 @@ impl Segments {
         let mut open = self.lock();
         while open.spares.len() < RESERVE {
             let next = open.spares.iter().max().map_or(1, |last| last.saturating_add(1));
-            match self.allocate(&path(next, SPARE_SUFFIX), self.size) {
+            match self.allocate(next, SPARE_SUFFIX, self.size) {
                 Ok(_) => open.spares.push(next),
                 Err(error) if is_full(&error) => return,
                 Err(error) => {
