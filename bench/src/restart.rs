@@ -1,5 +1,6 @@
 //! `cargo xtask bench restart`: how long a daemon with a long queue takes to start, after an orderly
-//! stop and after kill -9, and how much memory a queued message takes.
+//! stop and after kill -9, until it has read all of it, and until a Flash goes out; and how much memory
+//! a queued message takes.
 
 use super::figures::{aligned, markdown, thousands};
 use super::{Programs, build};
@@ -10,19 +11,18 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use testbed::answer::MtaStatus;
 use testbed::clock::{self, Deadline, timed};
 use testbed::{Pair, PeerSettings, Site};
 
 /// The shorter queue, to separate the memory of a message from that of the daemon.
 const FEW: u64 = 100_000;
-/// The daemon's log line for a database that must be read whole.
-const REPAIR: &str = "all of it is read to open it";
 /// Longest start.
 const START: Duration = Duration::from_secs(300);
 
 /// Fills the store of a site with messages for a peer that is not there, stops a daemon on it in order,
-/// starts it until it answers, kills it and starts it again; shows whether the database had to be
-/// repaired, and measures its memory. Takes about 3 minutes with a million messages.
+/// starts it until it answers, kills it and starts it again, once more with the peer there, until a Flash
+/// goes out; and measures its memory. Takes about 3 minutes with a million messages.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// One JSON object on standard output instead of a table
@@ -55,25 +55,29 @@ struct RestartRow {
     messages: u64,
     /// The duration of an orderly stop, in ms.
     stop_ms: f64,
-    /// After it, from the start of the process until it answers with all of them.
+    /// After it.
     after_stop: Start,
-    /// The same after kill -9.
+    /// After kill -9.
     after_kill: Start,
-    /// Processor time from the start until it answered.
+    /// After kill -9, from the start of the process until the transfer of a Flash started, with the peer
+    /// there.
+    flash_ms: f64,
+    /// Processor time from the start until all was read.
     cpu_ms: f64,
     /// Resident octets then, and the most until then.
     resident: u64,
     peak: u64,
-    /// Of the database on disk.
-    database: u64,
+    /// Of the queue on disk.
+    queue: u64,
 }
 
-/// A start of the daemon.
+/// From the start of the process.
 #[derive(Debug, Deserialize, Serialize)]
 struct Start {
+    /// Until it answers.
     ready_ms: f64,
-    /// Whether the database was read whole to open it.
-    repaired: bool,
+    /// Until it has read all of the queue.
+    read_ms: f64,
 }
 
 impl Args {
@@ -107,11 +111,13 @@ pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<R
 
 fn row(programs: &Programs, messages: u64, size: u64) -> Result<RestartRow> {
     let builder = Pair::builder(PeerSettings::per_precedence())?.programs(&programs.site);
-    let mut site = builder.build()?.naples;
+    let json = ["--log-format", "json"];
+    let Pair { naples: mut site, act: mut peer, .. } =
+        builder.each(|site| site.run_with(&json)).build()?;
     fill(programs, &site, messages, size)?;
     let log = site.path().join("data/queue/log");
     let files = std::fs::read_dir(log).context("the log that was filled")?;
-    let database = files.map(|file| Ok(file?.metadata()?.len())).sum::<Result<u64>>()?;
+    let queue = files.map(|file| Ok(file?.metadata()?.len())).sum::<Result<u64>>()?;
     ready(&mut site, messages)?;
     let (stopped, stop) = timed(|| site.stop());
     if !stopped?.success() {
@@ -121,16 +127,20 @@ fn row(programs: &Programs, messages: u64, size: u64) -> Result<RestartRow> {
     let (memory, cpu) = (site.memory()?, site.processor_time()?);
     site.kill()?;
     let after_kill = ready(&mut site, messages)?;
-    site.stop()?;
+    site.kill()?;
+    let flash = first_flash(&mut site, &mut peer)?;
+    site.kill()?;
+    peer.kill()?;
     Ok(RestartRow {
         messages,
         stop_ms: ms(stop),
         after_stop,
         after_kill,
+        flash_ms: ms(flash),
         cpu_ms: ms(cpu),
         resident: memory.resident,
         peak: memory.peak,
-        database,
+        queue,
     })
 }
 
@@ -150,42 +160,59 @@ fn fill(programs: &Programs, site: &Site, messages: u64, size: u64) -> Result<()
     Ok(())
 }
 
-/// Starts the daemon; how long it took to answer with as many messages as there are.
+/// Starts the daemon; how long it took to answer, and to have all messages in its queue.
 fn ready(site: &mut Site, messages: u64) -> Result<Start> {
-    let before = repairs(site);
-    let (answered, took) = timed(|| {
-        site.launch()?;
-        Deadline::after(START).wait_for("an answer of the daemon", || {
-            if !site.is_running()? {
-                bail!("it ended; its log ends:\n{}", site.log_tail());
-            }
-            Ok(site.status().ok())
-        })
+    let (all_read, read) = timed(|| {
+        let (answered, ready) = timed(|| {
+            site.launch()?;
+            answer(site, |_| true)
+        });
+        answered?;
+        answer(site, |status| !status.reading_queue).map(|status| (status.queued(), ready))
     });
-    let queued = answered?.queued();
+    let (queued, ready) = all_read?;
     if queued != messages {
         bail!("{queued} of {messages} messages were queued; its log ends:\n{}", site.log_tail());
     }
-    Ok(Start { ready_ms: ms(took), repaired: repairs(site) > before })
+    Ok(Start { ready_ms: ms(ready), read_ms: ms(read) })
 }
 
-/// Number of repairs of the database in the daemon's log.
-fn repairs(site: &Site) -> usize {
-    std::fs::read_to_string(site.log()).map_or(0, |log| log.matches(REPAIR).count())
+/// Waits for an answer like this.
+fn answer(site: &mut Site, wanted: impl Fn(&MtaStatus) -> bool) -> Result<MtaStatus> {
+    Deadline::after(START).wait_for("an answer of the daemon", || {
+        if !site.is_running()? {
+            bail!("it ended; its log ends:\n{}", site.log_tail());
+        }
+        Ok(site.status().ok().filter(&wanted))
+    })
+}
+
+/// How long after its start the daemon begins to transfer a Flash to a peer that is there.
+fn first_flash(site: &mut Site, peer: &mut Site) -> Result<Duration> {
+    peer.start()?;
+    let before = site.events()?.len();
+    let (sent, took) = timed(|| {
+        site.launch()?;
+        site.wait_for_events("a Flash", START, |events| {
+            events.iter().skip(before).find(|e| e.is_on("transfer_started", "flash")).map(drop)
+        })
+    });
+    sent?;
+    Ok(took)
 }
 
 /// The headings of the table.
 const HEADER: [&str; 10] = [
     "queued",
     "stop, s",
-    "ready after it, s",
-    "repair",
-    "after kill -9, s",
-    "repair",
+    "serves after it, s",
+    "all read, s",
+    "serves after kill -9, s",
+    "all read, s",
+    "Flash goes out, s",
     "CPU, s",
     "resident, MB",
-    "peak, MB",
-    "database, MB",
+    "queue, MB",
 ];
 
 impl RestartResults {
@@ -215,19 +242,18 @@ impl RestartResults {
 impl RestartRow {
     fn cells(&self) -> Vec<String> {
         let mb = |octets: u64| format!("{:.1}", octets as f64 / 1e6);
-        let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
         let seconds = |ms: f64| format!("{:.2}", ms / 1e3);
         vec![
             thousands(self.messages),
             seconds(self.stop_ms),
             seconds(self.after_stop.ready_ms),
-            yes(self.after_stop.repaired),
+            seconds(self.after_stop.read_ms),
             seconds(self.after_kill.ready_ms),
-            yes(self.after_kill.repaired),
+            seconds(self.after_kill.read_ms),
+            seconds(self.flash_ms),
             seconds(self.cpu_ms),
             mb(self.resident),
-            mb(self.peak),
-            mb(self.database),
+            mb(self.queue),
         ]
     }
 }

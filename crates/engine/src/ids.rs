@@ -23,6 +23,11 @@ impl Source {
         Source { name: short_name(mta), epoch, entries: 0, bodies: 0, messages: 0 }
     }
 
+    /// Identifiers of this epoch are not below this number, all earlier ones are.
+    pub(crate) fn first_number(&self) -> u64 {
+        self.number(0)
+    }
+
     /// Unique for 2^24 starts of 2^40 entries each.
     fn number(&self, counter: u64) -> u64 {
         u64::from(self.epoch) << COUNTER_BITS | counter

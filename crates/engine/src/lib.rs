@@ -125,6 +125,12 @@ impl Engine {
         }
     }
 
+    /// Identifiers of entries and bodies given out since the start are not below this number, all earlier
+    /// ones are.
+    pub fn first_number(&self) -> u64 {
+        self.ids.first_number()
+    }
+
     /// Replaces the configuration, except name, domain and epoch, which never change. Queued
     /// entries keep their next hop.
     pub fn configure(&mut self, config: Config) {

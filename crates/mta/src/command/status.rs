@@ -65,6 +65,9 @@ fn one_line(status: &Status) -> String {
 fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
+    if status.reading_queue {
+        text.push_str("The queue is being read: the counts below are not complete yet.\n\n");
+    }
     if let Some(doubt) = &status.clock {
         text.push_str(&super::clock::describe(doubt));
         text.push('\n');

@@ -59,9 +59,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use start::reading::{QueuePart, QueueReader};
 use stopping::{ABORT_GRACE, StopSignals, disk_wait, in_time};
-use store::queue::{for_each_entry, for_each_page_of_bodies};
-use store::{Entry, QueueStore};
+use store::QueueStore;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -76,9 +76,6 @@ const MAX_UNSENT: usize = 32 << 10;
 /// Work is done for this long before the kernel is polled for more readiness events.
 const PASS: Duration = Duration::from_micros(100);
 
-/// Entries recovered at start per progress line in the log.
-const RECOVERED_LINE: u64 = 100_000;
-
 /// Answers to the driver's requests.
 pub(crate) enum DriverAnswer {
     /// An input for the node.
@@ -87,6 +84,8 @@ pub(crate) enum DriverAnswer {
     Committed { token: Token, result: Result<(), CommitError>, spools: Vec<SpoolId> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
+    /// A part of the queue was read, after the start.
+    QueuePart(QueuePart),
     /// This process cannot continue.
     Fatal(String),
 }
@@ -113,6 +112,8 @@ struct Driver {
     file: PathBuf,
     stopping: bool,
     stopped: bool,
+    /// The queue is being read.
+    reading: Option<QueueReader>,
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
@@ -185,6 +186,7 @@ async fn serve(
         file,
         stopping: false,
         stopped: false,
+        reading: None,
         operators: BTreeMap::new(),
         connecting: BTreeMap::new(),
         last_request: 0,
@@ -192,7 +194,7 @@ async fn serve(
         site,
     };
     let asking = Asking { hang_up, admin, measuring, arriving };
-    let ended = attend(&mut driver, asking, &**store, signals).await;
+    let ended = attend(&mut driver, asking, store, signals).await;
     // The disk threads are not dropped here: that would wait for a disk that hangs, and ignore
     // signals.
     in_time(driver.disk.shutdown(), disk_wait(&ended), signals).await;
@@ -211,7 +213,7 @@ struct Asking {
 async fn attend(
     driver: &mut Driver,
     asking: Asking,
-    store: &dyn QueueStore,
+    store: &Arc<dyn QueueStore>,
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
     let Asking { mut hang_up, mut admin, mut measuring, mut arriving } = asking;
@@ -219,7 +221,7 @@ async fn attend(
     let entries = driver.recover(store)?;
     driver.look_at_disk();
     tracing::info!(mta = driver.site.node.mta.0, entries, "started");
-    driver.input(Input::Started);
+    driver.begin_to_serve();
 
     let inbox = Arc::clone(&driver.inbox);
     let mut looks = tokio::time::interval(send_timeout::LOOK);
@@ -331,36 +333,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Passes every entry of the queue to the node.
-    fn recover(&mut self, store: &dyn QueueStore) -> Result<u64, DriverError> {
-        if let Some(value) = store.meta(node::operator::HELD)? {
-            self.input(Input::RecoveredHolds(value));
-        }
-        if let Some(value) = store.meta(node::wall::CLOCK)? {
-            self.input(Input::RecoveredClock(value));
-        }
-        let (mut count, of) = (0, store.entry_count()?);
-        for_each_entry(store, |Entry { precedence, id, record }| {
-            self.input(Input::Recovered { precedence, id, record });
-            count += 1;
-            if count % RECOVERED_LINE == 0 {
-                tracing::info!(recovered = count, of, "reading the queue");
-            }
-        })?;
-        let damage = store.damage();
-        if damage.batches == 0 && damage.entries.is_empty() {
-            for_each_page_of_bodies(store, |page| self.input(Input::RecoveredBodies(page)))?;
-        } else {
-            // A content may belong to one of them.
-            tracing::error!(
-                records = damage.entries.len(),
-                changes = damage.batches,
-                "records of the queue are damaged: contents without a queue entry are kept"
-            );
-        }
-        Ok(count)
-    }
-
     /// Passes an input to the node and executes its outputs.
     fn input(&mut self, input: Input) {
         let now = self.clock.now();
@@ -410,6 +382,7 @@ impl Driver {
                 }
                 self.input(Input::Committed { token, result });
             }
+            DriverAnswer::QueuePart(part) => self.queue_part(part),
             DriverAnswer::Connected { association, result } => self.connected(association, result),
             DriverAnswer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }

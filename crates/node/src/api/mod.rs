@@ -31,7 +31,8 @@ pub enum Input {
     RecoveredHolds(Bytes),
     /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
-    /// One queue entry found in the store at start; all come before the first [`Input::Started`].
+    /// One queue entry found in the store at start, the highest precedences first; all come before
+    /// [`Input::Started`].
     Recovered {
         /// Precedence part of its key.
         precedence: Precedence,
@@ -42,11 +43,15 @@ pub enum Input {
     },
     /// Contents found in the store at start, in as many inputs as the edge likes; all come after
     /// the last [`Input::Recovered`]. Those that no entry needs are dropped: a crash may come
-    /// between the commit that forgets the last copy and the one that drops the content.
+    /// between the commit that forgets the last copy and the one that drops the content. Contents
+    /// stored since the start are left alone.
     RecoveredBodies(Vec<BodyId>),
     /// The room on the disk of the store, whenever the edge looks.
     DiskSpace(DiskSpace),
-    /// Recovery is complete: the node opens its permanent channels and serves.
+    /// The first entries are handed in: the node opens its permanent channels and serves. The rest
+    /// follows, and [`Input::Started`] after it. May be left out.
+    Serve,
+    /// Recovery is complete: the node serves, if it does not yet.
     Started,
     /// The transport connection asked for with [`Output::Connect`] is there.
     Connected {

@@ -42,16 +42,29 @@ impl Context {
         }
     }
 
-    /// Drops of these contents those that no entry needs.
-    pub(crate) fn drop_unneeded(&mut self, bodies: Vec<BodyId>) {
-        if !self.life.is_complete_at_start() {
+    /// Drops of these contents, found at start, those that no entry needs.
+    pub(crate) fn drop_unneeded(&mut self, mut bodies: Vec<BodyId>) {
+        if self.queue.is_read || self.life.has_unreadable() {
             return;
         }
-        let unneeded = bodies.into_iter().filter(|body| !self.queue.needs(*body));
-        let batch: Batch = unneeded.map(|id| Op::DeleteBody { id }).collect();
-        if !batch.is_empty() {
-            let detail = format!("{} contents that nothing needed any more", batch.len());
+        let own = self.engine.first_number();
+        bodies.retain(|body| body.0 < own && !self.queue.has_known(*body));
+        if !bodies.is_empty() {
+            let detail = format!("{} contents that nothing needed any more", bodies.len());
             self.event(LogLevel::Info, Kind::Discarded, detail);
+            self.drop_bodies(bodies);
+        }
+    }
+
+    /// All that the store held at the start is known.
+    pub(crate) fn finish_recovery(&mut self) {
+        let bodies = self.queue.finish_recovery();
+        self.drop_bodies(bodies);
+    }
+
+    fn drop_bodies(&mut self, bodies: Vec<BodyId>) {
+        let batch: Batch = bodies.into_iter().map(|id| Op::DeleteBody { id }).collect();
+        if !batch.is_empty() {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }

@@ -13,7 +13,7 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// All that the store holds was taken up: the node serves.
+    /// The node serves.
     pub(crate) fn start(&mut self, at: Utc) {
         self.started_at = Some(at);
     }
@@ -50,8 +50,8 @@ impl Lifecycle {
         self.is_started() && !self.stopping
     }
 
-    /// Whether it is not started and could read all that the store holds.
-    pub(crate) fn is_complete_at_start(&self) -> bool {
-        !self.is_started() && !self.unreadable
+    /// Whether a record of the store could not be read.
+    pub(crate) fn has_unreadable(&self) -> bool {
+        self.unreadable
     }
 }

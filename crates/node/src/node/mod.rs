@@ -42,7 +42,8 @@ pub struct Node {
 
 impl Node {
     /// A node that knows its configuration and nothing else: hand in what the store holds with
-    /// [`Input::Recovered`], then [`Input::Started`].
+    /// [`Input::Recovered`], then [`Input::Started`]; after the first entries perhaps
+    /// [`Input::Serve`].
     pub fn new(config: NodeConfig) -> Node {
         Node {
             admission: Admission::new(&config.limits),
@@ -70,17 +71,15 @@ impl Node {
             Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(&value),
             Input::Recovered { precedence, id, record } => {
                 self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
+                self.outbound.count_late_at_start(&mut self.cx, now);
             }
             Input::DiskSpace(space) => self.cx.disk_space(space),
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
+            Input::Serve => self.serve(now),
             Input::Started => {
-                self.cx.life.start(now.utc);
-                self.cx.log_clock_at_start(now);
-                self.operations.look_at_minimize(&mut self.cx, now);
-                self.outbound.log_late_at_start(&mut self.cx, now);
-                self.keep_schedules(now);
-                self.outbound.touch_all(&mut self.cx);
-                self.cx.commits.start(now);
+                self.serve(now);
+                self.outbound.log_late_at_start(&mut self.cx);
+                self.cx.finish_recovery();
             }
             Input::Connected { association } => {
                 self.admission.connected(&mut self.cx, now, association);
@@ -133,6 +132,26 @@ impl Node {
             Input::Stop => self.stop(now),
         }
         self.settle(now);
+    }
+
+    /// Serves from now on, if it does not yet.
+    fn serve(&mut self, now: Now) {
+        self.outbound.count_late_at_start(&mut self.cx, now);
+        if self.cx.life.is_started() {
+            return;
+        }
+        self.cx.life.start(now.utc);
+        self.cx.log_clock_at_start(now);
+        self.operations.look_at_minimize(&mut self.cx, now);
+        self.keep_schedules(now);
+        self.outbound.touch_all(&mut self.cx);
+        self.cx.commits.start(now);
+    }
+
+    /// The number below which are all entries and bodies of earlier starts, and none of this one.
+    #[must_use]
+    pub fn first_number(&self) -> u64 {
+        self.cx.engine.first_number()
     }
 
     /// The next thing to be done, until `None`.

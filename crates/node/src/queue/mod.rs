@@ -31,6 +31,10 @@ pub(crate) struct EntryQueue {
     pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
+    /// All entries of the store are known. Until then a content may have copies that are not.
+    pub is_read: bool,
+    /// Contents that no known copy needed while not all were known.
+    unneeded: BTreeSet<BodyId>,
     mailbox_numbers: BTreeMap<String, u32>,
     mailbox_names: Vec<String>,
 }
@@ -44,6 +48,8 @@ impl EntryQueue {
             fresh: BTreeMap::new(),
             damaged: BTreeSet::new(),
             bodies: BTreeMap::new(),
+            is_read: false,
+            unneeded: BTreeSet::new(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
         }
@@ -145,7 +151,8 @@ impl EntryQueue {
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };
-        if self.bodies.get(&body).is_some_and(|copies| *copies > 1) {
+        let copies = self.bodies.get(&body).copied().unwrap_or(0);
+        if copies > 1 || (copies == 1 && !self.is_read) {
             return (ops, vec![body]);
         }
         self.bodies.remove(&body);
@@ -170,9 +177,16 @@ impl EntryQueue {
         self.held.remove(&id);
     }
 
-    /// Whether a copy needs this content, or it is held.
-    pub(crate) fn needs(&self, body: BodyId) -> bool {
-        self.bodies.contains_key(&body)
+    /// Whether a copy needs this content, or it is held, or it goes when all entries are known.
+    pub(crate) fn has_known(&self, body: BodyId) -> bool {
+        self.bodies.contains_key(&body) || self.unneeded.contains(&body)
+    }
+
+    /// All entries of the store are known. Gives the contents that none of them needs, as far as some did.
+    pub(crate) fn finish_recovery(&mut self) -> Vec<BodyId> {
+        self.is_read = true;
+        let unneeded = std::mem::take(&mut self.unneeded);
+        unneeded.into_iter().filter(|body| !self.bodies.contains_key(body)).collect()
     }
 
     /// Keeps a content from going with an entry's copy, until [`EntryQueue::release`].
@@ -188,6 +202,10 @@ impl EntryQueue {
             return None;
         }
         self.bodies.remove(&body);
+        if !self.is_read {
+            self.unneeded.insert(body);
+            return None;
+        }
         Some(Op::DeleteBody { id: body })
     }
 }

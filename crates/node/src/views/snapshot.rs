@@ -56,6 +56,7 @@ impl Node {
                 reserve: space.reserve,
                 refused: self.cx.disk.refused(),
             }),
+            reading_queue: self.cx.life.is_started() && !self.cx.queue.is_read,
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),

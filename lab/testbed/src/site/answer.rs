@@ -171,6 +171,9 @@ impl ReceiveOutput {
 pub struct MtaStatus {
     /// MTA name.
     pub mta: String,
+    /// Whether it is still reading its queue after the start.
+    #[serde(default)]
+    pub reading_queue: bool,
     /// Whether it was asked to stop.
     pub stopping: bool,
     /// Room on the disk of its data directory.

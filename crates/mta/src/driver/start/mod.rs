@@ -1,6 +1,7 @@
 //! The start: data directory, store, epoch, and recovery of the queue.
 
 mod epoch;
+pub(super) mod reading;
 
 use super::monitoring::event_log::EventLogFile;
 use super::socket::ListenError;

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 /// Copies that have expired or are late.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
+    /// Those that were late when they were recovered.
+    pub(crate) at_start: u64,
     pub(crate) reading: usize,
     /// Expired ones whose record could not be read.
     pub(crate) again: BTreeSet<(Instant, EntryId)>,

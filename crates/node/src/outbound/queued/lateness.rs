@@ -23,15 +23,20 @@ const MAX_READ: usize = 64;
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl Outbound {
-    /// Copies that were late already at the start are logged in one line: they were logged before, one by
-    /// one.
-    pub(crate) fn log_late_at_start(&self, cx: &mut Context, now: Now) {
-        let mut late = 0u64;
-        while let Some(id) = cx.queue.scheduler.overdue(now.mono) {
-            late += 1;
+    /// Counts copies that were late already when they were recovered: they were logged before, one by one.
+    pub(crate) fn count_late_at_start(&mut self, cx: &mut Context, now: Now) {
+        while !cx.queue.is_read
+            && let Some(id) = cx.queue.scheduler.overdue(now.mono)
+        {
+            self.late.at_start += 1;
             let item = cx.queue.get(id);
             cx.outputs.tally_mut().overdue_at_start(item.map(|item| item.precedence));
         }
+    }
+
+    /// Logs in one line how many were late at the start.
+    pub(crate) fn log_late_at_start(&mut self, cx: &mut Context) {
+        let late = std::mem::take(&mut self.late.at_start);
         if late > 0 {
             let detail = format!("{late} messages were late already at the start");
             cx.event(LogLevel::Warning, Kind::Overdue, detail);
