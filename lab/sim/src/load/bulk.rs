@@ -42,6 +42,8 @@ pub(crate) struct Transfer {
     since: Duration,
     closed: bool,
     stopped: bool,
+    /// The receiver's connection ended before it had all.
+    broken: bool,
     pub(crate) count: LoadCount,
     /// Octets not yet received: the end of each piece written, and when it was written.
     in_transit: VecDeque<(u64, Duration)>,
@@ -68,6 +70,7 @@ impl Transfer {
             since: Duration::ZERO,
             closed: false,
             stopped: false,
+            broken: false,
             count: LoadCount::default(),
             in_transit: VecDeque::new(),
             took: None,
@@ -77,7 +80,7 @@ impl Transfer {
     /// Whether it has an end that is not reached.
     pub(crate) fn is_awaited(&self) -> bool {
         let never = self.stopped && self.connection.is_none();
-        self.load.octets.is_some() && self.count.done.is_none() && !never
+        self.load.octets.is_some() && self.count.done.is_none() && !never && !self.broken
     }
 
     /// The counts so far.
@@ -148,9 +151,17 @@ impl Transfer {
                     self.count.done = Some(simulated.since());
                 }
             }
-            (BulkSide::Sink, HostEvent::Closed { id, .. }) => {
+            (BulkSide::Sink, HostEvent::Closed { id, error }) => {
                 simulated.owners.remove(&(self.to, id));
-                self.count.done.get_or_insert(simulated.since());
+                let has_all = self.closed && self.count.received.octets == self.count.sent.octets;
+                if has_all {
+                    self.count.done.get_or_insert(simulated.since());
+                } else {
+                    // Of a silence of the line that was too long for it, perhaps.
+                    let why = error.unwrap_or_else(|| "the sender closed".to_owned());
+                    self.count.error.get_or_insert(why);
+                    self.broken = true;
+                }
             }
             _ => {}
         }
