@@ -9,6 +9,7 @@ mod checks;
 mod ci;
 mod demo;
 mod results;
+mod soak;
 mod studies;
 mod test;
 mod tools;
@@ -45,6 +46,7 @@ verbs! {
     bench,
     ci,
     test,
+    soak,
     studies,
     results,
     edges,

@@ -45,8 +45,8 @@ enum Share {
     Studies,
 }
 
-/// The targets, two at once: the debug build with its overflow checks, which the tests made already.
-const FUZZ: &[&str] = &["run", "-q", "-p", "fuzz", "--", "all", "--jobs", "2", "--seconds"];
+/// The targets, two at once.
+const FUZZ: &[&str] = &["all", "--jobs", "2", "--seconds"];
 
 /// Another one for each commit, the same each time it is tested; 1 where there is no repository.
 fn seed(workspace: &Workspace) -> String {
@@ -62,11 +62,7 @@ impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         let mut minutes = Minutes::default();
         minutes.measure("tools", || tools::ensure(workspace))?;
-        // End-to-end tests run the programs as a site does, so these must be of this tree.
-        let programs = ["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "bench"];
-        minutes.measure("compile the programs", || workspace.cargo(&programs).run())?;
-        let compiled =
-            minutes.measure("compile the tests", || workspace.cargo(TESTS_COMPILED).succeeds())?;
+        let compiled = minutes.measure("compile", || workspace.cargo(COMPILED).succeeds())?;
         let (tests, mut succeeded) = minutes.measure("tests", || self.tests(workspace))?;
         succeeded &= compiled;
         let mut tally = tests;
@@ -111,7 +107,10 @@ impl Args {
         let seconds = if self.long { "60" } else { "3" };
         let seed = seed(workspace);
         let arguments = [FUZZ, &[seconds, "--seed", &seed]].concat();
-        let held = workspace.cargo(&arguments).lines(|line| tally.add_target(line))?;
+        // The debug build, with its overflow checks.
+        let program = workspace.built("debug")?.join("fuzz");
+        let fuzz = workspace.command(&program.to_string_lossy(), &arguments).called("fuzz");
+        let held = fuzz.lines(|line| tally.add_target(line))?;
         Ok((tally.closed(held), held))
     }
 
@@ -127,8 +126,10 @@ fn threads() -> String {
     format!("--test-threads={}", 2 * processors)
 }
 
-/// Compiles what [`Args::tests`] runs, so that compiling and running have minutes of their own.
-const TESTS_COMPILED: &[&str] = &["test", "--workspace", "--no-run"];
+/// Compiles all that [`Args::run`] runs, at once: cargo decides for the packages of one call which features
+/// their dependencies have, and another call would compile half of the workspace again. End-to-end tests
+/// run the programs as a site does, so these must be of this tree.
+pub(crate) const COMPILED: &[&str] = &["build", "--workspace", "--bins", "--tests", "--examples"];
 
 /// The duration of each step.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
+use crate::held::HeldFiles;
 use crate::queue::Sweep;
 use base::BodyId;
 use bytes::Bytes;
@@ -23,6 +24,7 @@ const BLOCK: u64 = 64 << 10;
 pub(crate) struct Bodies {
     disk: Arc<dyn Disk>,
     next: AtomicU64,
+    pub(crate) held: HeldFiles,
 }
 
 /// A file of `bodies/` being written.
@@ -88,7 +90,8 @@ impl Sums {
     }
 }
 
-fn path(number: u64) -> PathBuf {
+/// The file of this number.
+pub(crate) fn path(number: u64) -> PathBuf {
     Path::new(DIRECTORY).join(format!("{number:016x}{SUFFIX}"))
 }
 
@@ -104,7 +107,7 @@ impl Bodies {
         disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
         disk.sync_dir(Path::new("")).map_err(io)?;
         disk.sync_dir(Path::new(DIRECTORY)).map_err(io)?;
-        Ok(Bodies { disk, next: AtomicU64::new(1) })
+        Ok(Bodies { disk, next: AtomicU64::new(1), held: HeldFiles::default() })
     }
 
     /// The numbers and lengths of the files present. New numbers are higher than all of them.
@@ -229,7 +232,7 @@ impl Bodies {
 
     /// Removes a file without references. If that fails, the next open removes it.
     pub(crate) fn unlink(&self, number: u64) -> bool {
-        match self.disk.unlink(&path(number)) {
+        match self.held.unlink(&*self.disk, &path(number)) {
             Ok(()) => true,
             Err(error) => {
                 tracing::warn!(number, %error, "cannot remove an unused body file");

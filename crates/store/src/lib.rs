@@ -25,6 +25,7 @@ pub mod disk;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod faulty;
+mod held;
 mod log_store;
 #[cfg(any(test, feature = "testing"))]
 mod model;

@@ -5,6 +5,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -194,6 +195,20 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn verify(&self, _goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Copies the store, as it is between two commits, to a new directory, durably; false if `goes_on` ended
+    /// it, which is called as by [`QueueStore::verify`]. May run beside everything else; meanwhile no space
+    /// is given back.
+    ///
+    /// # Errors
+    /// Those of either disk: the copy is of no use then. Of an engine that cannot do it.
+    fn back_up(
+        &self,
+        _to: &Path,
+        _goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, StoreError> {
+        Err(StoreError::io("making a backup", std::io::ErrorKind::Unsupported.into()))
     }
 
     /// The disk has little room, or enough again: with little, space is given back sooner, at the cost of

@@ -10,6 +10,9 @@ use testbed::Site;
 /// The variable that repeats a run: the seed a failure has shown.
 pub(super) const SEED: &str = "KILL_SEED";
 
+/// The variable that says how many moments a run has.
+const COUNT: &str = "KILL_MOMENTS";
+
 /// Most events of the victim's log that are waited for: about what a second of traffic gives.
 const MAX_EVENTS: u64 = 60;
 /// Longest time that is waited for.
@@ -79,6 +82,11 @@ impl Log {
         let text = String::from_utf8_lossy(&octets[..whole]);
         text.lines().filter(|line| line.contains("\"event\":\"")).count() as u64
     }
+}
+
+/// The number of moments that was asked for.
+pub(super) fn count() -> Option<u64> {
+    std::env::var(COUNT).ok().map(|text| text.parse().expect("KILL_MOMENTS is a number"))
 }
 
 /// The seed of this run.

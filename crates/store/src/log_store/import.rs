@@ -27,6 +27,9 @@ const MAGIC: &[u8] = b"redb";
 const NOTE: &[u8] = b"The queue of this directory is in log/. Earlier releases cannot read it.\n";
 const NEW_NOTE: &str = "queue.redb.note";
 
+/// Small files that belong to the log: the version of its format, and the note for earlier releases.
+pub(super) const MARKS: [&str; 2] = [FORMAT_FILE, DATABASE];
+
 /// What was there before an open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {

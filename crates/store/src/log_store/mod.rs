@@ -4,6 +4,7 @@
 //! A commit is one write and one sync, whatever the batch changes; a delete takes some 40 octets, and a
 //! segment in which nothing is needed any longer is used again. So a full disk stops no delete.
 
+mod backup;
 mod commit;
 mod footer;
 mod frame;
@@ -22,6 +23,7 @@ mod verify;
 use crate::bodies::Bodies;
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
+use crate::held::HeldFiles;
 use crate::queue::{Contents, Damage, Sweep};
 use crate::recent::Recent;
 use crate::redb_store::Options;
@@ -59,6 +61,8 @@ pub struct LogStore {
     damage: Mutex<Damage>,
     /// The disk has little room: space is given back sooner.
     is_short: AtomicBool,
+    /// Runs that a copy reads.
+    held_runs: HeldFiles,
 }
 
 /// Where the next frame goes.
@@ -164,6 +168,7 @@ impl LogStore {
             recent: Mutex::default(),
             damage: Mutex::new(damage),
             is_short: AtomicBool::new(false),
+            held_runs: HeldFiles::default(),
         })
     }
 

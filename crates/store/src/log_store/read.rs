@@ -3,6 +3,7 @@
 use super::LogStore;
 use super::index::{BodyRow, EntryRow, Key, Location, Place};
 use super::keys::run::Remembered;
+use crate::disk::RealDisk;
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
 use crate::recent::Key as RecentKey;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -167,6 +169,10 @@ impl QueueStore for LogStore {
 
     fn verify(&self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
         self.verify_all(goes_on)
+    }
+
+    fn back_up(&self, to: &Path, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, StoreError> {
+        self.back_up_to(&RealDisk::open(to)?, goes_on)
     }
 
     fn short_of_space(&self, is_short: bool) {

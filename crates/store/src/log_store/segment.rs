@@ -4,6 +4,7 @@
 use super::frame::SegmentId;
 use crate::disk::{Disk, RandomFile};
 use crate::error::{StoreError, is_full};
+use crate::held::HeldFiles;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,7 @@ pub(super) struct Segments {
     /// Octets of a segment, unless one batch needs more.
     pub size: u64,
     open: Mutex<Open>,
+    pub held: HeldFiles,
 }
 
 /// Most segments whose files are kept open.
@@ -96,6 +98,16 @@ impl Open {
             self.files.remove(&id);
         }
     }
+}
+
+/// The file of a segment.
+pub(super) fn file_of(id: SegmentId) -> PathBuf {
+    path(id, SUFFIX)
+}
+
+/// The file that names the newest segment.
+pub(super) fn newest_file(id: SegmentId) -> PathBuf {
+    path(id, NEWEST_SUFFIX)
 }
 
 fn path(id: SegmentId, suffix: &str) -> PathBuf {
@@ -128,7 +140,7 @@ impl Segments {
                 let _ = disk.unlink(&Path::new(DIRECTORY).join(name));
             }
         }
-        Ok(Segments { disk, size, open: Mutex::new(open) })
+        Ok(Segments { disk, size, open: Mutex::new(open), held: HeldFiles::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -279,13 +291,14 @@ impl Segments {
         let Some(size) = open.segments.remove(&id) else { return };
         open.files.remove(&id);
         let from = path(id, SUFFIX);
-        let is_spare = open.spares.len() < if is_short { RESERVE } else { SPARES }
+        let is_spare = !self.held.is_holding()
+            && open.spares.len() < if is_short { RESERVE } else { SPARES }
             && size == self.size
             && !open.spares.contains(&id)
             && self.disk.rename(&from, &path(id, SPARE_SUFFIX)).is_ok();
         if is_spare {
             open.spares.push(id);
-        } else if let Err(error) = self.disk.unlink(&from) {
+        } else if let Err(error) = self.held.unlink(&*self.disk, &from) {
             tracing::warn!(segment = id, %error, "cannot remove a segment of the log");
         }
     }

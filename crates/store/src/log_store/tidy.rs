@@ -73,7 +73,7 @@ impl LogStore {
 
     fn drop_expired_runs(&self) {
         let expired = self.index_mut().keys.take_expired_runs();
-        expired.iter().for_each(|run| run.unlink(&*self.disk));
+        expired.iter().for_each(|run| run.unlink(&*self.disk, &self.held_runs));
     }
 
     fn keys_into_run(&self, writer: &mut Writer) -> Result<bool, StoreError> {

@@ -15,6 +15,7 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
+use crate::held::HeldFiles;
 use crate::log_store::frame::SegmentId;
 use base::Utc;
 use bytes::Bytes;
@@ -265,8 +266,12 @@ impl Run {
     }
 
     /// Removes its file.
-    pub(in crate::log_store) fn unlink(&self, disk: &dyn Disk) {
-        if let Err(error) = disk.unlink(&path(self.last, SUFFIX)) {
+    pub(in crate::log_store) fn file(&self) -> PathBuf {
+        path(self.last, SUFFIX)
+    }
+
+    pub(in crate::log_store) fn unlink(&self, disk: &dyn Disk, held: &HeldFiles) {
+        if let Err(error) = held.unlink(disk, &self.file()) {
             tracing::warn!(run = self.last, %error, "cannot remove expired keys");
         }
     }
