@@ -2,12 +2,14 @@
 
 pub mod admin;
 pub mod advice;
+pub mod backup;
 pub mod clock;
 pub mod command;
 mod data_dir;
 pub mod driver;
 #[cfg(test)]
 mod example;
+mod pace;
 pub mod pcap;
 pub mod store_check;
 pub mod users;

@@ -1,9 +1,9 @@
 //! A check of the whole store: its progress and its result.
 
+use crate::pace::Pace;
 use base::{BodyId, EntryId, Precedence};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use store::{Damage, QueueStore, StoreError};
 
 /// What a check has found so far.
@@ -102,21 +102,11 @@ impl StoreCheck {
     ) -> Result<(), StoreError> {
         let entries = store.entry_count()?;
         self.change(|report| report.entries = entries);
-        let (began, mut octets) = (crate::clock::stopwatch(), 0u64);
+        let mut pace = Pace::new(store, rate);
         store.verify(&mut |read| {
-            octets = octets.saturating_add(read);
-            self.change(|report| report.octets = octets);
+            self.change(|report| report.octets += read);
             progress(&self.report());
-            let Some(rate) = rate else { return true };
-            let due = Duration::from_secs_f64(octets as f64 / rate.max(1) as f64);
-            // The store may be closed meanwhile.
-            while let Some(wait) = due.checked_sub(began()) {
-                if store.entry_count().is_err() {
-                    return false;
-                }
-                std::thread::park_timeout(wait.min(Duration::from_millis(100)));
-            }
-            true
+            pace.read(read).1
         })
     }
 }

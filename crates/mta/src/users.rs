@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use store::{Disk, RealDisk, StoreError};
 
 /// The file in the data directory.
-const FILE: &str = "users.toml";
+pub(crate) const FILE: &str = "users.toml";
 /// Its name while it is being written.
 const UNFINISHED: &str = "users.toml.new";
 

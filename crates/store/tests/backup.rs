@@ -95,7 +95,8 @@ fn a_copy_is_what_there_was_when_it_began_whatever_comes_and_goes_meanwhile() {
     (0..20).for_each(|_| traffic.step());
     assert!(files(&disk) <= before + 8, "{before} files before, {} after", files(&disk));
     let Traffic { store: last, model, universe, .. } = traffic;
-    (drop(store), drop(last));
+    drop(store);
+    drop(last);
     compare(&disk, &model, &universe);
 }
 
@@ -119,7 +120,8 @@ fn a_copy_that_ends_early_or_fails_leaves_the_store_as_it_was() {
         traffic.step();
     }
     let Traffic { store: last, model, universe, .. } = traffic;
-    (drop(store), drop(last));
+    drop(store);
+    drop(last);
     compare(&disk, &model, &universe);
 }
 

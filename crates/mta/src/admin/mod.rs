@@ -5,6 +5,7 @@ pub mod server;
 
 pub use client::{AskError, ask};
 
+use crate::backup::BackupReport;
 use crate::config::Findings;
 use crate::store_check::StoreReport;
 use base::EntryId;
@@ -59,6 +60,13 @@ pub enum Request {
         /// Octets to read a second at most.
         rate: Option<u64>,
     },
+    /// The state of the backup.
+    BackUp {
+        /// Begin one in this directory, which does not exist yet, unless one is being made.
+        begin: Option<PathBuf>,
+        /// Octets to copy a second at most.
+        rate: Option<u64>,
+    },
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -85,6 +93,8 @@ pub enum Answer {
     Connected(ConnectOutcome),
     /// The check of the store: the one that runs, or the last.
     Store(Box<StoreReport>),
+    /// The backup: the one that is being made, or the last.
+    Backup(Box<BackupReport>),
     /// The request is done, or has begun.
     Done(Request),
     /// The request was not understood.

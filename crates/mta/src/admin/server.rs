@@ -1,6 +1,7 @@
 //! The daemon's side of the admin socket.
 
 use super::{Answer, Reloaded, Request};
+use crate::backup::BackupReport;
 use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
@@ -45,6 +46,7 @@ pub(crate) enum AdminRequest {
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
     CheckStore { begin: bool, rate: Option<u64>, answer: oneshot::Sender<StoreReport> },
+    BackUp { begin: Option<PathBuf>, rate: Option<u64>, answer: oneshot::Sender<BackupReport> },
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
@@ -241,6 +243,11 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
             let (answer, report) = oneshot::channel();
             questions.send(AdminRequest::CheckStore { begin, rate, answer }).await.ok()?;
             return Some(Answer::Store(Box::new(report.await.ok()?)));
+        }
+        Request::BackUp { begin, rate } => {
+            let (answer, report) = oneshot::channel();
+            questions.send(AdminRequest::BackUp { begin, rate, answer }).await.ok()?;
+            return Some(Answer::Backup(Box::new(report.await.ok()?)));
         }
         Request::ReloadUsers => questions.send(AdminRequest::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(AdminRequest::Stop(sender)).await.ok()?,

@@ -1,5 +1,6 @@
 //! The command line of `mta`: one file per verb.
 
+mod backup;
 mod channel;
 mod check;
 mod clock;
@@ -55,6 +56,10 @@ enum Verb {
     Clock(clock::Arguments),
     /// Checks the queue and the contents on disk for damage, and repairs them.
     Store(store::Arguments),
+    /// Copies queue, mailboxes and users to a new directory, while the daemon works.
+    Backup(backup::BackupArguments),
+    /// Puts a backup into the data directory.
+    Restore(backup::RestoreArguments),
     /// Adds, removes or lists the users who have a mailbox on this MTA.
     User(user::Arguments),
 }
@@ -72,6 +77,8 @@ pub fn main() -> ExitCode {
         Verb::Queue(arguments) => queue::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
+        Verb::Backup(arguments) => backup::back_up(&arguments),
+        Verb::Restore(arguments) => backup::restore(&arguments),
         Verb::Store(arguments) => store::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })

@@ -51,7 +51,7 @@ enum Verb {
     },
 }
 
-fn rate(text: &str) -> Result<u64, String> {
+pub(super) fn rate(text: &str) -> Result<u64, String> {
     match quantity::octets(text) {
         Ok(rate) if rate > 0 => Ok(rate),
         Ok(_) => Err("write a rate above 0".to_owned()),

@@ -4,6 +4,7 @@ use super::DriverAnswer;
 use super::inbox::Inbox;
 use super::monitoring::gauge::Gauge;
 use super::pool::Pool;
+use crate::backup::{Backup, BackupReport};
 use crate::store_check::{StoreCheck, StoreReport};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
 use node::{CommitError, EdgeError, Input, ReadError, Token};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -47,6 +49,7 @@ pub(super) struct StoreThreads {
     learner: KeyReader,
     /// The check of the store.
     check: StoreCheck,
+    backup: Backup,
     /// Threads for work that takes longer.
     threads: Arc<Pool>,
 }
@@ -113,6 +116,7 @@ impl StoreThreads {
             reader: Pool::start("reader", 1, 1)?,
             learner,
             check: StoreCheck::default(),
+            backup: Backup::default(),
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
     }
@@ -287,6 +291,30 @@ impl StoreThreads {
             });
         }
         self.check.report()
+    }
+
+    /// Begins a backup in this directory, if there is one and none is being made; returns its state.
+    pub(super) fn back_up(
+        &self,
+        begin: Option<PathBuf>,
+        data_dir: PathBuf,
+        rate: Option<u64>,
+    ) -> BackupReport {
+        if let Some(directory) = begin
+            && self.backup.begins(&directory)
+        {
+            let (store, backup) = (Arc::clone(&self.store), self.backup.clone());
+            tokio::task::spawn_blocking(move || {
+                backup.run(&*store, &data_dir, rate, |_| ());
+                let BackupReport { directory, octets, failed, .. } = backup.report();
+                let directory = directory.display();
+                match failed {
+                    None => tracing::info!(%directory, octets, "a backup is made"),
+                    Some(error) => tracing::error!(%directory, error, "no backup was made"),
+                }
+            });
+        }
+        self.backup.report()
     }
 
     /// Adds the fields that only the records contain, on a thread that may wait for the disk.

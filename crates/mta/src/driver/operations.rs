@@ -67,6 +67,11 @@ impl Driver {
                 let _ = answer.send(self.disk.check(begin, rate));
                 false
             }
+            AdminRequest::BackUp { begin, rate, answer } => {
+                let data_dir = self.site.paths.data_dir.clone();
+                let _ = answer.send(self.disk.back_up(begin, data_dir, rate));
+                false
+            }
             AdminRequest::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());

@@ -1,0 +1,286 @@
+//! Backups of a data directory, made while the daemon works, and the way back.
+//!
+//! A backup is a directory with what the data directory has: `queue/`, `users.toml` and `epoch`. It is made
+//! under another name and has its own when it is whole.
+
+use crate::pace::Pace;
+use crate::users;
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::{QueueStore, StoreError};
+
+/// Files beside the queue.
+const FILES: [&str; 2] = [users::FILE, "epoch"];
+const QUEUE: &str = "queue";
+
+/// How far a backup is, or how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupReport {
+    /// Where it is made.
+    pub directory: PathBuf,
+    /// Queue entries when it began.
+    pub entries: u64,
+    /// Octets copied.
+    pub octets: u64,
+    /// Whether it is still being made.
+    pub running: bool,
+    /// Why it was not made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<String>,
+}
+
+/// A backup or restore was not possible.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BackupError {
+    #[error("{0} exists already: name a directory that does not")]
+    Exists(PathBuf),
+    #[error(
+        "{0} exists: it is made for a backup or a restore that was interrupted, or runs. If none \
+         runs, remove it"
+    )]
+    Interrupted(PathBuf),
+    #[error("{0} is no backup: it has no queue/log")]
+    NoBackup(PathBuf),
+    #[error(
+        "{0} has a queue already. With --replace it is set aside, and the backup takes its place"
+    )]
+    HasQueue(PathBuf),
+    #[error("the daemon stops: no backup was made")]
+    Stopped,
+    #[error("{path}: {error}")]
+    File { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> BackupError + '_ {
+    |error| BackupError::File { path: path.to_owned(), error }
+}
+
+/// The backup that the daemon makes, or made last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backup(Arc<Mutex<BackupReport>>);
+
+impl Backup {
+    pub(crate) fn report(&self) -> BackupReport {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BackupReport)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Begins one, unless one is being made.
+    pub(crate) fn begins(&self, directory: &Path) -> bool {
+        let mut report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = !report.running;
+        if begins {
+            let directory = directory.to_owned();
+            *report = BackupReport { directory, running: true, ..BackupReport::default() };
+        }
+        begins
+    }
+
+    /// Makes a backup in the directory of [`Backup::begins`], copying at most so many octets a second;
+    /// blocks.
+    pub(crate) fn run(
+        &self,
+        store: &dyn QueueStore,
+        data_dir: &Path,
+        rate: Option<u64>,
+        mut progress: impl FnMut(&BackupReport),
+    ) {
+        let to = self.report().directory;
+        let entries = store.entry_count().unwrap_or(0);
+        self.change(|report| report.entries = entries);
+        let mut pace = Pace::new(store, rate);
+        let done = make(store, data_dir, &to, &mut |copied| {
+            self.change(|report| report.octets += copied);
+            progress(&self.report());
+            pace.read(copied).1
+        });
+        self.change(|report| {
+            report.running = false;
+            report.failed = done.err().map(|error| error.to_string());
+        });
+    }
+}
+
+/// The name under which a directory is made.
+fn partial(directory: &Path) -> PathBuf {
+    let mut name = directory.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    directory.with_file_name(name)
+}
+
+fn make_directory(path: &Path) -> Result<(), BackupError> {
+    let made = DirBuilder::new().mode(0o700).create(path);
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => BackupError::Interrupted(path.to_owned()),
+        _ => BackupError::File { path: path.to_owned(), error },
+    })
+}
+
+fn make(
+    store: &dyn QueueStore,
+    data_dir: &Path,
+    to: &Path,
+    goes_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), BackupError> {
+    if to.exists() {
+        return Err(BackupError::Exists(to.to_owned()));
+    }
+    let unfinished = partial(to);
+    make_directory(&unfinished)?;
+    let made = fill(store, data_dir, &unfinished, goes_on).and_then(|()| {
+        rename(&unfinished, to)?;
+        sync(to.parent().unwrap_or(Path::new("/")))
+    });
+    if made.is_err() {
+        // A part of a backup is of no use.
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    made
+}
+
+fn fill(
+    store: &dyn QueueStore,
+    data_dir: &Path,
+    to: &Path,
+    goes_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), BackupError> {
+    let queue = to.join(QUEUE);
+    make_directory(&queue)?;
+    if !store.back_up(&queue, goes_on)? {
+        return Err(BackupError::Stopped);
+    }
+    copy_files(data_dir, to)?;
+    sync(to)
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<(), BackupError> {
+    for name in FILES {
+        if from.join(name).exists() {
+            copy(&from.join(name), &to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file to a new one, durably.
+fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let mut source = File::open(from).map_err(at(from))?;
+    let mut new = OpenOptions::new();
+    let mut file = new.write(true).create_new(true).mode(0o600).open(to).map_err(at(to))?;
+    io::copy(&mut source, &mut file).map_err(at(to))?;
+    file.sync_all().map_err(at(to))
+}
+
+fn sync(directory: &Path) -> Result<(), BackupError> {
+    File::open(directory).and_then(|open| open.sync_all()).map_err(at(directory))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the directory is synced by the caller")]
+fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
+    fs::rename(from, to).map_err(at(to))
+}
+
+/// A copy of a backup beside the data directory's own files, not yet in their place. Dropped, it goes.
+pub(crate) struct Restored {
+    data_dir: PathBuf,
+    copy: PathBuf,
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.copy);
+    }
+}
+
+impl Restored {
+    /// Copies a backup into a data directory that no daemon uses. `replace`: it may have a queue.
+    pub(crate) fn copy(
+        from: &Path,
+        data_dir: &Path,
+        replace: bool,
+    ) -> Result<Restored, BackupError> {
+        if !from.join(QUEUE).join("log").is_dir() {
+            return Err(BackupError::NoBackup(from.to_owned()));
+        }
+        if data_dir.join(QUEUE).exists() && !replace {
+            return Err(BackupError::HasQueue(data_dir.to_owned()));
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(data_dir);
+        made.map_err(at(data_dir))?;
+        let copy = data_dir.join("restored.partial");
+        make_directory(&copy)?;
+        let restored = Restored { data_dir: data_dir.to_owned(), copy };
+        copy_directory(&from.join(QUEUE), &restored.queue())?;
+        copy_files(from, &restored.copy)?;
+        Ok(restored)
+    }
+
+    /// The copy of the queue.
+    pub(crate) fn queue(&self) -> PathBuf {
+        self.copy.join(QUEUE)
+    }
+
+    /// Puts the copy into its place. Returns what was there, under its new name.
+    pub(crate) fn put_in_place(self) -> Result<Vec<PathBuf>, BackupError> {
+        let mut aside = Vec::new();
+        for name in [users::FILE, QUEUE] {
+            aside.extend(self.place(name)?);
+        }
+        if !self.data_dir.join("epoch").exists() {
+            // What is there is later than that of the backup.
+            self.place("epoch")?;
+        }
+        sync(&self.data_dir)?;
+        Ok(aside)
+    }
+
+    /// Puts one of them into its place; returns the new name of what was there. A daemon that starts at any
+    /// moment finds one of the two.
+    fn place(&self, name: &str) -> Result<Option<PathBuf>, BackupError> {
+        let (from, to) = (self.copy.join(name), self.data_dir.join(name));
+        if !from.exists() {
+            return Ok(None);
+        }
+        if !to.exists() {
+            rename(&from, &to)?;
+            return Ok(None);
+        }
+        let free = (1u32..).map(|n| self.data_dir.join(format!("{name}.replaced-{n}")));
+        let free = free.into_iter().find(|path| !path.exists()).unwrap_or_default();
+        // The name is free for it: what is replaced is never where a drop removes it.
+        rename(&from, &free)?;
+        exchange(&free, &to)?;
+        Ok(Some(free))
+    }
+}
+
+fn exchange(one: &Path, other: &Path) -> Result<(), BackupError> {
+    renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
+        .map_err(|error| at(other)(error.into()))
+}
+
+/// Copies a directory to a new one, with what is in it, durably.
+fn copy_directory(from: &Path, to: &Path) -> Result<(), BackupError> {
+    make_directory(to)?;
+    for entry in fs::read_dir(from).map_err(at(from))? {
+        let entry = entry.map_err(at(from))?;
+        let kind = entry.file_type().map_err(at(from))?;
+        let new = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy_directory(&entry.path(), &new)?;
+        } else if kind.is_file() {
+            copy(&entry.path(), &new)?;
+        }
+    }
+    sync(to)
+}

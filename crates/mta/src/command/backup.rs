@@ -1,0 +1,205 @@
+//! `mta backup` and `mta restore`.
+
+use super::output::{load_paths, print, print_error, print_json};
+use super::store::rate;
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{Answer, AskError, Request, ask};
+use crate::backup::{Backup, BackupError, BackupReport, Restored};
+use crate::config::Paths;
+use crate::driver::STORE;
+use crate::store_check::{StoreCheck, StoreReport};
+use serde::Serialize;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use store::StoreError;
+
+/// Copies queue, mailboxes, users and epoch to a new directory. A running daemon does it beside its work, and
+/// as its own user; the copy is what was acknowledged at one moment. Exit code 1 if there is no backup.
+#[derive(Debug, clap::Args)]
+pub(super) struct BackupArguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Copy at most this much a second: 20MB. Default: as fast as the disks.
+    #[arg(long, value_name = "SIZE", value_parser = rate)]
+    rate: Option<u64>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// The directory to make.
+    directory: PathBuf,
+}
+
+/// Checks a backup and puts a copy of it into the data directory. The daemon must not be running. What was
+/// sent after the backup is sent again: peers recognise it. What came after it is not in it.
+#[derive(Debug, clap::Args)]
+pub(super) struct RestoreArguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Set a queue that is there aside: queue.replaced-1.
+    #[arg(long)]
+    replace: bool,
+    /// Restore what is left of a damaged backup.
+    #[arg(long)]
+    damaged: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// The backup.
+    directory: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no queue in {0}: the daemon makes one when it starts first")]
+    NoQueue(PathBuf),
+    #[error("the daemon is running: stop it first")]
+    Running,
+    #[error("the daemon answers something else")]
+    Other,
+    #[error("a backup in {0} is being made: try again when it is done")]
+    Busy(PathBuf),
+    #[error("{0}")]
+    Failed(String),
+    #[error(
+        "the backup is damaged ({records} queue entries, {contents} contents, {changes} changes \
+         of the queue lost): with --damaged the rest of it is restored"
+    )]
+    Damaged { records: usize, contents: usize, changes: u64 },
+    #[error("{path}: {error}")]
+    Path { path: PathBuf, error: io::Error },
+}
+
+pub(super) fn back_up(arguments: &BackupArguments) -> u8 {
+    let Some(paths) = load_paths(&arguments.config) else { return WRONG };
+    match make(&paths, &arguments.directory, arguments.rate) {
+        Ok(report) if arguments.json => print_json(&report),
+        Ok(report) => {
+            let (entries, size) = (report.entries, report.octets / 1_000_000);
+            let directory = report.directory.display();
+            print(&format!("{directory}: {entries} queue entries, {size} MB\n"));
+        }
+        Err(error) => return failed(&error),
+    }
+    DONE
+}
+
+fn failed(error: &Error) -> u8 {
+    print_error(&error.to_string());
+    FAILED
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::Path { path: path.to_owned(), error })
+}
+
+/// By the daemon if it runs, else here.
+fn make(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<BackupReport, Error> {
+    let directory = absolute(directory)?;
+    let request = Request::BackUp { begin: Some(directory.clone()), rate };
+    let mut answer = match ask(&paths.admin_socket, &request) {
+        Err(AskError::NoDaemon { .. }) => return make_here(paths, &directory, rate),
+        answer => answer?,
+    };
+    loop {
+        let Answer::Backup(report) = answer else { return Err(Error::Other) };
+        if report.directory != directory {
+            return Err(Error::Busy(report.directory));
+        }
+        show_progress(&report);
+        if !report.running {
+            return ended(*report);
+        }
+        std::thread::park_timeout(Duration::from_millis(300));
+        answer = ask(&paths.admin_socket, &Request::BackUp { begin: None, rate: None })?;
+    }
+}
+
+fn make_here(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<BackupReport, Error> {
+    let queue = paths.data_dir.join("queue");
+    if !queue.is_dir() {
+        return Err(Error::NoQueue(paths.data_dir.clone()));
+    }
+    let store = store::open(&queue, STORE)?;
+    let backup = Backup::default();
+    backup.begins(directory);
+    backup.run(&*store, &paths.data_dir, rate, show_progress);
+    store.close();
+    ended(backup.report())
+}
+
+/// One line, rewritten in place.
+fn show_progress(report: &BackupReport) {
+    let mut stderr = io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r{} MB copied\x1b[K", report.octets / 1_000_000);
+    }
+}
+
+fn ended(report: BackupReport) -> Result<BackupReport, Error> {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+    match report.failed {
+        Some(why) => Err(Error::Failed(why)),
+        None => Ok(report),
+    }
+}
+
+/// The result of a restore.
+#[derive(Serialize)]
+struct RestoreReport {
+    /// What was read and found.
+    #[serde(flatten)]
+    check: StoreReport,
+    /// What was there before, under its new names.
+    set_aside: Vec<PathBuf>,
+}
+
+pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
+    let Some(paths) = load_paths(&arguments.config) else { return WRONG };
+    match put_back(&paths, arguments) {
+        Ok(report) if arguments.json => print_json(&report),
+        Ok(RestoreReport { check, set_aside }) => {
+            let mut text = format!("{} queue entries are restored\n", check.entries);
+            for path in set_aside {
+                text.push_str(&format!("set aside: {}\n", path.display()));
+            }
+            print(&text);
+        }
+        Err(error) => return failed(&error),
+    }
+    DONE
+}
+
+fn put_back(paths: &Paths, arguments: &RestoreArguments) -> Result<RestoreReport, Error> {
+    match ask(&paths.admin_socket, &Request::BackUp { begin: None, rate: None }) {
+        Err(AskError::NoDaemon { .. }) => {}
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err(Error::Running),
+    }
+    let from = absolute(&arguments.directory)?;
+    let restored = Restored::copy(&from, &paths.data_dir, arguments.replace)?;
+    let store = store::open(&restored.queue(), STORE)?;
+    let check = StoreCheck::default();
+    check.run(&*store, None, |_| ());
+    store.close();
+    let check = check.report();
+    if let Some(why) = check.failed {
+        return Err(Error::Failed(why));
+    }
+    if check.has_damage() && !arguments.damaged {
+        let (records, contents) = (check.records.len(), check.contents.len());
+        return Err(Error::Damaged { records, contents, changes: check.changes_lost });
+    }
+    let set_aside = restored.put_in_place()?;
+    Ok(RestoreReport { check, set_aside })
+}
