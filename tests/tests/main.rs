@@ -14,4 +14,5 @@ mod hostile;
 mod kill;
 mod netns;
 mod pasted;
+mod restore;
 mod scripted;

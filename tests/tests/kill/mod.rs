@@ -60,7 +60,7 @@ fn strike(peer: PeerSettings, numbers: Range<u64>, repeat: &mut Repeat) {
     let mut sites = sites(pair);
     let mut traffic = Traffic::new(repeat.seed << 16 | numbers.start);
     let (mut reached, mut missed, mut kills) = (0, Vec::new(), 0);
-    for number in numbers.clone() {
+    for number in numbers {
         let moment = Moment::new(repeat.seed, number);
         repeat.moments.push((number, moment.clone(), "in progress".to_owned()));
         let events = wait_for(&moment, &mut sites, &mut traffic);
