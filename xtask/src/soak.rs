@@ -91,7 +91,7 @@ fn round(workspace: &Workspace, seed: u64) -> anyhow::Result<Round> {
 }
 
 impl Round {
-    /// Adds what a line says; other lines do not count.
+    /// Adds the counts of a line; other lines do not count.
     fn add(&mut self, line: &str) {
         let Ok(half) = serde_json::from_str::<Round>(line.trim()) else { return };
         self.kills += half.kills;

@@ -44,7 +44,7 @@ pub(crate) enum BackupError {
          runs, remove it"
     )]
     Interrupted(PathBuf),
-    #[error("{0} is no backup: it has no queue/log")]
+    #[error("{0} is not a backup: it has no queue/log")]
     NoBackup(PathBuf),
     #[error(
         "{0} has a queue already. With --replace it is set aside, and the backup takes its place"

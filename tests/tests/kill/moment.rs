@@ -10,7 +10,7 @@ use testbed::Site;
 /// The variable that repeats a run: the seed a failure has shown.
 pub(super) const SEED: &str = "KILL_SEED";
 
-/// The variable that says how many moments a run has.
+/// The variable with the number of moments of a run.
 const COUNT: &str = "KILL_MOMENTS";
 
 /// Most events of the victim's log that are waited for: about what a second of traffic gives.

@@ -22,7 +22,7 @@ pub struct Status {
     /// Room on the disk of the data directory.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disk: Option<DiskStatus>,
-    /// Whether the queue is still being read after the start: what is said of it is not complete.
+    /// Whether the queue is still being read after the start: its counts are not complete.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub reading_queue: bool,
     /// Whether a stop was asked for.
