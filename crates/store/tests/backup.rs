@@ -145,3 +145,21 @@ fn a_crash_during_a_copy_loses_nothing() {
         compare(&disk, &traffic.model, &traffic.universe);
     }
 }
+
+/// A daemon that stops does not wait for the copy.
+#[test]
+fn a_store_that_is_closed_ends_its_copy() {
+    let disk = FaultyDisk::new();
+    let mut traffic = Traffic::new(&disk);
+    (0..60).for_each(|_| traffic.step());
+    let mut parts = 0;
+    let ended = traffic.store.back_up_to(&FaultyDisk::new(), &mut |_| {
+        parts += 1;
+        if parts == 2 {
+            traffic.store.close();
+        }
+        true
+    });
+    assert!(matches!(ended, Err(store::StoreError::Closed)), "{ended:?}");
+    assert_eq!(parts, 2);
+}

@@ -53,7 +53,7 @@ impl LogStore {
         for directory in ["log", "keys", "bodies"] {
             to.create_dir(Path::new(directory)).map_err(io)?;
         }
-        let mut copy = Copy { from: &*self.disk, to, goes_on };
+        let mut copy = Copy { from: self, to, goes_on };
         for (id, octets, used) in &inventory.segments {
             if !copy.file(&file_of(*id), *used, *octets)? {
                 return Ok(false);
@@ -100,7 +100,7 @@ impl LogStore {
 }
 
 struct Copy<'a> {
-    from: &'a dyn Disk,
+    from: &'a LogStore,
     to: &'a dyn Disk,
     goes_on: &'a mut dyn FnMut(u64) -> bool,
 }
@@ -112,11 +112,13 @@ impl Copy<'_> {
         let mut file = self.to.create(path).map_err(writing)?;
         let mut offset = 0;
         while offset < length {
+            // A daemon that stops does not wait for the copy.
+            self.from.check()?;
             let left = if offset < octets { octets - offset } else { length - offset };
             let part = usize::try_from(left).unwrap_or(PART).min(PART);
             let read = if offset < octets {
                 let reading = |e| StoreError::io("reading for a backup", e);
-                self.from.read_range(path, offset, part).map_err(reading)?
+                self.from.disk.read_range(path, offset, part).map_err(reading)?
             } else {
                 vec![0; part]
             };
@@ -134,7 +136,7 @@ impl Copy<'_> {
     fn small(&mut self, path: &Path) -> Result<(), StoreError> {
         let directory = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default();
-        let files = self.from.list(directory).map_err(|e| StoreError::io("listing files", e))?;
+        let files = self.from.disk.list(directory).map_err(|e| StoreError::io("listing files", e))?;
         if let Some((_, octets)) = files.into_iter().find(|(of, _)| **of == *name) {
             self.file(path, octets, octets)?;
         }

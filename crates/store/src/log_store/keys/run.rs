@@ -265,11 +265,11 @@ impl Run {
         })
     }
 
-    /// Removes its file.
     pub(in crate::log_store) fn file(&self) -> PathBuf {
         path(self.last, SUFFIX)
     }
 
+    /// Removes its file.
     pub(in crate::log_store) fn unlink(&self, disk: &dyn Disk, held: &HeldFiles) {
         if let Err(error) = held.unlink(disk, &self.file()) {
             tracing::warn!(run = self.last, %error, "cannot remove expired keys");
