@@ -16,3 +16,4 @@ mod netns;
 mod pasted;
 mod restore;
 mod scripted;
+mod start;

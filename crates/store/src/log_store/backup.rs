@@ -136,7 +136,8 @@ impl Copy<'_> {
     fn small(&mut self, path: &Path) -> Result<(), StoreError> {
         let directory = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default();
-        let files = self.from.disk.list(directory).map_err(|e| StoreError::io("listing files", e))?;
+        let files =
+            self.from.disk.list(directory).map_err(|e| StoreError::io("listing files", e))?;
         if let Some((_, octets)) = files.into_iter().find(|(of, _)| **of == *name) {
             self.file(path, octets, octets)?;
         }
