@@ -35,6 +35,18 @@ impl Periods {
     }
 }
 
+/// The age from which on a copy is late, counted from our acceptance or the end of its deferral.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alerts(pub PerPrecedence<Duration>);
+
+impl Default for Alerts {
+    /// Override 30 s, Flash 60 s, Immediate 5 min, Priority 30 min, Routine 3 h, Deferred 24 h.
+    fn default() -> Alerts {
+        let seconds = [24 * 3_600, 3 * 3_600, 1_800, 300, 60, 30];
+        Alerts(PerPrecedence::new(seconds.map(Duration::from_secs)))
+    }
+}
+
 /// The time in a latest-delivery-time; `None` if it cannot be read.
 pub(crate) fn latest_delivery(field: &ExtensionField) -> Option<Utc> {
     Time::read(&Element::parse(&field.value).ok()?).ok()?.utc

@@ -16,6 +16,7 @@
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
+mod copies;
 mod expire;
 mod ids;
 pub mod journal;
@@ -34,7 +35,8 @@ pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
-pub use expire::Periods;
+pub use copies::ContentCopies;
+pub use expire::{Alerts, Periods};
 pub use onward::deliver::{Delivery, permanent};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};

@@ -7,6 +7,22 @@ use std::time::Duration;
 /// The name of the durable time in the store: microseconds since 1970, eight octets.
 pub const CLOCK: &str = "clock";
 
+/// When a clock that was set is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockRules {
+    /// Steps up to so much, alone or together, are followed at once.
+    pub step: Duration,
+    /// After a longer one the clock must be steady for so long.
+    pub steady: Duration,
+}
+
+impl Default for ClockRules {
+    /// 1 min and 10 min.
+    fn default() -> ClockRules {
+        ClockRules { step: Duration::from_secs(60), steady: Duration::from_secs(600) }
+    }
+}
+
 /// That the clock is doubted.
 #[derive(Clone, Debug)]
 pub struct Doubt {

@@ -44,11 +44,11 @@ impl Context {
 
     /// Drops of these contents, found at start, those that no entry needs.
     pub(crate) fn drop_unneeded(&mut self, mut bodies: Vec<BodyId>) {
-        if self.queue.is_read || self.life.has_unreadable() {
+        if self.queue.copies.is_complete() || self.life.has_unreadable() {
             return;
         }
         let own = self.engine.first_number();
-        bodies.retain(|body| body.0 < own && !self.queue.has_known(*body));
+        bodies.retain(|body| body.0 < own && !self.queue.copies.has(*body));
         if !bodies.is_empty() {
             let detail = format!("{} contents that nothing needed any more", bodies.len());
             self.event(LogLevel::Info, Kind::Discarded, detail);
@@ -58,7 +58,7 @@ impl Context {
 
     /// All that the store held at the start is known.
     pub(crate) fn finish_recovery(&mut self) {
-        let bodies = self.queue.finish_recovery();
+        let bodies = self.queue.copies.complete();
         self.drop_bodies(bodies);
     }
 
@@ -114,7 +114,8 @@ impl Context {
 
     /// Copies of these contents are durably forgotten.
     pub(crate) fn release_bodies(&mut self, bodies: Vec<BodyId>) {
-        let batch: Vec<Op> = bodies.into_iter().filter_map(|b| self.queue.release(b)).collect();
+        let batch: Vec<Op> =
+            bodies.into_iter().filter_map(|b| self.queue.copies.release(b)).collect();
         if !batch.is_empty() {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));

@@ -6,7 +6,7 @@ pub(crate) mod holds;
 use crate::config::times::Times;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
-use engine::{Brief, NextHop, Record};
+use engine::{Brief, ContentCopies, NextHop, Record};
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,11 +30,7 @@ pub(crate) struct EntryQueue {
     /// Entries whose contents are damaged, and which are to be reported.
     pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
-    bodies: BTreeMap<BodyId, u32>,
-    /// All entries of the store are known. Until then a content may have copies that are not.
-    pub is_read: bool,
-    /// Contents that no known copy needed while not all were known.
-    unneeded: BTreeSet<BodyId>,
+    pub copies: ContentCopies,
     mailbox_numbers: BTreeMap<String, u32>,
     mailbox_names: Vec<String>,
 }
@@ -47,9 +43,7 @@ impl EntryQueue {
             held: BTreeSet::new(),
             fresh: BTreeMap::new(),
             damaged: BTreeSet::new(),
-            bodies: BTreeMap::new(),
-            is_read: false,
-            unneeded: BTreeSet::new(),
+            copies: ContentCopies::default(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
         }
@@ -103,7 +97,7 @@ impl EntryQueue {
         if self.scheduler.insert(now.mono, item)
             && let Some(body) = item.body
         {
-            *self.bodies.entry(body).or_default() += 1;
+            self.copies.add(body);
         }
     }
 
@@ -146,17 +140,13 @@ impl EntryQueue {
 
     /// Forgets an entry: the durable changes that do so, and its content where other copies need
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
-    /// same time none is the last, and [`EntryQueue::release`] deletes the content.
+    /// same time none is the last, and [`ContentCopies::release`] deletes the content.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };
-        let copies = self.bodies.get(&body).copied().unwrap_or(0);
-        if copies > 1 || (copies == 1 && !self.is_read) {
-            return (ops, vec![body]);
-        }
-        self.bodies.remove(&body);
-        ops.push(Op::DeleteBody { id: body });
+        let Some(delete) = self.copies.forget(body) else { return (ops, vec![body]) };
+        ops.push(delete);
         (ops, Vec::new())
     }
 
@@ -175,37 +165,5 @@ impl EntryQueue {
     pub(crate) fn set_aside(&mut self, id: EntryId) {
         self.scheduler.finished(id);
         self.held.remove(&id);
-    }
-
-    /// Whether a copy needs this content, or it is held, or it goes when all entries are known.
-    pub(crate) fn has_known(&self, body: BodyId) -> bool {
-        self.bodies.contains_key(&body) || self.unneeded.contains(&body)
-    }
-
-    /// All entries of the store are known. Gives the contents that none of them needs, as far as some did.
-    pub(crate) fn finish_recovery(&mut self) -> Vec<BodyId> {
-        self.is_read = true;
-        let unneeded = std::mem::take(&mut self.unneeded);
-        unneeded.into_iter().filter(|body| !self.bodies.contains_key(body)).collect()
-    }
-
-    /// Keeps a content from going with an entry's copy, until [`EntryQueue::release`].
-    pub(crate) fn hold(&mut self, body: BodyId) {
-        *self.bodies.entry(body).or_default() += 1;
-    }
-
-    /// A copy is durably forgotten: what drops its content, if no other copy needs it.
-    pub(crate) fn release(&mut self, body: BodyId) -> Option<Op> {
-        let copies = self.bodies.get_mut(&body)?;
-        *copies -= 1;
-        if *copies > 0 {
-            return None;
-        }
-        self.bodies.remove(&body);
-        if !self.is_read {
-            self.unneeded.insert(body);
-            return None;
-        }
-        Some(Op::DeleteBody { id: body })
     }
 }

@@ -56,7 +56,7 @@ impl Node {
                 reserve: space.reserve,
                 refused: self.cx.disk.refused(),
             }),
-            reading_queue: self.cx.life.is_started() && !self.cx.queue.is_read,
+            reading_queue: self.cx.life.is_started() && !self.cx.queue.copies.is_complete(),
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),

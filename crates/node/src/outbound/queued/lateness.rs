@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 impl Outbound {
     /// Counts copies that were late already when they were recovered: they were logged before, one by one.
     pub(crate) fn count_late_at_start(&mut self, cx: &mut Context, now: Now) {
-        while !cx.queue.is_read
+        while !cx.queue.copies.is_complete()
             && let Some(id) = cx.queue.scheduler.overdue(now.mono)
         {
             self.late.at_start += 1;

@@ -117,7 +117,7 @@ impl Outbound {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
-            cx.queue.hold(body);
+            cx.queue.copies.add(body);
         }
         self.blame.forget(id);
         let (mut batch, mut bodies) = cx.queue.forget(id);
