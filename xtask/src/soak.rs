@@ -32,7 +32,7 @@ pub(crate) struct Args {
 /// Moments of a round, at each of which a daemon is killed once, twice or three times.
 const MOMENTS: &str = "30";
 
-/// What one round, or one half of it, did: the line that the test prints.
+/// What one round, or one half of it, did: the line that the test writes.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 struct Round {
     kills: u64,
@@ -75,15 +75,20 @@ impl Args {
 }
 
 fn round(workspace: &Workspace, seed: u64) -> anyhow::Result<Round> {
-    let mut made = Round::default();
+    let report = workspace.built("debug")?.join("soak.jsonl");
+    let _ = fs::remove_file(&report);
     let test = ["test", "-q", "--workspace", "--test", "all", "--", "kill::"];
     let test = workspace.cargo(&test).env("PATH", &tools::search_path());
     let test = test.env("KILL_SEED", &seed.to_string()).env("KILL_MOMENTS", MOMENTS);
-    if !test.lines(|line| made.add(line))? {
+    let test = test.env("KILL_REPORT", &report.to_string_lossy());
+    if !test.succeeds()? {
         bail!(
             "the round with seed {seed} failed: KILL_SEED={seed} KILL_MOMENTS={MOMENTS} repeats it"
         );
     }
+    let text = fs::read_to_string(&report).context("the report")?;
+    let mut made = Round::default();
+    text.lines().try_for_each(|line| made.add(line))?;
     if made.kills == 0 {
         bail!("the test did not show what it did");
     }
@@ -91,9 +96,9 @@ fn round(workspace: &Workspace, seed: u64) -> anyhow::Result<Round> {
 }
 
 impl Round {
-    /// Adds the counts of a line; other lines do not count.
-    fn add(&mut self, line: &str) {
-        let Ok(half) = serde_json::from_str::<Round>(line.trim()) else { return };
+    /// Adds the counts of a line.
+    fn add(&mut self, line: &str) -> anyhow::Result<()> {
+        let half = serde_json::from_str::<Round>(line).context("a line of the report")?;
         self.kills += half.kills;
         self.messages += half.messages;
         self.in_doubt += half.in_doubt;
@@ -101,6 +106,7 @@ impl Round {
         self.repetitions_known += half.repetitions_known;
         self.delivered_again += half.delivered_again;
         self.body_files += half.body_files;
+        Ok(())
     }
 
     fn line(&self, seed: u64, seconds: u64, commit: &str) -> String {
@@ -151,9 +157,9 @@ mod tests {
         let mut round = Round::default();
         let half = "{\"kills\":21,\"messages\":90,\"in_doubt\":1,\"retried\":2,\"repetitions_known\":3,\
                     \"delivered_again\":4,\"body_files\":5}";
-        for line in [half, "test kill::x ... ok", half] {
-            round.add(line);
-        }
+        round.add(half).unwrap();
+        round.add(half).unwrap();
+        round.add("test kill::x ... ok").unwrap_err();
         append(&log, &round.line(7, 20, "abc")).unwrap();
         append(&log, &Round { kills: 5, ..Round::default() }.line(8, 20, "abc")).unwrap();
         assert_eq!(read(&log).unwrap(), [(7, 42), (8, 5)]);

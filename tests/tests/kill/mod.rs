@@ -187,8 +187,7 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, kills: usize) {
     assert!(files.iter().all(|n| *n > 0), "no body was in a file at one of the sites: {files:?}");
     let lost = doubts as usize + retried + duplicates;
     assert!(lost > 0, "no answer was lost, to a user or a peer: the kills tested nothing");
-    // `cargo xtask soak` reads it.
-    print_line(&format!(
+    moment::report(&format!(
         "{{\"kills\":{kills},\"messages\":{},\"in_doubt\":{doubts},\"retried\":{retried},\
          \"repetitions_known\":{duplicates},\"delivered_again\":{again},\"body_files\":{}}}",
         traffic.planned.len(),

@@ -1,8 +1,9 @@
 //! The moments at which a daemon is killed, each made from a seed alone.
 
+use crate::e2e::print_line;
 use base::rng::Rng;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 use testbed::Site;
@@ -81,6 +82,15 @@ impl Log {
         self.at += whole as u64;
         let text = String::from_utf8_lossy(&octets[..whole]);
         text.lines().filter(|line| line.contains("\"event\":\"")).count() as u64
+    }
+}
+
+/// Shows what a run did; `cargo xtask soak` reads it from the file that it names.
+pub(super) fn report(line: &str) {
+    print_line(line);
+    if let Some(path) = std::env::var_os("KILL_REPORT") {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        writeln!(file.unwrap(), "{line}").unwrap();
     }
 }
 
