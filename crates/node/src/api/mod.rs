@@ -32,7 +32,7 @@ pub enum Input {
     /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// One queue entry found in the store at start, the highest precedences first; all come before
-    /// [`Input::Started`].
+    /// [`Input::Started`]. It is sent from the next input of another kind on.
     Recovered {
         /// Precedence part of its key.
         precedence: Precedence,
@@ -48,8 +48,9 @@ pub enum Input {
     RecoveredBodies(Vec<BodyId>),
     /// The room on the disk of the store, whenever the edge looks.
     DiskSpace(DiskSpace),
-    /// The first entries are handed in: the node opens its permanent channels and serves. The rest
-    /// follows, and [`Input::Started`] after it. May be left out.
+    /// Some entries are handed in: the node serves, and opens its permanent channels if it did not serve
+    /// before. More follow, another one of these after each part, and [`Input::Started`] after the last.
+    /// May be left out.
     Serve,
     /// Recovery is complete: the node serves, if it does not yet.
     Started,

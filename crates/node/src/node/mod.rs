@@ -70,8 +70,8 @@ impl Node {
             Input::AcceptClock => self.cx.accept_clock(now),
             Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(&value),
             Input::Recovered { precedence, id, record } => {
-                self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
-                self.outbound.count_late_at_start(&mut self.cx, now);
+                // A million of them may follow each other: nothing is begun before the next other input.
+                return self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
             }
             Input::DiskSpace(space) => self.cx.disk_space(space),
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),

@@ -12,7 +12,7 @@ use store::{Entry, EntryKey, QueueStore, StoreError};
 /// Most entries that are read before the daemon serves: some 10 ms.
 const FIRST: usize = 4096;
 /// Most entries, or contents, of a later part: other work waits while the node takes it up.
-const PART: usize = 64;
+const PART: usize = 256;
 /// Entries per progress line in the log.
 const LINE: u64 = 100_000;
 
@@ -76,6 +76,7 @@ impl Driver {
             QueuePart::Entries(entries) => {
                 self.take_up(entries);
                 self.ask_for_part();
+                self.input(Input::Serve);
             }
             QueuePart::Bodies(bodies) => {
                 self.input(Input::RecoveredBodies(bodies));
