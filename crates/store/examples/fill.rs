@@ -45,6 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let numbered = (made..).map(BatchId).zip(group).collect();
         store.commit(numbered).into_iter().try_for_each(Committed::into_result)?;
         made += count;
+        // As a daemon does while its queue grows.
+        while store.tidy()? > 0 {}
     }
     let name = "epoch".to_owned();
     let epoch = Op::PutMeta { name, value: Bytes::copy_from_slice(&1u32.to_be_bytes()) };
