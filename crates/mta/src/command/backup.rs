@@ -1,7 +1,7 @@
 //! `mta backup` and `mta restore`.
 
-use super::output::{load_paths, print, print_error, print_json};
-use super::store::rate;
+use super::output::{load_paths, print, print_error, print_json, progress};
+use super::store::{OpenError, open, rate};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, AskError, Request, ask};
 use crate::backup::{Backup, BackupError, BackupReport, Restored};
@@ -9,7 +9,7 @@ use crate::config::Paths;
 use crate::driver::STORE;
 use crate::store_check::{StoreCheck, StoreReport};
 use serde::Serialize;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::StoreError;
@@ -59,8 +59,8 @@ enum Error {
     Backup(#[from] BackupError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is no queue in {0}: the daemon makes one when it starts first")]
-    NoQueue(PathBuf),
+    #[error(transparent)]
+    Open(#[from] OpenError),
     #[error("the daemon is running: stop it first")]
     Running,
     #[error("the daemon answers something else")]
@@ -124,11 +124,7 @@ fn make(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<BackupRepo
 }
 
 fn make_here(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<BackupReport, Error> {
-    let queue = paths.data_dir.join("queue");
-    if !queue.is_dir() {
-        return Err(Error::NoQueue(paths.data_dir.clone()));
-    }
-    let store = store::open(&queue, STORE)?;
+    let store = open(paths)?;
     let backup = Backup::default();
     backup.begins(directory);
     backup.run(&*store, &paths.data_dir, rate, show_progress);
@@ -136,18 +132,12 @@ fn make_here(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<Backu
     ended(backup.report())
 }
 
-/// One line, rewritten in place.
 fn show_progress(report: &BackupReport) {
-    let mut stderr = io::stderr();
-    if stderr.is_terminal() {
-        let _ = write!(stderr, "\r{} MB copied\x1b[K", report.octets / 1_000_000);
-    }
+    progress(Some(&format!("{} MB copied", report.octets / 1_000_000)));
 }
 
 fn ended(report: BackupReport) -> Result<BackupReport, Error> {
-    if io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
+    progress(None);
     match report.failed {
         Some(why) => Err(Error::Failed(why)),
         None => Ok(report),

@@ -118,6 +118,14 @@ pub(super) fn control(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// Shows how far a long command is, in one line that is rewritten in place; `None` removes it.
+pub(super) fn progress(line: Option<&str>) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r{}\x1b[K", line.unwrap_or_default());
+    }
+}
+
 /// Prints one JSON object.
 pub(super) fn print_json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {

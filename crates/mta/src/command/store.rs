@@ -1,6 +1,6 @@
 //! `mta store`: checks what is on disk, and gives up what is damaged.
 
-use super::output::{load_paths, print, print_error, print_json, table, trimmed};
+use super::output::{load_paths, print, print_error, print_json, progress, table, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, AskError, Request, ask};
 use crate::config::Paths;
@@ -8,7 +8,6 @@ use crate::driver::STORE;
 use crate::store_check::{StoreCheck, StoreReport};
 use base::quantity;
 use clap::Subcommand;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,14 +64,23 @@ enum CheckError {
     Ask(#[from] AskError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is no queue in {0}: the daemon makes one when it starts first")]
-    NoQueue(PathBuf),
+    #[error(transparent)]
+    Open(#[from] OpenError),
     #[error("the daemon is running: stop it first (it works with what would be deleted)")]
     Running,
     #[error("the daemon answers something else")]
     Other,
     #[error("the check ended early: {0}")]
     Ended(String),
+}
+
+/// The queue of a site cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error("there is no queue in {0}: the daemon makes one when it starts first")]
+    NoQueue(PathBuf),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
@@ -123,10 +131,11 @@ fn check(paths: &Paths, rate: Option<u64>) -> Result<(StoreReport, Option<bool>)
     }
 }
 
-fn open(paths: &Paths) -> Result<Arc<dyn QueueStore>, CheckError> {
+/// Opens the queue of a site whose daemon does not run.
+pub(super) fn open(paths: &Paths) -> Result<Arc<dyn QueueStore>, OpenError> {
     let directory = paths.data_dir.join("queue");
     if !directory.is_dir() {
-        return Err(CheckError::NoQueue(paths.data_dir.clone()));
+        return Err(OpenError::NoQueue(paths.data_dir.clone()));
     }
     Ok(store::open(&directory, STORE)?)
 }
@@ -138,21 +147,15 @@ fn read(store: &dyn QueueStore, rate: Option<u64>) -> Result<StoreReport, CheckE
 }
 
 fn ended(report: StoreReport) -> Result<StoreReport, CheckError> {
-    if std::io::stderr().is_terminal() {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
+    progress(None);
     match report.failed {
         Some(why) => Err(CheckError::Ended(why)),
         None => Ok(report),
     }
 }
 
-/// One line, rewritten in place.
 fn show_progress(report: &StoreReport) {
-    let mut stderr = std::io::stderr();
-    if stderr.is_terminal() {
-        let _ = write!(stderr, "\r{} MB read\x1b[K", report.octets / 1_000_000);
-    }
+    progress(Some(&format!("{} MB read", report.octets / 1_000_000)));
 }
 
 /// What was damaged, and whether it was given up.
