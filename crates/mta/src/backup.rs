@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{QueueStore, StoreError};
+use store::{QueueStore, RealDisk, StoreError};
 
 /// Files beside the queue.
 const FILES: [&str; 2] = [users::FILE, "epoch"];
@@ -194,12 +194,25 @@ fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
 pub(crate) struct Restored {
     data_dir: PathBuf,
     copy: PathBuf,
+    /// No daemon starts on the queue that is to be replaced.
+    _lock: RealDisk,
+    /// There was none: it is an empty directory, for the lock.
+    is_new: bool,
 }
 
 impl Drop for Restored {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.copy);
+        if self.is_new {
+            remove_empty(&self.data_dir.join(QUEUE));
+        }
     }
+}
+
+/// Removes the directory of a queue that has never had anything but a lock.
+fn remove_empty(queue: &Path) {
+    let _ = fs::remove_file(queue.join("lock"));
+    let _ = fs::remove_dir(queue);
 }
 
 impl Restored {
@@ -212,14 +225,22 @@ impl Restored {
         if !from.join(QUEUE).join("log").is_dir() {
             return Err(BackupError::NoBackup(from.to_owned()));
         }
-        if data_dir.join(QUEUE).exists() && !replace {
+        let queue = data_dir.join(QUEUE);
+        let is_new = !queue.exists();
+        if !is_new && !replace {
             return Err(BackupError::HasQueue(data_dir.to_owned()));
         }
         let made = DirBuilder::new().recursive(true).mode(0o700).create(data_dir);
         made.map_err(at(data_dir))?;
+        let lock = RealDisk::open(&queue)?;
         let copy = data_dir.join("restored.partial");
-        make_directory(&copy)?;
-        let restored = Restored { data_dir: data_dir.to_owned(), copy };
+        if let Err(error) = make_directory(&copy) {
+            if is_new {
+                remove_empty(&queue);
+            }
+            return Err(error);
+        }
+        let restored = Restored { data_dir: data_dir.to_owned(), copy, _lock: lock, is_new };
         copy_directory(&from.join(QUEUE), &restored.queue())?;
         copy_files(from, &restored.copy)?;
         Ok(restored)
@@ -231,10 +252,13 @@ impl Restored {
     }
 
     /// Puts the copy into its place. Returns what was there, under its new name.
-    pub(crate) fn put_in_place(self) -> Result<Vec<PathBuf>, BackupError> {
-        let mut aside = Vec::new();
-        for name in [users::FILE, QUEUE] {
-            aside.extend(self.place(name)?);
+    pub(crate) fn put_in_place(mut self) -> Result<Vec<PathBuf>, BackupError> {
+        let mut aside: Vec<PathBuf> = self.place(users::FILE)?.into_iter().collect();
+        let queue = self.place(QUEUE)?;
+        let was_new = std::mem::take(&mut self.is_new);
+        match queue {
+            Some(empty) if was_new => remove_empty(&empty),
+            replaced => aside.extend(replaced),
         }
         if !self.data_dir.join("epoch").exists() {
             // What is there is later than that of the backup.
@@ -283,4 +307,44 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), BackupError> {
         }
     }
     sync(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::STORE;
+
+    fn queue_in(directory: &Path) -> PathBuf {
+        fs::create_dir_all(directory).unwrap();
+        let queue = directory.join(QUEUE);
+        store::open(&queue, STORE).unwrap().close();
+        queue
+    }
+
+    #[test]
+    fn no_daemon_starts_on_a_queue_that_is_being_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, data_dir) = (place.path().join("backup"), place.path().join("data"));
+        queue_in(&from);
+        let queue = queue_in(&data_dir);
+        let restored = Restored::copy(&from, &data_dir, true).unwrap();
+        let started = store::open(&queue, STORE).map(drop);
+        assert!(matches!(started, Err(StoreError::Locked { .. })), "{started:?}");
+        let aside = restored.put_in_place().unwrap();
+        assert_eq!(aside, [data_dir.join("queue.replaced-1")]);
+        store::open(&queue, STORE).unwrap();
+    }
+
+    #[test]
+    fn where_no_queue_was_none_is_left_by_a_restore_that_fails() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, data_dir) = (place.path().join("backup"), place.path().join("data"));
+        queue_in(&from);
+        drop(Restored::copy(&from, &data_dir, false).unwrap());
+        assert!(!data_dir.join(QUEUE).exists());
+        let restored = Restored::copy(&from, &data_dir, false).unwrap();
+        assert_eq!(restored.put_in_place().unwrap(), <[PathBuf; 0]>::default());
+        store::open(&data_dir.join(QUEUE), STORE).unwrap();
+        assert_eq!(fs::read_dir(&data_dir).unwrap().count(), 1, "nothing else is left");
+    }
 }
