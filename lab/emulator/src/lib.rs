@@ -124,18 +124,20 @@ pub fn run(options: &NetworkOptions) -> Result<NetworkStatus> {
     if !options.quiet {
         eprintln!("{} is up: data path {kind}, as {}", files.name, rights.name());
     }
-    let last = show(options, &files.name, &mut asker, &ended);
+    let shown = show(options, &files.name, &mut asker, &ended);
     clock::interrupt();
     asker.wake();
     let carried = carrier.join().unwrap_or_else(|_| anyhow::bail!("the carrier ended early"));
     drop(hosts);
-    carried?;
-    last
+    let last = carried?;
+    shown?;
+    Ok(NetworkStatus { name: files.name, ..last })
 }
 
-/// Carries packets until the end.
-fn carry(path: &mut dyn DataPath, questions: &mut Questions) -> Result<()> {
-    path.run(questions).context("carrying packets")
+/// Carries packets until the end; returns the last counters.
+fn carry(path: &mut dyn DataPath, questions: &mut Questions) -> Result<NetworkStatus> {
+    path.run(questions).context("carrying packets")?;
+    path.status()
 }
 
 fn about(files: &Files, network: &NetworkMachine, hosts: &Hosts, rights: Rights) -> About {
@@ -170,16 +172,20 @@ fn make(
     })
 }
 
-/// Shows the traffic until the end; returns the last counters.
+/// Shows the traffic until the end.
 fn show(
     options: &NetworkOptions,
     name: &str,
     asker: &mut Asker,
     ended: &std::sync::mpsc::Receiver<()>,
-) -> Result<NetworkStatus> {
+) -> Result<()> {
     let end = options.time.map(Deadline::after);
     let mut view = View::new(name, options.quiet);
-    let mut last = status(asker, name)?;
+    let mut last = match status(asker, name) {
+        // `lab down` and a signal may come before the first look.
+        Err(_) if clock::is_interrupted() => return Ok(()),
+        first => first?,
+    };
     loop {
         let left = end.map_or(VIEW, |end| end.left().min(VIEW));
         match ended.recv_timeout(left) {
@@ -195,7 +201,7 @@ fn show(
         }
     }
     view.end();
-    Ok(status(asker, name).unwrap_or(last))
+    Ok(())
 }
 
 fn status(asker: &mut Asker, name: &str) -> Result<NetworkStatus> {

@@ -153,6 +153,11 @@ impl<P: Ports> DataPath for Driver<P> {
         }
         Ok(())
     }
+
+    fn status(&mut self) -> Result<NetworkStatus> {
+        self.core.carried.not_read = self.ports.not_read();
+        Ok(self.core.counters(self.kind))
+    }
 }
 
 impl Core {
@@ -202,14 +207,14 @@ impl Core {
         }
     }
 
+    fn counters(&self, kind: DataPathKind) -> NetworkStatus {
+        let now = self.origin.time();
+        NetworkStatus::new(kind, now, self.carried, nodes(&self.network, now))
+    }
+
     fn answer(&mut self, kind: DataPathKind, ask: Ask) -> Result<Reply, String> {
         match ask {
-            Ask::Status => {
-                let now = self.origin.time();
-                let nodes = nodes(&self.network, now);
-                let carried = self.carried;
-                Ok(Reply::Status(Box::new(NetworkStatus::new(kind, now, carried, nodes))))
-            }
+            Ask::Status => Ok(Reply::Status(Box::new(self.counters(kind)))),
             Ask::Flow { router, ask } => self.flow(&router, ask),
             Ask::Listen { port, to } => {
                 let place = self.network.plan().port(&port);

@@ -211,7 +211,7 @@ impl Kernel {
         Ok(())
     }
 
-    fn status(&self) -> Result<NetworkStatus> {
+    fn counters(&self) -> Result<NetworkStatus> {
         let mut carried =
             CarriedTraffic { captures_missed: self.taps.missed(), ..CarriedTraffic::default() };
         let mut routers = Vec::new();
@@ -319,7 +319,7 @@ impl DataPath for Kernel {
             questions.woken();
             while let Some(Asked { ask, answer }) = questions.next() {
                 let reply = match ask {
-                    Ask::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+                    Ask::Status => self.counters().map(|status| Reply::Status(Box::new(status))),
                     Ask::Sweep => Ok(Reply::Done),
                     Ask::Flow { .. } => Err(UsageError::error(
                         "the data path tc has no tables of flows: the kernel forwards",
@@ -333,5 +333,9 @@ impl DataPath for Kernel {
             }
         }
         Ok(())
+    }
+
+    fn status(&mut self) -> Result<NetworkStatus> {
+        self.counters()
     }
 }

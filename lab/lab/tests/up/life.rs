@@ -178,6 +178,25 @@ fn several_may_end_it_at_once() {
 }
 
 #[test]
+fn one_that_is_ended_while_it_starts_ends_in_order() {
+    if skipped("one_that_is_ended_while_it_starts_ends_in_order", As::Own) {
+        return;
+    }
+    for _ in 0..5 {
+        let mut up = Up::start(As::Own, PAIR, &["--json"]);
+        let socket = format!("/{}", up.name);
+        let deadline = Deadline::after(PATIENCE);
+        while !std::fs::read_to_string("/proc/net/unix").unwrap().contains(&socket) {
+            assert!(!deadline.has_passed(), "no socket");
+        }
+        // Its question waits in the socket, and is the first that is answered.
+        let output = up.run(&["down", &up.name]);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(up.wait().success());
+    }
+}
+
+#[test]
 fn two_are_up_at_once_and_a_name_is_taken_once() {
     if skipped("two_are_up_at_once_and_a_name_is_taken_once", As::Own) {
         return;
