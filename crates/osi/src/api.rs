@@ -148,7 +148,7 @@ impl Payload {
 }
 
 /// Where an interrupted transfer can resume: at its last confirmed checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ResumePoint {
     /// The session connection the activity began on.
     pub reference: ConnectionReference,

@@ -3,6 +3,7 @@
 
 use base::ber::{Fault, Header, Limits, MAX_HEADER_OCTETS, Tag, Token, Tokenizer, universal as u};
 use bytes::{Buf, Bytes};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// One step of an encoding, its content as a slice of the input.
@@ -25,7 +26,7 @@ pub(crate) enum BerEvent {
 }
 
 /// Which octets of an element's contents are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Contents {
     /// All of them, headers included (an explicit tag's).
     Elements,
@@ -36,7 +37,7 @@ pub(crate) enum Contents {
 }
 
 /// A tokenizer that can hand on raw octets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RawReader {
     tokens: Tokenizer,
     /// Octets of an unfinished header inside [`Contents::Elements`]: they are content unless they

@@ -253,6 +253,13 @@ impl Association {
         [self.lower.deadline(), self.upper.deadline(), stall].into_iter().flatten().min()
     }
 
+    /// The transfer that is being received, as it is at the last checkpoint of which
+    /// [`crate::api::Indication::Checkpoint`] gave so many octets or fewer: what
+    /// [`Association::take_interrupted`] gives if the association is lost once that is confirmed.
+    pub fn at_checkpoint(&self, octets: u64) -> Option<InterruptedReceive> {
+        self.upper.at_checkpoint(octets)
+    }
+
     /// After the end of an RTSE association: what it left of a transfer that was being received,
     /// for [`crate::api::Request::AcceptRecover`]. `None` where there is nothing to go on from.
     pub fn take_interrupted(&mut self) -> Option<InterruptedReceive> {

@@ -3,6 +3,7 @@
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::held::HeldFiles;
+use crate::notes::{LeftBody, Notes};
 use crate::queue::Sweep;
 use base::BodyId;
 use bytes::Bytes;
@@ -15,9 +16,14 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const DIRECTORY: &str = "bodies";
 const SUFFIX: &str = ".body";
+/// Of the notes on a body that is being received.
+const NOTES: &str = ".notes";
 
 /// Octets of a file under one checksum.
 const BLOCK: u64 = 64 << 10;
+
+/// Most octets of contents read at an open, of those that an earlier run was receiving: the open waits.
+const MAX_LEFT: u64 = 256 << 20;
 
 /// The files of `bodies/`, and the next free number.
 #[derive(Debug)]
@@ -33,9 +39,31 @@ pub(crate) struct BodyFile {
     pub(crate) number: u64,
     file: Box<dyn DiskFile>,
     sums: Sums,
+    notes: Option<Notes>,
 }
 
 impl BodyFile {
+    /// Appends a note behind the `length` octets that it has.
+    pub(crate) fn note(&mut self, bodies: &Bodies, length: u64, note: &[u8]) -> io::Result<()> {
+        if self.notes.is_none() {
+            let file = bodies.disk.create(&notes_path(self.number))?;
+            self.notes = Some(Notes::new(file));
+        }
+        match &mut self.notes {
+            Some(notes) => notes.append(length, self.sums.digest(), note),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes its notes durable; the content is.
+    pub(crate) fn sync_notes(&mut self, bodies: &Bodies) -> io::Result<()> {
+        self.notes.as_mut().map_or(Ok(()), |notes| notes.sync(bodies))
+    }
+
+    pub(crate) fn has_notes(&self) -> bool {
+        self.notes.is_some()
+    }
+
     pub(crate) fn append(&mut self, octets: &[u8]) -> io::Result<()> {
         self.sums.add(octets);
         self.file.append(octets)
@@ -52,9 +80,11 @@ impl BodyFile {
 }
 
 /// Checksums of the blocks of a content, made while it is received.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Sums {
     done: Vec<u64>,
+    /// Of the checksums that are done.
+    chain: Box<Xxh3>,
     /// Of the block that is not complete, and the octets of it so far.
     current: Box<Xxh3>,
     octets: u64,
@@ -75,12 +105,21 @@ impl Sums {
             self.current.update(now);
             self.octets += now.len() as u64;
             if self.octets == BLOCK {
-                self.done.push(self.current.digest());
+                let sum = self.current.digest();
+                self.done.push(sum);
+                self.chain.update(&sum.to_le_bytes());
                 self.current.reset();
                 self.octets = 0;
             }
             left = later;
         }
+    }
+
+    /// One checksum of all octets so far.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut chain = self.chain.clone();
+        chain.update(&self.current.digest().to_le_bytes());
+        chain.digest()
     }
 
     /// The checksums of all blocks.
@@ -95,8 +134,13 @@ pub(crate) fn path(number: u64) -> PathBuf {
     Path::new(DIRECTORY).join(format!("{number:016x}{SUFFIX}"))
 }
 
-fn number(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(SUFFIX)?;
+/// The file of the notes on it.
+fn notes_path(number: u64) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{number:016x}{NOTES}"))
+}
+
+fn number(name: &str, suffix: &str) -> Option<u64> {
+    let digits = name.strip_suffix(suffix)?;
     u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16)
 }
 
@@ -110,18 +154,22 @@ impl Bodies {
         Ok(Bodies { disk, next: AtomicU64::new(1), held: HeldFiles::default() })
     }
 
-    /// The numbers and lengths of the files present. New numbers are higher than all of them.
-    fn list(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
+    /// The numbers and lengths of the files present, and of the notes on them. New numbers are higher than
+    /// all of them.
+    fn list(&self) -> Result<[BTreeMap<u64, u64>; 2], StoreError> {
         let names = self
             .disk
             .list(Path::new(DIRECTORY))
             .map_err(|e| StoreError::io("listing the bodies", e))?;
-        let files: BTreeMap<u64, u64> =
-            names.iter().filter_map(|(name, length)| Some((number(name)?, *length))).collect();
-        if let Some(last) = files.keys().next_back() {
+        let of = |suffix| {
+            let known = |(name, length): &(String, u64)| Some((number(name, suffix)?, *length));
+            names.iter().filter_map(known).collect::<BTreeMap<u64, u64>>()
+        };
+        let lists = [of(SUFFIX), of(NOTES)];
+        for last in lists.iter().filter_map(|list| list.keys().next_back()) {
             self.use_after(*last);
         }
-        Ok(files)
+        Ok(lists)
     }
 
     /// New numbers are higher than `last`, which may name a file that was lost.
@@ -130,18 +178,25 @@ impl Bodies {
     }
 
     /// Removes the files that no row names, and finds the rows without a file. A row has a body, the
-    /// number of its file, and its length. If rows may be lost, files that none names are set aside.
+    /// number of its file, and its length. If rows may be lost, files that none names are set aside. Gives
+    /// also those that an earlier run was receiving, which stay.
     pub(crate) fn sweep(
         &self,
         rows: impl IntoIterator<Item = (BodyId, u64, u64)>,
         may_miss_rows: bool,
-    ) -> Result<Sweep, StoreError> {
-        let (mut files, mut sweep) = (self.list()?, Sweep::default());
+    ) -> Result<(Sweep, Vec<LeftBody>), StoreError> {
+        let ([mut files, notes], mut sweep) = (self.list()?, Sweep::default());
         for (id, number, length) in rows {
             self.use_after(number);
             if files.remove(&number) != Some(length) {
                 sweep.missing.push(id);
             }
+        }
+        // What misses rows may miss that of a content whose notes are still there.
+        let left = if may_miss_rows { Vec::new() } else { self.left(&mut files, &notes)? };
+        let is_left = |number: &u64| left.iter().any(|body| body.number == *number);
+        for number in notes.into_keys().filter(|number| !is_left(number)) {
+            self.unlink_notes(number);
         }
         if may_miss_rows {
             let set_aside = files.into_keys().filter(|number| self.set_aside(*number));
@@ -149,7 +204,7 @@ impl Bodies {
             if sweep.set_aside > 0 {
                 self.sync_names().map_err(|e| StoreError::io("setting bodies aside", e))?;
             }
-            return Ok(sweep);
+            return Ok((sweep, left));
         }
         sweep.removed = files.into_keys().filter(|number| self.unlink(*number)).count();
         if sweep.removed > 0 {
@@ -158,7 +213,39 @@ impl Bodies {
         if !sweep.missing.is_empty() {
             tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
         }
-        Ok(sweep)
+        Ok((sweep, left))
+    }
+
+    /// The files, of those that no row names, that an earlier run was receiving: they are taken out.
+    fn left(
+        &self,
+        files: &mut BTreeMap<u64, u64>,
+        notes: &BTreeMap<u64, u64>,
+    ) -> Result<Vec<LeftBody>, StoreError> {
+        // After a failed sync the kernel's memory may hold what the disk does not.
+        for number in notes.keys().filter(|number| files.contains_key(number)) {
+            for path in [path(*number), notes_path(*number)] {
+                let forgotten = self.disk.random(&path, None).and_then(|file| file.forget_cached());
+                forgotten.map_err(|e| StoreError::io("reading a content's notes", e))?;
+            }
+        }
+        let [lengths, notes] = if notes.is_empty() { <_>::default() } else { self.list()? };
+        let (mut left, mut octets) = (Vec::new(), 0u64);
+        for (number, notes) in &notes {
+            let Some(length) = lengths.get(number).filter(|_| files.contains_key(number)) else {
+                continue;
+            };
+            octets = octets.saturating_add(*length);
+            if octets > MAX_LEFT {
+                tracing::warn!(number, "a content that was being received is too long to be kept");
+                continue;
+            }
+            if let Some(body) = LeftBody::find(self, *number, (*length, *notes)) {
+                files.remove(number);
+                left.push(body);
+            }
+        }
+        Ok(left)
     }
 
     /// Keeps a file that no row names under another name.
@@ -174,7 +261,35 @@ impl Bodies {
     pub(crate) fn create(&self) -> io::Result<BodyFile> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let file = self.disk.create(&path(number))?;
-        Ok(BodyFile { number, file, sums: Sums::default() })
+        Ok(BodyFile { number, file, sums: Sums::default(), notes: None })
+    }
+
+    /// Opens a content that an earlier run was receiving, for more.
+    pub(crate) fn reopen(&self, left: &LeftBody) -> io::Result<BodyFile> {
+        let LeftBody { number, length, .. } = *left;
+        let file = self.disk.reopen(&path(number), length)?;
+        let notes = Some(left.notes(self)?);
+        Ok(BodyFile { number, file, sums: left.sums.clone(), notes })
+    }
+
+    /// The first octets of the notes on a content.
+    pub(crate) fn read_notes(&self, number: u64, length: u64) -> io::Result<Vec<u8>> {
+        let size = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        self.disk.read_range(&notes_path(number), 0, size)
+    }
+
+    /// Opens the notes on a content for more, behind those that are known.
+    pub(crate) fn reopen_notes(&self, number: u64, length: u64) -> io::Result<Box<dyn DiskFile>> {
+        self.disk.reopen(&notes_path(number), length)
+    }
+
+    /// Removes the notes on a content. If that fails, the next open does it.
+    pub(crate) fn unlink_notes(&self, number: u64) {
+        match self.disk.unlink(&notes_path(number)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(number, %error, "cannot remove the notes on a content"),
+        }
     }
 
     /// Makes the names of all files so far durable.

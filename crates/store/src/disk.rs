@@ -69,6 +69,12 @@ pub trait Disk: Send + Sync + Debug {
     /// The operating system's; `AlreadyExists` if the name is taken.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
 
+    /// Opens a file for appending behind its first `length` octets; what follows them is cut off.
+    ///
+    /// # Errors
+    /// `NotFound`, else the operating system's.
+    fn reopen(&self, path: &Path, length: u64) -> io::Result<Box<dyn DiskFile>>;
+
     /// Opens the file as storage of a database, creating it empty if absent.
     ///
     /// # Errors
@@ -202,6 +208,12 @@ impl Disk for RealDisk {
             .create_new(true)
             .mode(0o600)
             .open(self.root.join(path))?;
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn reopen(&self, path: &Path, length: u64) -> io::Result<Box<dyn DiskFile>> {
+        let file = OpenOptions::new().append(true).open(self.root.join(path))?;
+        file.set_len(length)?;
         Ok(Box::new(RealFile(file)))
     }
 

@@ -29,6 +29,7 @@ mod held;
 mod log_store;
 #[cfg(any(test, feature = "testing"))]
 mod model;
+mod notes;
 mod order;
 pub mod queue;
 mod recent;
@@ -46,7 +47,9 @@ pub use error::StoreError;
 pub use log_store::LogStore;
 #[cfg(any(test, feature = "testing"))]
 pub use model::{ModelState, ModelStore};
-pub use queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
+pub use queue::{
+    BatchId, Committed, Contents, Damage, Entry, EntryKey, KeptSpool, QueueStore, Sweep,
+};
 pub use redb_store::{Options, RedbStore};
 
 /// Opens the queue store of a directory, created if absent (not its parents).

@@ -90,7 +90,18 @@ impl Damage {
     }
 }
 
-/// Contents being received, part by part. A spool lives for one run of the daemon.
+/// A content that an earlier run of the daemon was receiving, up to its last durable note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptSpool {
+    /// Its identifier in this run.
+    pub id: SpoolId,
+    /// Its length in octets.
+    pub length: u64,
+    /// Its notes, the oldest first.
+    pub notes: Vec<Bytes>,
+}
+
+/// Contents being received, part by part. A spool lives for one run of the daemon, unless it has notes.
 pub trait Contents: Send + Sync + std::fmt::Debug {
     /// Begins an empty spool.
     ///
@@ -116,6 +127,17 @@ pub trait Contents: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// As for [`Contents::append`].
     fn sync(&self, id: SpoolId) -> Result<u64, StoreError>;
+
+    /// Appends a note, which [`Contents::sync`] makes durable with the content so far: the next open finds
+    /// both. Blocks on the disk.
+    ///
+    /// # Errors
+    /// As for [`Contents::append`].
+    fn note(&self, id: SpoolId, note: &[u8]) -> Result<(), StoreError>;
+
+    /// The spools with notes that the open found. They are spools like all others from then on, each at its
+    /// last durable note, and are discarded by whoever does not want them.
+    fn kept(&self) -> Vec<KeptSpool>;
 
     /// The length so far in octets.
     ///

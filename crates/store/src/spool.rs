@@ -1,11 +1,12 @@
 //! Contents being received: in memory while small, in a file beyond [`MAX_INLINE`], or when the spools
 //! together are at their memory limit.
 //!
-//! A spool lives for one run of the daemon; a restart begins without any.
+//! A spool lives for one run of the daemon, unless it has notes: the next run receives it further.
 
 use crate::bodies::{Bodies, BodyFile};
 use crate::error::StoreError;
-use crate::queue::Contents;
+use crate::notes::LeftBody;
+use crate::queue::{Contents, KeptSpool};
 use bytes::{Bytes, BytesMut};
 use engine::journal::SpoolId;
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub(crate) struct Spools {
     bodies: Arc<Bodies>,
     open: Mutex<BTreeMap<SpoolId, Arc<Mutex<Spool>>>>,
     memory: Memory,
+    /// What an earlier run was receiving.
+    kept: Vec<KeptSpool>,
 }
 
 /// Octets held in memory by all spools together.
@@ -38,6 +41,8 @@ pub(crate) enum Spool {
     Memory(BytesMut),
     /// Any length.
     File { body: BodyFile, length: u64, synced: bool },
+    /// What an earlier run was receiving, and nothing came since.
+    Left(LeftBody),
     /// A write failed: the content has a gap. The number is that of the file, if there is one.
     Broken(Option<u64>),
     /// Committed or discarded while a call waited for it.
@@ -76,11 +81,17 @@ impl Memory {
 }
 
 impl Spools {
-    pub(crate) fn new(bodies: Arc<Bodies>, memory_limit: usize) -> Spools {
+    /// `left`: what an earlier run was receiving. Their identifiers are 1 and so on.
+    pub(crate) fn new(bodies: Arc<Bodies>, memory_limit: usize, left: Vec<LeftBody>) -> Spools {
+        let named = || (1..).map(SpoolId).zip(&left);
+        let kept = named().map(|(id, body)| body.described(id)).collect();
+        let open = (1..).map(SpoolId).zip(left);
+        let open = open.map(|(id, body)| (id, Arc::new(Mutex::new(Spool::Left(body)))));
         Spools {
             bodies,
-            open: Mutex::default(),
+            open: Mutex::new(open.collect()),
             memory: Memory { held: AtomicUsize::new(0), limit: memory_limit },
+            kept,
         }
     }
 
@@ -99,7 +110,7 @@ impl Spools {
     pub(crate) fn claim(&self, id: SpoolId) -> Result<(Claim, Content), StoreError> {
         let shared = self.find(id)?;
         let mut spool = lock(&shared);
-        spool.sync(id)?;
+        spool.sync(id, &self.bodies)?;
         lock(&self.open).remove(&id);
         let mut spool = std::mem::replace(&mut *spool, Spool::Gone);
         let content = match &mut spool {
@@ -111,7 +122,9 @@ impl Spools {
             Spool::File { body, length, .. } => {
                 Content::File { number: body.number, length: *length, sums: body.sums() }
             }
-            Spool::Broken(_) | Spool::Gone => return Err(StoreError::NoSpool { id }),
+            Spool::Left(_) | Spool::Broken(_) | Spool::Gone => {
+                return Err(StoreError::NoSpool { id });
+            }
         };
         Ok((Claim { id, spool }, content))
     }
@@ -120,6 +133,11 @@ impl Spools {
     pub(crate) fn settle(&self, claim: &Claim, content: &Content) {
         if let (Spool::Memory(_), Content::Inline(octets)) = (&claim.spool, content) {
             self.memory.release(octets.len());
+        }
+        if let Spool::File { body, .. } = &claim.spool
+            && body.has_notes()
+        {
+            self.bodies.unlink_notes(body.number);
         }
     }
 
@@ -159,13 +177,23 @@ impl Contents for Spools {
         let mut spool = lock(&spool);
         match &mut *spool {
             Spool::Memory(held) => Spool::hold(held, octets, &self.memory),
-            Spool::File { .. } | Spool::Broken(_) | Spool::Gone => false,
+            Spool::File { .. } | Spool::Left(_) | Spool::Broken(_) | Spool::Gone => false,
         }
     }
 
     fn sync(&self, id: SpoolId) -> Result<u64, StoreError> {
         let spool = self.find(id)?;
-        lock(&spool).sync(id)
+        lock(&spool).sync(id, &self.bodies)
+    }
+
+    fn note(&self, id: SpoolId, note: &[u8]) -> Result<(), StoreError> {
+        let spool = self.find(id)?;
+        let mut spool = lock(&spool);
+        spool.note(id, note, &self.memory, &self.bodies)
+    }
+
+    fn kept(&self) -> Vec<KeptSpool> {
+        self.kept.clone()
     }
 
     fn length(&self, id: SpoolId) -> Result<u64, StoreError> {
@@ -174,6 +202,7 @@ impl Contents for Spools {
         match &*spool {
             Spool::Memory(octets) => Ok(octets.len() as u64),
             Spool::File { length, .. } => Ok(*length),
+            Spool::Left(body) => Ok(body.length),
             Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
             Spool::Gone => Err(StoreError::NoSpool { id }),
         }
@@ -188,9 +217,13 @@ impl Contents for Spools {
             Spool::Memory(octets) => self.memory.release(octets.len()),
             Spool::File { body, .. } => {
                 self.bodies.unlink(body.number);
+                if body.has_notes() {
+                    self.bodies.unlink_notes(body.number);
+                }
             }
-            Spool::Broken(Some(number)) => {
+            Spool::Left(LeftBody { number, .. }) | Spool::Broken(Some(number)) => {
                 self.bodies.unlink(number);
+                self.bodies.unlink_notes(number);
             }
             Spool::Broken(None) | Spool::Gone => {}
         }
@@ -225,6 +258,7 @@ impl Spool {
             }
             self.move_to_file(memory, bodies)?;
         }
+        self.reopen(bodies)?;
         match self {
             Spool::File { body, length, synced } => {
                 if let Err(error) = body.append(octets) {
@@ -236,7 +270,47 @@ impl Spool {
                 Ok(())
             }
             Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
-            Spool::Gone | Spool::Memory(_) => Err(StoreError::NoSpool { id }),
+            Spool::Gone | Spool::Left(_) | Spool::Memory(_) => Err(StoreError::NoSpool { id }),
+        }
+    }
+
+    /// Appends a note, which the next sync makes durable with the content so far.
+    fn note(
+        &mut self,
+        id: SpoolId,
+        note: &[u8],
+        memory: &Memory,
+        bodies: &Bodies,
+    ) -> Result<(), StoreError> {
+        self.move_to_file(memory, bodies)?;
+        self.reopen(bodies)?;
+        match self {
+            Spool::File { body, length, synced } => {
+                if let Err(error) = body.note(bodies, *length, note) {
+                    *self = Spool::Broken(Some(body.number));
+                    return Err(StoreError::io("writing notes on a content", error));
+                }
+                *synced = false;
+                Ok(())
+            }
+            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
+            Spool::Gone | Spool::Left(_) | Spool::Memory(_) => Err(StoreError::NoSpool { id }),
+        }
+    }
+
+    /// Opens the files that an earlier run left.
+    fn reopen(&mut self, bodies: &Bodies) -> Result<(), StoreError> {
+        let Spool::Left(left) = self else { return Ok(()) };
+        match bodies.reopen(left) {
+            Ok(body) => {
+                let length = left.length;
+                *self = Spool::File { body, length, synced: false };
+                Ok(())
+            }
+            Err(error) => {
+                *self = Spool::Broken(Some(left.number));
+                Err(StoreError::io("opening a content that was being received", error))
+            }
         }
     }
 
@@ -266,12 +340,14 @@ impl Spool {
         }
     }
 
-    fn sync(&mut self, id: SpoolId) -> Result<u64, StoreError> {
+    fn sync(&mut self, id: SpoolId, bodies: &Bodies) -> Result<u64, StoreError> {
+        self.reopen(bodies)?;
         match self {
             Spool::Memory(octets) => Ok(octets.len() as u64),
             Spool::File { body, length, synced } => {
                 if !*synced {
-                    if let Err(error) = body.sync() {
+                    // The notes speak of the content: it is durable first.
+                    if let Err(error) = body.sync().and_then(|()| body.sync_notes(bodies)) {
                         *self = Spool::Broken(Some(body.number));
                         return Err(StoreError::io("syncing a content", error));
                     }
@@ -280,7 +356,7 @@ impl Spool {
                 Ok(*length)
             }
             Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
-            Spool::Gone => Err(StoreError::NoSpool { id }),
+            Spool::Left(_) | Spool::Gone => Err(StoreError::NoSpool { id }),
         }
     }
 }
@@ -301,7 +377,7 @@ mod tests {
     fn spools(limit: usize) -> (FaultyDisk, Spools) {
         let disk = FaultyDisk::new();
         let bodies = Bodies::open(Arc::new(disk.clone())).unwrap();
-        (disk, Spools::new(Arc::new(bodies), limit))
+        (disk, Spools::new(Arc::new(bodies), limit, Vec::new()))
     }
 
     fn files(disk: &FaultyDisk) -> Vec<u64> {

@@ -1,8 +1,9 @@
 use super::{Fault, Header, Length, MAX_DEPTH, MAX_HEADER_OCTETS};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// What a [`Tokenizer`] accepts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// Deepest nesting.
     pub depth: usize,
@@ -37,7 +38,7 @@ pub enum Token<'a> {
     },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Frame {
     /// Octets of contents left, or `None` for the indefinite form.
     left: Option<u64>,
@@ -51,7 +52,7 @@ struct Frame {
 ///
 /// Cutting the input at any octet gives the same tokens, but for how `Data` is divided.
 /// After the outermost element ended, [`Tokenizer::next`] gives `None` and leaves what follows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tokenizer {
     frames: SmallVec<[Frame; 8]>,
     header: SmallVec<[u8; MAX_HEADER_OCTETS]>,

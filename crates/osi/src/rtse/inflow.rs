@@ -4,10 +4,11 @@ use crate::presentation::service::Contexts;
 use crate::raw::{BerEvent, Contents, RawReader};
 use base::ber::{Class, Error, Fault, Field, Header, Tag, universal as u};
 use bytes::{Buf, Bytes};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// Where in the EXTERNAL (X.690 8.18) we are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum At {
     /// Before it, or between members before the encoding.
     Members,
@@ -22,7 +23,7 @@ enum At {
 }
 
 /// A transfer that is being received.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Inflow {
     external: RawReader,
     at: At,

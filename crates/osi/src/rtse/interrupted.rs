@@ -1,5 +1,6 @@
 use super::inflow::Inflow;
 use crate::session::service::ConnectionReference;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Most names kept of one transfer.
@@ -11,7 +12,7 @@ const MAX_NAMES: usize = 4;
 /// Opaque: keep it under [`InterruptedReceive::reference`] and hand it back with
 /// [`crate::api::Request::AcceptRecover`] when the peer recovers that association, or with
 /// [`crate::api::Request::Recover`] where the association is ours to recover.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InterruptedReceive {
     pub(super) names: Names,
     /// Confirmed checkpoints, serial number and offset in the transfer, the latest last. Several,
@@ -25,7 +26,7 @@ pub struct InterruptedReceive {
 /// The names a transfer has had: association and activity identifier of each attempt. The first is
 /// the one its sender is most likely to use: a sender goes on under the name of the attempt in
 /// which a checkpoint was last confirmed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     all: Vec<(ConnectionReference, i64)>,
     /// The last is of an attempt in which nothing was confirmed yet.
@@ -103,6 +104,23 @@ impl InterruptedReceive {
     /// The user secured the transfer after its association was lost.
     pub fn complete(&mut self) {
         self.completed = true;
+    }
+
+    /// Its octets, for a store.
+    pub fn encode(&self) -> Vec<u8> {
+        // Plain data into a growing buffer cannot fail.
+        postcard::to_stdvec(self).unwrap_or_default()
+    }
+
+    /// Reads one back; `None` where the octets are not those of one, or those of another release.
+    pub fn decode(octets: &[u8]) -> Option<InterruptedReceive> {
+        let (state, rest) = postcard::take_from_bytes::<InterruptedReceive>(octets).ok()?;
+        let in_order = state.confirmed.iter().map(|(serial, _)| serial).is_sorted();
+        let is_one = rest.is_empty()
+            && in_order
+            && (1..=MAX_NAMES).contains(&state.names.all.len())
+            && state.confirmed.len() <= super::receiver::MAX_CONFIRMED;
+        is_one.then_some(state)
     }
 
     /// Octets held besides its fixed size.

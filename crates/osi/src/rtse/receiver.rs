@@ -18,16 +18,21 @@ const MAX_INTERRUPTED: usize = 4;
 /// How many checkpoints beyond the window may await our confirm: fielded senders count one more.
 const SLACK: usize = 16;
 /// Most confirmed checkpoints remembered; the sender may have missed as many confirms.
-const MAX_CONFIRMED: usize = 256;
+pub(super) const MAX_CONFIRMED: usize = 256;
+
+/// Of those, how many are in what [`Rtse::at_checkpoint`] gives: it is stored for each checkpoint.
+const MAX_NOTED: usize = 64;
 
 /// A checkpoint that awaits our confirm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     serial: u32,
     /// Offset in the transfer.
     offset: u64,
     /// Octets the user had been given.
     user: u64,
+    /// The transfer as it was then.
+    inflow: Inflow,
 }
 
 /// A transfer being received.
@@ -52,6 +57,19 @@ impl Receiving {
             inflow: self.inflow,
             completed: false,
         }
+    }
+
+    /// What it is at the last checkpoint before so many octets of the user's, as if all were confirmed up
+    /// to there; `None` where no checkpoint awaits its confirm there.
+    fn at_checkpoint(&self, octets: u64) -> Option<InterruptedReceive> {
+        let reached = || self.pending.iter().take_while(|checkpoint| checkpoint.user <= octets);
+        let last = reached().last()?;
+        let mut names = self.names.clone();
+        names.settle();
+        let new = reached().map(|checkpoint| (checkpoint.serial, checkpoint.offset));
+        let mut confirmed: VecDeque<_> = self.confirmed.iter().copied().chain(new).collect();
+        confirmed.drain(..confirmed.len().saturating_sub(MAX_NOTED));
+        Some(InterruptedReceive { names, confirmed, inflow: last.inflow.clone(), completed: false })
     }
 
     /// Octets held besides its fixed size.
@@ -126,6 +144,11 @@ impl Receiving {
 const MAX_KEPT: usize = Names::MAX_HELD + MAX_CONFIRMED * size_of::<(u32, u64)>();
 
 impl Rtse {
+    /// The transfer that is being received, at the last checkpoint before so many octets of the user's.
+    pub(crate) fn at_checkpoint(&self, octets: u64) -> Option<InterruptedReceive> {
+        self.receiving.as_ref().filter(|receiving| !receiving.faulty)?.at_checkpoint(octets)
+    }
+
     /// Octets held on behalf of the peer.
     pub(crate) fn held(&self) -> usize {
         let kept = self.interrupted.iter().chain(&self.completed);
@@ -256,7 +279,8 @@ impl Rtse {
         // is confirmed no sooner than what was received earlier is stored.
         let user = receiving.inflow.user_octets();
         let offset = receiving.inflow.position();
-        receiving.pending.push_back(Pending { serial, offset, user });
+        let inflow = receiving.inflow.clone();
+        receiving.pending.push_back(Pending { serial, offset, user, inflow });
         self.up.push_back(Indication::Checkpoint { octets: user });
         Ok(())
     }
@@ -282,11 +306,7 @@ impl Rtse {
     pub(super) fn stored(&mut self, octets: u64) -> Option<u32> {
         let receiving = self.receiving.as_mut()?;
         let mut last = None;
-        while let Some(first) = receiving.pending.front().copied() {
-            if first.user > octets {
-                break;
-            }
-            receiving.pending.pop_front();
+        while let Some(first) = receiving.pending.pop_front_if(|first| first.user <= octets) {
             receiving.confirmed.push_back((first.serial, first.offset));
             if receiving.confirmed.len() > MAX_CONFIRMED {
                 receiving.confirmed.pop_front();

@@ -22,7 +22,18 @@ pub mod requirements {
 
 /// Session connection reference (X.225 8.3.1.5 to 8.3.1.8): names a session connection for recovery.
 /// The fields are BER elements as RTSE makes them (X.228 7.1.1.6), carried here as opaque octets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct ConnectionReference {
     /// Calling (or called) SS-user reference, up to 64 octets.
     pub user: Bytes,

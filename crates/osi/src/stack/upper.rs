@@ -262,6 +262,14 @@ impl Upper {
         [self.below.state(), user]
     }
 
+    /// The transfer that is being received, at the last checkpoint before so many octets of the user's.
+    pub(crate) fn at_checkpoint(&self, octets: u64) -> Option<InterruptedReceive> {
+        match &self.user {
+            User::Rtse(rtse) => rtse.at_checkpoint(octets),
+            User::Rose(_) => None,
+        }
+    }
+
     /// What the association left of a transfer that was being received.
     pub(crate) fn take_interrupted(&mut self) -> Option<InterruptedReceive> {
         match &mut self.user {

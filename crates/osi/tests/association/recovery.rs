@@ -4,6 +4,7 @@ use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit};
 use crate::{bytes_of, transfer};
 use bytes::Bytes;
 use osi::api::{AbortReason, Indication, Payload, RefuseReason, Request, ResumePoint};
+use osi::rtse::InterruptedReceive;
 use std::time::Duration;
 
 fn resume_point(side: &Side) -> Option<ResumePoint> {
@@ -15,8 +16,19 @@ fn resume_point(side: &Side) -> Option<ResumePoint> {
 
 /// Takes up the transfer of a lost pair in a new association, as an MTA does.
 fn recover(lost: &mut Pair, unit: &Payload, name: &[u8], pipe: Pipe) -> Option<Pair> {
-    let point = resume_point(&lost.sides[A])?;
     let kept = lost.sides[B].stack.take_interrupted();
+    recover_with(lost, kept, unit, name, pipe)
+}
+
+/// The same, with what the receiver kept.
+fn recover_with(
+    lost: &Pair,
+    kept: Option<InterruptedReceive>,
+    unit: &Payload,
+    name: &[u8],
+    pipe: Pipe,
+) -> Option<Pair> {
+    let point = resume_point(&lost.sides[A])?;
     let mut config = p1();
     config.reference = reference(name);
     let config = rtse(config, |p| (p.checkpoint_size, p.window) = (1, 2));
@@ -76,6 +88,70 @@ fn a_lost_association_is_recovered_wherever_it_was_cut() {
         assert_eq!([indicated, rest].concat(), bytes_of(&unit), "lost after {lost_after}");
     }
     assert!(outcomes.iter().all(|n| *n > 10), "{outcomes:?}");
+}
+
+/// The receiver's process ends after every so many octets: what it noted at its last checkpoint, and
+/// the octets up to there, are enough to go on from.
+#[test]
+fn a_receiver_that_starts_again_goes_on_from_its_last_checkpoint() {
+    let unit = unit(6_000);
+    let mut outcomes = [0; 2];
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    for lost_after in (0..9_000).step_by(37) {
+        let mut pair = Pair::new(config.clone(), config.clone());
+        pair.pipe = Pipe { lost_after: Some(lost_after), piece: 500, ..Pipe::default() };
+        pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
+        pair.run();
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
+            pair.ask(A, transfer(unit.clone()));
+            pair.run();
+        }
+        pair.lose();
+        let over = |i: &Indication| matches!(i, Indication::TransferConfirmed);
+        if pair.sides[A].has_indication(over)
+            || pair.sides[B].has_indication(|i| matches!(i, Indication::TransferEnd))
+        {
+            continue;
+        }
+        let Some((octets, noted)) = pair.sides[B].noted.clone() else { continue };
+        let kept = InterruptedReceive::decode(&noted).unwrap();
+        assert_eq!(kept.octets(), octets);
+        let mut data = pair.sides[B].all_data();
+        outcomes[usize::from(data.len() as u64 > octets)] += 1;
+        data.truncate(octets as usize);
+        // Where no confirm reached the sender, it begins again.
+        let again = recover_with(&pair, Some(kept), &unit, b"assoc-2", Pipe::default());
+        let Some(recovered) = again else { continue };
+        assert!(recovered.sides[A].has_indication(over), "{lost_after}: {}", recovered.log());
+        data.extend(recovered.sides[B].all_data());
+        assert_eq!(data, bytes_of(&unit), "lost after {lost_after}");
+    }
+    assert!(outcomes.iter().all(|n| *n > 3), "{outcomes:?}");
+}
+
+/// Whatever is stored, reading it back neither fails loudly nor gives more than the limits allow.
+#[test]
+fn what_a_receiver_noted_is_checked_when_it_is_read_back() {
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    let mut pair = Pair::open(config.clone(), config);
+    pair.ask(A, transfer(unit(6_000)));
+    pair.run();
+    let (octets, noted) = pair.sides[B].noted.clone().unwrap();
+    let state = InterruptedReceive::decode(&noted).unwrap();
+    assert_eq!((state.octets(), state.encode()), (octets, noted.clone()));
+    for end in 0..noted.len() {
+        assert_eq!(InterruptedReceive::decode(&noted[..end]), None);
+    }
+    assert_eq!(InterruptedReceive::decode(&[&noted[..], &[0]].concat()), None);
+    for at in 0..noted.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut changed = noted.clone();
+            changed[at] = value;
+            if let Some(state) = InterruptedReceive::decode(&changed) {
+                let _ = (state.serial(), state.reference(), state.is_completed());
+            }
+        }
+    }
 }
 
 /// Lost twice: before and after a checkpoint was confirmed in the recovered association.

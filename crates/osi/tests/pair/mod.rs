@@ -70,6 +70,8 @@ pub(crate) struct Side {
     pub(crate) expects: Option<Payload>,
     pub(crate) received: u64,
     pub(crate) pulled: Vec<(u64, usize)>,
+    /// At the last checkpoint it answered: octets, and what survives the end of its process.
+    pub(crate) noted: Option<(u64, Vec<u8>)>,
     waiting: VecDeque<Request>,
 }
 
@@ -85,6 +87,7 @@ impl Side {
             expects: None,
             received: 0,
             pulled: Vec::new(),
+            noted: None,
             waiting: VecDeque::new(),
         }
     }
@@ -101,6 +104,8 @@ impl Side {
                 self.supplies.then(|| Request::Content(content.into()))
             }
             Indication::Checkpoint { octets } if self.stores => {
+                let state = self.stack.at_checkpoint(*octets).expect("a checkpoint");
+                self.noted = Some((*octets, state.encode()));
                 Some(Request::Stored { octets: *octets })
             }
             Indication::TransferEnd if self.stores => Some(Request::TransferSecured),

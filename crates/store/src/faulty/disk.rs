@@ -41,9 +41,10 @@ impl FaultyDisk {
         self.state().fail_from = Some((n, kind));
     }
 
-    /// Ends [`FaultyDisk::fail_from`].
+    /// Ends [`FaultyDisk::fail_from`] and [`FaultyDisk::fail_at`].
     pub fn heal(&self) {
-        self.state().fail_from = None;
+        let mut state = self.state();
+        (state.fail_from, state.fail_at) = (None, None);
     }
 
     /// Room for this many blocks of 4096 octets in all files together; `None`: unlimited.
@@ -116,6 +117,13 @@ impl Disk for FaultyDisk {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let inode = state.create(path)?;
+        Ok(Box::new(FaultyFile::new(&self.0, inode, state.epoch)))
+    }
+
+    fn reopen(&self, path: &Path, length: u64) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.change()?;
+        let inode = state.find(path)?;
+        state.set_len(inode, length)?;
         Ok(Box::new(FaultyFile::new(&self.0, inode, state.epoch)))
     }
 

@@ -140,12 +140,12 @@ impl LogStore {
         let keys = Keys::new(keys::run::open_all(&*disk)?);
         let recovered = recover::recover(&segments, keys)?;
         segments.fill_reserve();
-        let mut sweep = match found {
+        let (mut sweep, left) = match found {
             Some(found) => {
                 let may_miss_rows = found == Found::Nothing || recovered.lost > 0;
                 bodies.sweep(recovered.index.body_files(), may_miss_rows)?
             }
-            None => Sweep::default(),
+            None => <_>::default(),
         };
         sweep.lost = recovered.lost;
         let damage = Damage {
@@ -153,7 +153,7 @@ impl LogStore {
             bodies: sweep.missing.iter().copied().collect(),
             ..Damage::default()
         };
-        let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
+        let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory, left));
         Ok(LogStore {
             contents: Arc::clone(&spools) as Arc<dyn Contents>,
             spools,

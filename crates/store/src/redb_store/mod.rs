@@ -115,8 +115,9 @@ impl RedbStore {
         make_database(&*disk, options.cache)?;
         let Opened { db, trouble, repaired } = open_database(&*disk, DATABASE, options.cache)?;
         tables::prepare(&db)?;
-        let sweep = Sweep { repaired, ..bodies.sweep(body_files(&db)?, false)? };
-        let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory));
+        let (sweep, left) = bodies.sweep(body_files(&db)?, false)?;
+        let sweep = Sweep { repaired, ..sweep };
+        let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory, left));
         let bulk = Bulk::load(&db, options.many_keys)
             .map_err(|e| StoreError::database("reading keys that were remembered last", e))?;
         let sieve = Sieve::default();
