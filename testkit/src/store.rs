@@ -126,8 +126,12 @@ impl FaultyStore {
                 self.longest_spool = self.longest_spool.max(stored);
                 Reply::None
             }
+            Output::SpoolNote { spool, note, .. } => {
+                self.store.note(spool, note).expect("a spool that is open");
+                Reply::None
+            }
             Output::SpoolSync { spool, token, .. } => {
-                let result = Ok(self.store.spooled(spool).expect("a spool that is open"));
+                let result = Ok(self.store.sync(spool).expect("a spool that is open"));
                 Reply::After(delays.commit(rng), Input::Synced { spool, token, result })
             }
             Output::SpoolDiscard { spool } => {
@@ -257,7 +261,12 @@ impl FaultyStore {
         let meta = |name: &str| self.store.meta.get(name).cloned();
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
-        let mut inputs: Vec<Input> = holds.into_iter().chain(clock).collect();
+        let kept = self
+            .store
+            .kept()
+            .into_iter()
+            .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
+        let mut inputs: Vec<Input> = holds.into_iter().chain(clock).chain(kept).collect();
         inputs.extend(self.store.entries.iter().map(|(&(precedence, id), record)| {
             Input::Recovered { precedence, id, record: record.clone() }
         }));

@@ -3,9 +3,7 @@
 //! The file is replaced as a whole and durably. The daemon reads it at start and on a reload of
 //! the users.
 
-use argon2::password_hash::rand_core::OsRng;
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -72,7 +70,7 @@ pub enum UsersTextError {
         /// The user's canonical address.
         address: String,
         /// The cause.
-        error: argon2::password_hash::Error,
+        error: argon2::password_hash::phc::Error,
     },
 }
 
@@ -213,8 +211,7 @@ pub fn hash(password: &[u8]) -> Result<String, UsersError> {
     if password.is_empty() || password.len() > MAX_PASSWORD || !password.is_ascii() {
         return Err(UsersError::Password);
     }
-    let salt = SaltString::generate(&mut OsRng);
-    let hash = argon2()?.hash_password(password, &salt);
+    let hash = argon2()?.hash_password(password);
     hash.map(|h| h.to_string()).map_err(|e| UsersError::Hash(e.to_string()))
 }
 

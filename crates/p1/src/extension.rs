@@ -15,7 +15,19 @@ pub enum ExtensionType {
 
 /// The two encodings of extension-type that are met. A decoder of the one refuses the other, so that
 /// all that goes to a peer is in its own (see [`Extensions::set_dialect`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum Dialect {
     /// X.411 since 1994 and ISO 10021-4: `[0]` INTEGER or `[3]` OBJECT IDENTIFIER.
     #[default]

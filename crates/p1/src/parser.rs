@@ -3,6 +3,7 @@
 use crate::apdu::{MESSAGE, MtsApduHead, PROBE, REPORT, Report};
 use crate::envelope::{MessageTransferEnvelope, ProbeTransferEnvelope};
 use base::ber::{Element, Error, Fault, Field, Limits, MAX_DEPTH, Token, Tokenizer, universal};
+use serde::{Deserialize, Serialize};
 
 /// What an [`ApduParser`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Event<'a> {
 /// All of BER's forms are read: definite and indefinite lengths, a content in one piece or in nested
 /// segments. Cutting the octets anywhere gives the same events, but for how `Content` is divided.
 /// After an error the parser is of no use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApduParser {
     tokens: Tokenizer,
     state: State,
@@ -30,7 +31,7 @@ pub struct ApduParser {
     report_limit: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Before the APDU's tag.
     Start,

@@ -66,6 +66,8 @@ struct KeyReader {
 enum Place {
     /// In memory: nothing blocks.
     Memory,
+    /// In a file of an earlier run, to which nothing came yet.
+    Left,
     /// In a file: a task does the jobs in order.
     File(mpsc::UnboundedSender<SpoolJob>),
     /// The file could not be opened; the failure is already reported.
@@ -74,6 +76,7 @@ enum Place {
 
 enum SpoolJob {
     Append(Precedence, Bytes, Option<Arc<Gauge>>),
+    Note(Precedence, Bytes),
     Sync(Precedence, Token),
     /// Answered when all earlier jobs are done and the file is synced, or has failed.
     Reached(Precedence, oneshot::Sender<()>),
@@ -84,6 +87,7 @@ impl SpoolJob {
     fn level(&self) -> Precedence {
         match self {
             SpoolJob::Append(level, ..)
+            | SpoolJob::Note(level, _)
             | SpoolJob::Sync(level, _)
             | SpoolJob::Reached(level, _) => *level,
             SpoolJob::Discard => Precedence::Deferred,
@@ -104,10 +108,12 @@ impl StoreThreads {
     ) -> Result<StoreThreads, StoreError> {
         let committer = Committer::start(Arc::clone(&store))?;
         let learner = KeyReader::start(&store)?;
+        let kept = store.contents().kept();
+        let spools = kept.into_iter().map(|spool| (spool.id, Place::Left)).collect();
         Ok(StoreThreads {
             store,
             answers,
-            spools: BTreeMap::new(),
+            spools,
             committer: Arc::new(committer),
             waiting: JoinSet::new(),
             spooling: JoinSet::new(),
@@ -141,19 +147,12 @@ impl StoreThreads {
         bytes: Bytes,
         incoming: Option<Arc<Gauge>>,
     ) {
-        let Some(place) = self.spools.get_mut(&id) else { return };
-        if matches!(place, Place::Memory) {
-            if self.store.contents().append_in_memory(id, &bytes) {
-                return;
-            }
-            let (jobs, queue) = mpsc::unbounded_channel();
-            let spools = Arc::clone(self.store.contents());
-            while self.spooling.try_join_next().is_some() {}
-            let threads = (Arc::clone(&self.threads), Arc::clone(&self.answers));
-            self.spooling.spawn(run_spool(id, spools, queue, threads));
-            *place = Place::File(jobs);
+        if matches!(self.spools.get(&id), Some(Place::Memory))
+            && self.store.contents().append_in_memory(id, &bytes)
+        {
+            return;
         }
-        if let Place::File(jobs) = place {
+        if let Some(jobs) = self.spool_jobs(id) {
             if let Some(gauge) = &incoming {
                 gauge.add(bytes.len());
             }
@@ -162,10 +161,36 @@ impl StoreThreads {
         }
     }
 
+    /// Appends a note to a spool, which goes to a file with it.
+    pub(super) fn spool_note(&mut self, id: SpoolId, level: Precedence, note: Bytes) {
+        if let Some(jobs) = self.spool_jobs(id) {
+            let _ = jobs.send(SpoolJob::Note(level, note));
+        }
+    }
+
+    /// The jobs of a spool, which is in a file from now on; `None` where it is nowhere.
+    fn spool_jobs(&mut self, id: SpoolId) -> Option<&mpsc::UnboundedSender<SpoolJob>> {
+        let place = self.spools.get_mut(&id)?;
+        if matches!(place, Place::Memory | Place::Left) {
+            let (jobs, queue) = mpsc::unbounded_channel();
+            let spools = Arc::clone(self.store.contents());
+            while self.spooling.try_join_next().is_some() {}
+            let threads = (Arc::clone(&self.threads), Arc::clone(&self.answers));
+            self.spooling.spawn(run_spool(id, spools, queue, threads));
+            *place = Place::File(jobs);
+        }
+        match place {
+            Place::File(jobs) => Some(jobs),
+            Place::Memory | Place::Left | Place::Nowhere => None,
+        }
+    }
+
     pub(super) fn spool_sync(&mut self, id: SpoolId, level: Precedence, token: Token) {
         let result = match self.spools.get(&id) {
-            Some(Place::File(jobs)) => {
-                let _ = jobs.send(SpoolJob::Sync(level, token));
+            Some(Place::File(_) | Place::Left) => {
+                if let Some(jobs) = self.spool_jobs(id) {
+                    let _ = jobs.send(SpoolJob::Sync(level, token));
+                }
                 return;
             }
             Some(Place::Memory) => self.store.contents().sync(id),
@@ -177,7 +202,7 @@ impl StoreThreads {
     pub(super) fn spool_discard(&mut self, id: SpoolId) {
         match self.spools.remove(&id) {
             Some(Place::File(jobs)) => drop(jobs.send(SpoolJob::Discard)),
-            Some(Place::Memory) => self.store.contents().discard(id),
+            Some(Place::Memory | Place::Left) => self.store.contents().discard(id),
             Some(Place::Nowhere) | None => {}
         }
     }
@@ -527,6 +552,13 @@ fn do_job(
             }
             if let Err(error) = result {
                 // Reported once; later octets would leave a gap.
+                answers.answer(level, spool_failed(id, &error));
+                return false;
+            }
+        }
+        SpoolJob::Note(level, note) => {
+            let result = if usable { spools.note(id, &note) } else { Ok(()) };
+            if let Err(error) = result {
                 answers.answer(level, spool_failed(id, &error));
                 return false;
             }

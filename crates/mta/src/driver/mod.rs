@@ -415,6 +415,9 @@ impl Driver {
                 let level = self.node.level(association);
                 self.disk.spool_append(spool, level, bytes, incoming);
             }
+            Output::SpoolNote { spool, association, note } => {
+                self.disk.spool_note(spool, self.node.level(association), note);
+            }
             Output::SpoolSync { spool, association, token } => {
                 self.disk.spool_sync(spool, self.node.level(association), token);
             }

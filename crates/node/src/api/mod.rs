@@ -31,6 +31,16 @@ pub enum Input {
     RecoveredHolds(Bytes),
     /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
+    /// A content that an earlier run was receiving, found in the store at start with its notes, before the
+    /// entries. Its spool is open.
+    RecoveredReception {
+        /// Its spool; all of an earlier run are numbered from 1 on.
+        spool: SpoolId,
+        /// Octets of content.
+        length: u64,
+        /// The notes of [`Output::SpoolNote`], the oldest first.
+        notes: Vec<Bytes>,
+    },
     /// One queue entry found in the store at start, the highest precedences first; all come before
     /// [`Input::Started`]. It is sent from the next input of another kind on.
     Recovered {
@@ -272,6 +282,16 @@ pub enum Output {
         association: AssociationId,
         /// The octets.
         bytes: Bytes,
+    },
+    /// Append a note to a spool: once a [`Output::SpoolSync`] after it is answered, the note and what was
+    /// appended before it are found at the next start, and given with [`Input::RecoveredReception`].
+    SpoolNote {
+        /// Which.
+        spool: SpoolId,
+        /// Where the octets came from.
+        association: AssociationId,
+        /// Opaque.
+        note: Bytes,
     },
     /// Make durable what was appended so far.
     SpoolSync {

@@ -13,6 +13,7 @@ use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};
 use scheduler::ChannelId;
+use sha2::digest::common::hazmat::SerializableState as _;
 use sha2::{Digest as _, Sha256};
 
 /// Octets of memory a recipient takes once parsed, however few it took on the wire: its fields,
@@ -65,6 +66,10 @@ pub(crate) struct OpenArrival {
     pub spool: SpoolId,
     /// What is held in memory: all that came and is not content, and what it was parsed into.
     pub held: Option<MemoryCharge>,
+    /// When it began, or was taken up.
+    pub began: base::Instant,
+    /// How much of the content's front the notes beside its content have; `None` where it has none.
+    pub noted: Option<usize>,
     /// Until when it is kept for a recovery, since its last checkpoint.
     pub kept_until: Option<base::Instant>,
     /// Whether the edge was asked to begin the spool.
@@ -114,6 +119,8 @@ impl OpenArrival {
             parsing,
             spool,
             held: None,
+            began: base::Instant(0),
+            noted: None,
             kept_until: None,
             spool_open: false,
             head: None,
@@ -142,6 +149,32 @@ impl OpenArrival {
             digest: self.hasher.clone().finalize().into(),
             prefix: self.prefix.clone().into(),
         }
+    }
+
+    /// The digest of the content so far, for [`OpenArrival::take_up`].
+    pub(crate) fn hasher_state(&self) -> Vec<u8> {
+        self.hasher.serialize().to_vec()
+    }
+
+    /// What an earlier run had received of it.
+    ///
+    /// # Errors
+    /// The digest is not one.
+    pub(crate) fn take_up(
+        &mut self,
+        envelope: MtsApduHead,
+        length: u64,
+        hasher: &[u8],
+        front: Vec<u8>,
+    ) -> Result<(), &'static str> {
+        let state = hasher.try_into().map_err(|_| "a digest of another length")?;
+        self.hasher = Sha256::deserialize(state).map_err(|_| "a malformed digest")?;
+        self.head = Some(ArrivalHead::Transfer(Box::new(envelope)));
+        self.length = length;
+        self.noted = Some(front.len());
+        self.prefix = front;
+        self.spool_open = true;
+        Ok(())
     }
 
     /// The front of the content, where it is kept.

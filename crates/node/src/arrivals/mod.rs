@@ -2,6 +2,7 @@
 
 pub(crate) mod accepted;
 pub(crate) mod arrival;
+pub(crate) mod kept;
 pub(crate) mod level;
 pub(crate) mod reception;
 pub(crate) mod recovery;

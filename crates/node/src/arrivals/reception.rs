@@ -38,11 +38,15 @@ impl Arrivals {
                 let mut arrival =
                     OpenArrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
                 arrival.peek = cx.config.classify.peek_content;
+                arrival.began = now.mono;
                 self.begin_arrival(cx, id, arrival);
             }
             Indication::TransferResumed { .. } => self.transfer_resumed(cx, id),
             Indication::Data { bytes, last: _ } => self.arrival_data(cx, id, &bytes),
-            Indication::Checkpoint { octets } => self.checkpoint(cx, id, octets),
+            Indication::Checkpoint { octets } => {
+                self.note_reception(cx, now, id, octets);
+                self.checkpoint(cx, id, octets);
+            }
             Indication::TransferEnd => self.transfer_end(cx, now, id),
             Indication::TransferStopped { may_resume } => {
                 self.transfer_stopped(cx, now, id, may_resume);

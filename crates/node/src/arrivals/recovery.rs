@@ -10,7 +10,7 @@ use scheduler::ChannelId;
 use std::time::Duration;
 
 /// A transfer to us is kept no longer than this: it takes room in the store.
-const RECEIVE_KEPT: Duration = Duration::from_hours(24);
+pub(crate) const RECEIVE_KEPT: Duration = Duration::from_hours(24);
 
 impl Arrivals {
     /// The association ended: what was arriving is kept for a recovery where that is possible, else
@@ -111,7 +111,7 @@ impl Arrivals {
     }
 
     /// Until when a transfer to us that was cut off now is kept.
-    fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
+    pub(crate) fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
         cx.kept_until(now, channel, KEPT, now.mono + RECEIVE_KEPT)
     }
 

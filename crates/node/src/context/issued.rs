@@ -35,6 +35,11 @@ impl Issued {
         SpoolId(self.spool)
     }
 
+    /// Spools of an earlier run have the numbers up to this one.
+    pub(crate) fn use_spools_after(&mut self, last: SpoolId) {
+        self.spool = self.spool.max(last.0);
+    }
+
     /// A number for a session connection reference, unique with the epoch.
     pub(crate) fn next_reference(&mut self) -> u64 {
         self.reference += 1;

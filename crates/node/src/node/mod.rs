@@ -73,6 +73,9 @@ impl Node {
                 // A million of them may follow each other: nothing is begun before the next other input.
                 return self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
             }
+            Input::RecoveredReception { spool, length, notes } => {
+                self.arrivals.recovered_reception(&mut self.cx, now, spool, length, &notes);
+            }
             Input::DiskSpace(space) => self.cx.disk_space(space),
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
             Input::Serve => self.serve(now),

@@ -251,8 +251,9 @@ impl Station {
             Output::Drop { association } => self.drop_now(simulated, association),
             Output::SpoolOpen { spool } => self.store.open(spool)?,
             Output::SpoolAppend { spool, bytes, .. } => self.store.append(spool, &bytes)?,
+            Output::SpoolNote { spool, note, .. } => self.store.note(spool, note)?,
             Output::SpoolSync { spool, token, .. } => {
-                let result = Ok(self.store.spooled(spool)?);
+                let result = Ok(self.store.sync(spool)?);
                 self.answer(simulated, self.disk, Input::Synced { spool, token, result });
             }
             Output::SpoolDiscard { spool } => {

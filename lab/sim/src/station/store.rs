@@ -40,6 +40,16 @@ pub struct Store {
     pub meta: BTreeMap<String, Bytes>,
     /// Contents that are coming in.
     pub spools: BTreeMap<SpoolId, Vec<u8>>,
+    /// The notes on them.
+    notes: BTreeMap<SpoolId, SpoolNotes>,
+}
+
+/// The notes on a content that is coming in.
+#[derive(Debug, Default)]
+struct SpoolNotes {
+    /// Each with the length of the content that it is behind.
+    all: Vec<(usize, Bytes)>,
+    durable: usize,
 }
 
 impl Store {
@@ -73,11 +83,42 @@ impl Store {
         Ok(open.len() as u64)
     }
 
+    /// Appends a note to a spool.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn note(&mut self, spool: SpoolId, note: Bytes) -> Result<(), Unsound> {
+        let open = self.spools.get(&spool).ok_or(Unsound::NoSpool(spool))?;
+        self.notes.entry(spool).or_default().all.push((open.len(), note));
+        Ok(())
+    }
+
+    /// Makes a spool durable, where it has notes; gives its length in octets.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn sync(&mut self, spool: SpoolId) -> Result<u64, Unsound> {
+        if let Some(notes) = self.notes.get_mut(&spool) {
+            notes.durable = notes.all.len();
+        }
+        self.spooled(spool)
+    }
+
+    /// The spools with notes: what a process that starts finds, with their lengths.
+    pub fn kept(&self) -> Vec<(SpoolId, u64, Vec<Bytes>)> {
+        let of = |(id, notes): (&SpoolId, &SpoolNotes)| {
+            let length = self.spools.get(id)?.len() as u64;
+            Some((*id, length, notes.all.iter().map(|(_, note)| note.clone()).collect()))
+        };
+        self.notes.iter().filter_map(of).collect()
+    }
+
     /// Throws a spool away.
     ///
     /// # Errors
     /// It is not open.
     pub fn discard(&mut self, spool: SpoolId) -> Result<(), Unsound> {
+        self.notes.remove(&spool);
         self.spools.remove(&spool).map(|_| ()).ok_or(Unsound::NoSpool(spool))
     }
 
@@ -133,6 +174,7 @@ impl Store {
                     let octets = match source {
                         BodySource::Octets(octets) => octets,
                         BodySource::Spool(spool) => {
+                            self.notes.remove(&spool);
                             self.spools.remove(&spool).ok_or(Unsound::NoSpool(spool))?.into()
                         }
                     };
@@ -170,6 +212,18 @@ impl Store {
 
     /// What a power cut leaves.
     pub fn crash(&mut self) {
-        self.spools.clear();
+        let (mut spools, notes) =
+            (std::mem::take(&mut self.spools), std::mem::take(&mut self.notes));
+        let kept = notes.into_iter().filter_map(|(id, mut notes)| {
+            notes.all.truncate(notes.durable);
+            let (length, _) = notes.all.last()?;
+            let mut octets = spools.remove(&id)?;
+            octets.truncate(*length);
+            Some((octets, notes))
+        });
+        for (id, (octets, notes)) in (1..).map(SpoolId).zip(kept.collect::<Vec<_>>()) {
+            self.spools.insert(id, octets);
+            self.notes.insert(id, notes);
+        }
     }
 }

@@ -9,7 +9,6 @@ use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
-use argon2::password_hash::rand_core::{OsRng, RngCore};
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Op;
@@ -209,6 +208,6 @@ pub(super) fn make_node(
     config.mailboxes = users.addresses();
     config.epoch = epoch;
     config.limits.sockets = sockets(site);
-    config.seed = OsRng.next_u64();
+    config.seed = getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()))?;
     Ok(Node::new(config))
 }

@@ -7,7 +7,7 @@ use base::{BodyId, Precedence};
 use node::Input;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use store::{Entry, EntryKey, QueueStore, StoreError};
+use store::{Entry, EntryKey, KeptSpool, QueueStore, StoreError};
 
 /// Most entries that are read before the daemon serves: some 10 ms.
 const FIRST: usize = 4096;
@@ -47,6 +47,9 @@ impl Driver {
         }
         if let Some(value) = store.meta(node::wall::CLOCK)? {
             self.input(Input::RecoveredClock(value));
+        }
+        for KeptSpool { id, length, notes } in store.contents().kept() {
+            self.input(Input::RecoveredReception { spool: id, length, notes });
         }
         let of = store.entry_count()?;
         let first = store.entries(None, FIRST)?;
