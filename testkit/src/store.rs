@@ -261,12 +261,14 @@ impl FaultyStore {
         let meta = |name: &str| self.store.meta.get(name).cloned();
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
+        let sends = meta(node::SENDING).map(Input::RecoveredSends);
         let kept = self
             .store
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
-        let mut inputs: Vec<Input> = holds.into_iter().chain(clock).chain(kept).collect();
+        let mut inputs: Vec<Input> =
+            holds.into_iter().chain(clock).chain(sends).chain(kept).collect();
         inputs.extend(self.store.entries.iter().map(|(&(precedence, id), record)| {
             Input::Recovered { precedence, id, record: record.clone() }
         }));

@@ -33,6 +33,7 @@ pub use engine::space::DiskSpace;
 pub use error::{CommitError, EdgeError, ReadError};
 pub use ids::{ListenerId, Principal, Secret, Token};
 pub use node::Node;
+pub use outbound::transfers::kept::SENDING;
 pub use scheduler::ChannelId;
 pub use scheduler::wall;
 pub use views::{listing, metrics, minimize, names, status};

@@ -209,6 +209,21 @@ impl Scheduler {
         Some(slot.item())
     }
 
+    /// The transfer of an item was cut off by the end of the process: it is in transfer on this channel
+    /// again, and is about to be resumed. False if it is not for that peer, or waits for something else.
+    pub fn take_up(&mut self, now: Instant, id: EntryId, channel: ChannelId) -> bool {
+        self.tick(now);
+        let is_ready = self.items.get(id).is_some_and(|slot| {
+            let is_its = slot.destination() == Destination::Peer(channel.peer);
+            slot.state == SlotState::Ready && is_its
+        });
+        let starts = is_ready && self.channel(channel).is_some();
+        if starts {
+            self.start(id, Some(channel), false);
+        }
+        starts
+    }
+
     /// The transfer failed: the item waits for a delay that grows as its precedence's
     /// [`crate::Retry`] defines. Returns the end of the delay; `None` if the item is not in
     /// transfer.

@@ -31,6 +31,8 @@ pub enum Input {
     RecoveredHolds(Bytes),
     /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
+    /// The value of [`crate::SENDING`] found in the store at start, before the entries.
+    RecoveredSends(Bytes),
     /// A content that an earlier run was receiving, found in the store at start with its notes, before the
     /// entries. Its spool is open.
     RecoveredReception {

@@ -27,10 +27,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// A reception gets notes once it takes longer: a short one begins again at little cost.
-const NOTED_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const NOTED_AFTER: Duration = Duration::from_secs(1);
 
 /// Or once its content is longer, in octets.
-const NOTED_BEYOND: u64 = 1 << 20;
+pub(crate) const NOTED_BEYOND: u64 = 1 << 20;
 
 /// The first octet of a note.
 const VERSION: u8 = 1;

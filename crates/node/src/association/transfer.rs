@@ -1,7 +1,9 @@
 //! A message that an association sends, and one that was cut off.
 
+use crate::outbound::transfers::kept::HeadDigest;
 use base::rate_meter::RateMeter;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
+use bytes::Bytes;
 use engine::Record;
 use osi::api::ResumePoint;
 use osi::session::service::ConnectionReference;
@@ -38,6 +40,9 @@ pub(crate) struct Sending {
     pub tried: Vec<ConnectionReference>,
     /// The form of extension fields in which it began: a resumed transfer has the same octets.
     pub dialect: Option<Dialect>,
+    /// What it begins with, and the digest that this must have where it is resumed.
+    pub head: Bytes,
+    pub expected: Option<HeadDigest>,
     /// Confirmed; the commit that deletes its entry is in progress.
     pub confirmed: bool,
     /// It pauses after a checkpoint, by rule 8.
@@ -73,6 +78,8 @@ impl Sending {
             resumes: 0,
             tried: Vec::new(),
             dialect: None,
+            head: Bytes::new(),
+            expected: None,
             confirmed: false,
             paused: false,
             invoke: 0,
@@ -90,6 +97,7 @@ impl Sending {
             dialect: self.dialect,
             tried: self.tried.clone(),
             resumes: self.resumes,
+            head: self.expected.or_else(|| self.started.map(|_| self.head_digest())),
         })
     }
 
@@ -118,6 +126,8 @@ pub(crate) struct Resumption {
     pub dialect: Option<Dialect>,
     pub tried: Vec<ConnectionReference>,
     pub resumes: u8,
+    /// Of the head.
+    pub head: Option<HeadDigest>,
 }
 
 impl Resumption {

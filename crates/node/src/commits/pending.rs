@@ -95,6 +95,8 @@ pub(crate) enum PendingAnswer {
     Late { entry: EntryId, why: LateReason },
     /// Part of a content is being read for the transfer of this number.
     Content { association: AssociationId, transfer: u64 },
+    /// Where our transfers may be resumed is being written.
+    KeptSends,
     /// A change that must be made is being tried again.
     Retry(PendingRetry),
 }

@@ -25,6 +25,7 @@ use crate::context::steps::WorkSteps;
 use crate::ids::Token;
 use crate::log::draft::EventDraft;
 use crate::log::outputs::Outputs;
+use crate::outbound::transfers::kept::KeptSends;
 use crate::queue::EntryQueue;
 use base::AssociationId;
 use base::rng::Rng;
@@ -42,6 +43,8 @@ pub(crate) struct Context {
     /// Transfers in either direction that were cut off and wait for the recovery of their
     /// association.
     pub(crate) recovery: Recovery,
+    /// Where our transfers may be resumed, as the store has it.
+    pub(crate) kept_sends: KeptSends,
     pub(crate) commits: Commits,
     /// Long work of which a part is done.
     pub(crate) steps: WorkSteps,
@@ -60,6 +63,7 @@ impl Context {
             queue: EntryQueue::new(crate::config::channel_rules(&config), config.hold),
             associations: AssociationTable::default(),
             recovery: Recovery::default(),
+            kept_sends: KeptSends::default(),
             commits: Commits::default(),
             steps: WorkSteps::default(),
             disk: DiskRoom::default(),

@@ -79,6 +79,17 @@ impl Recovery {
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
+    /// Our transfers that were cut off, those included whose recovery is being asked for.
+    pub(crate) fn sends(&self) -> impl Iterator<Item = (ChannelId, &LostSend)> {
+        let waiting = self
+            .sends
+            .iter()
+            .flat_map(|(channel, all)| all.iter().map(move |lost| (*channel, lost)));
+        let asked = self.offered.values();
+        let asked = asked.filter_map(|of| Some((of.channel, of.lost.send.as_ref()?)));
+        waiting.chain(asked)
+    }
+
     /// Whether a channel has something to ask the recovery of.
     pub(crate) fn wants(&self, channel: ChannelId) -> bool {
         self.first(channel).is_some()

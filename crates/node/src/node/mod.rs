@@ -73,6 +73,7 @@ impl Node {
                 // A million of them may follow each other: nothing is begun before the next other input.
                 return self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
             }
+            Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
                 self.arrivals.recovered_reception(&mut self.cx, now, spool, length, &notes);
             }
@@ -83,6 +84,7 @@ impl Node {
                 self.serve(now);
                 self.outbound.log_late_at_start(&mut self.cx);
                 self.cx.finish_recovery();
+                self.cx.kept_sends.started();
             }
             Input::Connected { association } => {
                 self.admission.connected(&mut self.cx, now, association);

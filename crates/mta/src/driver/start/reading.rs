@@ -48,6 +48,9 @@ impl Driver {
         if let Some(value) = store.meta(node::wall::CLOCK)? {
             self.input(Input::RecoveredClock(value));
         }
+        if let Some(value) = store.meta(node::SENDING)? {
+            self.input(Input::RecoveredSends(value));
+        }
         for KeptSpool { id, length, notes } in store.contents().kept() {
             self.input(Input::RecoveredReception { spool: id, length, notes });
         }

@@ -20,6 +20,7 @@ impl Outbound {
         match Record::peek(record) {
             Ok(brief) => {
                 self.enqueue(cx, now, id, precedence, &brief);
+                self.take_up_sending(cx, now, id);
                 self.reroute_if_too_long(cx, now, id, &brief, record);
             }
             Err(error) => {

@@ -62,15 +62,11 @@ impl Outbound {
         if let Some(p1) = association.p1() {
             resumption.lost_with(&p1.reference);
         }
-        let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
-        let asks_at = (!ours && resume == Resume::Either).then(|| now.mono + PEERS_LEAD);
-        let usual = if ours || asks_at.is_some() { KEPT } else { PEERS_TURN };
-        let item = cx.queue.get(entry);
-        let (expires, precedence) =
-            (item.map_or(NEVER, |item| item.expires), item.map(|item| item.precedence));
-        let until = until.unwrap_or_else(|| cx.kept_until(now, channel, usual, expires));
+        let (asked, octets) = (0, resumption.point.octets);
+        let lost = LostSend { entry, resumption, remote, ours, asks: ours, until: now.mono, asked };
+        let (until, asks_at) = self.keep_until_recovered(cx, now, channel, lost, until);
+        let precedence = cx.queue.get(entry).map(|item| item.precedence);
         if !ours {
-            let octets = resumption.point.octets;
             let wait = until.since(now.mono).as_secs();
             let after = asks_at.map(|_| format!("; we ask for it ourselves after {PEERS_LEAD:?}"));
             let detail = format!(
@@ -84,8 +80,26 @@ impl Outbound {
                 draft.precedence(precedence);
             }
         }
-        let lost = LostSend { entry, resumption, remote, ours, asks: ours, until, asked: 0 };
+    }
+
+    /// Keeps a transfer of ours until a time, or else as long as is usual. Gives until when, and when we ask
+    /// for its recovery where that is the peer's turn first.
+    pub(crate) fn keep_until_recovered(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        channel: ChannelId,
+        mut lost: LostSend,
+        until: Option<base::Instant>,
+    ) -> (base::Instant, Option<base::Instant>) {
+        let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
+        let asks_at = (!lost.ours && resume == Resume::Either).then(|| now.mono + PEERS_LEAD);
+        let usual = if lost.ours || asks_at.is_some() { KEPT } else { PEERS_TURN };
+        let expires = cx.queue.get(lost.entry).map_or(NEVER, |item| item.expires);
+        lost.until = until.unwrap_or_else(|| cx.kept_until(now, channel, usual, expires));
+        let until = lost.until;
         cx.recovery.keep_send(channel, lost, asks_at);
+        (until, asks_at)
     }
 
     /// A transfer to us is secured. If its association was lost meanwhile, a recovery can confirm it to
@@ -142,6 +156,7 @@ impl Outbound {
             s.resume = Some(resumption.point);
             s.dialect = resumption.dialect;
             s.tried = resumption.tried;
+            s.expected = resumption.head;
             s.resumes = resumption.resumes.saturating_add(1);
         }
     }

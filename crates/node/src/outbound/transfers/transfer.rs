@@ -28,6 +28,7 @@ impl Outbound {
         // It made progress: if it is cut off again, it may be resumed again.
         sending.resumes = 0;
         cx.queue.scheduler.progress(now.mono, sending.entry);
+        self.note_sending(cx, now, id);
     }
 
     /// A transfer failed; it may be resumed at `resume`.
@@ -127,6 +128,11 @@ impl Outbound {
         sending.dialect = Some(dialect);
         sending.content_length = payload.content_length;
         sending.message.clone_from(&message);
+        sending.head = payload.head.clone();
+        if sending.expected.is_some_and(|expected| expected != sending.head_digest()) {
+            // Another release or configuration has other octets: it begins again.
+            (sending.resume, sending.expected) = (None, None);
+        }
         let (entry, precedence, resume) =
             (sending.entry, sending.precedence, sending.resume.clone());
         let mut detail = match &resume {

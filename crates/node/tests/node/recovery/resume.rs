@@ -254,6 +254,26 @@ fn after_a_restart_of_either_end_the_transfer_begins_again_and_arrives_once() {
     }
 }
 
+/// The line is so slow that the transfer takes more than a second.
+#[test]
+fn after_a_restart_of_either_end_at_most_the_window_is_sent_again() {
+    for seed in 510..513 {
+        for (opener, sender) in ALL {
+            for dies in [NAPLES, ACT] {
+                let mut case = Case::new(seed, opener, sender, kept_open);
+                case.network.latency = Duration::from_millis(100);
+                let cut_at = SIZE as u64 / 2 + case.network.rng.below(SIZE as u64 / 2 - 9_000);
+                case.run_until_sent(cut_at);
+                case.network.crash(dies);
+                let again = case.finish();
+                // What was confirmed while the value that the sender stores was being written may count.
+                let most = AGAIN + if dies == sender { CHECKPOINT } else { 0 };
+                assert!(again <= most, "seed {seed}, {dies} dies: {again} again\n{}", case.log());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
     type Change = fn(&mut NodeConfig);
