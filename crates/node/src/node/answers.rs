@@ -128,7 +128,9 @@ impl Node {
                 let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
-            Some(PendingAnswer::KeptSends) => return self.outbound.sends_written(&mut self.cx),
+            Some(PendingAnswer::KeptSends) => {
+                return self.outbound.sends_written(&mut self.cx, now);
+            }
             Some(PendingAnswer::Retry(retry)) => {
                 self.cx.commits.retry_answered();
                 match result {

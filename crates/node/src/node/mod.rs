@@ -172,6 +172,7 @@ impl Node {
             self.outbound.agenda.deadline(),
             self.cx.commits.deadline(),
             self.cx.recovery.deadline(),
+            self.cx.kept_sends.deadline(),
             self.outbound.unrouted_deadline(&self.cx),
             self.cx.clock_deadline(),
             self.cx.outputs.deadline(),

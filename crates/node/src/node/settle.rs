@@ -85,6 +85,7 @@ impl Node {
             self.feed(now, id, stack::Input::Tick);
         }
         self.expire_recoveries(now);
+        self.outbound.write_sends(&mut self.cx, now);
         self.update_due_channels(now);
         self.outbound.close_idle(&mut self.cx, now);
         self.cx.outputs.log_counted(now);

@@ -21,7 +21,7 @@ const SLACK: usize = 16;
 pub(super) const MAX_CONFIRMED: usize = 256;
 
 /// Of those, how many are in what [`Rtse::at_checkpoint`] gives: it is stored for each checkpoint.
-const MAX_NOTED: usize = 64;
+const MAX_NOTED: usize = 128;
 
 /// A checkpoint that awaits our confirm.
 #[derive(Clone, Debug)]

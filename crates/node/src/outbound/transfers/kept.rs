@@ -1,7 +1,8 @@
 //! Transfers of ours that survive the end of the process: where each may be resumed is in the store.
 //!
-//! All of them are one value, written anew after each checkpoint that a peer confirms of a transfer that is
-//! long or takes long. What is in it of transfers that ended meanwhile is of no meaning.
+//! All of them are one value, written anew after a checkpoint that a peer confirms of a transfer that is long
+//! or takes long: after each, unless they follow each other so fast that they cost little. What is in it of
+//! transfers that ended meanwhile is of no meaning.
 
 use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::kept::{NOTED_AFTER, NOTED_BEYOND};
@@ -10,7 +11,7 @@ use crate::association::transfer::{Resumption, Sending};
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::outbound::Outbound;
-use base::{AssociationId, EntryId, Now, PeerId};
+use base::{AssociationId, EntryId, Instant, Now, PeerId};
 use engine::journal::Op;
 use osi::api::ResumePoint;
 use osi::session::service::ConnectionReference;
@@ -20,9 +21,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The name of the value in the store.
 pub const SENDING: &str = "sending";
+
+/// The time from one write to the next on average, and for how long they may follow each other at once: the
+/// confirms of a slow line come together. No longer than [`MOST_UNWRITTEN`] are confirmed.
+const WRITTEN_EVERY: Duration = Duration::from_millis(50);
+const AT_ONCE: Duration = Duration::from_millis(400);
+
+/// Most checkpoints confirmed between two writes. The receiver remembers more.
+const MOST_UNWRITTEN: u32 = 32;
 
 /// The first octet of the value.
 const VERSION: u8 = 1;
@@ -52,12 +62,25 @@ pub(crate) struct KeptSend {
 pub(crate) struct KeptSends {
     /// Those of an earlier run whose entries were not handed in yet.
     found: BTreeMap<EntryId, KeptSend>,
-    /// Whether something changed since the value was written last.
-    changed: bool,
+    /// Checkpoints confirmed since the value was written last.
+    unwritten: u32,
+    /// What was written was due until this time, at [`WRITTEN_EVERY`].
+    written_for: Instant,
     writing: bool,
 }
 
 impl KeptSends {
+    /// When the value is to be written, if it is.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let due = self.unwritten > 0 && !self.writing;
+        due.then(|| Instant(self.written_for.0.saturating_sub(AT_ONCE.as_micros() as u64)))
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let due = self.deadline();
+        due.is_some_and(|at| at <= now || self.unwritten >= MOST_UNWRITTEN)
+    }
+
     /// The value found at the start. That of another release is not read: those transfers begin again.
     pub(crate) fn recovered(&mut self, value: &[u8]) {
         let all = value.strip_prefix(&[VERSION]).and_then(|fields| {
@@ -87,22 +110,24 @@ impl Outbound {
         let is_due = sending.is_some_and(|sending| {
             let took = sending.started.map(|at| now.mono.since(at)).unwrap_or_default();
             let octets = sending.resume.as_ref().map_or(0, |point| point.octets);
-            took >= NOTED_AFTER || octets > NOTED_BEYOND
+            // One that was resumed has taken long already.
+            took >= NOTED_AFTER || octets > NOTED_BEYOND || sending.started_at > 0
         });
         if is_due {
-            cx.kept_sends.changed = true;
-            self.write_sends(cx);
+            cx.kept_sends.unwritten += 1;
+            self.write_sends(cx, now);
         }
     }
 
     /// The value was written, or not.
-    pub(crate) fn sends_written(&self, cx: &mut Context) {
+    pub(crate) fn sends_written(&self, cx: &mut Context, now: Now) {
         cx.kept_sends.writing = false;
-        self.write_sends(cx);
+        self.write_sends(cx, now);
     }
 
-    fn write_sends(&self, cx: &mut Context) {
-        if cx.kept_sends.writing || !cx.kept_sends.changed {
+    /// Writes the value if that is due.
+    pub(crate) fn write_sends(&self, cx: &mut Context, now: Now) {
+        if !cx.kept_sends.is_due(now.mono) {
             return;
         }
         let mut all: Vec<KeptSend> = Vec::new();
@@ -121,11 +146,17 @@ impl Outbound {
             let of = (lost.ours, lost.remote);
             all.extend(kept_send(cx, channel, lost.entry, of, &lost.resumption));
         }
+        if all.is_empty() {
+            cx.kept_sends.unwritten = 0; // it has ended meanwhile
+            return;
+        }
         // Plain data into a growing buffer cannot fail.
         let value = postcard::to_extend(&all, vec![VERSION]).unwrap_or_default().into();
         let level = all.iter().filter_map(|kept| cx.queue.get(kept.entry)).map(|i| i.precedence);
         let level = level.max().unwrap_or(base::Precedence::Deferred);
-        (cx.kept_sends.writing, cx.kept_sends.changed) = (true, false);
+        let kept = &mut cx.kept_sends;
+        (kept.writing, kept.unwritten) = (true, 0);
+        kept.written_for = kept.written_for.max(now.mono) + WRITTEN_EVERY;
         let batch = vec![Op::PutMeta { name: SENDING.to_owned(), value }];
         cx.commit_for(level, batch, PendingAnswer::KeptSends);
     }

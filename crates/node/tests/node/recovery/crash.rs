@@ -9,6 +9,9 @@ use std::time::Duration;
 use testkit::build::content;
 use testkit::{ACT, Death, Delivered, NAPLES, NOTHING, Network, Setup, Strike, address};
 
+/// The latency of a fast line.
+const FAST: Duration = Duration::from_millis(1);
+
 /// One message of the scenario, submitted by OPS in Naples.
 struct Planned {
     to: &'static [(usize, &'static str)],
@@ -53,9 +56,9 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(setup: Setup) -> Scenario {
+    fn new(setup: Setup, latency: Duration) -> Scenario {
         let mut network = Network::pair(1, setup);
-        network.latency = Duration::from_millis(1);
+        network.latency = latency;
         let users = [(NAPLES, "OPS"), (ACT, "OPS"), (ACT, "LOG")]
             .map(|(site, name)| (network.user(site, name, true), site, name));
         for (n, planned) in PLAN.iter().enumerate() {
@@ -138,8 +141,8 @@ impl Scenario {
 }
 
 /// The number of outputs of each site in a run without crashes.
-fn outputs(setup: Setup) -> [u64; 2] {
-    let mut scenario = Scenario::new(setup);
+fn outputs(setup: Setup, latency: Duration) -> [u64; 2] {
+    let mut scenario = Scenario::new(setup, latency);
     scenario.run();
     scenario.check([0, 0]);
     [NAPLES, ACT].map(|site| scenario.network.sites[site].outputs)
@@ -148,7 +151,11 @@ fn outputs(setup: Setup) -> [u64; 2] {
 /// Each site crashes after each of its outputs (or every `step`th), in each kind of crash; with `again`,
 /// it crashes again after that number of outputs.
 fn sweep(setup: Setup, step: usize, again: Option<u64>) {
-    let counts = outputs(setup);
+    sweep_at(setup, FAST, step, again);
+}
+
+fn sweep_at(setup: Setup, latency: Duration, step: usize, again: Option<u64>) {
+    let counts = outputs(setup, latency);
     let mut failed = Vec::new();
     for site in [NAPLES, ACT] {
         for after in (1..=counts[site]).step_by(step) {
@@ -158,7 +165,7 @@ fn sweep(setup: Setup, step: usize, again: Option<u64>) {
                     let mut strikes = vec![strike];
                     strikes.extend(again.map(|more| Strike { after: after + more, ..strike }));
                     let run = std::panic::AssertUnwindSafe(|| {
-                        let mut scenario = Scenario::new(setup);
+                        let mut scenario = Scenario::new(setup, latency);
                         scenario.network.sites[site].strikes = strikes.clone().into();
                         scenario.run();
                         let mut deaths = [0; 2];
@@ -186,6 +193,14 @@ fn a_second_crash_during_the_start_loses_and_doubles_nothing() {
     for more in [1, 2] {
         sweep(NOTHING, 3, Some(more));
     }
+}
+
+/// The line is so slow that what is received, and how far a transfer has come, survives the crash.
+#[test]
+fn a_crash_of_a_long_transfer_loses_and_doubles_nothing() {
+    let slow = Duration::from_millis(600);
+    sweep_at(NOTHING, slow, 3, None);
+    sweep_at(NOTHING, slow, 5, Some(2));
 }
 
 #[test]

@@ -275,6 +275,66 @@ fn after_a_restart_of_either_end_at_most_the_window_is_sent_again() {
 }
 
 #[test]
+fn after_restarts_of_both_ends_at_most_the_window_is_sent_again_for_each() {
+    for seed in 520..523 {
+        for (opener, sender) in ALL {
+            let mut case = Case::new(seed, opener, sender, kept_open);
+            case.network.latency = Duration::from_millis(100);
+            for (count, dies) in [(3, NAPLES), (4, ACT), (5, ACT), (6, NAPLES)] {
+                case.run_until_sent(SIZE as u64 * count / 8);
+                case.network.crash(dies);
+            }
+            let again = case.finish();
+            assert!(
+                again <= 4 * (AGAIN + CHECKPOINT),
+                "seed {seed}: {again} again\n{}",
+                case.log()
+            );
+        }
+    }
+}
+
+/// The middle of a transfer to Act.
+fn restarted(seed: u64) -> Case {
+    let mut case = Case::new(seed, NAPLES, NAPLES, kept_open);
+    case.network.latency = Duration::from_millis(100);
+    case.run_until_sent(SIZE as u64 / 2);
+    case
+}
+
+#[test]
+fn what_was_received_before_a_restart_is_given_up_in_time() {
+    let mut case = restarted(530);
+    case.network.line_up = false;
+    case.network.crash(ACT);
+    case.network.run_for(Duration::from_secs(500));
+    let spools = |case: &Case| case.network.sites[ACT].store.spools.len();
+    assert_eq!(spools(&case), 1);
+    // A further restart begins the time anew.
+    case.network.crash(ACT);
+    case.network.run_for(Duration::from_secs(500));
+    assert_eq!(spools(&case), 1);
+    case.network.run_for(Duration::from_secs(150));
+    assert_eq!((spools(&case), case.network.sites[ACT].node.holds().arrivals), (0, 0));
+    case.network.line_up = true;
+    case.finish();
+}
+
+#[test]
+fn what_was_received_on_a_channel_that_is_gone_is_given_up_at_the_start() {
+    let mut case = restarted(531);
+    case.network.line_up = false;
+    let renamed = |config: &mut NodeConfig| config.peers[0].channels[0].name = "other".to_owned();
+    renamed(&mut case.network.sites[ACT].config);
+    case.network.crash(ACT);
+    assert!(case.network.sites[ACT].store.spools.is_empty());
+    let given_up = case.network.sites[ACT].events.iter().any(|(_, event)| {
+        event.kind == Kind::ReceiveFailed && event.detail.contains("channel is not configured")
+    });
+    assert!(given_up, "{}", case.log());
+}
+
+#[test]
 fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
     type Change = fn(&mut NodeConfig);
     let changes: [(Change, bool); 3] = [
