@@ -4,6 +4,7 @@
 mod backlog;
 mod bleached;
 mod failing;
+mod killed;
 mod marks;
 mod precedence;
 mod routers;

@@ -28,8 +28,8 @@ pub const SENDING: &str = "sending";
 
 /// The time from one write to the next on average, and for how long they may follow each other at once: the
 /// confirms of a slow line come together. No longer than [`MOST_UNWRITTEN`] are confirmed.
-const WRITTEN_EVERY: Duration = Duration::from_millis(50);
-const AT_ONCE: Duration = Duration::from_millis(400);
+const WRITTEN_EVERY: Duration = Duration::from_millis(10);
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Most checkpoints confirmed between two writes. The receiver remembers more.
 const MOST_UNWRITTEN: u32 = 32;
