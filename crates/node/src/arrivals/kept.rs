@@ -151,6 +151,29 @@ impl Arrivals {
         cx.output(Output::SpoolNote { spool, association: id, note });
     }
 
+    /// A message has arrived whole: what is left of an earlier transfer of it from the same peer is given up.
+    /// Its sender began again.
+    pub(crate) fn drop_begun_before(
+        &mut self,
+        cx: &mut Context,
+        channel: Option<ChannelId>,
+        message: &str,
+    ) {
+        let Some(channel) = channel else { return };
+        let is_it = |spool| match self.open.get(&spool).and_then(|arrival| arrival.head.as_ref()) {
+            Some(ArrivalHead::Transfer(head)) => match &**head {
+                MtsApduHead::Message(envelope) => {
+                    envelope.message_identifier.to_string() == message
+                }
+                MtsApduHead::Probe(_) | MtsApduHead::Report(_) => false,
+            },
+            _ => false,
+        };
+        for spool in cx.recovery.let_go_parts(channel.peer, is_it) {
+            self.drop_arrival(cx, spool);
+        }
+    }
+
     /// Takes up a reception of an earlier run: it waits for the recovery of its association.
     pub(crate) fn recovered_reception(
         &mut self,

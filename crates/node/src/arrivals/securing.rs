@@ -286,7 +286,7 @@ impl Arrivals {
 
     /// What was committed is durable: confirms it to its sender.
     pub(crate) fn after_commit(
-        &self,
+        &mut self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
@@ -301,6 +301,7 @@ impl Arrivals {
                     .channel(channel)
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), channel, &message, &notes);
+                self.drop_begun_before(cx, channel, &message);
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {

@@ -164,6 +164,22 @@ impl Recovery {
         oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(LostReceive::part)
     }
 
+    /// Gives up the transfers to us from a peer of which a part is here, where `leaves` selects it.
+    pub(crate) fn let_go_parts(
+        &mut self,
+        peer: PeerId,
+        leaves: impl Fn(SpoolId) -> bool,
+    ) -> Vec<SpoolId> {
+        let parts = self.receives_of(peer).filter_map(|(key, lost)| Some((key, lost.part()?)));
+        let leaving = parts.filter(|(_, spool)| leaves(*spool));
+        let leaving: Vec<_> = leaving.map(|(key, spool)| (key.clone(), spool)).collect();
+        leaving
+            .into_iter()
+            .inspect(|(key, _)| drop(self.remove_receive(key)))
+            .map(|of| of.1)
+            .collect()
+    }
+
     /// Those of one peer.
     fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&ReceiveKey, &LostReceive)> {
         let from = (peer, ConnectionReference::default());
