@@ -298,9 +298,12 @@ fn after_restarts_of_both_ends_at_most_the_window_is_sent_again_for_each() {
 #[test]
 fn what_was_received_is_given_up_when_the_message_has_arrived_otherwise() {
     let mut case = restarted(532);
-    case.network.sites[NAPLES].store.meta.remove(node::SENDING);
+    case.network.line_up = false;
     case.network.crash(ACT);
     case.network.crash(NAPLES);
+    case.network.sites[NAPLES].store.meta.remove(node::SENDING);
+    case.network.crash(NAPLES);
+    case.network.line_up = true;
     assert_eq!(case.network.sites[ACT].store.spools.len(), 1);
     case.network.run_for(Duration::from_secs(60));
     assert!(case.network.sites[ACT].store.spools.is_empty(), "{}", case.log());
