@@ -16,6 +16,7 @@ pub const PURE: &[&str] = &[
     "p772",
     "dscp",
     "scheduler",
+    "guard",
     "engine",
     "node",
     "router",

@@ -1,6 +1,5 @@
 //! Admission: connections and binds.
 
-pub(crate) mod access;
 pub(crate) mod credentials;
 pub(crate) mod initiator;
 pub(crate) mod refusals;
@@ -8,10 +7,10 @@ pub(crate) mod responder;
 pub(crate) mod room;
 pub(crate) mod users;
 
-use crate::admission::access::Access;
 use crate::association::Association;
-use crate::config::limits::Limits;
 use base::AssociationId;
+use guard::Limits;
+use guard::access::Access;
 use std::collections::BTreeSet;
 
 /// Most connections beyond a limit that are being refused at the same time. The oldest makes room.

@@ -2,12 +2,12 @@
 
 use crate::admission::Admission;
 use crate::api::event::{Kind, LogLevel};
-use crate::config::limits::Limit;
 use crate::context::Context;
 use crate::log::rate::{RefusalCause, RepeatedEvent};
 use base::ber::Writer;
 use base::{AssociationId, Now};
 use bytes::Bytes;
+use guard::Limit;
 use osi::api::{RefuseReason, Request};
 use p1::bind::MtaBindError;
 use p1::p3::MtsBindError;

@@ -1,18 +1,18 @@
 //! P1 associations a peer opens: who may bind, and recovery.
 
 use crate::admission::Admission;
-use crate::admission::access::PeerBind;
 use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::BindRefusal;
 use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;
 use crate::commits::pending::VerifiedBind;
 use crate::context::Context;
-use crate::ids::NameDigest;
-use crate::ids::Secret;
 use base::ber::Element;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Now, PeerId};
+use guard::NameDigest;
+use guard::Secret;
+use guard::access::PeerBind;
 use osi::api::Request;
 use p1::bind::{MtaBindArgument, MtaBindResult};
 use scheduler::ChannelId;

@@ -1,11 +1,11 @@
 //! Whether there is room for one more association of a peer.
 
 use crate::admission::Admission;
-use crate::config::limits::Limit;
+use crate::config::levels::{self, Levels};
 use crate::context::Context;
-use crate::limits::levels::{self, Levels};
 use base::ip_prefix::{Origin, Prefix};
 use base::{AssociationId, Precedence};
+use guard::Limit;
 use scheduler::ChannelId;
 use std::net::IpAddr;
 

@@ -1,18 +1,19 @@
 //! Binds of users.
 
 use crate::admission::Admission;
-use crate::admission::access::WaitingBind;
 use crate::admission::refusals::BindRefusal;
 use crate::api::Output;
 use crate::commits::pending::{PendingAnswer, VerifiedBind};
-use crate::config::limits::Limit;
 use crate::context::Context;
-use crate::ids::NameDigest;
-use crate::ids::{Principal, Secret};
+use crate::ids::Principal;
 use base::ber::{Element, Writer};
 use base::ip_prefix::Origin;
 use base::{AssociationId, Now};
 use bytes::Bytes;
+use guard::Limit;
+use guard::NameDigest;
+use guard::Secret;
+use guard::access::WaitingBind;
 use osi::api::{AbortReason, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;

@@ -15,12 +15,13 @@ use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
 use crate::error::{CommitError, EdgeError, ReadError};
-use crate::ids::{ListenerId, Principal, Secret, Token};
+use crate::ids::{ListenerId, Principal, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
 use engine::space::DiskSpace;
+use guard::Secret;
 pub use scheduler::{ChannelId, Scope};
 use std::net::IpAddr;
 

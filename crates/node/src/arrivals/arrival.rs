@@ -2,13 +2,13 @@
 //! content goes to a spool, as the octets come.
 
 use crate::commits::pending::SyncFor;
-use crate::config::limits::Limits;
-use crate::limits::memory::MemoryCharge;
 use base::ber::{Error, Fault, Field};
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
 use engine::journal::{Digest, SpoolId};
 use engine::{Content, Preparation};
+use guard::Limits;
+use guard::memory::MemoryCharge;
 use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};

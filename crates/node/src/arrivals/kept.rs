@@ -11,12 +11,13 @@ use crate::arrivals::Arrivals;
 use crate::arrivals::arrival::{ArrivalHead, OpenArrival, Parsing};
 use crate::arrivals::recovery::RECEIVE_KEPT;
 use crate::association::lost::{HeldPart, LostReceive};
+use crate::config::levels;
 use crate::context::Context;
-use crate::limits::levels;
-use crate::limits::memory::{MemoryCharge, Payer};
+use crate::context::recovery::{NOTED_AFTER, NOTED_BEYOND};
 use base::{AssociationId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::SpoolId;
+use guard::memory::{MemoryCharge, Payer};
 use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use p1::ApduParser;
@@ -24,13 +25,6 @@ use p1::apdu::{MtsApduHead, decode_envelope, encode_envelope};
 use scheduler::ChannelId;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use std::time::Duration;
-
-/// A reception gets notes once it takes longer: a short one begins again at little cost.
-pub(crate) const NOTED_AFTER: Duration = Duration::from_secs(1);
-
-/// Or once its content is longer, in octets.
-pub(crate) const NOTED_BEYOND: u64 = 1 << 20;
 
 /// The first octet of a note.
 const VERSION: u8 = 1;

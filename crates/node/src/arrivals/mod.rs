@@ -12,8 +12,8 @@ pub(crate) mod submission;
 
 use crate::arrivals::accepted::AcceptedArrival;
 use crate::arrivals::arrival::OpenArrival;
-use crate::limits::memory::{ArrivalMemory, MemoryCharge};
 use engine::journal::SpoolId;
+use guard::memory::{ArrivalMemory, MemoryCharge};
 use std::collections::BTreeMap;
 
 /// Reception to commit, over P1 and P3.

@@ -10,12 +10,12 @@ use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
 use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor};
 use crate::context::Context;
 use crate::context::steps::WorkStep;
-use crate::limits::memory::MemoryCharge;
 use crate::log::draft::Copies;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::NewEntry;
 use engine::journal::{BodySource, Digest, Op, SpoolId};
+use guard::memory::MemoryCharge;
 use osi::api::{AbortReason, Request};
 
 impl Arrivals {

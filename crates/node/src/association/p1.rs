@@ -3,10 +3,10 @@
 use crate::association::lost::LostSend;
 use crate::association::transfer::FailedTransfer;
 use crate::ids::ListenerId;
-use crate::ids::NameDigest;
 use base::Instant;
 use dscp::Dscp;
 use engine::journal::SpoolId;
+use guard::NameDigest;
 use osi::api::{AbortReason, Dialogue};
 use osi::session::service::ConnectionReference;
 use scheduler::ChannelId;

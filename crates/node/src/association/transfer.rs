@@ -1,6 +1,5 @@
 //! A message that an association sends, and one that was cut off.
 
-use crate::outbound::transfers::kept::HeadDigest;
 use base::rate_meter::RateMeter;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
 use bytes::Bytes;
@@ -10,6 +9,10 @@ use osi::session::service::ConnectionReference;
 use osi::stack::Association as Stack;
 use p1::Dialect;
 use scheduler::StartReason;
+use sha2::{Digest as _, Sha256};
+
+/// A digest of what a transfer begins with: a resumed transfer has the same octets.
+pub(crate) type HeadDigest = [u8; 32];
 
 /// A message being sent: to a peer in an activity, or to a user in a delivery operation.
 #[derive(Debug)]
@@ -90,6 +93,11 @@ impl Sending {
 }
 
 impl Sending {
+    /// The digest of its head.
+    pub(crate) fn head_digest(&self) -> HeadDigest {
+        Sha256::digest(&self.head).into()
+    }
+
     /// Where it may be resumed.
     pub(crate) fn resumption(&self) -> Option<Resumption> {
         Some(Resumption {

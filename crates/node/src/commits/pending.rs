@@ -1,13 +1,13 @@
 //! What the node waits for: how each answer with a token continues.
 
 use crate::api::operator::HoldOutcome;
-use crate::ids::NameDigest;
-use crate::limits::memory::MemoryCharge;
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
 use engine::{NewEntry, Note, Record};
+use guard::NameDigest;
+use guard::memory::MemoryCharge;
 
 /// Why a spool is being synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

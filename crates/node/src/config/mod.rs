@@ -3,20 +3,21 @@
 pub mod changes;
 pub(crate) mod channel_changes;
 pub(crate) mod configured;
-pub(crate) mod limits;
+pub(crate) mod levels;
 pub(crate) mod minimize;
 pub(crate) mod times;
 
-pub use crate::config::limits::Limits;
 pub use crate::config::minimize::Minimize;
 pub use crate::config::times::Times;
-use crate::ids::{ListenerId, Secret};
+use crate::ids::ListenerId;
 pub use base::ip_prefix::{NoPrefix, Prefix};
 pub use base::numbers::Numbers;
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Alerts;
 pub use engine::Periods;
+pub use guard::Limits;
+use guard::Secret;
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};

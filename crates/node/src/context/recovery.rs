@@ -29,6 +29,13 @@ pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
 /// two that ask at once fails.
 pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
 
+/// A transfer in either direction survives the end of the process once it takes longer: a short one begins
+/// again at little cost.
+pub(crate) const NOTED_AFTER: Duration = Duration::from_secs(1);
+
+/// Or once its content is longer, in octets.
+pub(crate) const NOTED_BEYOND: u64 = 1 << 20;
+
 /// Most transfers kept of those we were receiving from one peer.
 const MAX_RECEIVES: usize = 64;
 

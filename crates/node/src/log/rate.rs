@@ -22,7 +22,7 @@ const MAX_REASON: usize = 96;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RefusalCause {
     /// Over a limit.
-    Limit(crate::config::limits::Limit),
+    Limit(guard::Limit),
     /// A bind was refused.
     Bind,
     /// A bind was refused unseen: too many had failed.

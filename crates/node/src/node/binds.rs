@@ -1,14 +1,14 @@
 //! Binds: what follows once a password was checked.
 
-use crate::admission::access::PeerBind;
 use crate::admission::refusals::BindRefusal;
 use crate::association::Association;
 use crate::commits::pending::{PendingAnswer, VerifiedBind};
-use crate::ids::NameDigest;
 use crate::ids::Token;
 use crate::node::Node;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Now};
+use guard::NameDigest;
+use guard::access::PeerBind;
 use osi::api::Indication;
 use scheduler::ChannelId;
 

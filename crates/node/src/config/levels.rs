@@ -2,10 +2,11 @@
 //!
 //! Each level keeps a share of a limit. As long as it uses less, lower levels leave the rest of its share
 //! free. Of associations, the level is that of the channel, its highest precedence; of memory (see
-//! [`crate::limits::memory`]), that of the message.
+//! [`guard::memory`]), that of the message.
 
 use crate::config::{Channel, NodeConfig};
 use base::{PeerId, Precedence};
+use guard::kept;
 use scheduler::ChannelId;
 use std::collections::BTreeMap;
 
@@ -18,20 +19,6 @@ const OF_ALL: usize = 16;
 /// How many associations each level has, of those that are configured.
 #[derive(Debug, Default)]
 pub(crate) struct Levels(BTreeMap<Precedence, usize>);
-
-/// How much higher levels lack of their shares, and so is kept from this level; without a level, what
-/// all levels lack. At least `least` is left.
-pub(crate) fn kept<'a>(
-    has: impl IntoIterator<Item = (Precedence, &'a usize)>,
-    level: Option<Precedence>,
-    share: usize,
-    most: usize,
-    least: usize,
-) -> usize {
-    let higher = has.into_iter().filter(|(of, _)| level.is_none_or(|level| *of > level));
-    let kept: usize = higher.map(|(_, has)| share.saturating_sub(*has)).sum();
-    kept.min(most.saturating_sub(least))
-}
 
 /// The level of a channel: its highest precedence; not one it only stands in for.
 pub(crate) fn of_channel(channel: &Channel) -> Option<Precedence> {

@@ -5,9 +5,8 @@
 //! nothing from a Flash. Until its level is known, an envelope counts as lowest. Only its first octets
 //! may use what is kept, or the level of a Flash would never become known.
 
-use crate::config::limits::Limits;
-use crate::ids::NameDigest;
-use crate::limits::levels;
+use crate::NameDigest;
+use crate::limits::Limits;
 use base::ip_prefix::Origin;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
@@ -16,7 +15,8 @@ use thiserror::Error;
 
 /// For whom memory is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Payer {
+pub enum Payer {
+    /// A peer.
     Peer(PeerId),
     /// A user: where from, and of which mailbox.
     User(Origin, NameDigest),
@@ -53,7 +53,7 @@ const FRONT: usize = 16 << 10;
 
 /// What is held for one arrival, until its commit is done; for whom, and as what level.
 #[derive(Debug)]
-pub(crate) struct MemoryCharge {
+pub struct MemoryCharge {
     payer: Payer,
     level: Precedence,
     octets: usize,
@@ -61,15 +61,17 @@ pub(crate) struct MemoryCharge {
 
 impl MemoryCharge {
     /// Nothing yet, as this level until the message's is known.
-    pub(crate) fn new(payer: Payer, level: Precedence) -> MemoryCharge {
+    pub fn new(payer: Payer, level: Precedence) -> MemoryCharge {
         MemoryCharge { payer, level, octets: 0 }
     }
 }
 
 /// Which limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limited {
+pub enum Limited {
+    /// What one peer, address or mailbox may have.
     OfPeer,
+    /// What all may have.
     All,
     /// What users may have of all.
     Users,
@@ -77,7 +79,7 @@ pub(crate) enum Limited {
 
 /// A limit is reached: its key and size, and how much of it is kept for higher levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) struct NoRoom {
+pub struct NoRoom {
     limit: Limited,
     most: usize,
     kept: usize,
@@ -128,7 +130,7 @@ impl HeldOctets {
     ) -> Result<(), usize> {
         let share = most / SHARE;
         let kept =
-            from.map_or(0, |level| levels::kept(self.0.iter(), Some(level), share, most, envelope));
+            from.map_or(0, |level| crate::kept(self.0.iter(), Some(level), share, most, envelope));
         match self.octets().checked_add(octets) {
             Some(held) if held <= most - kept => Ok(()),
             _ => Err(kept),
@@ -136,8 +138,9 @@ impl HeldOctets {
     }
 }
 
+/// What is held, by whom.
 #[derive(Debug, Default)]
-pub(crate) struct ArrivalMemory {
+pub struct ArrivalMemory {
     held: BTreeMap<Account, HeldOctets>,
     /// Of all users.
     users: HeldOctets,
@@ -147,7 +150,7 @@ pub(crate) struct ArrivalMemory {
 impl ArrivalMemory {
     /// So much more is held, if that is within the limits; else the limit's key and size. `level` is
     /// that of the message, where it is known. Users, whoever they are, leave peers a quarter.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         charge: &mut MemoryCharge,
         level: Option<Precedence>,
@@ -193,7 +196,7 @@ impl ArrivalMemory {
 
     /// So much more is held, whatever the limits: what is being committed is counted, so that
     /// others wait, and not refused any more.
-    pub(crate) fn add(&mut self, charge: &mut MemoryCharge, octets: usize) {
+    pub fn add(&mut self, charge: &mut MemoryCharge, octets: usize) {
         if octets == 0 {
             return;
         }
@@ -208,7 +211,7 @@ impl ArrivalMemory {
     }
 
     /// All that is held for it is free again.
-    pub(crate) fn give(&mut self, charge: &mut MemoryCharge) {
+    pub fn give(&mut self, charge: &mut MemoryCharge) {
         let octets = std::mem::take(&mut charge.octets);
         self.all.give(charge.level, octets);
         if matches!(charge.payer, Payer::User(..)) {
@@ -225,7 +228,7 @@ impl ArrivalMemory {
     }
 
     /// Octets in all.
-    pub(crate) fn total(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.all.octets()
     }
 }

@@ -12,7 +12,7 @@
 //! a peer, one password is checked at a time. If more binds fail than an allowance has, because their
 //! hashes were computed at the same time, the allowance takes longer to fill.
 
-use crate::ids::{NameDigest, Secret};
+use crate::{NameDigest, Secret};
 use base::ip_prefix::Origin;
 use base::{AssociationId, Instant};
 use scheduler::ChannelId;
@@ -36,23 +36,29 @@ const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 const COUNTED: Duration = Duration::from_secs(3_600);
 
 /// What failures are counted for: an address and a name, or an address alone.
-pub(crate) type AllowanceKey = (Origin, Option<NameDigest>);
+pub type AllowanceKey = (Origin, Option<NameDigest>);
 
 /// A bind of a user that waits for its hash.
 #[derive(Debug)]
-pub(crate) struct WaitingBind {
+pub struct WaitingBind {
+    /// On which association.
     pub association: AssociationId,
+    /// The mailbox that is named.
     pub mailbox: String,
+    /// The password that is presented.
     pub password: Secret,
 }
 
 /// A bind of a peer that waits until the one before it, of that name and address, is checked.
 #[derive(Debug)]
-pub(crate) struct PeerBind {
+pub struct PeerBind {
+    /// On which association.
     pub association: AssociationId,
+    /// Of which channel.
     pub channel: ChannelId,
     /// The name, for the log.
     pub presented: String,
+    /// The password that is presented.
     pub password: Secret,
 }
 
@@ -91,8 +97,9 @@ impl Turns {
     }
 }
 
+/// Failures and binds in progress, by address and name.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub struct Access {
     /// Failures that may come at once.
     burst: u32,
     /// After so long one more may.
@@ -117,7 +124,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    pub(crate) fn new(limits: &crate::config::limits::Limits) -> Access {
+    /// Nobody has failed yet.
+    pub fn new(limits: &crate::limits::Limits) -> Access {
         Access {
             burst: limits.failures.max(1),
             refill: limits.failure_refill,
@@ -136,7 +144,7 @@ impl Access {
 
     /// The configuration was read again, perhaps with other limits. What failed is forgotten: an
     /// operator has acted, and who has the right password now is not to wait for the wrong ones.
-    pub(crate) fn reload(&mut self, limits: &crate::config::limits::Limits) {
+    pub fn reload(&mut self, limits: &crate::limits::Limits) {
         self.full_at.clear();
         self.counted.clear();
         self.burst = limits.failures.max(1);
@@ -145,7 +153,7 @@ impl Access {
     }
 
     /// Whether this one may try to bind now.
-    pub(crate) fn may_try(&self, now: Instant, origin: Origin, name: NameDigest) -> bool {
+    pub fn may_try(&self, now: Instant, origin: Origin, name: NameDigest) -> bool {
         self.has_left(now, (origin, Some(name)), 1)
     }
 
@@ -164,7 +172,7 @@ impl Access {
     }
 
     /// A bind failed.
-    pub(crate) fn failed(&mut self, now: Instant, origin: Origin, name: NameDigest, costs: bool) {
+    pub fn failed(&mut self, now: Instant, origin: Origin, name: NameDigest, costs: bool) {
         self.take(now, (origin, Some(name)), 1);
         // Once is anybody's slip, or a stranger's behind the same gateway.
         if !self.may_try(now, origin, name) {
@@ -178,7 +186,7 @@ impl Access {
     /// A peer's bind failed. The same wrong password again is not another guess: an MTA with a
     /// wrong configuration presents it on each of its channels, again and again. Once it is corrected,
     /// its bind must not wait.
-    pub(crate) fn peer_failed(
+    pub fn peer_failed(
         &mut self,
         now: Instant,
         origin: Origin,
@@ -205,14 +213,14 @@ impl Access {
     }
 
     /// A bind succeeded.
-    pub(crate) fn succeeded(&mut self, now: Instant, origin: Origin, name: NameDigest) {
+    pub fn succeeded(&mut self, now: Instant, origin: Origin, name: NameDigest) {
         self.full_at.remove(&(origin, Some(name)));
         self.proven.insert((origin, Some(name)), now + PROVEN);
         make_room(&mut self.proven, now);
     }
 
     /// These have another password or are gone: their earlier binds prove nothing now.
-    pub(crate) fn unprove(&mut self, names: &[NameDigest]) {
+    pub fn unprove(&mut self, names: &[NameDigest]) {
         self.proven.retain(|(_, name), _| name.is_none_or(|name| !names.contains(&name)));
     }
 
@@ -220,7 +228,7 @@ impl Access {
 
     /// A user's bind waits for its turn; whether that comes before those of addresses that used
     /// their allowance up.
-    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: WaitingBind) -> bool {
+    pub fn wait(&mut self, now: Instant, origin: Origin, waiting: WaitingBind) -> bool {
         let trusted = self.is_trusted(now, origin, &waiting.mailbox);
         let turns = if trusted { &mut self.waiting } else { &mut self.late };
         turns.push(origin, waiting);
@@ -228,12 +236,12 @@ impl Access {
     }
 
     /// Those that wait longer than [`Access::wait`] had it, for others from there failed meanwhile.
-    pub(crate) fn take_put_last(&mut self) -> Vec<AssociationId> {
+    pub fn take_put_last(&mut self) -> Vec<AssociationId> {
         std::mem::take(&mut self.put_last)
     }
 
     /// The next bind to be verified of those still there. Its hash runs until [`Access::ended`].
-    pub(crate) fn next(
+    pub fn next(
         &mut self,
         now: Instant,
         is_there: impl Fn(AssociationId) -> bool,
@@ -266,13 +274,13 @@ impl Access {
     }
 
     /// When one that waits may be next.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         let waits = self.running < self.most_running && !self.late.waiting.is_empty();
         waits.then_some(self.late_at)
     }
 
     /// A connection is gone: nothing of it waits any more.
-    pub(crate) fn forget(&mut self, id: AssociationId, origin: Origin, name: Option<NameDigest>) {
+    pub fn forget(&mut self, id: AssociationId, origin: Origin, name: Option<NameDigest>) {
         self.waiting.forget(origin, id);
         self.late.forget(origin, id);
         if let Some(queue) = name.and_then(|name| self.peers.get_mut(&(origin, name))) {
@@ -281,14 +289,14 @@ impl Access {
     }
 
     /// A hash that ran is there, or need not be computed.
-    pub(crate) fn ended(&mut self) {
+    pub fn ended(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
     // ----- peers --------------------------------------------------------------------------------
 
     /// A peer's bind, to be checked now; or it waits for the one before it.
-    pub(crate) fn peer_waits(
+    pub fn peer_waits(
         &mut self,
         origin: Origin,
         name: NameDigest,
@@ -307,7 +315,7 @@ impl Access {
     }
 
     /// The next one, after one was checked or needs no check.
-    pub(crate) fn next_peer(&mut self, origin: Origin, name: NameDigest) -> Option<PeerBind> {
+    pub fn next_peer(&mut self, origin: Origin, name: NameDigest) -> Option<PeerBind> {
         let next = self.peers.get_mut(&(origin, name))?.pop_front();
         if next.is_none() {
             self.peers.remove(&(origin, name));
@@ -332,7 +340,7 @@ fn make_room<K: Copy + Ord>(table: &mut BTreeMap<K, Instant>, now: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::limits::Limits;
+    use crate::limits::Limits;
     use std::net::IpAddr;
 
     fn access() -> Access {

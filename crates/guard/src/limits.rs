@@ -73,23 +73,32 @@ impl Default for Limits {
 
 /// Which limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Limit {
+pub enum Limit {
+    /// Of all associations.
     Associations,
+    /// Of those of one peer.
     PerPeer,
     /// The places left are kept for higher levels.
     Kept,
+    /// The same, of those of one peer.
     KeptOfPeer,
+    /// Of those on one channel.
     PerChannel,
+    /// Of those of one user.
     PerUser,
+    /// Of those from one address.
     PerAddress,
+    /// Of those on which nobody has bound yet.
     HalfOpen,
+    /// Of these from one address.
     HalfOpenPerAddress,
+    /// Of sockets.
     Sockets,
 }
 
 impl Limits {
     /// The limit in words for the log: what, how many, and the key.
-    pub(crate) fn describe(&self, limit: Limit) -> String {
+    pub fn describe(&self, limit: Limit) -> String {
         let (what, most, key) = match limit {
             Limit::Kept => (
                 "associations of this level or below, the rest is kept for higher ones",

@@ -1,0 +1,143 @@
+//! Transfers of ours that survive the end of the process: where each may be resumed, as the store has it.
+//!
+//! All of them are one value, written anew after a checkpoint that a peer confirms of a transfer that is long
+//! or takes long: after each, unless they follow each other so fast that they cost little. What is in it of
+//! transfers that ended meanwhile is of no meaning.
+
+use crate::association::transfer::{HeadDigest, Resumption};
+use base::{EntryId, Instant, PeerId};
+use engine::journal::Op;
+use osi::api::ResumePoint;
+use osi::session::service::ConnectionReference;
+use p1::Dialect;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The name of the value in the store.
+pub const SENDING: &str = "sending";
+
+/// The time from one write to the next on average, and for how long they may follow each other at once: the
+/// confirms of a slow line come together. No longer than [`MAX_UNWRITTEN`] are confirmed.
+const WRITTEN_EVERY: Duration = Duration::from_millis(10);
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// Most checkpoints confirmed between two writes. The receiver remembers more.
+const MAX_UNWRITTEN: u32 = 32;
+
+/// The first octet of the value.
+const VERSION: u8 = 1;
+
+/// A transfer of ours, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptSend {
+    pub entry: EntryId,
+    pub peer: PeerId,
+    /// The channel's name: its number may change with the configuration.
+    pub channel: String,
+    /// Where its association came from, if the peer opened it.
+    pub remote: Option<IpAddr>,
+    /// Whether we opened its association.
+    pub ours: bool,
+    pub point: ResumePoint,
+    pub dialect: Option<Dialect>,
+    pub tried: Vec<ConnectionReference>,
+    pub head: HeadDigest,
+}
+
+impl KeptSend {
+    /// A transfer as it is stored, on the channel of this name; `None` where nothing was sent.
+    pub(crate) fn new(
+        (peer, channel): (PeerId, &str),
+        entry: EntryId,
+        (ours, remote): (bool, Option<IpAddr>),
+        resumption: Resumption,
+    ) -> Option<KeptSend> {
+        let Resumption { point, dialect, tried, head, .. } = resumption;
+        let channel = channel.to_owned();
+        Some(KeptSend { entry, peer, channel, remote, ours, point, dialect, tried, head: head? })
+    }
+}
+
+/// The transfers that are stored.
+#[derive(Debug, Default)]
+pub(crate) struct KeptSends {
+    /// Those of an earlier run whose entries were not handed in yet.
+    found: BTreeMap<EntryId, KeptSend>,
+    /// Checkpoints confirmed since the value was written last.
+    unwritten: u32,
+    /// What was written was due until this time, at [`WRITTEN_EVERY`].
+    written_for: Instant,
+    writing: bool,
+}
+
+impl KeptSends {
+    /// When the value is to be written, if it is.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let due = self.unwritten > 0 && !self.writing;
+        due.then(|| Instant(self.written_for.0.saturating_sub(AT_ONCE.as_micros() as u64)))
+    }
+
+    /// Whether it is to be written now.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        let due = self.deadline();
+        due.is_some_and(|at| at <= now || self.unwritten >= MAX_UNWRITTEN)
+    }
+
+    /// The value found at the start. That of another release is not read: those transfers begin again.
+    pub(crate) fn recovered(&mut self, value: &[u8]) {
+        let all = value.strip_prefix(&[VERSION]).and_then(|fields| {
+            postcard::take_from_bytes::<Vec<KeptSend>>(fields).ok().map(|(all, _)| all)
+        });
+        self.found = all.unwrap_or_default().into_iter().map(|kept| (kept.entry, kept)).collect();
+    }
+
+    /// The peer confirmed a checkpoint.
+    pub(crate) fn progressed(&mut self) {
+        self.unwritten += 1;
+    }
+
+    /// There is nothing to write.
+    pub(crate) fn nothing(&mut self) {
+        self.unwritten = 0;
+    }
+
+    /// The change that writes the value now.
+    pub(crate) fn write(&mut self, now: Instant, all: &[KeptSend]) -> Op {
+        (self.writing, self.unwritten) = (true, 0);
+        self.written_for = self.written_for.max(now) + WRITTEN_EVERY;
+        // Plain data into a growing buffer cannot fail.
+        let value = postcard::to_extend(all, vec![VERSION]).unwrap_or_default().into();
+        Op::PutMeta { name: SENDING.to_owned(), value }
+    }
+
+    /// It was written, or not.
+    pub(crate) fn written(&mut self) {
+        self.writing = false;
+    }
+
+    /// The transfer of an entry that was handed in, if the end of the process cut it off.
+    pub(crate) fn take(&mut self, entry: EntryId) -> Option<KeptSend> {
+        self.found.remove(&entry)
+    }
+
+    /// All entries were handed in.
+    pub(crate) fn started(&mut self) {
+        self.found.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_begins_again() {
+        let mut kept = KeptSends::default();
+        for value in [&[][..], &[VERSION], &[VERSION + 1, 0], &[VERSION, 5, 1]] {
+            kept.recovered(value);
+            assert!(kept.found.is_empty());
+        }
+    }
+}
