@@ -12,7 +12,7 @@ fn mutations(target: &str) -> u64 {
         "presentation" | "acse" | "rtse" | "rose" => 800,
         "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 2_000,
         "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 120,
-        "config" | "observed" => 2_000,
+        "config" | "observed" | "kept" => 2_000,
         "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 5_000,
         _ => 10_000,
     }

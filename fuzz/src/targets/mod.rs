@@ -6,6 +6,7 @@ mod ber;
 mod capture;
 pub mod checked;
 mod files;
+pub mod kept;
 mod lower;
 mod message;
 pub mod network;
@@ -60,6 +61,7 @@ targets! {
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
+    "kept" kept::run, "what a node that starts finds of transfers that were cut off";
     "segment" segment::run, "a segment of the queue's log: it opens, and goes on";
     "admin" admin::run, "a line of the admin socket, either way";
     "config" files::config, "the configuration file";

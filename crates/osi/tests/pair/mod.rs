@@ -104,8 +104,8 @@ impl Side {
                 self.supplies.then(|| Request::Content(content.into()))
             }
             Indication::Checkpoint { octets } if self.stores => {
-                let state = self.stack.at_checkpoint(*octets).expect("a checkpoint");
-                self.noted = Some((*octets, state.encode()));
+                let state = self.stack.at_checkpoint(*octets);
+                self.noted = state.map(|state| (*octets, state.encode()));
                 Some(Request::Stored { octets: *octets })
             }
             Indication::TransferEnd if self.stores => Some(Request::TransferSecured),
