@@ -10,13 +10,13 @@ use testbed::answer::{MtaStatus, ReceiveOutput};
 use testbed::{DaemonEvent, Site};
 
 /// A small file system of its own.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     directory: TempDir,
 }
 
 impl SmallDisk {
     /// `None` where we may not mount.
-    fn mount(megabytes: u32) -> Option<SmallDisk> {
+    pub(crate) fn mount(megabytes: u32) -> Option<SmallDisk> {
         let directory = tempfile::tempdir().unwrap();
         let size = format!("size={megabytes}m");
         let mount = Command::new("mount")
@@ -26,12 +26,12 @@ impl SmallDisk {
         mount.is_ok_and(|output| output.status.success()).then_some(SmallDisk { directory })
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// Takes all the room that is left.
-    fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         use std::io::Write as _;
         let path = self.path().join("ballast");
         let mut file = fs::File::create(&path).unwrap();

@@ -2,7 +2,7 @@
 
 mod burst;
 mod captures;
-mod disk_full;
+pub(crate) mod disk_full;
 mod exchange;
 mod faults;
 mod files;

@@ -51,7 +51,7 @@ impl Planned {
         };
         // Few that have a file for their body (more than 1 MiB), and those in every run.
         let size = match (number % 32, rng.below(20)) {
-            (9, _) => "5MB",
+            (9, _) => "10MB",
             (3 | 15 | 27, _) => "1200kB",
             (_, 0) => "1MB",
             (_, 1..3) => "300kB",
@@ -84,8 +84,12 @@ impl Planned {
     }
 
     /// Takes the result of a client; whether the submission is answered.
-    fn receive(&mut self, run: &ProgramOutput) -> bool {
+    fn receive(&mut self, run: &ProgramOutput, may_refuse: bool) -> bool {
         let sent: SendOutput = run.json_anyway().unwrap();
+        if may_refuse && sent.refused.len() == 1 {
+            assert_eq!(run.code, 1, "{}", run.stderr);
+            return false;
+        }
         match (&sent.messages[..], &sent.in_doubt[..], &sent.not_sent[..]) {
             ([answer], [], []) => {
                 assert_eq!(run.code, 0, "{}", run.stderr);
@@ -111,6 +115,8 @@ pub(super) struct Traffic {
     /// Not sent, or in doubt: to be submitted again as they were.
     again: VecDeque<usize>,
     receiving: BTreeMap<(usize, &'static str), RunningClient>,
+    /// A disk is full now and then: a submission may be refused, and is repeated.
+    pub(super) may_refuse: bool,
     /// Files of bodies seen at each site.
     pub(super) bodies: [BTreeSet<OsString>; 2],
 }
@@ -123,6 +129,7 @@ impl Traffic {
             submitting: Vec::new(),
             again: VecDeque::new(),
             receiving: BTreeMap::new(),
+            may_refuse: false,
             bodies: Default::default(),
         }
     }
@@ -140,7 +147,7 @@ impl Traffic {
             if self.submitting[index].1.ended().unwrap() {
                 let (number, client) = self.submitting.swap_remove(index);
                 let run = client.wait(SOON).unwrap();
-                if !self.planned[number].receive(&run) {
+                if !self.planned[number].receive(&run, self.may_refuse) {
                     self.again.push_back(number);
                 }
             } else {
