@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
@@ -72,6 +73,20 @@ impl Args {
             done.push((seed, made.kills));
         }
     }
+}
+
+/// Rounds for about so long, each with a seed of its own from this one on; how many held. An error names
+/// the round that did not.
+pub(crate) fn rounds_for(workspace: &Workspace, seed: u64, time: Duration) -> anyhow::Result<u64> {
+    let (mut held, mut took) = (0u64, Duration::ZERO);
+    while took < time {
+        let (made, of_round) = timed(|| round(workspace, seed.wrapping_add(held)));
+        let Round { kills, messages, .. } = made?;
+        println!("{kills} kills, {messages} messages: nothing lost, doubled or altered");
+        held += 1;
+        took += of_round;
+    }
+    Ok(held)
 }
 
 fn round(workspace: &Workspace, seed: u64) -> anyhow::Result<Round> {

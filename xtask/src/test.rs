@@ -43,6 +43,8 @@ enum Part {
 enum Share {
     /// The published studies on the testbed, made small: 8 minutes
     Studies,
+    /// Daemons killed for two minutes more, by `cargo xtask soak` with seeds of this commit
+    Soak,
 }
 
 /// The targets, two at once.
@@ -53,6 +55,21 @@ fn seed(workspace: &Workspace) -> String {
     let head = workspace.command("git", &["rev-parse", "--short=12", "HEAD"]).output();
     let seed = head.ok().and_then(|head| u64::from_str_radix(head.trim(), 16).ok());
     seed.unwrap_or(1).to_string()
+}
+
+/// How long daemons are killed with [`Share::Soak`].
+const SOAK: Duration = Duration::from_secs(120);
+
+/// Kills daemons; whether nothing was lost, doubled or altered.
+fn soak(workspace: &Workspace) -> (Tally, bool) {
+    let first = seed(workspace).parse().unwrap_or(1) % 1_000_000;
+    match crate::soak::rounds_for(workspace, first, SOAK) {
+        Ok(passed) => (Tally { passed, ..Tally::default() }, true),
+        Err(error) => {
+            eprintln!("{error:#}");
+            (Tally { failed: 1, ..Tally::default() }, false)
+        }
+    }
 }
 
 /// The variable that tests with a longer form look at.
@@ -76,6 +93,12 @@ impl Args {
                     minutes.measure("studies on the testbed", || studies(Environment::Testbed))?,
                 );
             }
+        }
+        if self.long || self.with.contains(&Share::Soak) {
+            let (rounds, held) = minutes.measure("soak", || soak(workspace));
+            tally.passed += rounds.passed;
+            tally.failed += rounds.failed;
+            succeeded &= held;
         }
         if !self.skip.contains(&Part::Fuzz) {
             let (targets, held) = minutes.measure("fuzz targets", || self.fuzz(workspace))?;
