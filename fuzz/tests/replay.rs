@@ -5,16 +5,17 @@
 use fuzz::{TARGETS, corpus, input};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Mutated inputs of a target: 10,000 where one takes microseconds, fewer where each sets up whole
-/// associations or a whole node, so that the test stays within a minute.
+/// Mutated inputs of a target: 5,000 where one takes microseconds, fewer where each sets up whole
+/// associations or a whole node, so that the test stays within half a minute. `cargo xtask test` fuzzes
+/// besides.
 fn mutations(target: &str) -> u64 {
     match target {
-        "presentation" | "acse" | "rtse" | "rose" => 800,
-        "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 2_000,
-        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 120,
-        "config" | "observed" | "kept" => 2_000,
-        "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 5_000,
-        _ => 10_000,
+        "presentation" | "acse" | "rtse" | "rose" => 400,
+        "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 1_000,
+        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 60,
+        "config" | "observed" | "kept" => 1_000,
+        "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 2_500,
+        _ => 5_000,
     }
 }
 
