@@ -8,6 +8,7 @@ use super::scan::{Frame, GAP, ends_in, scan};
 use super::segment::Segments;
 use super::{Sealed, Writer};
 use crate::error::StoreError;
+use crate::safeguard::{Safeguard, stands};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -85,7 +86,9 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     lost += missing(segments, &all, &mut index);
     // The number of a segment that is missing is not used again.
     writer.last = writer.last.max(index.missing.last().copied().unwrap_or(0));
-    (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
+    if stands(Safeguard::FreshNumbers) {
+        (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
+    }
     Ok(Recovered { index, writer, lost })
 }
 
