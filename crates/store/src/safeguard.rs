@@ -21,6 +21,8 @@ pub enum Safeguard {
     WholeGroups,
     /// With each open, frames get numbers far above those of an interrupted write.
     FreshNumbers,
+    /// What a segment holds that was given up, and is there still, does not live again.
+    GivenUp,
     /// The reserve of spare segments.
     Reserve,
     /// Deletes may take the reserve.

@@ -246,6 +246,8 @@ impl LogStore {
         let segment = self.segments.create(writer.last + 1, size, room)?;
         writer.seal();
         writer.existing = self.segments.sizes();
+        let given_up = &writer.retired;
+        writer.existing.retain(|(id, _)| !given_up.contains(id));
         // Until a repair accepts it, a loss is reported at every open.
         writer.existing.extend(self.index().missing.iter().map(|id| (*id, 0)));
         writer.ends = ends;
