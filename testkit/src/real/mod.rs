@@ -35,10 +35,10 @@ use store::{Disk, Options, QueueStore};
 
 /// Small, so that a short run has all of it: contents in files, many segments, and runs of keys.
 pub const SMALL: Options =
-    Options { spool_memory: 6 << 10, cache: 1 << 20, many_keys: 2, run_keys: 8, segment: 16 << 10 };
+    Options { spool_memory: 6 << 10, cache: 1 << 20, many_keys: 2, run_keys: 4, segment: 4 << 10 };
 
 /// The room that is kept for higher precedences.
-const RESERVE: u64 = 256 << 10;
+const RESERVE: u64 = 64 << 10;
 
 /// Where the daemon keeps its own files, beside the store.
 const SITE: &str = "site";

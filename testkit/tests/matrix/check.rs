@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 use store::Disk;
-use testkit::build::content;
-use testkit::real::Fault;
+use testkit::build::{content, name};
 use testkit::{ACT, Delivered, Events, NAPLES, address};
 
 /// How a promise was broken.
@@ -40,6 +39,9 @@ pub(crate) type Failure = (Broken, String);
 /// The time after which a delivery that was taken is surely deleted, where the disk is sound.
 const DELETED: Duration = Duration::from_secs(1);
 
+/// The longest time for which octets are on their way.
+const ON_ITS_WAY: Duration = Duration::from_millis(10);
+
 /// Checks a run that was played to the end.
 pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
     let mut check = Check { scenario, failures: Vec::new() };
@@ -52,8 +54,7 @@ pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
     if scenario.held_went {
         check.fail(Broken::Held, format!("message {HELD} went while it was held"));
     }
-    let rots = case.faults.iter().any(|(_, fault)| matches!(fault, Fault::Rot(_)));
-    if rots && check.noticed() {
+    if case.rots() && check.noticed() {
         // What a disk has destroyed is gone. Nobody gets something else for it.
         check.failures.retain(|(broken, _)| *broken == Broken::Altered);
     }
@@ -128,7 +129,9 @@ impl Check<'_> {
             let ((bind, at), (again, _)) = (u.took[pair[0]], u.took[pair[1]]);
             // Where the disk fails for long, the delete is tried until it is well again.
             let healed = s.store.healed().unwrap_or(at).max(at);
-            let in_doubt = |death: &base::Instant| *death >= at && *death <= healed + DELETED;
+            // What was written before the death still arrives.
+            let in_doubt =
+                |death: &base::Instant| *death + ON_ITS_WAY >= at && *death <= healed + DELETED;
             if bind == again || !s.deaths.iter().any(in_doubt) {
                 self.fail(Broken::Twice, format!("{what} for {:?} at {:?}", USERS[user], u.took));
             }
@@ -150,15 +153,15 @@ impl Check<'_> {
         }
         let mut expected = BTreeSet::new();
         for (n, planned) in PLAN.iter().enumerate().filter(|(_, planned)| planned.from == user) {
-            for (site, name) in planned.to {
-                let exists = USERS.contains(&(*site, *name));
+            for (site, user) in planned.to {
+                let exists = USERS.contains(&(*site, *user));
                 let reports = match planned.report {
                     ReportRequest::Report => true,
                     ReportRequest::NonDelivery => !exists,
                     _ => false,
                 };
                 if reports {
-                    expected.insert((n, address(*site, name), exists));
+                    expected.insert((n, name(&address(*site, user)).to_string(), exists));
                 }
             }
         }

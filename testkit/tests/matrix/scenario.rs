@@ -84,6 +84,13 @@ pub(crate) struct Case {
     pub mutant: Option<Mutant>,
 }
 
+impl Case {
+    /// Whether the disk changes what is stored.
+    pub(crate) fn rots(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Rot(_)))
+    }
+}
+
 /// A run.
 pub(crate) struct Scenario {
     pub network: Network<RealStore>,
@@ -94,6 +101,7 @@ pub(crate) struct Scenario {
     /// The held message was delivered while it was held.
     pub held_went: bool,
     request: u64,
+    rots: bool,
 }
 
 impl Scenario {
@@ -114,6 +122,7 @@ impl Scenario {
             looked_at: [0; 4],
             held_went: false,
             request: 0,
+            rots: case.rots(),
         }
     }
 
@@ -129,8 +138,16 @@ impl Scenario {
         self.run(3_000);
         self.hold();
         self.finish();
+        if self.rots {
+            // Without an end in order, a damaged last frame is one of an interrupted write.
+            for site in [NAPLES, ACT] {
+                self.network.restart(site);
+            }
+            self.run(3_000);
+        }
         self.lose_power();
         self.repeat();
+        self.finish();
     }
 
     /// A user submits a message of the plan.
