@@ -20,6 +20,8 @@ pub enum Fault {
         /// The operation is still made; nobody learns it.
         after: bool,
     },
+    /// The process is killed after the operation; its kernel goes on.
+    Kill,
     /// The operation fails: a sync that does drops what was written.
     Fails(io::ErrorKind),
     /// It fails, and all others for so long.
@@ -42,6 +44,7 @@ pub(super) struct Faults {
     /// When what lasts ends.
     heals: Option<Instant>,
     healed: Option<Instant>,
+    is_full: bool,
 }
 
 impl Faults {
@@ -53,6 +56,7 @@ impl Faults {
             loss: Loss::Everything,
             heals: None,
             healed: Some(Instant(0)),
+            is_full: false,
         }
     }
 
@@ -68,6 +72,11 @@ impl Faults {
         self.healed
     }
 
+    /// Whether the disk is full.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     /// Makes the next fault happen.
     pub(super) fn arm(&mut self, disk: &FaultyDisk) {
         if self.armed.is_some() {
@@ -77,6 +86,7 @@ impl Faults {
         let at = disk.calls() + more;
         match fault {
             Fault::Power { after, .. } => disk.power_off_at(at + u64::from(after)),
+            Fault::Kill => disk.power_off_at(at + 1),
             Fault::Fails(kind) => disk.fail_at(at, kind),
             Fault::FailsFor(kind, _) => disk.fail_from(at, kind),
             Fault::Full(_) => disk.full_from(at),
@@ -93,10 +103,16 @@ impl Faults {
                 self.loss = loss;
                 return Some(Death::Power);
             }
+            Fault::Kill => {
+                disk.resume();
+                self.arm(disk);
+                return Some(Death::Process);
+            }
             Fault::Fails(_) => {}
             Fault::FailsFor(_, lasts) | Fault::Full(lasts) => {
                 self.heals = Some(now + lasts);
                 self.healed = None;
+                self.is_full = matches!(fault, Fault::Full(_));
                 // The next one after this is over.
                 return None;
             }
@@ -112,6 +128,7 @@ impl Faults {
     pub(super) fn heal(&mut self, disk: &FaultyDisk, now: Instant) {
         if self.heals.take_if(|at| *at <= now).is_some() {
             self.healed = Some(now);
+            self.is_full = false;
             disk.heal();
             self.arm(disk);
         }

@@ -3,7 +3,7 @@
 //! ```text
 //!  node::Output ──▶ RealStore ── as the daemon's driver ──▶ LogStore ──▶ FaultyDisk
 //!                      │                                                    │
-//!                      └── Fault: power, input/output errors, full, rot ────┘
+//!                      └── Fault: power, kills, input/output errors, full, rot ────┘
 //! ```
 //!
 //! What the daemon does on its threads happens here at once, one thing after the other; only the answers
@@ -53,6 +53,8 @@ struct Job {
     spools: Vec<SpoolId>,
     /// The keys that are to be forgotten expired before this.
     forgets: Option<Utc>,
+    /// The reserve of a full disk is for it.
+    has_reserve: bool,
 }
 
 /// The store of a site, and its disk.
@@ -62,6 +64,8 @@ pub struct RealStore {
     pub disk: FaultyDisk,
     /// What opens of the store found that no crash explains.
     pub problems: Vec<String>,
+    /// Commits that a full disk refused, although there is a reserve for them.
+    pub refused: Vec<String>,
     /// How often the store was opened.
     pub opens: u32,
     store: Option<Arc<dyn QueueStore>>,
@@ -76,6 +80,8 @@ pub struct RealStore {
     reading: Reading,
     batches: u64,
     space: Option<DiskSpace>,
+    /// The disk became full while the store had its reserve.
+    has_reserve: bool,
     /// Commits that were answered before they were made, by a mutant.
     late: Vec<Batch>,
 }
@@ -95,6 +101,7 @@ impl RealStore {
         RealStore {
             disk,
             problems: Vec::new(),
+            refused: Vec::new(),
             opens: 0,
             store: None,
             faults,
@@ -106,6 +113,7 @@ impl RealStore {
             reading: Reading::Nothing,
             batches: 0,
             space: None,
+            has_reserve: false,
             late: Vec::new(),
         }
     }
@@ -136,8 +144,12 @@ impl RealStore {
 
     /// After something was asked of the disk: the faults that it has met by now.
     fn strike(&mut self, now: Instant) {
+        let was_full = self.faults.is_full();
         if let Some(death) = self.faults.strike(&self.disk, now) {
             self.ending = Some(death);
+        }
+        if self.faults.is_full() != was_full {
+            self.has_reserve = !was_full && self.store.is_some();
         }
     }
 
@@ -210,7 +222,8 @@ impl Durable for RealStore {
     }
 
     fn is_off(&self) -> bool {
-        self.ending == Some(Death::Power)
+        // Nor does a process that was killed answer anything more.
+        self.ending.is_some()
     }
 
     fn die(&mut self, death: Death, _: usize, _: &mut Rng) {

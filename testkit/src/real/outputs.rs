@@ -7,7 +7,7 @@ use base::rng::Rng;
 use base::{Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Op, SpoolId};
-use node::{CommitError, EdgeError, Input, Output, ReadError};
+use node::{CommitError, EdgeError, Input, Output, ReadError, Token};
 use std::time::Duration;
 use store::{BatchId, Committed, QueueStore, StoreError};
 
@@ -47,15 +47,12 @@ impl RealStore {
                 Reply::None
             }
             Output::Commit { token, precedence, batch } => {
-                let spools = spools_of(&batch);
-                self.waiting.push_back(Job { token, precedence, batch, spools, forgets: None });
+                self.waiting.push_back(Job::new(token, precedence, batch, None));
                 Reply::Commit(delays.commit(rng))
             }
             Output::ForgetSeen { token, before, most } => {
                 let batch = vec![Op::ForgetSeen { before, most }];
-                let (precedence, forgets) = (Precedence::Deferred, Some(before));
-                let spools = Vec::new();
-                self.waiting.push_back(Job { token, precedence, batch, spools, forgets });
+                self.waiting.push_back(Job::new(token, Precedence::Deferred, batch, Some(before)));
                 Reply::Commit(delays.commit(rng))
             }
             Output::Load { token, precedence, id } => {
@@ -128,6 +125,7 @@ impl RealStore {
         let ended = self.commit_batches(store, &mut jobs);
         let mut answers = Vec::new();
         for (job, end) in jobs.into_iter().zip(ended) {
+            self.note_refusal(&job, &end);
             let end = match end {
                 Committed::Unknown(_) if self.lies(Lie::UnknownIsDurable) => Committed::Durable,
                 Committed::Unknown(error) if self.lies(Lie::UnknownIsNotDone) => {
@@ -143,6 +141,14 @@ impl RealStore {
             }
         }
         answers
+    }
+
+    /// A full disk has a reserve for deletes, and for the highest precedences.
+    fn note_refusal(&mut self, job: &Job, end: &Committed) {
+        let is_full = matches!(end, Committed::NotDone(error) if error.is_disk_full());
+        if is_full && self.has_reserve && self.faults.is_full() && job.has_reserve {
+            self.refused.push(format!("{job:?}"));
+        }
     }
 
     fn commit_batches(&mut self, store: &dyn QueueStore, jobs: &mut [Job]) -> Vec<Committed> {
@@ -225,6 +231,19 @@ impl RealStore {
         if matches!(result, Err(error) if error.is_final()) {
             self.ending = Some(crate::Death::Process);
         }
+    }
+}
+
+impl Job {
+    fn new(token: Token, precedence: Precedence, batch: Batch, forgets: Option<Utc>) -> Job {
+        let spools = spools_of(&batch);
+        let takes_room =
+            |op: &Op| matches!(op, Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. });
+        let is_highest = |op: &Op| {
+            matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash)
+        };
+        let has_reserve = !batch.iter().any(takes_room) || batch.iter().any(is_highest);
+        Job { token, precedence, batch, spools, forgets, has_reserve }
     }
 }
 

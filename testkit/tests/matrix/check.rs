@@ -27,6 +27,8 @@ pub(crate) enum Broken {
     Orphaned,
     /// The store takes an interruption for damage.
     Damaged,
+    /// A full disk refuses what it has a reserve for.
+    Refused,
     /// What an operator held went.
     Held,
     /// The program failed.
@@ -188,6 +190,9 @@ impl Check<'_> {
             let held = s.node.holds();
             if (held.arrivals, held.pending, held.keys) != (0, 0, 0) {
                 self.fail(Broken::Stuck, format!("at {site}: {held:?}"));
+            }
+            for refused in &s.store.refused {
+                self.fail(Broken::Refused, format!("at {site}: {refused}"));
             }
             for problem in &s.store.problems {
                 self.fail(Broken::Damaged, format!("at {site}: {problem}"));

@@ -1,4 +1,11 @@
-//! The crash matrix: nodes and their real stores over disks that fail, in virtual time.
+//! The crash matrix: two nodes with their real stores over disks that fail, in virtual time.
+//!
+//! One scenario has every kind of work that a store does for an MTA. It is run again for each changing
+//! operation of either disk and each variant of a fault at that operation, to the end; then the checkers
+//! look for broken promises. Mutants show that the checkers notice what they are to notice.
+//!
+//! An ordinary run takes a sample, the same each time. `LONG=1` takes every place, and several seeds for
+//! what is left to chance; `SEED=n` takes another sample. `SHOW=variant:site:operation:seed` prints one run.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,88 +16,136 @@
 )]
 
 mod check;
+mod mutants;
 mod run;
 mod scenario;
+mod show;
 mod variants;
 
-use run::{Tally, run};
-use scenario::Case;
-use variants::VARIANTS;
+use mutants::{MUTANTS, find, noticed, rows};
+use run::{Tally, operations, run};
+use variants::{Place, VARIANTS};
 
-/// Every place with every variant; an ordinary run takes a sample.
+/// Of so many operations an ordinary run takes one.
+const STEP: u64 = 3;
+
+/// The seeds of a long run.
+const SEEDS: u64 = 6;
+
 fn is_long() -> bool {
     std::env::var_os("LONG").is_some_and(|long| long == "1")
 }
 
-/// Operations of each site in a run without faults.
-fn operations() -> [u64; 2] {
-    let plain = run(&Case { site: 0, faults: Vec::new(), mutant: None });
-    assert!(plain.failures.is_empty(), "without a fault: {:#?}", plain.failures);
-    plain.operations
+/// The number of the sample.
+fn sample() -> u64 {
+    std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
-#[test]
-fn variants() {
+/// The places of a variant that are tried.
+fn places(variant: &'static str, is_seeded: bool, counts: [u64; 2]) -> Vec<Place> {
+    let (step, seeds) = if is_long() { (1, SEEDS) } else { (STEP, 1) };
+    let seeds = if is_seeded { seeds } else { 1 };
+    let first = 1 + sample() % step;
+    let mut places = Vec::new();
+    for site in 0..2 {
+        for n in (first..=counts[site]).step_by(step as usize) {
+            let at = |seed| Place { variant: Some(variant), site, n, seed: sample() + seed };
+            places.extend((0..seeds).map(at));
+        }
+    }
+    places
+}
+
+/// Tries these variants at their places, and prints what was run.
+fn try_variants(names: &[&str]) {
     let counts = operations();
-    println!("{counts:?}");
-    let mut failed = 0;
-    for variant in VARIANTS {
-        let began = std::time::SystemTime::now();
+    let mut broken = Vec::new();
+    let mut rows = vec![format!("{:16}{}", "variant", Tally::HEAD)];
+    for variant in VARIANTS.iter().filter(|variant| names.contains(&variant.name)) {
         let mut tally = Tally::default();
-        for site in 0..2 {
-            for n in 1..=counts[site] {
-                let case = Case { site, faults: variant.faults(n, 0), mutant: None };
-                let outcome = run(&case);
-                tally.add(&outcome);
-                if !outcome.failures.is_empty() {
-                    failed += 1;
-                    println!("{} site {site} n {n}: {:?}", variant.name, outcome.failures);
-                }
-            }
-        }
-        println!("{:12} {tally:?} {:?}", variant.name, began.elapsed().unwrap());
-    }
-    assert_eq!(failed, 0);
-}
-
-/// Shows one run: `CASE=variant:site:n`.
-#[test]
-fn show() {
-    let Ok(case) = std::env::var("CASE") else { return };
-    let mut words = case.split(':');
-    let name = words.next().unwrap();
-    let site: usize = words.next().unwrap().parse().unwrap();
-    let n = words.next().unwrap().parse().unwrap();
-    let seed = words.next().map_or(0, |seed| seed.parse().unwrap());
-    let variant = VARIANTS.iter().find(|variant| variant.name == name).unwrap();
-    let case = Case { site, faults: variant.faults(n, seed), mutant: None };
-    let mut scenario = scenario::Scenario::new(&case);
-    scenario.play();
-    let mut lines = Vec::new();
-    for (site, s) in scenario.network.sites.iter().enumerate() {
-        lines.extend(s.events.iter().map(|(at, event)| (*at, site, format!("{:?} {:?} {:?} {}", event.kind, event.message.as_deref().map(|m| m.rsplit_once(";").map(|x| x.1.to_owned())), event.entry, event.detail))));
-        lines.extend(s.deaths.iter().map(|at| (*at, site, "death".to_owned())));
-    }
-    lines.sort();
-    for (at, site, line) in lines {
-        println!("{:>12.6} {site} {line}", at.0 as f64 / 1e6);
-    }
-    println!("{:#?}", check::check(&scenario, &case));
-}
-
-#[test]
-fn sweep() {
-    let Ok(case) = std::env::var("SWEEP") else { return };
-    let words: Vec<&str> = case.split(':').collect();
-    let variant = VARIANTS.iter().find(|variant| variant.name == words[0]).unwrap();
-    let number = |at: usize| words[at].parse::<u64>().unwrap();
-    for n in number(2)..number(3) {
-        for seed in 0..number(4) {
-            let case = Case { site: number(1) as usize, faults: variant.faults(n, seed), mutant: None };
-            let outcome = run(&case);
+        for place in places(variant.name, variant.is_seeded, counts) {
+            let outcome = run(&place.case());
+            tally.add(&outcome);
             if !outcome.failures.is_empty() {
-                println!("{n}:{seed} {:?}", outcome.failures);
+                broken.push(format!("SHOW=\"{place}\": {:?}", outcome.failures));
             }
         }
+        rows.push(format!("{:16}{tally}", variant.name));
     }
+    println!("operations of the two disks: {counts:?}\n{}", rows.join("\n"));
+    assert!(broken.is_empty(), "{} places: {:#?}", broken.len(), &broken[..broken.len().min(12)]);
+}
+
+#[test]
+fn a_power_failure_at_any_operation_breaks_no_promise() {
+    try_variants(&["lost", "kept", "torn", "twice", "killed"]);
+}
+
+#[test]
+fn a_power_failure_after_any_operation_breaks_no_promise() {
+    try_variants(&["lost, made", "kept, made", "torn, made", "rot"]);
+}
+
+#[test]
+fn a_failed_operation_breaks_no_promise() {
+    try_variants(&["failed", "failing", "failed, lost", "failed, torn", "killed, torn"]);
+}
+
+#[test]
+fn a_full_disk_breaks_no_promise() {
+    try_variants(&["no room once", "no room at all", "full", "full, torn", "killed, lost"]);
+}
+
+#[test]
+fn the_variants_are_all_tried() {
+    assert_eq!(VARIANTS.len(), 19, "those of the tests above");
+}
+
+/// Each mutant is noticed where the table has it. Where operations have other numbers by now, all of the
+/// matrix is searched for another place.
+#[test]
+fn the_checkers_notice_every_mutant_of_the_table() {
+    let (mut counts, mut lines, mut wrong) = (None, Vec::new(), Vec::new());
+    for row in rows() {
+        let Some((place, checker)) = row.noticed else {
+            if is_long() {
+                let counts = *counts.get_or_insert_with(operations);
+                let found = find(row.mutant, counts, 1).map(|(place, _)| place.to_string());
+                wrong.extend(found.map(|place| format!("{}: noticed at {place}", row.name)));
+            }
+            lines.push(format!("{:50} survives", row.name));
+            continue;
+        };
+        let mut found = noticed(row.mutant, &place).map(|broken| (place, broken));
+        if found.is_none() {
+            let counts = *counts.get_or_insert_with(operations);
+            found = find(row.mutant, counts, 5).or_else(|| find(row.mutant, counts, 1));
+        }
+        match found {
+            Some((place, broken)) => {
+                lines.push(format!("{:50} {broken:?} ({checker}) at {place}", row.name));
+            }
+            None => wrong.push(format!("{}: not noticed", row.name)),
+        }
+    }
+    println!("{}", lines.join("\n"));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Prints the table anew: `FIND=1`, or a part of the names.
+#[test]
+fn find_mutants() {
+    let Ok(which) = std::env::var("FIND") else { return };
+    let counts = operations();
+    for (name, mutant) in MUTANTS.iter().filter(|(name, _)| which == "1" || *name == which) {
+        match find(*mutant, counts, step()) {
+            Some((place, broken)) => println!("{name} | {place} | {broken:?}"),
+            None => println!("{name} | survives | "),
+        }
+    }
+}
+
+/// Of so many operations the search for mutants takes one: `STEP`.
+fn step() -> usize {
+    std::env::var("STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(1)
 }

@@ -2,6 +2,7 @@
 
 use crate::check::{Broken, Failure, check};
 use crate::scenario::{Case, Scenario};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use store::safeguard::leave_out;
 use testkit::real::Mutant;
@@ -16,6 +17,13 @@ pub(crate) struct Outcome {
     pub opens: u32,
     /// Whether all faults happened.
     pub struck: bool,
+}
+
+/// Operations of each site in a run without faults.
+pub(crate) fn operations() -> [u64; 2] {
+    let plain = run(&Case { site: 0, faults: Vec::new(), mutant: None });
+    assert!(plain.failures.is_empty(), "without a fault: {:#?}", plain.failures);
+    plain.operations
 }
 
 /// Plays a case.
@@ -57,7 +65,17 @@ pub(crate) struct Tally {
     pub failed: u32,
 }
 
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { runs, struck, starts, failed } = self;
+        write!(f, "{runs:8}{struck:8}{starts:8}{failed:8}")
+    }
+}
+
 impl Tally {
+    /// Above the numbers.
+    pub(crate) const HEAD: &str = "    runs  struck  starts  broken";
+
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.runs += 1;
         self.struck += u32::from(outcome.struck);

@@ -30,6 +30,11 @@ impl FaultyDisk {
         self.state().power_off_at = Some(n);
     }
 
+    /// Ends [`FaultyDisk::power_off_at`] without a loss: only the process died.
+    pub fn resume(&self) {
+        self.state().power_off_at = None;
+    }
+
     /// The `n`-th changing operation (from 1) fails with `kind`, those after it do not.
     pub fn fail_at(&self, n: u64, kind: io::ErrorKind) {
         self.state().fail_at = Some((n, kind));

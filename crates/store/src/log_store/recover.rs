@@ -86,9 +86,11 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             writer.head = changes.iter().map(Change::octets).sum();
             writer.changes = changes;
             writer.active = Some(segment);
+            writer.existing = segments.sizes();
         }
     }
     lost += missing(segments, &all, &mut index);
+    writer.existing.extend(index.missing.iter().map(|id| (*id, 0)));
     // The number of a segment that is missing is not used again.
     writer.last = writer.last.max(index.missing.last().copied().unwrap_or(0));
     if stands(Safeguard::FreshNumbers) {
@@ -106,10 +108,11 @@ fn given_up(segments: &Segments, all: &[SegmentId]) -> io::Result<BTreeSet<Segme
     for id in all.iter().rev() {
         let Some(segment) = segments.get(*id)? else { continue };
         let existing = first_changes(&segment)?.into_iter().find_map(|change| match change {
-            Change::Segments { all } => Some(all.into_iter().map(|(id, _)| id)),
+            Change::Segments { all } => Some(BTreeSet::from_iter(all.into_iter().map(|(id, _)| id))),
             _ => None,
         });
-        let Some(existing) = existing.map(BTreeSet::from_iter) else { continue };
+        // Earlier releases wrote an empty list into a segment whose first write was interrupted.
+        let Some(existing) = existing.filter(|all| all.contains(id)) else { continue };
         let is_unknown = |of: &&SegmentId| *of < id && !existing.contains(of);
         let mut given_up: BTreeSet<SegmentId> = all.iter().filter(is_unknown).copied().collect();
         for change in changes_of(&segment, None)? {
