@@ -128,7 +128,7 @@ impl RealStore {
         self.faults.operations(&self.disk)
     }
 
-    /// Faults that are still to come.
+    /// Faults that have not happened yet.
     pub fn faults_left(&self) -> usize {
         self.faults.left()
     }

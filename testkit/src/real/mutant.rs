@@ -62,7 +62,7 @@ pub enum Lie {
     DropsContentDeletes,
     /// Forgets keys as soon as they are remembered.
     RemembersNothing,
-    /// Goes on with a spool whose write failed.
+    /// Takes more octets into a spool whose write failed.
     IgnoresFailedWrites,
     /// Does not read again what a failed sync may have left in memory only.
     KeepsCached,

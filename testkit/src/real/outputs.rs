@@ -57,7 +57,8 @@ impl RealStore {
             }
             Output::Load { token, precedence, id } => {
                 let key = (precedence, id);
-                let found = store.recent_entry(key).map_or_else(|| store.entry(key), |r| Ok(Some(r)));
+                let found =
+                    store.recent_entry(key).map_or_else(|| store.entry(key), |r| Ok(Some(r)));
                 self.end_if_stopped(&found);
                 let result = found.map_err(|e| read_error(&e));
                 Reply::After(QUICK, Input::Loaded { token, result })
@@ -116,7 +117,10 @@ impl RealStore {
         if self.lies(Lie::AnswersEarly) {
             let batches = jobs.iter_mut().map(|job| std::mem::take(&mut job.batch));
             self.late.extend(batches.collect::<Vec<_>>());
-            return jobs.into_iter().map(|job| self.answer(store, &job, Committed::Durable)).collect();
+            return jobs
+                .into_iter()
+                .map(|job| self.answer(store, &job, Committed::Durable))
+                .collect();
         }
         for spool in jobs.iter().flat_map(|job| job.spools.clone()) {
             // Synced before, so that others need not wait. A failure is met again by the commit.
@@ -239,9 +243,7 @@ impl Job {
         let spools = spools_of(&batch);
         let takes_room =
             |op: &Op| matches!(op, Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. });
-        let is_highest = |op: &Op| {
-            matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash)
-        };
+        let is_highest = |op: &Op| matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash);
         let has_reserve = !batch.iter().any(takes_room) || batch.iter().any(is_highest);
         Job { token, precedence, batch, spools, forgets, has_reserve }
     }

@@ -41,8 +41,8 @@ pub(crate) type Failure = (Broken, String);
 /// The time after which a delivery that was taken is surely deleted, where the disk is sound.
 const DELETED: Duration = Duration::from_secs(1);
 
-/// The longest time for which octets are on their way.
-const ON_ITS_WAY: Duration = Duration::from_millis(10);
+/// The longest time for which octets are in transit.
+const IN_TRANSIT: Duration = Duration::from_millis(10);
 
 /// Checks a run that was played to the end.
 pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
@@ -133,7 +133,7 @@ impl Check<'_> {
             let healed = s.store.healed().unwrap_or(at).max(at);
             // What was written before the death still arrives.
             let in_doubt =
-                |death: &base::Instant| *death + ON_ITS_WAY >= at && *death <= healed + DELETED;
+                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + DELETED;
             if bind == again || !s.deaths.iter().any(in_doubt) {
                 self.fail(Broken::Twice, format!("{what} for {:?} at {:?}", USERS[user], u.took));
             }

@@ -47,8 +47,8 @@ fn places(variant: &'static str, is_seeded: bool, counts: [u64; 2]) -> Vec<Place
     let seeds = if is_seeded { seeds } else { 1 };
     let first = 1 + sample() % step;
     let mut places = Vec::new();
-    for site in 0..2 {
-        for n in (first..=counts[site]).step_by(step as usize) {
+    for (site, count) in counts.into_iter().enumerate() {
+        for n in (first..=count).step_by(step as usize) {
             let at = |seed| Place { variant: Some(variant), site, n, seed: sample() + seed };
             places.extend((0..seeds).map(at));
         }

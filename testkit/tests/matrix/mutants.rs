@@ -80,7 +80,8 @@ pub(crate) fn rows() -> Vec<Row> {
     let lines = || TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let row = |(name, mutant): &(&'static str, Mutant)| {
         let line = lines().find(|line| line.split(" | ").next() == Some(*name));
-        let words: Vec<&str> = line.unwrap_or_else(|| panic!("no row {name}")).split(" | ").collect();
+        let words: Vec<&str> =
+            line.unwrap_or_else(|| panic!("no row {name}")).split(" | ").collect();
         let noticed = match words[1] {
             "survives" => None,
             place => Some((place.parse().unwrap(), words[2].to_owned())),

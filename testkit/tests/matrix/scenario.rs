@@ -188,7 +188,7 @@ impl Scenario {
         }
     }
 
-    /// Cuts the connection while the long message is on its way.
+    /// Cuts the connection while the long message is in transit.
     fn cut_the_long_one(&mut self) {
         for _ in 0..200 {
             self.network.run_for(Duration::from_millis(5));
@@ -261,7 +261,8 @@ impl Scenario {
                 (u.answered.iter().zip(&u.answers)).any(|(to, answer)| *to == tag && answer.is_ok())
             };
             (0..PLAN.len()).filter(|n| PLAN[*n].from == user).all(|n| {
-                let mut tags = (0..self.submitted[user].len()).filter(|t| self.submitted[user][*t] == n);
+                let mut tags =
+                    (0..self.submitted[user].len()).filter(|t| self.submitted[user][*t] == n);
                 tags.any(accepted)
             })
         };

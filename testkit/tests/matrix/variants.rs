@@ -83,9 +83,21 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant { name: "lost", is_seeded: false, faults: |n, _| vec![(n, power(Loss::Everything))] },
     Variant { name: "kept", is_seeded: false, faults: |n, _| vec![(n, power(Loss::Nothing))] },
     Variant { name: "torn", is_seeded: true, faults: |n, s| vec![(n, power(Loss::Some(s)))] },
-    Variant { name: "lost, made", is_seeded: false, faults: |n, _| vec![(n, power_after(Loss::Everything))] },
-    Variant { name: "kept, made", is_seeded: false, faults: |n, _| vec![(n, power_after(Loss::Nothing))] },
-    Variant { name: "torn, made", is_seeded: true, faults: |n, s| vec![(n, power_after(Loss::Some(s)))] },
+    Variant {
+        name: "lost, made",
+        is_seeded: false,
+        faults: |n, _| vec![(n, power_after(Loss::Everything))],
+    },
+    Variant {
+        name: "kept, made",
+        is_seeded: false,
+        faults: |n, _| vec![(n, power_after(Loss::Nothing))],
+    },
+    Variant {
+        name: "torn, made",
+        is_seeded: true,
+        faults: |n, s| vec![(n, power_after(Loss::Some(s)))],
+    },
     Variant {
         name: "failed, lost",
         is_seeded: false,
@@ -96,9 +108,21 @@ pub(crate) const VARIANTS: &[Variant] = &[
         is_seeded: true,
         faults: |n, s| vec![(n, Fault::Fails(ErrorKind::Other)), (1 + s % 9, power(Loss::Some(s)))],
     },
-    Variant { name: "failed", is_seeded: false, faults: |n, _| vec![(n, Fault::Fails(ErrorKind::Other))] },
-    Variant { name: "failing", is_seeded: false, faults: |n, _| vec![(n, Fault::FailsFor(ErrorKind::Other, WHILE))] },
-    Variant { name: "no room once", is_seeded: false, faults: |n, _| vec![(n, Fault::Fails(ErrorKind::StorageFull))] },
+    Variant {
+        name: "failed",
+        is_seeded: false,
+        faults: |n, _| vec![(n, Fault::Fails(ErrorKind::Other))],
+    },
+    Variant {
+        name: "failing",
+        is_seeded: false,
+        faults: |n, _| vec![(n, Fault::FailsFor(ErrorKind::Other, WHILE))],
+    },
+    Variant {
+        name: "no room once",
+        is_seeded: false,
+        faults: |n, _| vec![(n, Fault::Fails(ErrorKind::StorageFull))],
+    },
     Variant {
         name: "no room at all",
         is_seeded: false,

@@ -12,11 +12,11 @@
 //! left in a recycled segment, or belongs to another message, is invalid.
 
 use super::index::{Key, Location};
+use crate::safeguard::{Safeguard, stands};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, QueueId};
 use std::sync::Arc;
-use crate::safeguard::{Safeguard, stands};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Octets in front of the head.

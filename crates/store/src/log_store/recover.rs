@@ -108,7 +108,9 @@ fn given_up(segments: &Segments, all: &[SegmentId]) -> io::Result<BTreeSet<Segme
     for id in all.iter().rev() {
         let Some(segment) = segments.get(*id)? else { continue };
         let existing = first_changes(&segment)?.into_iter().find_map(|change| match change {
-            Change::Segments { all } => Some(BTreeSet::from_iter(all.into_iter().map(|(id, _)| id))),
+            Change::Segments { all } => {
+                Some(BTreeSet::from_iter(all.into_iter().map(|(id, _)| id)))
+            }
             _ => None,
         });
         // Earlier releases wrote an empty list into a segment whose first write was interrupted.
