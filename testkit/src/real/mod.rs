@@ -53,8 +53,9 @@ struct Job {
     spools: Vec<SpoolId>,
     /// The keys that are to be forgotten expired before this.
     forgets: Option<Utc>,
-    /// The reserve of a full disk is for it.
-    has_reserve: bool,
+    /// The reserve of a full disk is for it, all or a part.
+    frees: bool,
+    is_highest: bool,
 }
 
 /// The store of a site, and its disk.

@@ -8,8 +8,9 @@ use base::{Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Op, SpoolId};
 use node::{CommitError, EdgeError, Input, Output, ReadError, Token};
+use std::path::Path;
 use std::time::Duration;
-use store::{BatchId, Committed, QueueStore, StoreError};
+use store::{BatchId, Committed, Disk, QueueStore, StoreError};
 
 /// Most octets of content per read.
 const MAX_READ: usize = 1 << 20;
@@ -150,8 +151,15 @@ impl RealStore {
     /// A full disk has a reserve for deletes, and for the highest precedences.
     fn note_refusal(&mut self, job: &Job, end: &Committed) {
         let is_full = matches!(end, Committed::NotDone(error) if error.is_disk_full());
-        if is_full && self.has_reserve && self.faults.is_full() && job.has_reserve {
-            self.refused.push(format!("{job:?}"));
+        if !is_full || !self.has_reserve || !self.faults.is_full() {
+            return;
+        }
+        let files = self.disk.list(Path::new("log")).unwrap_or_default();
+        let spares = files.iter().filter(|(name, _)| name.ends_with(".spare")).count();
+        // The highest precedences leave the last part of the reserve.
+        if job.frees || job.is_highest && spares > 1 {
+            let (precedence, token) = (job.precedence, job.token);
+            self.refused.push(format!("{token:?} of {precedence}, {spares} spare segments"));
         }
     }
 
@@ -244,8 +252,9 @@ impl Job {
         let takes_room =
             |op: &Op| matches!(op, Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. });
         let is_highest = |op: &Op| matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash);
-        let has_reserve = !batch.iter().any(takes_room) || batch.iter().any(is_highest);
-        Job { token, precedence, batch, spools, forgets, has_reserve }
+        let frees = !batch.iter().any(takes_room);
+        let is_highest = batch.iter().any(is_highest);
+        Job { token, precedence, batch, spools, forgets, frees, is_highest }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The mutants: what is left out or done wrong at both sites, one thing at a time.
 //!
 //! `mutants.txt` names for each the place of the matrix where a checker notices it, and that checker; or
-//! why none does. `FIND=1` searches all of the matrix for these places and prints the file anew.
+//! why none does. `FIND=1` searches the matrix for these places and prints the file anew; `FIND=name` does
+//! for one mutant, `ONLY=variant/variant` in these, `STEP=n` at each `n`th operation.
 
 use crate::check::Broken;
 use crate::run::run;
@@ -93,10 +94,30 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 /// What the checkers notice of a mutant at a place.
-pub(crate) fn noticed(mutant: Mutant, place: &Place) -> Option<Broken> {
+fn noticed(mutant: Mutant, place: &Place) -> Option<Broken> {
     let mut case = place.case();
     case.mutant = Some(mutant);
     run(&case).failures.first().map(|(broken, _)| *broken)
+}
+
+/// The operations before and after a place that are tried too, and the seeds at each.
+const NEAR: u64 = 12;
+const NEAR_SEEDS: u64 = 3;
+
+/// A place where a mutant is noticed, this one or one near it.
+pub(crate) fn find_near(mutant: Mutant, place: Place) -> Option<(Place, Broken)> {
+    let others = (1..=NEAR).flat_map(|far| [place.n + far, place.n.saturating_sub(far).max(1)]);
+    let others = others.flat_map(|n| {
+        (0..NEAR_SEEDS).map(move |seed| Place { n, seed: place.seed + seed, ..place })
+    });
+    std::iter::once(place)
+        .chain(others)
+        .find_map(|place| noticed(mutant, &place).map(|broken| (place, broken)))
+}
+
+/// Whether a variant is among those that `ONLY` names, with `/` between them.
+fn is_asked_for(name: &str) -> bool {
+    std::env::var("ONLY").map_or(true, |only| only.split('/').any(|of| of == name))
 }
 
 /// The first place of the matrix where a mutant is noticed, among each `step`th operation.
@@ -106,7 +127,8 @@ pub(crate) fn find(mutant: Mutant, counts: [u64; 2], step: usize) -> Option<(Pla
         return Some((Place::NOWHERE, *broken));
     }
     let places = (0..SEEDS).flat_map(|seed| {
-        let variants = VARIANTS.iter().filter(move |variant| seed == 0 || variant.is_seeded);
+        let variants = VARIANTS.iter().filter(|variant| is_asked_for(variant.name));
+        let variants = variants.filter(move |variant| seed == 0 || variant.is_seeded);
         variants.flat_map(move |variant| {
             (0..2).flat_map(move |site| {
                 let all = (1..=counts[site]).step_by(step);

@@ -29,9 +29,12 @@ pub(crate) const USERS: [(usize, &str); 4] =
 /// The message that an operator holds.
 pub(crate) const HELD: usize = 5;
 
+/// The message that is accepted although the disk is full.
+const URGENT: usize = 6;
+
 /// To a mailbox at the own site; to two at the other one, with reports; a long one, whose transfer is cut;
-/// one to nobody; one in the other direction; and one that an operator holds.
-pub(crate) const PLAN: [Planned; 6] = [
+/// one to nobody; one in the other direction; one that an operator holds; and an urgent one at the end.
+pub(crate) const PLAN: [Planned; 7] = [
     Planned {
         from: 0,
         to: &[(NAPLES, "LOG")],
@@ -74,6 +77,14 @@ pub(crate) const PLAN: [Planned; 6] = [
         precedence: Precedence::Deferred,
         report: ReportRequest::NonDelivery,
     },
+    Planned {
+        from: 0,
+        to: &[(NAPLES, "LOG"), (ACT, "LOG")],
+        // So that it fits into a spare segment.
+        size: 40,
+        precedence: Precedence::Flash,
+        report: ReportRequest::None,
+    },
 ];
 
 /// Faults of the disk of one site, and what is left out or done wrong at both.
@@ -102,6 +113,8 @@ pub(crate) struct Scenario {
     pub held_went: bool,
     request: u64,
     rots: bool,
+    /// For which a disk that is full is left so before the urgent message.
+    minutes: u64,
 }
 
 impl Scenario {
@@ -123,6 +136,7 @@ impl Scenario {
             held_went: false,
             request: 0,
             rots: case.rots(),
+            minutes: case.faults.first().map_or(0, |(n, _)| n % 45),
         }
     }
 
@@ -137,6 +151,8 @@ impl Scenario {
         self.network.restart(ACT);
         self.run(3_000);
         self.hold();
+        self.wait_while_full();
+        self.submit(URGENT);
         self.finish();
         if self.rots {
             // Without an end in order, a damaged last frame is one of an interrupted write.
@@ -216,6 +232,17 @@ impl Scenario {
         self.run(1_000);
     }
 
+    /// Lets the disk be full for some minutes, during which the node writes small values.
+    fn wait_while_full(&mut self) {
+        if self.is_failing() {
+            self.run_slowly(60 * self.minutes);
+        }
+    }
+
+    fn is_failing(&self) -> bool {
+        self.network.sites.iter().any(|site| site.store.healed().is_none())
+    }
+
     /// Whether the message that is held was delivered.
     fn has_held(&self) -> bool {
         let length = PLAN[HELD].size;
@@ -275,8 +302,8 @@ impl Scenario {
 
     /// Runs until everything is delivered, or no more is to be expected.
     fn finish(&mut self) {
-        for pause in [1, 2, 2, 5, 10, 30, 120, 120, 400, 700] {
-            if self.is_over() {
+        for pause in [1, 2, 2, 5, 10, 30, 120, 120, 400, 700, 2_800] {
+            if self.is_over() || pause > 700 && !self.is_failing() {
                 return;
             }
             self.run_slowly(pause);

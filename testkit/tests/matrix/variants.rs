@@ -13,6 +13,8 @@ pub(crate) struct Variant {
     pub name: &'static str,
     /// Whether something of it is left to chance.
     pub is_seeded: bool,
+    /// Of the operations that other variants are tried at, it is tried at one in so many.
+    pub cost: u64,
     faults: fn(u64, u64) -> Vec<(u64, Fault)>,
 }
 
@@ -78,77 +80,119 @@ const fn power_after(loss: Loss) -> Fault {
 /// Longer than the time after which a daemon is started again, and a transfer repeated.
 const WHILE: Duration = Duration::from_secs(20);
 
+/// As long as it takes to fill a segment with the small values that a node writes each minute.
+const LONG: Duration = Duration::from_secs(3_600);
+
 /// All variants.
 pub(crate) const VARIANTS: &[Variant] = &[
-    Variant { name: "lost", is_seeded: false, faults: |n, _| vec![(n, power(Loss::Everything))] },
-    Variant { name: "kept", is_seeded: false, faults: |n, _| vec![(n, power(Loss::Nothing))] },
-    Variant { name: "torn", is_seeded: true, faults: |n, s| vec![(n, power(Loss::Some(s)))] },
+    Variant {
+        name: "lost",
+        is_seeded: false,
+        cost: 1,
+        faults: |n, _| vec![(n, power(Loss::Everything))],
+    },
+    Variant {
+        name: "kept",
+        is_seeded: false,
+        cost: 1,
+        faults: |n, _| vec![(n, power(Loss::Nothing))],
+    },
+    Variant {
+        name: "torn",
+        is_seeded: true,
+        cost: 1,
+        faults: |n, s| vec![(n, power(Loss::Some(s)))],
+    },
     Variant {
         name: "lost, made",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, power_after(Loss::Everything))],
     },
     Variant {
         name: "kept, made",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, power_after(Loss::Nothing))],
     },
     Variant {
         name: "torn, made",
         is_seeded: true,
+        cost: 1,
         faults: |n, s| vec![(n, power_after(Loss::Some(s)))],
     },
     Variant {
         name: "failed, lost",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::Fails(ErrorKind::Other)), (2, power(Loss::Everything))],
     },
     Variant {
         name: "failed, torn",
         is_seeded: true,
+        cost: 1,
         faults: |n, s| vec![(n, Fault::Fails(ErrorKind::Other)), (1 + s % 9, power(Loss::Some(s)))],
     },
     Variant {
         name: "failed",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::Fails(ErrorKind::Other))],
     },
     Variant {
         name: "failing",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::FailsFor(ErrorKind::Other, WHILE))],
     },
     Variant {
         name: "no room once",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::Fails(ErrorKind::StorageFull))],
     },
     Variant {
         name: "no room at all",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::FailsFor(ErrorKind::StorageFull, WHILE))],
     },
-    Variant { name: "full", is_seeded: false, faults: |n, _| vec![(n, Fault::Full(WHILE))] },
+    Variant {
+        name: "full",
+        is_seeded: false,
+        cost: 1,
+        faults: |n, _| vec![(n, Fault::Full(WHILE))],
+    },
+    Variant {
+        name: "full for long",
+        is_seeded: false,
+        cost: 4,
+        faults: |n, _| vec![(n, Fault::Full(LONG))],
+    },
     Variant {
         name: "full, torn",
         is_seeded: true,
+        cost: 1,
         faults: |n, s| vec![(n, Fault::Full(WHILE)), (1 + s % 5, power(Loss::Some(s)))],
     },
     Variant {
         name: "twice",
         is_seeded: true,
+        cost: 1,
         faults: |n, s| vec![(n, power(Loss::Some(s))), (1 + s % 17, power(Loss::Some(s + 1)))],
     },
-    Variant { name: "killed", is_seeded: false, faults: |n, _| vec![(n, Fault::Kill)] },
+    Variant { name: "killed", is_seeded: false, cost: 1, faults: |n, _| vec![(n, Fault::Kill)] },
     Variant {
         name: "killed, lost",
         is_seeded: false,
+        cost: 1,
         faults: |n, _| vec![(n, Fault::Kill), (25, power(Loss::Everything))],
     },
     Variant {
         name: "killed, torn",
         is_seeded: true,
+        cost: 1,
         faults: |n, s| vec![(n, Fault::Kill), (1 + s % 60, power(Loss::Some(s)))],
     },
-    Variant { name: "rot", is_seeded: true, faults: |n, s| vec![(n, Fault::Rot(s))] },
+    Variant { name: "rot", is_seeded: true, cost: 1, faults: |n, s| vec![(n, Fault::Rot(s))] },
 ];
