@@ -114,8 +114,8 @@ impl Network {
     pub fn new(sites: usize, links: &[(usize, usize)], seed: u64, setup: Setup) -> Network {
         let stores = (0..sites).map(|_| FaultyStore::default()).collect();
         let mut network = Network::idle(stores, links, seed, setup);
+        network.sites.iter_mut().for_each(|site| site.is_down = false);
         for site in 0..sites {
-            network.sites[site].is_down = false;
             network.feed(site, Input::Started);
         }
         network
