@@ -7,7 +7,7 @@
 //!  Bench     one node; the other end of each connection is played by hand
 //! ```
 //!
-//! Each node has a [`FaultyStore`]. A [`Wire`] carries the octets of each connection. One seed
+//! Each node has a [`FaultyStore`], or a [`real::RealStore`] over a disk that fails. A [`Wire`] carries the octets of each connection. One seed
 //! decides everything: the same test gives the same events at the same times.
 //!
 //! No crate of the MTA depends on this one, except for its tests.
@@ -26,13 +26,14 @@ mod edge;
 mod events;
 pub mod network;
 mod pair;
+pub mod real;
 mod sites;
 mod store;
 mod wire;
 
 pub use bench::Bench;
 pub use events::Events;
-pub use network::{Death, Delivered, End, Network, Site, Strike, User};
+pub use network::{Death, Delivered, Durable, End, Network, Opened, Site, Strike, User};
 pub use pair::Pair;
 pub use sites::{
     ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, node_config, route,

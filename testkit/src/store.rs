@@ -33,7 +33,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    fn commit(&self, rng: &mut Rng) -> Duration {
+    pub(crate) fn commit(&self, rng: &mut Rng) -> Duration {
         let more = rng.below(self.slow.as_micros() as u64 + 1);
         // Mostly quick, now and then slow.
         let more = if rng.below(4) == 0 { more } else { 0 };

@@ -34,6 +34,10 @@ mod order;
 pub mod queue;
 mod recent;
 mod redb_store;
+#[cfg(any(test, feature = "testing"))]
+pub mod safeguard;
+#[cfg(not(any(test, feature = "testing")))]
+mod safeguard;
 mod sieve;
 mod spool;
 mod staging;

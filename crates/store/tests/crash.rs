@@ -11,6 +11,7 @@ use engine::journal::{Batch, Op, SpoolId};
 use std::path::Path;
 use std::sync::Arc;
 use store::faulty::{FaultyDisk, Loss};
+use store::safeguard::{Safeguard, leave_out};
 use store::{Committed, ModelState, Options, QueueStore, RedbStore, StoreError};
 
 /// Even the smallest spool goes to a file, so file operations are tested cheaply; and three keys
@@ -277,4 +278,46 @@ fn an_abandoned_spool_is_swept() {
     drop(store);
     let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();
     assert_eq!((store.sweep().removed, body_files(&disk)), (1, 0));
+}
+
+/// Compares what the log has after many messages came, and most of them went, with one failed operation;
+/// false if there are fewer operations.
+fn failed_at(n: u64) -> Result<bool, String> {
+    let disk = FaultyDisk::new();
+    let store = Engine::Log.on(&disk, OPTIONS).map_err(|e| e.to_string())?;
+    let at = disk.calls() + n;
+    disk.fail_at(at, std::io::ErrorKind::Other);
+    let mut expected = ModelState::default();
+    let record = octets(700, 3).to_vec().leak();
+    for id in 0..24 {
+        let mut batches = vec![vec![put(id, record)]];
+        batches.extend((id >= 3).then(|| vec![delete(id - 3)]));
+        for batch in batches {
+            match commit(&*store, batch.clone()) {
+                Committed::Durable => apply(&mut expected, &batch, &SpoolContents::new()),
+                Committed::NotDone(_) => {}
+                // Either end is right: other tests compare both.
+                _ => return Ok(true),
+            }
+        }
+        let _ = store.tidy();
+        let _ = store.tidy();
+    }
+    drop(store);
+    if disk.calls() < at {
+        return Ok(false);
+    }
+    let store = Engine::Log.on(&disk, OPTIONS).map_err(|e| e.to_string())?;
+    check(&*store, &expected, &expected)?;
+    Ok(true)
+}
+
+#[test]
+fn what_is_deleted_stays_so_although_a_segment_could_not_be_removed() {
+    let end = (1..).find(|n| !failed_at(*n).unwrap()).unwrap();
+    assert!(end > 80, "too few operations to mean anything: {end}");
+    // Control.
+    leave_out(Some(Safeguard::GivenUp));
+    assert!((1..end).any(|n| failed_at(n).is_err()));
+    leave_out(None);
 }

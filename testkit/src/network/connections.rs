@@ -1,6 +1,6 @@
 //! The connections of a network: two wires each, and an end at each side.
 
-use super::{End, Happening, Network};
+use super::{Durable, End, Happening, Network};
 use crate::wire::{Wire, WireArrival, WireMoment};
 use base::{AssociationId, Instant};
 use bytes::Bytes;
@@ -42,7 +42,7 @@ impl Connection {
     }
 }
 
-impl Network {
+impl<S: Durable> Network<S> {
     /// Somebody connects to a listener of a site.
     pub(super) fn open(
         &mut self,
@@ -155,7 +155,7 @@ impl Network {
     }
 
     /// A connection is lost: both ends notice.
-    fn lose(&mut self, id: u64) {
+    pub(super) fn lose(&mut self, id: u64) {
         let ends = self.connections.get(&id).map_or([None; 2], |connection| connection.ends);
         for end in ends.into_iter().flatten() {
             match end {

@@ -3,12 +3,13 @@
 
 mod connections;
 mod crash;
+mod durable;
 mod site;
 mod user;
 
 use crate::edge;
 use crate::sites::{self, NAMES, NAPLES, NOTHING, P3, Setup};
-use crate::store::{Delays, Reply};
+use crate::store::{Delays, FaultyStore, Reply};
 use crate::wire::{Delayed, Wire};
 use base::rng::Rng;
 use base::{AssociationId, Instant, Now, Utc};
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 pub use crash::{Death, Strike};
+pub use durable::{Durable, Opened};
 pub use site::Site;
 pub use user::{Delivered, User};
 
@@ -39,6 +41,12 @@ enum Happening {
     Input(usize, u32, Input),
     Tick(usize),
     Commit(usize, u32),
+    /// A process is started.
+    Start(usize, u32),
+    /// The next part of the queue is read.
+    Part(usize, u32),
+    /// The edge looks at the room on the disk.
+    Look(usize, u32),
     /// Something arrives at this side of a connection.
     Arrival(u64, Side),
     Closed(End),
@@ -50,12 +58,12 @@ enum Happening {
 pub type Operated =
     Result<Vec<(base::EntryId, node::operator::HoldOutcome)>, node::operator::HoldError>;
 
-/// Nodes, users and the connections between them.
-pub struct Network {
+/// Nodes, users and the connections between them. Each node has a store `S`.
+pub struct Network<S = FaultyStore> {
     /// The time.
     pub now: Instant,
     /// The nodes, by number.
-    pub sites: Vec<Site>,
+    pub sites: Vec<Site<S>>,
     /// The users, by number.
     pub users: Vec<User>,
     /// Decides what is left to chance.
@@ -104,6 +112,52 @@ impl Network {
 
     /// So many sites. Each knows those as peers to which it has a link.
     pub fn new(sites: usize, links: &[(usize, usize)], seed: u64, setup: Setup) -> Network {
+        let stores = (0..sites).map(|_| FaultyStore::default()).collect();
+        let mut network = Network::idle(stores, links, seed, setup);
+        network.sites.iter_mut().for_each(|site| site.is_down = false);
+        for site in 0..sites {
+            network.feed(site, Input::Started);
+        }
+        network
+    }
+
+    /// Entries queued at a site, of any kind.
+    pub fn queued(&self, site: usize) -> usize {
+        self.sites[site].store.entries.len()
+    }
+
+    /// Nothing is left at any site: no entry, content or spool, and nothing in memory.
+    ///
+    /// # Panics
+    /// Something is left.
+    pub fn assert_empty(&self) {
+        for (site, name) in self.sites.iter().zip(NAMES) {
+            assert!(site.store.entries.is_empty(), "entries left at {name}");
+            assert!(site.store.bodies.is_empty(), "contents left at {name}");
+            assert!(site.store.spools.is_empty(), "spools left at {name}");
+            let held = site.node.holds();
+            assert_eq!((held.arrivals, held.pending, held.keys), (0, 0, 0), "{name}: {held:?}");
+        }
+    }
+}
+
+impl<S: Durable> Network<S> {
+    /// A site for each of these stores, which are opened. Each knows those as peers to which it has a link.
+    pub fn with_stores(
+        stores: Vec<S>,
+        links: &[(usize, usize)],
+        seed: u64,
+        setup: Setup,
+    ) -> Network<S> {
+        let mut network = Network::idle(stores, links, seed, setup);
+        for site in 0..network.sites.len() {
+            network.start(site);
+        }
+        network
+    }
+
+    /// No process runs yet.
+    fn idle(stores: Vec<S>, links: &[(usize, usize)], seed: u64, setup: Setup) -> Network<S> {
         let mut network = Network {
             now: Instant(0),
             sites: Vec::new(),
@@ -125,7 +179,7 @@ impl Network {
             made: 0,
             ends: BTreeMap::new(),
         };
-        for site in 0..sites {
+        for (site, store) in stores.into_iter().enumerate() {
             let far = |&(a, b): &(usize, usize)| match site {
                 near if near == a => Some(b),
                 near if near == b => Some(a),
@@ -133,10 +187,7 @@ impl Network {
             };
             let others: Vec<usize> = links.iter().filter_map(far).collect();
             let config = sites::config(site, 1, setup, "", &others);
-            network.sites.push(Site::new(config, others));
-        }
-        for site in 0..sites {
-            network.feed(site, Input::Started);
+            network.sites.push(Site::new(config, others, store));
         }
         network
     }
@@ -159,6 +210,9 @@ impl Network {
 
     /// Hands a node an input and carries out its outputs.
     pub fn feed(&mut self, site: usize, input: Input) {
+        if self.sites[site].is_down {
+            return;
+        }
         let now = self.clock();
         self.sites[site].node.handle(now, input);
         self.drain(site);
@@ -169,7 +223,7 @@ impl Network {
         while let Some(output) = self.sites[site].node.poll() {
             let counts = !matches!(output, Output::Event(_));
             self.carry_out(site, output);
-            if counts && self.is_struck(site) {
+            if self.has_ended(site) || counts && self.is_struck(site) {
                 return;
             }
         }
@@ -230,12 +284,20 @@ impl Network {
 
     /// Makes a commit that is due: durable first, answered at once.
     fn commit(&mut self, site: usize) {
-        if self.sites[site].store.stuck {
+        if self.sites[site].store.is_stuck() {
             let again = Happening::Commit(site, self.sites[site].epoch);
             return self.later(Duration::from_secs(1), again);
         }
-        if let Some(input) = self.sites[site].store.commit(&mut self.rng) {
-            self.feed(site, input);
+        let (now, epoch) = (self.clock(), self.sites[site].epoch);
+        for input in self.sites[site].store.commit(now, &mut self.rng) {
+            // With the power, the answers are lost; what a store refuses is answered before the end.
+            if self.sites[site].epoch == epoch && !self.sites[site].store.is_off() {
+                self.feed(site, input);
+            }
+        }
+        if !self.has_ended(site) && self.sites[site].epoch == epoch {
+            self.sites[site].store.tidy(now);
+            self.has_ended(site);
         }
     }
 
@@ -281,7 +343,8 @@ impl Network {
     fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
         let free =
             self.line_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
-        match self.listener_for(site, id).filter(|_| free) {
+        let there = self.listener_for(site, id).filter(|(other, _)| !self.sites[*other].is_down);
+        match there.filter(|_| free) {
             Some((other, listener)) => {
                 let end = self.end(site, association);
                 self.open(end, other, listener, Some(id.index));
@@ -300,6 +363,9 @@ impl Network {
     fn connected(&mut self, id: u64, site: usize, listener: ListenerId) {
         if !self.connections.contains_key(&id) {
             return;
+        }
+        if self.sites[site].is_down {
+            return self.lose(id);
         }
         let (now, remote) = (self.clock(), "192.0.2.1".parse().expect("an address"));
         let there = edge::accept(&mut self.sites[site].node, now, listener, remote);
@@ -346,8 +412,24 @@ impl Network {
                     self.commit(site);
                 }
             }
+            Happening::Start(site, epoch) => {
+                if self.sites[site].epoch == epoch && self.sites[site].is_down {
+                    self.start(site);
+                }
+            }
+            Happening::Part(site, epoch) => {
+                if self.sites[site].epoch == epoch {
+                    self.part(site, epoch);
+                }
+            }
+            Happening::Look(site, epoch) => {
+                if self.sites[site].epoch == epoch {
+                    self.look(site, epoch);
+                }
+            }
             Happening::Tick(site) => {
-                if self.sites[site].node.deadline().is_some_and(|at| at <= self.now) {
+                let s = &self.sites[site];
+                if !s.is_down && s.node.deadline().is_some_and(|at| at <= self.now) {
                     self.feed(site, Input::Tick);
                 }
             }
@@ -359,27 +441,8 @@ impl Network {
         }
     }
 
-    /// Entries queued at a site, of any kind.
-    pub fn queued(&self, site: usize) -> usize {
-        self.sites[site].store.entries.len()
-    }
-
     /// How many channels join the first two sites.
     pub fn channels(&self) -> u32 {
         self.sites[NAPLES].config.peers[0].channels.len() as u32
-    }
-
-    /// Nothing is left at any site: no entry, content or spool, and nothing in memory.
-    ///
-    /// # Panics
-    /// Something is left.
-    pub fn assert_empty(&self) {
-        for (site, name) in self.sites.iter().zip(NAMES) {
-            assert!(site.store.entries.is_empty(), "entries left at {name}");
-            assert!(site.store.bodies.is_empty(), "contents left at {name}");
-            assert!(site.store.spools.is_empty(), "spools left at {name}");
-            let held = site.node.holds();
-            assert_eq!((held.arrivals, held.pending, held.keys), (0, 0, 0), "{name}: {held:?}");
-        }
     }
 }

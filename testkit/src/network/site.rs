@@ -11,15 +11,19 @@ use node::event::LogEvent;
 use std::collections::VecDeque;
 
 /// A site.
-pub struct Site {
+pub struct Site<S = FaultyStore> {
     /// Its node.
     pub node: Node,
     /// Its store.
-    pub store: FaultyStore,
+    pub store: S,
     /// Its present configuration.
     pub config: NodeConfig,
     /// The number of times it was started.
     pub epoch: u32,
+    /// No process runs.
+    pub is_down: bool,
+    /// When its processes died.
+    pub deaths: Vec<Instant>,
     /// Its events, each with its time.
     pub events: Vec<(Instant, LogEvent)>,
     /// Whether it has stopped in order.
@@ -40,13 +44,15 @@ pub struct Site {
     pub(super) others: Vec<usize>,
 }
 
-impl Site {
-    pub(super) fn new(config: NodeConfig, others: Vec<usize>) -> Site {
+impl<S> Site<S> {
+    pub(super) fn new(config: NodeConfig, others: Vec<usize>, store: S) -> Site<S> {
         Site {
             node: Node::new(config.clone()),
-            store: FaultyStore::default(),
+            store,
             config,
             epoch: 1,
+            is_down: true,
+            deaths: Vec::new(),
             events: Vec::new(),
             stopped: false,
             operated: Vec::new(),
@@ -60,7 +66,7 @@ impl Site {
     }
 }
 
-impl Events for Site {
+impl<S> Events for Site<S> {
     fn all(&self) -> &[(Instant, LogEvent)] {
         &self.events
     }

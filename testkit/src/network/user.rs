@@ -1,9 +1,9 @@
 //! A user at one of the sites: what tests ask of it, and the outcome of its association.
 
-use super::{End, Network};
+use super::{Durable, End, Network};
 use crate::build::{Submission, name};
 use crate::sites::address;
-use base::{Precedence, Utc};
+use base::{Instant, Precedence, Utc};
 use bytes::Bytes;
 use p1::flags::ReportRequest;
 use p1::grade;
@@ -52,8 +52,14 @@ pub struct User {
     pub refused: bool,
     /// Answers to submissions: MTS identifiers, or the code of the error.
     pub answers: Vec<Result<String, i64>>,
+    /// For each of them the number of the submission, from 0 on.
+    pub answered: Vec<usize>,
     /// The deliveries that it took, in order.
     pub delivered: Vec<Delivered>,
+    /// For each of them the count of binds, and the time.
+    pub took: Vec<(u32, Instant)>,
+    /// For each of them that is a report the recipient that it is about.
+    pub reported: Vec<Option<String>>,
     machine: sim::SimulatedUser,
     /// The contents that it submitted.
     contents: Vec<Bytes>,
@@ -61,7 +67,7 @@ pub struct User {
     arriving: (String, Vec<u8>),
 }
 
-impl Network {
+impl<S: Durable> Network<S> {
     /// Makes a user. It is not bound.
     pub fn user(&mut self, site: usize, surname: &str, takes_deliveries: bool) -> usize {
         let address = address(site, surname);
@@ -78,7 +84,10 @@ impl Network {
             critical: false,
             refused: false,
             answers: Vec::new(),
+            answered: Vec::new(),
             delivered: Vec::new(),
+            took: Vec::new(),
+            reported: Vec::new(),
             machine,
             contents: Vec::new(),
             arriving: (String::new(), Vec::new()),
@@ -179,6 +188,7 @@ impl Network {
 
     fn user_event(&mut self, user: usize, event: UserEvent) {
         let (now, u) = (self.now, &mut self.users[user]);
+        let End::User(_, bind) = u.end else { return };
         match event {
             UserEvent::Refused(_) => u.refused = true,
             UserEvent::NeedContent { tag, offset, max } => {
@@ -186,7 +196,10 @@ impl Network {
                 let start = offset as usize;
                 u.machine.content(now, content.slice(start..(start + max).min(content.len())));
             }
-            UserEvent::Answered { result, .. } => u.answers.push(result),
+            UserEvent::Answered { tag, result } => {
+                u.answers.push(result);
+                u.answered.push(tag);
+            }
             UserEvent::Delivery(envelope) => {
                 u.arriving = (envelope.identifier.to_string(), Vec::new());
             }
@@ -197,6 +210,8 @@ impl Network {
                 None => {
                     let (identifier, content) = std::mem::take(&mut u.arriving);
                     u.delivered.push(Delivered::Message { identifier, content });
+                    u.took.push((bind, now));
+                    u.reported.push(None);
                     u.machine.take(now, invoke);
                 }
             },
@@ -205,6 +220,8 @@ impl Network {
                     let delivered = matches!(r.report, p1::ReportType::Delivery { .. });
                     let subject = report.subject_identifier.to_string();
                     u.delivered.push(Delivered::Report { subject, delivered });
+                    u.took.push((bind, now));
+                    u.reported.push(Some(r.actual_recipient.to_string()));
                 }
                 u.machine.take_report(now, invoke);
             }

@@ -30,6 +30,11 @@ impl FaultyDisk {
         self.state().power_off_at = Some(n);
     }
 
+    /// Ends [`FaultyDisk::power_off_at`] without a loss: only the process died.
+    pub fn resume(&self) {
+        self.state().power_off_at = None;
+    }
+
     /// The `n`-th changing operation (from 1) fails with `kind`, those after it do not.
     pub fn fail_at(&self, n: u64, kind: io::ErrorKind) {
         self.state().fail_at = Some((n, kind));
@@ -41,10 +46,25 @@ impl FaultyDisk {
         self.state().fail_from = Some((n, kind));
     }
 
-    /// Ends [`FaultyDisk::fail_from`] and [`FaultyDisk::fail_at`].
+    /// From the `n`-th changing operation (from 1) on there is no more room, until [`FaultyDisk::heal`],
+    /// which a crash does not do.
+    pub fn full_from(&self, n: u64) {
+        self.state().full_from = Some(n);
+    }
+
+    /// Ends [`FaultyDisk::fail_at`], [`FaultyDisk::fail_from`] and [`FaultyDisk::full_from`]; the disk has
+    /// room without limit.
     pub fn heal(&self) {
         let mut state = self.state();
-        (state.fail_from, state.fail_at) = (None, None);
+        (state.fail_at, state.fail_from, state.full_from, state.capacity) =
+            (None, None, None, None);
+    }
+
+    /// Blocks of 4096 octets that are left; `None`: without limit.
+    #[must_use]
+    pub fn free(&self) -> Option<usize> {
+        let state = self.state();
+        state.capacity.map(|capacity| capacity.saturating_sub(state.used()))
     }
 
     /// Room for this many blocks of 4096 octets in all files together; `None`: unlimited.
@@ -60,6 +80,24 @@ impl FaultyDisk {
     /// From now on a sync of this directory reports success and does nothing.
     pub fn ignore_sync_of(&self, dir: &Path) {
         self.state().ignore_sync_of.insert(dir.to_owned());
+    }
+
+    /// From now on a sync of an open file whose name ends so reports success and does nothing.
+    pub fn ignore_sync_of_files(&self, ending: &'static str) {
+        self.state().ignore_sync_of_files.push(ending);
+    }
+
+    /// Ends what began with the methods `ignore_`.
+    pub fn ignore_nothing(&self) {
+        let mut state = self.state();
+        state.ignore_file_sync = false;
+        state.ignore_sync_of_files.clear();
+        state.ignore_sync_of.clear();
+    }
+
+    /// From now on [`RandomFile::forget_cached`] does nothing.
+    pub fn keep_cached(&self) {
+        self.state().keeps_cached = true;
     }
 
     /// Another disk with the same content.

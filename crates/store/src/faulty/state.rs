@@ -77,8 +77,14 @@ pub(super) struct DiskState {
     pub(super) fail_from: Option<(u64, io::ErrorKind)>,
     /// Capacity in blocks.
     pub(super) capacity: Option<usize>,
+    /// From this operation on, what is used by then is the capacity.
+    pub(super) full_from: Option<u64>,
     pub(super) ignore_file_sync: bool,
+    /// Syncs of files with one of these endings report success and do nothing.
+    pub(super) ignore_sync_of_files: Vec<&'static str>,
     pub(super) ignore_sync_of: BTreeSet<PathBuf>,
+    /// After a failed sync, what was read is what was written.
+    pub(super) keeps_cached: bool,
 }
 
 impl DiskState {
@@ -115,6 +121,10 @@ impl DiskState {
     /// Counts a changing operation and applies a planned fault.
     pub(super) fn strike(&mut self) -> io::Result<()> {
         self.calls += 1;
+        if self.full_from.is_some_and(|n| self.calls >= n) {
+            self.full_from = None;
+            self.capacity = Some(self.used());
+        }
         if self.power_off_at.is_some_and(|n| self.calls >= n) {
             return Err(io::Error::other("power lost"));
         }
@@ -123,6 +133,11 @@ impl DiskState {
             (_, Some((n, kind))) if n <= self.calls => Err(kind.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Blocks in use.
+    pub(super) fn used(&self) -> usize {
+        self.inodes.values().map(|inode| inode.blocks.len()).sum()
     }
 
     pub(super) fn find(&self, path: &Path) -> io::Result<u64> {
@@ -201,7 +216,7 @@ impl DiskState {
     }
 
     pub(super) fn write(&mut self, inode: u64, offset: u64, octets: &[u8]) -> io::Result<()> {
-        let used: usize = self.inodes.values().map(|i| i.blocks.len()).sum();
+        let used = self.used();
         let capacity = self.capacity.unwrap_or(usize::MAX);
         let inode = self.inode(inode)?;
         let end = offset + octets.len() as u64;
@@ -220,7 +235,7 @@ impl DiskState {
 
     /// Gives a file this length, and all its room.
     pub(super) fn allocate(&mut self, inode: u64, length: u64) -> io::Result<()> {
-        let used: usize = self.inodes.values().map(|i| i.blocks.len()).sum();
+        let used = self.used();
         let wanted = index(length.div_ceil(BLOCK))?;
         if used.saturating_add(wanted) > self.capacity.unwrap_or(usize::MAX) {
             return Err(io::ErrorKind::StorageFull.into());
@@ -240,7 +255,11 @@ impl DiskState {
     }
 
     pub(super) fn sync(&mut self, inode: u64) -> io::Result<()> {
-        if self.ignore_file_sync {
+        let is_ignored = |ending: &&str| {
+            let mut names = self.names.iter().filter(|(_, of)| **of == inode);
+            names.any(|(path, _)| path.to_string_lossy().ends_with(*ending))
+        };
+        if self.ignore_file_sync || self.ignore_sync_of_files.iter().any(is_ignored) {
             return Ok(());
         }
         self.sync_always(inode)
@@ -265,6 +284,9 @@ impl DiskState {
 
     /// A file is read from the disk again, except what is still to be written.
     pub(super) fn forget_cached(&mut self, inode: u64) -> io::Result<()> {
+        if self.keeps_cached {
+            return Ok(());
+        }
         let inode = self.inode(inode)?;
         inode.view.clone_from(&inode.durable);
         for change in &inode.pending {
@@ -293,6 +315,7 @@ impl DiskState {
         self.power_off_at = None;
         self.fail_at = None;
         self.fail_from = None;
+        self.full_from = None;
     }
 
     fn crash_names(&mut self, loss: Loss, rng: &mut Rng) {

@@ -8,6 +8,7 @@ use super::{LogStore, Sealed, Writer};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed};
 use crate::recent::{Key as RecentKey, Recent};
+use crate::safeguard::{Safeguard, stands};
 use crate::spool::Content;
 use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
 use base::Precedence;
@@ -116,6 +117,9 @@ impl LogStore {
                     conflict.push(key);
                 }
             }
+            if !stands(Safeguard::Conflicts) {
+                conflict.clear();
+            }
             if conflict.is_empty() {
                 earlier.extend(keys.map(|(key, _)| key));
             }
@@ -175,6 +179,9 @@ impl LogStore {
         }
         let done = segment.file.write(at, &octets).and_then(|()| segment.file.sync());
         if let Err(error) = done {
+            if !stands(Safeguard::Stop) {
+                return Committed::NotDone(StoreError::io("writing the log", error));
+            }
             return Committed::Unknown(self.stop("writing the log", error));
         }
         writer.used = at + octets.len() as u64;
@@ -239,6 +246,8 @@ impl LogStore {
         let segment = self.segments.create(writer.last + 1, size, room)?;
         writer.seal();
         writer.existing = self.segments.sizes();
+        let given_up = &writer.retired;
+        writer.existing.retain(|(id, _)| !given_up.contains(id));
         // Until a repair accepts it, a loss is reported at every open.
         writer.existing.extend(self.index().missing.iter().map(|id| (*id, 0)));
         writer.ends = ends;

@@ -4,11 +4,12 @@ use super::footer;
 use super::frame::{Change, SegmentId};
 use super::index::Index;
 use super::keys::Keys;
-use super::scan::{Frame, GAP, ends_in, scan};
+use super::scan::{Frame, GAP, changes_of, ends_in, first_changes, scan};
 use super::segment::Segments;
 use super::{Sealed, Writer};
 use crate::error::StoreError;
-use std::collections::BTreeMap;
+use crate::safeguard::{Safeguard, stands};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// What the log holds.
@@ -26,6 +27,15 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     let mut index = Index::new(keys);
     let mut writer = Writer::default();
     let mut lost = 0;
+    if let Some(last) = segments.all().last() {
+        // Only in the last one can a sync have failed that was to make a commit durable.
+        let segment = segments.get(*last).map_err(io)?;
+        segment.map_or(Ok(()), |segment| segment.file.forget_cached()).map_err(io)?;
+    }
+    for id in given_up(segments, &segments.all()).map_err(io)? {
+        tracing::info!(segment = id, "a segment that was given up was still there");
+        segments.retire(id, false);
+    }
     let all = segments.all();
     let ends = ends(segments, &all).map_err(io)?;
     for id in &all {
@@ -34,10 +44,6 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     for (at, id) in all.iter().enumerate() {
         let Some(segment) = segments.get(*id).map_err(io)? else { continue };
         writer.last = *id;
-        if at + 1 == all.len() {
-            // Only in the last one can a sync have failed that was to make a commit durable.
-            segment.file.forget_cached().map_err(io)?;
-        }
         let end = ends.get(id).copied();
         let footer = footer::read(&segment).map_err(io)?;
         let is_full = footer.is_some() || end.is_some() || at + 1 < all.len();
@@ -80,13 +86,45 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             writer.head = changes.iter().map(Change::octets).sum();
             writer.changes = changes;
             writer.active = Some(segment);
+            writer.existing = segments.sizes();
         }
     }
     lost += missing(segments, &all, &mut index);
+    writer.existing.extend(index.missing.iter().map(|id| (*id, 0)));
     // The number of a segment that is missing is not used again.
     writer.last = writer.last.max(index.missing.last().copied().unwrap_or(0));
-    (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
+    if stands(Safeguard::FreshNumbers) {
+        (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
+    }
     Ok(Recovered { index, writer, lost })
+}
+
+/// Segments that were given up, whose files could not be removed, or came back with a crash. What they hold
+/// must not live again: the segments that delete it may be gone.
+fn given_up(segments: &Segments, all: &[SegmentId]) -> io::Result<BTreeSet<SegmentId>> {
+    if !stands(Safeguard::GivenUp) {
+        return Ok(BTreeSet::new());
+    }
+    for id in all.iter().rev() {
+        let Some(segment) = segments.get(*id)? else { continue };
+        let existing = first_changes(&segment)?.into_iter().find_map(|change| match change {
+            Change::Segments { all } => {
+                Some(BTreeSet::from_iter(all.into_iter().map(|(id, _)| id)))
+            }
+            _ => None,
+        });
+        // Earlier releases wrote an empty list into a segment whose first write was interrupted.
+        let Some(existing) = existing.filter(|all| all.contains(id)) else { continue };
+        let is_unknown = |of: &&SegmentId| *of < id && !existing.contains(of);
+        let mut given_up: BTreeSet<SegmentId> = all.iter().filter(is_unknown).copied().collect();
+        for change in changes_of(&segment, None)? {
+            if let Change::Retired { segment } = change {
+                given_up.extend(all.contains(&segment).then_some(segment));
+            }
+        }
+        return Ok(given_up);
+    }
+    Ok(BTreeSet::new())
 }
 
 /// The number of segments that should be there and are not, or are cut.

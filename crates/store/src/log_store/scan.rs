@@ -6,6 +6,7 @@ use super::frame::{
 };
 use super::index::{Key, Location};
 use super::segment::Segment;
+use crate::safeguard::{Safeguard, stands};
 use std::io;
 
 /// The step of the numbers of frames and groups with each open. What an interrupted write left behind
@@ -103,6 +104,9 @@ fn drop_interrupted(segment: SegmentId, frames: &mut Vec<Frame>, gaps: &mut Vec<
 /// Of the last group only those count before the first whose data are not all there.
 fn drop_unwritten(segment: &Segment, frames: &mut Vec<Frame>) -> io::Result<()> {
     let Some(group) = frames.last().map(|frame| frame.group) else { return Ok(()) };
+    if !stands(Safeguard::WholeGroups) {
+        return Ok(());
+    }
     let start = frames.iter().rposition(|frame| frame.group != group).map_or(0, |at| at + 1);
     for at in start..frames.len() {
         let Some(frame) = frames.get(at) else { break };

@@ -5,6 +5,7 @@ use super::frame::SegmentId;
 use crate::disk::{Disk, RandomFile};
 use crate::error::{StoreError, is_full};
 use crate::held::HeldFiles;
+use crate::safeguard::{Safeguard, stands};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,9 +40,9 @@ impl Room {
     /// Spare segments that must be left.
     fn leaves(self) -> usize {
         match self {
-            Room::Ordinary => RESERVE,
-            Room::Urgent => 1,
-            Room::Freeing => 0,
+            Room::Urgent if stands(Safeguard::RoomForUrgent) => 1,
+            Room::Freeing if stands(Safeguard::RoomToDelete) => 0,
+            Room::Ordinary | Room::Urgent | Room::Freeing => RESERVE,
         }
     }
 }
@@ -253,6 +254,9 @@ impl Segments {
 
     /// Makes spare segments until the reserve is complete, or the disk is full.
     pub(super) fn fill_reserve(&self) {
+        if !stands(Safeguard::Reserve) {
+            return;
+        }
         let mut open = self.lock();
         while open.spares.len() < RESERVE {
             let next = open.spares.iter().max().map_or(1, |last| last.saturating_add(1));

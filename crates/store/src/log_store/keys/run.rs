@@ -17,6 +17,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::held::HeldFiles;
 use crate::log_store::frame::SegmentId;
+use crate::safeguard::{Safeguard, stands};
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Digest;
@@ -129,7 +130,7 @@ impl Filter {
 /// The rows of a block with its header, in order; `None` if its checksum is wrong.
 fn rows_of(last: SegmentId, octets: &[u8]) -> Option<Vec<(Digest, Remembered)>> {
     let (sum, rest) = (u64_at(octets, 0)?, octets.get(8..)?);
-    if sum != xxh3_64_with_seed(rest, u64::from(last)) {
+    if sum != xxh3_64_with_seed(rest, u64::from(last)) && stands(Safeguard::RunSums) {
         return None;
     }
     let (count, mut left) = (u32_at(rest, 4)?, rest.get(8..)?);
@@ -283,7 +284,8 @@ fn size_of_index(octets: u64) -> Option<usize> {
 
 fn read_index(octets: &[u8], last: SegmentId, blocks: u32, file: u64) -> Option<Run> {
     let (rest, sum) = octets.split_last_chunk::<8>()?;
-    if u64::from_le_bytes(*sum) != xxh3_64_with_seed(rest, u64::from(last)) {
+    let is_right = u64::from_le_bytes(*sum) == xxh3_64_with_seed(rest, u64::from(last));
+    if !is_right && stands(Safeguard::RunSums) {
         return None;
     }
     let (index, rest) = rest.split_at_checked(size(blocks).checked_mul(16)?)?;

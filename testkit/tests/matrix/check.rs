@@ -1,0 +1,221 @@
+//! What must hold after each run.
+
+use crate::scenario::{Case, HELD, PLAN, Planned, Scenario, USERS};
+use node::event::Kind;
+use p1::flags::ReportRequest;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+use store::Disk;
+use testkit::build::{content, name};
+use testkit::{ACT, Delivered, Events, NAPLES, address};
+
+/// How a promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Broken {
+    /// An acknowledged message did not arrive.
+    Lost,
+    /// It arrived with other octets, or at somebody else's.
+    Altered,
+    /// Somebody got it twice, or it was accepted twice.
+    Twice,
+    /// A report is missing, or contradicts a delivery.
+    Report,
+    /// Something waits for ever.
+    Stuck,
+    /// Something is left in a store, or in memory.
+    Orphaned,
+    /// The store takes an interruption for damage.
+    Damaged,
+    /// A full disk refuses what it has a reserve for.
+    Refused,
+    /// What an operator held went.
+    Held,
+    /// The program failed.
+    Panicked,
+}
+
+/// What was broken, and how.
+pub(crate) type Failure = (Broken, String);
+
+/// The time after which a delivery that was taken is surely deleted, where the disk is sound.
+const DELETED: Duration = Duration::from_secs(1);
+
+/// The longest time for which octets are in transit.
+const IN_TRANSIT: Duration = Duration::from_millis(10);
+
+/// Checks a run that was played to the end.
+pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
+    let mut check = Check { scenario, failures: Vec::new() };
+    let accepted = check.answers();
+    for user in 0..USERS.len() {
+        check.messages(user, &accepted);
+        check.reports(user, &accepted);
+    }
+    check.ends();
+    if scenario.held_went {
+        check.fail(Broken::Held, format!("message {HELD} went while it was held"));
+    }
+    if case.rots() && check.noticed() {
+        // What a disk has destroyed is gone. Nobody gets something else for it.
+        check.failures.retain(|(broken, _)| *broken == Broken::Altered);
+    }
+    check.failures
+}
+
+struct Check<'a> {
+    scenario: &'a Scenario,
+    failures: Vec<Failure>,
+}
+
+impl Check<'_> {
+    fn fail(&mut self, broken: Broken, what: String) {
+        self.failures.push((broken, what));
+    }
+
+    /// The identifiers of the messages: each was accepted, and once.
+    fn answers(&mut self) -> BTreeMap<String, usize> {
+        let mut accepted = BTreeMap::new();
+        let mut ids: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+        for (user, submitted) in self.scenario.submitted.iter().enumerate() {
+            let u = &self.scenario.network.users[user];
+            for (tag, answer) in u.answered.iter().zip(&u.answers) {
+                if let Ok(id) = answer {
+                    accepted.insert(id.clone(), submitted[*tag]);
+                    ids.entry(submitted[*tag]).or_default().insert(id.clone());
+                }
+            }
+        }
+        for n in 0..PLAN.len() {
+            match ids.get(&n).map_or(0, BTreeSet::len) {
+                0 => self.fail(Broken::Stuck, format!("submission {n} was never accepted")),
+                1 => {}
+                times => self.fail(Broken::Twice, format!("{n} was accepted {times} times")),
+            }
+        }
+        accepted
+    }
+
+    fn messages(&mut self, user: usize, accepted: &BTreeMap<String, usize>) {
+        let place = USERS[user];
+        let u = &self.scenario.network.users[user];
+        let mut copies: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, delivered) in u.delivered.iter().enumerate() {
+            let Delivered::Message { identifier, content: octets } = delivered else { continue };
+            let Some(&n) = accepted.get(identifier) else {
+                let what = format!("{place:?} got {identifier}, which nobody was answered");
+                self.fail(Broken::Twice, what);
+                continue;
+            };
+            if !PLAN[n].to.contains(&place) || *octets != content(n, PLAN[n].size) {
+                self.fail(Broken::Altered, format!("{n} at {place:?}"));
+            }
+            copies.entry(n).or_default().push(at);
+        }
+        let meant = |planned: &Planned| planned.to.contains(&place);
+        for n in (0..PLAN.len()).filter(|n| meant(&PLAN[*n])) {
+            if !copies.contains_key(&n) {
+                self.fail(Broken::Lost, format!("{n} for {place:?}"));
+            }
+        }
+        for (n, copies) in copies {
+            self.once(user, &format!("message {n}"), &copies);
+        }
+    }
+
+    /// A delivery may come again only if the process died before its delete was durable.
+    fn once(&mut self, user: usize, what: &str, copies: &[usize]) {
+        let (site, _) = USERS[user];
+        let (u, s) = (&self.scenario.network.users[user], &self.scenario.network.sites[site]);
+        for pair in copies.windows(2) {
+            let ((bind, at), (again, _)) = (u.took[pair[0]], u.took[pair[1]]);
+            // Where the disk fails for long, the delete is tried until it is well again.
+            let healed = s.store.healed().unwrap_or(at).max(at);
+            // What was written before the death still arrives.
+            let in_doubt =
+                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + DELETED;
+            if bind == again || !s.deaths.iter().any(in_doubt) {
+                self.fail(Broken::Twice, format!("{what} for {:?} at {:?}", USERS[user], u.took));
+            }
+        }
+    }
+
+    fn reports(&mut self, user: usize, accepted: &BTreeMap<String, usize>) {
+        let u = &self.scenario.network.users[user];
+        let mut found: BTreeMap<(usize, String, bool), Vec<usize>> = BTreeMap::new();
+        for (at, (delivered, recipient)) in u.delivered.iter().zip(&u.reported).enumerate() {
+            let Delivered::Report { subject, delivered } = delivered else { continue };
+            let recipient = recipient.clone().unwrap_or_default();
+            match accepted.get(subject) {
+                Some(n) if PLAN[*n].from == user => {
+                    found.entry((*n, recipient, *delivered)).or_default().push(at);
+                }
+                _ => self.fail(Broken::Report, format!("a report about {subject}")),
+            }
+        }
+        let mut expected = BTreeSet::new();
+        for (n, planned) in PLAN.iter().enumerate().filter(|(_, planned)| planned.from == user) {
+            for (site, user) in planned.to {
+                let exists = USERS.contains(&(*site, *user));
+                let reports = match planned.report {
+                    ReportRequest::Report => true,
+                    ReportRequest::NonDelivery => !exists,
+                    _ => false,
+                };
+                if reports {
+                    expected.insert((n, name(&address(*site, user)).to_string(), exists));
+                }
+            }
+        }
+        for key in expected.iter().filter(|key| !found.contains_key(key)) {
+            self.failures.push((Broken::Report, format!("no report {key:?}")));
+        }
+        for (key, copies) in found {
+            if !expected.contains(&key) {
+                self.fail(Broken::Report, format!("a report {key:?}"));
+            }
+            self.once(user, &format!("report {key:?}"), &copies);
+        }
+    }
+
+    /// Nothing is left at any site, on the disk or in memory.
+    fn ends(&mut self) {
+        for site in [NAPLES, ACT] {
+            let s = &self.scenario.network.sites[site];
+            let left = self.scenario.queued(site).len();
+            if s.is_down || left > 0 {
+                let what = format!("site {site} is down: {}, {left} entries", s.is_down);
+                self.fail(Broken::Stuck, what);
+            }
+            let held = s.node.holds();
+            if (held.arrivals, held.pending, held.keys) != (0, 0, 0) {
+                self.fail(Broken::Stuck, format!("at {site}: {held:?}"));
+            }
+            for refused in &s.store.refused {
+                self.fail(Broken::Refused, format!("at {site}: {refused}"));
+            }
+            for problem in &s.store.problems {
+                self.fail(Broken::Damaged, format!("at {site}: {problem}"));
+            }
+            if s.count(Kind::Damaged) > 0 {
+                self.fail(Broken::Damaged, format!("at {site}: {:?}", s.details(Kind::Damaged)));
+            }
+            let Some(store) = s.store.opened() else { continue };
+            let bodies = store.bodies(None, 99).map_or(99, |bodies| bodies.len());
+            let files = s.store.disk.list(Path::new("bodies")).unwrap_or_default();
+            let in_memory = store.contents().memory_held();
+            if bodies > 0 || !files.is_empty() || in_memory > 0 {
+                let what = format!("at {site}: {bodies} contents, {files:?}, {in_memory} octets");
+                self.fail(Broken::Orphaned, what);
+            }
+            if !store.damage().is_none() {
+                self.fail(Broken::Damaged, format!("at {site}: {:?}", store.damage()));
+            }
+        }
+    }
+
+    /// Whether the product has noticed damage.
+    fn noticed(&self) -> bool {
+        self.failures.iter().any(|(broken, _)| *broken == Broken::Damaged)
+    }
+}
