@@ -163,7 +163,21 @@ impl Arrivals {
             },
             _ => false,
         };
-        for spool in cx.recovery.let_go_parts(channel.peer, is_it) {
+        // Some wait on an association that was recovered: their sender did not go on.
+        let of_peer = cx
+            .associations
+            .values()
+            .filter(|association| association.channel().is_some_and(|of| of.peer == channel.peer));
+        let suspended = of_peer.filter_map(|of| Some((of.id, of.p1()?.suspended?)));
+        let suspended: Vec<_> = suspended.filter(|(_, spool)| is_it(*spool)).collect();
+        let mut left = cx.recovery.let_go_parts(channel.peer, is_it);
+        for (id, spool) in suspended {
+            if let Some(p1) = cx.associations.p1_mut(id) {
+                p1.suspended = None;
+            }
+            left.push(spool);
+        }
+        for spool in left {
             self.drop_arrival(cx, spool);
         }
     }

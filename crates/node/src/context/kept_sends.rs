@@ -1,8 +1,8 @@
 //! Transfers of ours that survive the end of the process: where each may be resumed, as the store has it.
 //!
 //! All of them are one value, written anew after a checkpoint that a peer confirms of a transfer that is long
-//! or takes long: after each, unless they follow each other so fast that they cost little. What is in it of
-//! transfers that ended meanwhile is of no meaning.
+//! or takes long: after each, unless they follow each other so fast that they cost little; and when one is
+//! given up, which begins again. What is in it of transfers that succeeded meanwhile is of no meaning.
 
 use crate::association::transfer::{HeadDigest, Resumption};
 use base::{EntryId, Instant, PeerId};
@@ -70,6 +70,8 @@ pub(crate) struct KeptSends {
     /// What was written was due until this time, at [`WRITTEN_EVERY`].
     written_for: Instant,
     writing: bool,
+    /// Whether the value has any.
+    is_stored: bool,
 }
 
 impl KeptSends {
@@ -91,11 +93,17 @@ impl KeptSends {
             postcard::take_from_bytes::<Vec<KeptSend>>(fields).ok().map(|(all, _)| all)
         });
         self.found = all.unwrap_or_default().into_iter().map(|kept| (kept.entry, kept)).collect();
+        self.is_stored = true;
     }
 
-    /// The peer confirmed a checkpoint.
+    /// The peer confirmed a checkpoint, or a transfer begins again.
     pub(crate) fn progressed(&mut self) {
         self.unwritten += 1;
+    }
+
+    /// Whether the store has none of them.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.is_stored
     }
 
     /// There is nothing to write.
@@ -105,7 +113,7 @@ impl KeptSends {
 
     /// The change that writes the value now.
     pub(crate) fn write(&mut self, now: Instant, all: &[KeptSend]) -> Op {
-        (self.writing, self.unwritten) = (true, 0);
+        (self.writing, self.unwritten, self.is_stored) = (true, 0, !all.is_empty());
         self.written_for = self.written_for.max(now) + WRITTEN_EVERY;
         // Plain data into a growing buffer cannot fail.
         let value = postcard::to_extend(all, vec![VERSION]).unwrap_or_default().into();

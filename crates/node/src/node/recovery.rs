@@ -26,9 +26,12 @@ impl Node {
         let Some(association) = self.cx.associations.get_mut(&id) else {
             return TransferFault::Connection;
         };
-        // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.is_stopping() && association.drained().is_none();
-        let blames = lost && !association.is_leaving() && !association.is_interrupting();
+        // Nothing is recovered under another configuration. What an end of this process leaves, the next
+        // one resumes.
+        let stopping = self.cx.life.is_stopping();
+        let lost = (lost || stopping) && association.drained().is_none();
+        let blames =
+            lost && !stopping && !association.is_leaving() && !association.is_interrupting();
         let p1 = association.p1_mut();
         let (channel, resumes, abort) = match p1 {
             Some(p1) => (Some(p1.channel), p1.resumes.take(), p1.abort),
@@ -109,6 +112,7 @@ impl Node {
                 // Whoever could not recover it for so long lets others get past it.
                 let seed = self.cx.rng.next_u64();
                 self.cx.queue.scheduler.retry(now.mono, lost.entry, seed);
+                self.cx.kept_sends.progressed();
             } else {
                 self.outbound.begin_again(&mut self.cx, now, lost.entry);
             }

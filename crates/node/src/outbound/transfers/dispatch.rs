@@ -126,7 +126,10 @@ impl Outbound {
         if !cx.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
-        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.has_turn();
+        // On one that was recovered, the peer may have to resume.
+        let resumes = |l: &Association| l.p1().is_some_and(|p1| p1.suspended.is_some());
+        let free =
+            |l: &&Association| l.is_initiator() && l.is_free() && l.has_turn() && !resumes(l);
         let youngest = cx.associations.of_channel(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             cx.release(id);

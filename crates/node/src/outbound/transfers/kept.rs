@@ -45,9 +45,13 @@ impl Outbound {
             KeptSend::new((channel.peer, &config.name), entry, of, resumption)
         };
         for association in cx.associations.values() {
-            let (Some(p1), Some(sending)) = (association.p1(), association.sending()) else {
-                continue;
-            };
+            let Some(p1) = association.p1() else { continue };
+            // The turn has not come yet.
+            if let Some(lost) = &p1.resumes {
+                let of = (lost.ours, lost.remote);
+                all.extend(keep(p1.channel, lost.entry, of, lost.resumption.clone()));
+            }
+            let Some(sending) = association.sending() else { continue };
             let Some(mut resumption) = sending.resumption().filter(|_| !sending.confirmed) else {
                 continue;
             };
@@ -59,8 +63,8 @@ impl Outbound {
             let of = (lost.ours, lost.remote);
             all.extend(keep(channel, lost.entry, of, lost.resumption.clone()));
         }
-        if all.is_empty() {
-            cx.kept_sends.nothing(); // it has ended meanwhile
+        if all.is_empty() && cx.kept_sends.is_empty() {
+            cx.kept_sends.nothing();
             return;
         }
         let level = all.iter().filter_map(|kept| cx.queue.get(kept.entry)).map(|i| i.precedence);

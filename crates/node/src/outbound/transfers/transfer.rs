@@ -237,6 +237,7 @@ impl Outbound {
     /// connection's. An entry that is lost again waits longer, so that others get past it; gives whether
     /// this one does.
     pub(crate) fn begin_again(&mut self, cx: &mut Context, now: Now, entry: EntryId) -> bool {
+        cx.kept_sends.progressed();
         let again = self.blame.was_put_back(entry);
         if again {
             let seed = cx.rng.next_u64();

@@ -10,7 +10,7 @@ use osi::api::{Dialogue, RtseParameters};
 use p1::flags::ReportRequest;
 use std::time::Duration;
 use testkit::build::content;
-use testkit::{ACT, Delivered, Events, NAPLES, Network, Setup, address};
+use testkit::{ACT, Delivered, Events, NAPLES, Network, Setup, address, five_channels};
 
 /// Octets between checkpoints, and checkpoints in the window.
 const CHECKPOINT: u64 = 4 * 1024;
@@ -408,4 +408,109 @@ fn a_cut_transfer_whose_peer_is_removed_is_routed_again_and_reported() {
     case.network.configure(NAPLES, change, EdgeChanges::default());
     case.network.run_for(Duration::from_secs(20));
     assert_eq!(case.network.sites[NAPLES].count(Kind::Rerouted), 1, "{}", case.log());
+}
+
+/// Five channels without a hold, so that transfers on all of them go on at once.
+fn beside_each_other(config: &mut NodeConfig) {
+    five_channels(config);
+    config.hold.hold = scheduler::Hold::Off;
+    config.peers[0].addresses = vec!["192.0.2.1".parse().unwrap()];
+}
+
+#[test]
+fn after_a_stop_all_transfers_that_it_interrupted_are_resumed() {
+    (0..8).for_each(|moment| stopped_at(Duration::from_millis(moment * 25)));
+}
+
+fn stopped_at(moment: Duration) {
+    let mut network = Network::pair(540, Setup { rts, node: beside_each_other });
+    only(&mut network, NAPLES);
+    let from = network.user(NAPLES, "OPS", false);
+    network.bind(from, NAPLES);
+    network.run_for(Duration::from_secs(3));
+    network.latency = Duration::from_millis(100);
+    let to = [address(1 - NAPLES, "OPS")];
+    for (number, precedence) in
+        [Precedence::Routine, Precedence::Priority, Precedence::Immediate].into_iter().enumerate()
+    {
+        let text = content(number, SIZE);
+        let id = format!("LONG {number}");
+        network.submit(from, &to, precedence, &text, &id, ReportRequest::None);
+    }
+    let of = |network: &Network, kind| {
+        network.sites[NAPLES].events.iter().filter(|(_, event)| event.kind == kind).count()
+    };
+    for _ in 0..600 {
+        network.run_for(Duration::from_millis(100));
+        if of(&network, Kind::TransferStarted) == 3
+            && network.sites[NAPLES].store.octets_read > 300_000
+        {
+            break;
+        }
+    }
+    network.run_for(moment);
+    network.feed(NAPLES, Input::Stop);
+    network.run_for(Duration::from_secs(5));
+    assert!(network.sites[NAPLES].stopped);
+    network.sites[NAPLES].events.clear();
+    network.crash_as(NAPLES, testkit::Death::Process, 0);
+    network.run_for(Duration::from_secs(60));
+    let started = network.sites[NAPLES].events.iter().filter_map(|(_, event)| {
+        (event.kind == Kind::TransferStarted).then(|| event.detail.to_string())
+    });
+    let started: Vec<String> = started.collect();
+    assert_eq!(started.len(), 3, "{started:?}");
+    assert!(started.iter().all(|detail| detail.starts_with("resumed after")), "{started:?}");
+    assert_eq!(network.queued(NAPLES), 0);
+}
+
+/// The peer opened the association, and does not come back: once the transfer begins again, a restart must
+/// not wait for the peer a second time.
+#[test]
+fn a_transfer_that_was_given_up_does_not_wait_again_after_a_restart() {
+    let mut case = Case::new(541, ACT, NAPLES, kept_open);
+    case.network.latency = Duration::from_millis(100);
+    case.run_until_sent(SIZE as u64 / 2);
+    case.network.line_up = false;
+    case.network.cut();
+    let stored = |case: &Case| case.network.sites[NAPLES].store.meta[node::SENDING].len();
+    case.network.run_for(Duration::from_secs(10));
+    assert!(stored(&case) > 50);
+    case.network.run_for(Duration::from_secs(100));
+    assert!(stored(&case) < 10, "it began again");
+    case.network.line_up = true;
+    case.finish();
+}
+
+/// Only one end can open associations, and both send: the association that was recovered is kept for the
+/// peer's transfer, although it is more than the channel needs.
+#[test]
+fn an_association_that_the_peer_has_to_resume_on_is_not_surplus() {
+    (0..12).for_each(|moment| cut_with_traffic_back(Duration::from_millis(moment * 40)));
+}
+
+fn cut_with_traffic_back(moment: Duration) {
+    let mut case = Case::new(542, NAPLES, ACT, |config| {
+        kept_open(config);
+        let channel = &mut config.peers[0].channels[0];
+        channel.associations_max = 3;
+        channel.grow_at = 1;
+    });
+    case.network.latency = Duration::from_millis(100);
+    let back = case.network.user(NAPLES, "LOG", false);
+    case.network.bind(back, NAPLES);
+    case.network.run_for(Duration::from_secs(1));
+    for number in 0..40 {
+        let text = content(number, 20_000);
+        let to = [address(ACT, "NOBODY")];
+        let id = format!("SHORT {number}");
+        case.network.submit(back, &to, Precedence::Routine, &text, &id, ReportRequest::None);
+    }
+    case.run_until_sent(SIZE as u64 / 2);
+    case.network.run_for(moment);
+    let before = case.sent();
+    case.network.cut();
+    case.network.run_for(Duration::from_secs(150));
+    let again = case.sent() - before;
+    assert!(again <= SIZE as u64 / 2 + 2 * AGAIN, "{again} octets after the cut\n{}", case.log());
 }
