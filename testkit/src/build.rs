@@ -114,6 +114,7 @@ pub fn node(mta: &str, prmd: &str, peers: Vec<Peer>) -> NodeConfig {
         minimize: None,
         limits: Limits::default(),
         seed: 7,
+        salt: 0,
         epoch: 1,
     }
 }

@@ -150,6 +150,15 @@ fn read_own_paths(top: &mut Section<'_>, problems: &mut Problems, file: &Path) -
     read_paths(&mut section, problems, directory, &|_| None)
 }
 
+/// Reads only the name of the MTA of a configuration file.
+pub fn load_name(path: &Path) -> Result<(Option<String>, Findings), Unreadable> {
+    load_part(path, |top, problems| {
+        let mut section = own_section(top, problems)?;
+        let remedy = "write name = \"MTA-NAPLES\"";
+        section.required(problems, "name", remedy, &value::name).map(Spanned::into_inner)
+    })
+}
+
 /// Reads only the routes of a configuration file; `None` if any of them is wrong.
 pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Findings), Unreadable> {
     load_part(path, |top, problems| {
@@ -286,6 +295,7 @@ fn read_site(
             limits,
             seed: 0,
             epoch: 0,
+            salt: 0,
         },
         listeners: listeners.sockets,
         channels: parts.channels,

@@ -13,14 +13,18 @@ pub(crate) struct Source {
     /// Distinguishes the MTAs of one domain.
     name: String,
     epoch: u32,
+    /// Of this start, in MTS identifiers alone.
+    salt: String,
     entries: u64,
     bodies: u64,
     messages: u64,
 }
 
 impl Source {
-    pub(crate) fn new(mta: &MtaName, epoch: u32) -> Source {
-        Source { name: short_name(mta), epoch, entries: 0, bodies: 0, messages: 0 }
+    /// `salt`: below 36^4.
+    pub(crate) fn new(mta: &MtaName, epoch: u32, salt: u32) -> Source {
+        let salt = if salt == 0 { String::new() } else { format!("{:0>4}", base36(salt.into())) };
+        Source { name: short_name(mta), epoch, salt, entries: 0, bodies: 0, messages: 0 }
     }
 
     /// Identifiers of this epoch are not below this number, all earlier ones are.
@@ -43,11 +47,24 @@ impl Source {
         BodyId(self.number(self.bodies))
     }
 
-    /// A local-identifier of at most 32 IA5 characters (ub-local-id-length): MTA, epoch, counter.
+    /// A local-identifier of at most 32 IA5 characters (ub-local-id-length): MTA, epoch and salt, counter.
     pub(crate) fn mts(&mut self, domain: &GlobalDomainId) -> MtsIdentifier {
         self.messages += 1;
-        let local = format!("{}.{:x}.{:x}", self.name, self.epoch, self.messages);
+        let local =
+            format!("{}.{:x}{}.{}", self.name, self.epoch, self.salt, base36(self.messages));
         MtsIdentifier { domain: domain.clone(), local }
+    }
+}
+
+/// Digits and small letters.
+fn base36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(u32::try_from(number % 36).unwrap_or(0), 36));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
     }
 }
 
@@ -75,8 +92,10 @@ mod tests {
         let other = MtaName("an-mta-name-of-31-characters-2".to_owned());
         let mut seen = std::collections::BTreeSet::new();
         for name in [&long, &other, &MtaName("mta1".to_owned()), &MtaName("é".to_owned())] {
-            for epoch in [0, 1, u32::MAX] {
-                let mut source = Source::new(name, epoch);
+            for (epoch, salt) in
+                [(0, 0), (1, 1), (1, 35), (1, 36), ((1 << 24) - 1, 36 * 36 * 36 * 36 - 1)]
+            {
+                let mut source = Source::new(name, epoch, salt);
                 source.messages = (1 << COUNTER_BITS) - 3;
                 for _ in 0..2 {
                     let id = source.mts(&domain).local;
@@ -85,13 +104,13 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Source::new(&MtaName("mta1".to_owned()), 10).mts(&domain).local, "mta1.a.1");
+        assert_eq!(Source::new(&MtaName("mta1".to_owned()), 10, 0).mts(&domain).local, "mta1.a.1");
     }
 
     #[test]
     fn entries_of_two_starts_differ() {
         let name = MtaName("m".to_owned());
-        let (mut a, mut b) = (Source::new(&name, 1), Source::new(&name, 2));
+        let (mut a, mut b) = (Source::new(&name, 1, 0), Source::new(&name, 2, 0));
         assert!(a.entry() < a.entry() && a.entry() < b.entry() && a.body() < b.body());
     }
 }

@@ -77,6 +77,8 @@ pub struct Config {
     pub classify: classify::Policy,
     /// Number of this start of the MTA, durable and never used before.
     pub epoch: u32,
+    /// Beside it in MTS identifiers, below 36^4; 0: none.
+    pub salt: u32,
 }
 
 /// What is known of a message's content when its envelope is processed.
@@ -113,7 +115,7 @@ impl Engine {
     /// An engine of this configuration.
     pub fn new(config: Config) -> Engine {
         Engine {
-            ids: ids::Source::new(&config.mta, config.epoch),
+            ids: ids::Source::new(&config.mta, config.epoch, config.salt),
             mta: config.mta,
             domain: config.domain,
             routes: RoutingTable::new(config.routes),
@@ -146,6 +148,7 @@ impl Engine {
             expire,
             classify,
             epoch: _,
+            salt: _,
         } = config;
         self.routes = RoutingTable::new(routes);
         self.mailboxes = mailboxes;

@@ -86,6 +86,7 @@ impl Filler {
                 dialects: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),
+                salt: 0,
                 epoch: 1,
             }),
             mailbox,

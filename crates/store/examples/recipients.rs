@@ -74,6 +74,7 @@ fn engine_of(
         dialects: Default::default(),
         expire: engine::Periods::default(),
         classify: engine::classify::Policy::default(),
+        salt: 0,
         epoch: 1,
     }))
 }

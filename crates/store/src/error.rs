@@ -6,6 +6,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// What to do about an error of the operating system.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "its files belong to another user: run this as their owner, or change the owner (chown -R)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only",
+        _ => "see the system log for the device",
+    }
+}
+
 /// An error of the store. Cheap to clone: one failure may answer a whole group of batches.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,7 +31,7 @@ pub enum StoreError {
         doing: &'static str,
     },
     /// The operating system refused.
-    #[error("input/output error while {doing}: {source}; see the system log for the device")]
+    #[error("input/output error while {doing}: {source}; {}", remedy(source))]
     Io {
         /// The operation.
         doing: &'static str,

@@ -136,7 +136,7 @@ fn examine(disk: &FaultyDisk) -> Result<u64, String> {
     let store = open(disk).map_err(|e| format!("repaired, it does not open: {e}"))?;
     store.verify(&mut |_| true).map_err(|e| format!("repaired, it cannot be read: {e}"))?;
     let left = store.damage();
-    if left.batches > 0 || !left.entries.is_empty() || !left.bodies.is_empty() {
+    if !left.is_none() {
         return Err(format!("repaired, it is damaged: {left:?}"));
     }
     let mut again = Vec::new();

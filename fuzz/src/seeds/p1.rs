@@ -36,6 +36,7 @@ pub(super) fn engine() -> Engine {
         dialects: Default::default(),
         expire: Default::default(),
         classify: engine::classify::Policy::default(),
+        salt: 0,
         epoch: 9,
     })
 }

@@ -106,6 +106,10 @@ fn a_damaged_backup_is_named_and_what_is_no_backup_is_refused() {
     assert_eq!(mta(&pair.act, &["backup"], &backup).0, 0);
     let (code, text) = mta(&pair.act, &["restore", "--replace"], backups.path());
     assert!(code == 1 && text.contains("not a backup"), "{text}");
+    // What waits there would be routed from here, and reported.
+    assert_eq!(pair.naples.stop().unwrap().code(), Some(0));
+    let (code, text) = mta(&pair.naples, &["restore", "--replace"], &backup);
+    assert!(code == 1 && text.contains("is a backup of MTA-ACT"), "{text}");
     let segment = std::fs::read_dir(backup.join("queue/log")).unwrap();
     let segment = segment.map(|entry| entry.unwrap().path());
     let segment = segment.max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();

@@ -1,12 +1,12 @@
 //! `mta backup` and `mta restore`.
 
-use super::output::{load_paths, print, print_error, print_json, progress};
+use super::output::{load_name, load_paths, print, print_error, print_json, progress};
 use super::store::{OpenError, open, rate};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, AskError, Request, ask};
 use crate::backup::{Backup, BackupError, BackupReport, Restored};
 use crate::config::Paths;
-use crate::driver::STORE;
+use crate::driver::{SITE, STORE};
 use crate::store_check::{StoreCheck, StoreReport};
 use serde::Serialize;
 use std::io;
@@ -61,6 +61,10 @@ enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(
+        "{directory} is a backup of {found}, and this configuration is {own}: nothing was restored"
+    )]
+    OtherSite { directory: PathBuf, found: String, own: String },
     #[error("the daemon is running: stop it first")]
     Running,
     #[error("the daemon answers something else")]
@@ -156,7 +160,8 @@ struct RestoreReport {
 
 pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
     let Some(paths) = load_paths(&arguments.config) else { return WRONG };
-    match put_back(&paths, arguments) {
+    let Some(own) = load_name(&arguments.config) else { return WRONG };
+    match put_back(&paths, &own, arguments) {
         Ok(report) if arguments.json => print_json(&report),
         Ok(RestoreReport { check, set_aside }) => {
             let mut text = format!("{} queue entries are restored\n", check.entries);
@@ -170,7 +175,11 @@ pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
     DONE
 }
 
-fn put_back(paths: &Paths, arguments: &RestoreArguments) -> Result<RestoreReport, Error> {
+fn put_back(
+    paths: &Paths,
+    own: &str,
+    arguments: &RestoreArguments,
+) -> Result<RestoreReport, Error> {
     match ask(&paths.admin_socket, &Request::BackUp { begin: None, rate: None }) {
         Err(AskError::NoDaemon { .. }) => {}
         Err(error) => return Err(error.into()),
@@ -179,6 +188,14 @@ fn put_back(paths: &Paths, arguments: &RestoreArguments) -> Result<RestoreReport
     let from = absolute(&arguments.directory)?;
     let restored = Restored::copy(&from, &paths.data_dir, arguments.replace)?;
     let store = store::open(&restored.queue(), STORE)?;
+    // Its messages would be routed from here, and reported as not delivered.
+    if let Ok(Some(found)) = store.meta(SITE)
+        && found != own.as_bytes()
+    {
+        store.close();
+        let found = String::from_utf8_lossy(&found).into_owned();
+        return Err(Error::OtherSite { directory: from, found, own: own.to_owned() });
+    }
     let check = StoreCheck::default();
     check.run(&*store, None, |_| ());
     store.close();

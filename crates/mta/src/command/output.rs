@@ -155,6 +155,11 @@ pub(super) fn load_paths(path: &Path) -> Option<Paths> {
     reported(config::load_paths(path))
 }
 
+/// The MTA's name in a configuration file; `None` after printing its errors.
+pub(super) fn load_name(path: &Path) -> Option<String> {
+    reported(config::load_name(path))
+}
+
 /// The routes of a configuration file; `None` after printing its errors.
 pub(super) fn load_routes(path: &Path) -> Option<Routes> {
     reported(config::load_routes(path))

@@ -34,7 +34,7 @@ pub(crate) mod verify;
 
 pub use socket::ListenError;
 pub use start::DriverError;
-pub(crate) use start::STORE;
+pub(crate) use start::{SITE, STORE};
 
 use crate::admin::server::{AdminServer, Operated};
 use crate::advice::{self, Facts};

@@ -148,6 +148,7 @@ impl Changes {
             limits,
             seed: _,
             epoch: _,
+            salt: _,
         } = old;
         let mut restart = Keys::default();
         restart.at_once("mta.name", *mta != new.mta);

@@ -58,6 +58,9 @@ pub struct NodeConfig {
     pub seed: u64,
     /// Number of this start of the MTA, durable and never used before.
     pub epoch: u32,
+    /// At random for each start, below 36^4: in MTS identifiers beside the epoch, which may come again where
+    /// its places are lost. 0: none.
+    pub salt: u32,
 }
 
 /// [`Peer::message_aborts`] where nothing else is configured.
@@ -315,6 +318,7 @@ pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
         expire: config.times.expire,
         classify: config.classify,
         epoch: config.epoch,
+        salt: config.salt,
     }
 }
 

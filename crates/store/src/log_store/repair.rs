@@ -23,8 +23,21 @@ impl LogStore {
             self.write_anew(id)?;
         }
         self.accept_missing()?;
-        let left = Damage { keys: damage.keys, ..Damage::default() };
-        *self.damaged() = left;
+        self.write_runs_anew()?;
+        *self.damaged() = Damage::default();
+        Ok(())
+    }
+
+    /// The runs of keys of which blocks are damaged, without those blocks.
+    fn write_runs_anew(&self) -> Result<(), StoreError> {
+        let io = |e| StoreError::io("writing remembered keys anew", e);
+        let old = self.index().keys.old();
+        for run in old.runs() {
+            if run.verify(&*self.disk).map_err(io)? > 0 {
+                let new = run.rewritten(&*self.disk).map_err(io)?;
+                self.index_mut().keys.replace_run(new);
+            }
+        }
         Ok(())
     }
 

@@ -187,6 +187,7 @@ fn site(
         limits: Limits::default(),
         seed: at as u64,
         epoch: 1,
+        salt: 0,
     };
     let user = |address| SiteUser { address, delivery: true };
     Ok(SimulatedSite {

@@ -37,6 +37,9 @@ const FIRST_BATCH: BatchId = BatchId(0);
 /// Name of the durable count of starts.
 const EPOCH: &str = "epoch";
 
+/// Name of the value that names the MTA whose queue it is.
+pub(crate) const SITE: &str = "site";
+
 /// Why the daemon did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
@@ -196,18 +199,35 @@ pub(super) fn make_node(
     utc: Utc,
 ) -> Result<Node, DriverError> {
     let file = site.paths.data_dir.join(EPOCH);
-    let epoch = next_epoch(epoch_of(store)?, epoch::read(&file), utc).ok_or(DriverError::Epoch)?;
+    let (stored, kept) = (epoch_of(store)?, epoch::read(&file));
+    if stored == Some(0) && kept.is_some() {
+        tracing::error!(
+            "the queue is new, but this data directory was used before: the queue is lost, or the disk that has \
+             it is not mounted; stop the daemon and restore it, or go on without it"
+        );
+    }
+    let epoch = next_epoch(stored, kept, utc).ok_or(DriverError::Epoch)?;
     if let Err(error) = epoch::write(&file, epoch) {
         // On a full disk, perhaps: the store has it too.
         tracing::warn!(path = %file.display(), %error, "cannot keep the count of starts a second time");
     }
     let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
-    let batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
+    let own = Bytes::copy_from_slice(site.node.mta.0.as_bytes());
+    if let Some(found) = store.meta(SITE)?.filter(|found| *found != own) {
+        let found = String::from_utf8_lossy(&found);
+        tracing::warn!(%found, "the queue is that of another MTA name: its messages are sent from here");
+    }
+    let batch = vec![
+        Op::PutMeta { name: EPOCH.to_owned(), value },
+        Op::PutMeta { name: SITE.to_owned(), value: own },
+    ];
     commit_one(store, FIRST_BATCH, batch)?;
     let mut config = site.node.clone();
     config.mailboxes = users.addresses();
     config.epoch = epoch;
     config.limits.sockets = sockets(site);
-    config.seed = getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()))?;
+    let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
+    config.seed = random()?;
+    config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
     Ok(Node::new(config))
 }

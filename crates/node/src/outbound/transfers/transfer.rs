@@ -52,6 +52,7 @@ impl Outbound {
         let resumption = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: the loss of its association once more is not its fault.
         let paused = cx.queue.scheduler.is_paused(sending.entry);
+        let at_stop = point.clone().filter(|_| cx.life.is_stopping());
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
         if keeps {
@@ -78,8 +79,13 @@ impl Outbound {
             .entry(sending.entry)
             .precedence(sending.precedence)
             .bytes(bytes);
-        if !keeps {
-            cx.queue.scheduler.put_back(now.mono, sending.entry);
+        match (at_stop, channel) {
+            _ if keeps => {}
+            // The next process resumes it.
+            (Some(point), Some(channel)) => {
+                self.keep_lost(cx, now, id, channel, (sending.entry, point), None);
+            }
+            _ => _ = cx.queue.scheduler.put_back(now.mono, sending.entry),
         }
         if cx.life.is_stopping() {
             cx.finish(id);

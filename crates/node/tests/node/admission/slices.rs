@@ -35,6 +35,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         expire: engine::Periods::default(),
         classify: Default::default(),
         epoch: 1,
+        salt: 0,
     });
     let to = |n| PerRecipientSubmissionFields {
         recipient: name(&user_address(&format!("NOBODY{n}"))),

@@ -124,6 +124,16 @@ impl Keys {
         expired
     }
 
+    /// A run was written anew.
+    pub(super) fn replace_run(&mut self, new: Run) {
+        let new = Arc::new(new);
+        self.change_runs(|runs| {
+            if let Some(old) = runs.iter_mut().find(|run| run.last == new.last) {
+                *old = new;
+            }
+        });
+    }
+
     fn change_runs(&mut self, change: impl FnOnce(&mut Vec<Arc<Run>>)) {
         change(Arc::make_mut(&mut self.runs));
     }

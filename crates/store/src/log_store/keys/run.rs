@@ -207,6 +207,18 @@ impl Run {
         Ok(damaged)
     }
 
+    /// Writes it anew with the keys that can be read, in its place. Nobody reads it meanwhile.
+    pub(in crate::log_store) fn rewritten(&self, disk: &dyn Disk) -> io::Result<Run> {
+        let keys = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let mut writer = RunWriter::create(disk, (self.first, self.last), keys)?;
+        for block in &self.blocks {
+            for (key, row) in self.read(disk, *block)?.into_iter().flatten() {
+                writer.add(&key, row.until, &row.record)?;
+            }
+        }
+        writer.finish(disk)
+    }
+
     /// Opens the run of this number.
     fn open(disk: &dyn Disk, last: SegmentId, octets: u64) -> io::Result<Run> {
         match Run::with_index(disk, last, octets)? {
