@@ -1,5 +1,6 @@
 //! What a node that starts finds of transfers that an earlier run left: it takes them up or gives them up,
 //! and starts.
+#![expect(clippy::indexing_slicing, reason = "a pair of sites has both")]
 
 use base::{Instant, Now, Precedence, Utc};
 use bytes::Bytes;

@@ -67,7 +67,7 @@ fn nothing_acknowledged_is_lost_or_doubled_when_daemons_are_killed_on_full_disks
     let count = moment::count().unwrap_or(if many { MANY_MOMENTS } else { MOMENTS }) / 5;
     let mut repeat = Repeat { seed: moment::seed(1), moments: Vec::new() };
     let numbers = 1_000..1_000 + count;
-    strike(PeerSettings::per_precedence(), numbers, &mut repeat, Some([disks.0, disks.1]));
+    strike(PeerSettings::per_precedence(), numbers, &mut repeat, Some(&[disks.0, disks.1]));
 }
 
 /// The site's data directory on a disk of its own.
@@ -88,13 +88,13 @@ fn strike(
     peer: PeerSettings,
     numbers: Range<u64>,
     repeat: &mut Repeat,
-    disks: Option<[SmallDisk; 2]>,
+    disks: Option<&[SmallDisk; 2]>,
 ) {
     let builder = Pair::builder(peer).unwrap();
     let json = ["--log-format", "json"];
     let pair = builder.each(|site| site.users(&USERS).run_with(&json)).build().unwrap();
     let mut sites = sites(pair);
-    for (site, disk) in sites.iter().zip(disks.iter().flatten()) {
+    for (site, disk) in sites.iter().zip(disks.into_iter().flatten()) {
         move_to(site, disk);
     }
     sites.iter_mut().for_each(|site| site.start().unwrap());
@@ -105,7 +105,7 @@ fn strike(
     for number in numbers {
         let moment = Moment::new(repeat.seed, number);
         repeat.moments.push((number, moment.clone(), "in progress".to_owned()));
-        if let Some(disks) = &disks {
+        if let Some(disks) = disks {
             ballast.take().into_iter().for_each(|path| fs::remove_file(path).unwrap());
             wait_for(&moment, &mut sites, &mut traffic);
             ballast = Some(disks[moment.victim].fill());

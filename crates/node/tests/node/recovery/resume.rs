@@ -455,10 +455,9 @@ fn stopped_at(moment: Duration) {
     network.sites[NAPLES].events.clear();
     network.crash_as(NAPLES, testkit::Death::Process, 0);
     network.run_for(Duration::from_secs(60));
-    let started = network.sites[NAPLES].events.iter().filter_map(|(_, event)| {
-        (event.kind == Kind::TransferStarted).then(|| event.detail.to_string())
-    });
-    let started: Vec<String> = started.collect();
+    let all = network.sites[NAPLES].events.iter().map(|(_, event)| event);
+    let started = all.filter(|event| event.kind == Kind::TransferStarted);
+    let started: Vec<String> = started.map(|event| event.detail.clone()).collect();
     assert_eq!(started.len(), 3, "{started:?}");
     assert!(started.iter().all(|detail| detail.starts_with("resumed after")), "{started:?}");
     assert_eq!(network.queued(NAPLES), 0);
