@@ -97,6 +97,8 @@ impl Default for SiteLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Deadline;
+    use std::time::Duration;
 
     #[test]
     fn sites_have_addresses_of_their_own_and_free_ports() {
@@ -104,6 +106,10 @@ mod tests {
         assert_ne!(a.ip, b.ip);
         let port = a.free_port().unwrap();
         assert!(port.ip().is_loopback() && port.port() != 0);
-        TcpListener::bind(port).unwrap();
+        // A process that another test starts has a copy of the socket that tried the port, until it runs its
+        // program.
+        let bound = Deadline::after(Duration::from_secs(20))
+            .wait_for("the port", || Ok(TcpListener::bind(port).ok()));
+        bound.unwrap();
     }
 }
