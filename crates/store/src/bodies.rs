@@ -8,7 +8,7 @@ use crate::queue::Sweep;
 use crate::safeguard::{Safeguard, stands};
 use base::BodyId;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -228,16 +228,21 @@ impl Bodies {
         notes: &BTreeMap<u64, u64>,
     ) -> Result<Vec<LeftBody>, StoreError> {
         // After a failed sync the kernel's memory may hold what the disk does not.
-        for number in notes.keys().filter(|number| files.contains_key(number)) {
-            for path in [path(*number), notes_path(*number)] {
-                let forgotten = self.disk.random(&path, None).and_then(|file| file.forget_cached());
-                forgotten.map_err(|e| StoreError::io("reading a content's notes", e))?;
+        let forget =
+            |path: &Path| self.disk.random(path, None).and_then(|file| file.forget_cached());
+        let is_readable = |number: &u64| {
+            let done = forget(&path(*number)).and_then(|()| forget(&notes_path(*number)));
+            if let Err(error) = &done {
+                tracing::warn!(number, %error, "a content that was being received cannot be read");
             }
-        }
+            done.is_ok()
+        };
+        let there = notes.keys().filter(|number| files.contains_key(number));
+        let readable: BTreeSet<u64> = there.copied().filter(is_readable).collect();
         let [lengths, notes] = if notes.is_empty() { <_>::default() } else { self.list()? };
         // The shortest first: the longest is most likely to begin again soon enough.
         let there = |(number, notes): (&u64, &u64)| {
-            let length = lengths.get(number).filter(|_| files.contains_key(number))?;
+            let length = lengths.get(number).filter(|_| readable.contains(number))?;
             Some((*length, *number, *notes))
         };
         let mut all: Vec<(u64, u64, u64)> = notes.iter().filter_map(there).collect();

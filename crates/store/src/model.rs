@@ -131,7 +131,7 @@ impl Contents for ModelSpools {
         self.length(id).map(drop)
     }
 
-    fn kept(&self) -> Vec<KeptSpool> {
+    fn take_kept(&self) -> Vec<KeptSpool> {
         Vec::new()
     }
 

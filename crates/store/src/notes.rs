@@ -139,9 +139,9 @@ impl LeftBody {
         Some(LeftBody { number, length, sums, notes, notes_length })
     }
 
-    /// As its users have it.
-    pub(crate) fn described(&self, id: SpoolId) -> KeptSpool {
-        KeptSpool { id, length: self.length, notes: self.notes.clone() }
+    /// As its users have it, who take the notes.
+    pub(crate) fn described(&mut self, id: SpoolId) -> KeptSpool {
+        KeptSpool { id, length: self.length, notes: std::mem::take(&mut self.notes) }
     }
 
     /// The file of its notes, opened for more.

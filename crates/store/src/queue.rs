@@ -135,9 +135,9 @@ pub trait Contents: Send + Sync + std::fmt::Debug {
     /// As for [`Contents::append`].
     fn note(&self, id: SpoolId, note: &[u8]) -> Result<(), StoreError>;
 
-    /// The spools with notes that the open found. They are spools like all others from then on, each at its
+    /// The spools with notes that the open found, once. They are spools like all others from then on, each at its
     /// last durable note, and are discarded by whoever does not want them.
-    fn kept(&self) -> Vec<KeptSpool>;
+    fn take_kept(&self) -> Vec<KeptSpool>;
 
     /// The length so far in octets.
     ///

@@ -23,8 +23,8 @@ pub(crate) struct Spools {
     bodies: Arc<Bodies>,
     open: Mutex<BTreeMap<SpoolId, Arc<Mutex<Spool>>>>,
     memory: Memory,
-    /// What an earlier run was receiving.
-    kept: Vec<KeptSpool>,
+    /// What an earlier run was receiving, until it is taken.
+    kept: Mutex<Vec<KeptSpool>>,
 }
 
 /// Octets held in memory by all spools together.
@@ -82,9 +82,9 @@ impl Memory {
 
 impl Spools {
     /// `left`: what an earlier run was receiving. Their identifiers are 1 and so on.
-    pub(crate) fn new(bodies: Arc<Bodies>, memory_limit: usize, left: Vec<LeftBody>) -> Spools {
-        let named = || (1..).map(SpoolId).zip(&left);
-        let kept = named().map(|(id, body)| body.described(id)).collect();
+    pub(crate) fn new(bodies: Arc<Bodies>, memory_limit: usize, mut left: Vec<LeftBody>) -> Spools {
+        let named = (1..).map(SpoolId).zip(&mut left);
+        let kept = Mutex::new(named.map(|(id, body)| body.described(id)).collect());
         let open = (1..).map(SpoolId).zip(left);
         let open = open.map(|(id, body)| (id, Arc::new(Mutex::new(Spool::Left(body)))));
         Spools {
@@ -192,8 +192,8 @@ impl Contents for Spools {
         spool.note(id, note, &self.memory, &self.bodies)
     }
 
-    fn kept(&self) -> Vec<KeptSpool> {
-        self.kept.clone()
+    fn take_kept(&self) -> Vec<KeptSpool> {
+        std::mem::take(&mut *lock(&self.kept))
     }
 
     fn length(&self, id: SpoolId) -> Result<u64, StoreError> {

@@ -68,7 +68,7 @@ fn files(disk: &FaultyDisk) -> Vec<String> {
 /// What the next run finds, after at least so many durable notes: it receives the rest, and commits it.
 fn take_up(engine: Engine, disk: &FaultyDisk, durable: usize) {
     let store = engine.on(disk, OPTIONS).unwrap();
-    let kept = store.contents().kept();
+    let kept = store.contents().take_kept();
     assert_eq!(kept.len(), usize::from(durable > 0).max(kept.len()), "{durable} notes");
     let Some(KeptSpool { id, length, notes }) = kept.into_iter().next() else { return };
     assert!(notes.len() >= durable, "{notes:?}");
@@ -83,7 +83,7 @@ fn take_up(engine: Engine, disk: &FaultyDisk, durable: usize) {
     drop(store);
     let store = engine.on(disk, OPTIONS).unwrap();
     assert_eq!(store.body(base::BodyId(7), 0, usize::MAX).unwrap(), Some(content()));
-    assert!(store.contents().kept().is_empty() && store.damage().is_none());
+    assert!(store.contents().take_kept().is_empty() && store.damage().is_none());
     assert_eq!(files(disk).len(), 1, "{:?}", files(disk));
 }
 
@@ -155,11 +155,11 @@ fn a_content_is_kept_over_several_runs() {
             for _ in 0..2 {
                 disk.crash(Loss::Everything);
                 let store = engine.on(&disk, OPTIONS).unwrap();
-                assert_eq!(store.contents().kept()[0].notes.len(), number, "run {ends}");
+                assert_eq!(store.contents().take_kept()[0].notes.len(), number, "run {ends}");
                 ends += 1;
             }
             let store = engine.on(&disk, OPTIONS).unwrap();
-            let id = store.contents().kept()[0].id;
+            let id = store.contents().take_kept()[0].id;
             // Behind the note and in front of the next is a piece that no note covers.
             received(&*store, id, number);
             store.contents().append(id, Bytes::from_static(b"more")).unwrap();
@@ -176,13 +176,13 @@ fn what_is_discarded_is_not_found_again() {
         run(engine, &disk);
         disk.crash(Loss::Everything);
         let store = engine.on(&disk, OPTIONS).unwrap();
-        let kept = store.contents().kept();
+        let kept = store.contents().take_kept();
         assert_eq!(kept.len(), 1);
         store.contents().discard(kept[0].id);
         assert!(files(&disk).is_empty(), "{:?}", disk.list(Path::new("bodies")));
         drop(store);
         let store = engine.on(&disk, OPTIONS).unwrap();
-        assert!(store.contents().kept().is_empty());
+        assert!(store.contents().take_kept().is_empty());
     }
 }
 
@@ -203,7 +203,7 @@ fn a_changed_octet_is_noticed() {
 
 fn take_up_or_nothing(disk: &FaultyDisk, name: &str) {
     let store = Engine::Log.on(disk, OPTIONS).unwrap();
-    let Some(kept) = store.contents().kept().into_iter().next() else {
+    let Some(kept) = store.contents().take_kept().into_iter().next() else {
         assert!(files(disk).is_empty(), "{name}: {:?}", files(disk));
         return;
     };

@@ -115,7 +115,7 @@ impl RealStore {
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
         self.spools.clear();
-        for store::KeptSpool { id, length, notes } in store.contents().kept() {
+        for store::KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.spools.insert(id, true);
             inputs.push(Input::RecoveredReception { spool: id, length, notes });
         }

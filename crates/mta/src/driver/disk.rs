@@ -108,12 +108,10 @@ impl StoreThreads {
     ) -> Result<StoreThreads, StoreError> {
         let committer = Committer::start(Arc::clone(&store))?;
         let learner = KeyReader::start(&store)?;
-        let kept = store.contents().kept();
-        let spools = kept.into_iter().map(|spool| (spool.id, Place::Left)).collect();
         Ok(StoreThreads {
             store,
             answers,
-            spools,
+            spools: BTreeMap::new(),
             committer: Arc::new(committer),
             waiting: JoinSet::new(),
             spooling: JoinSet::new(),
@@ -125,6 +123,11 @@ impl StoreThreads {
             backup: Backup::default(),
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
+    }
+
+    /// A spool that an earlier run left.
+    pub(super) fn spool_left(&mut self, id: SpoolId) {
+        self.spools.insert(id, Place::Left);
     }
 
     pub(super) fn spool_open(&mut self, id: SpoolId) {

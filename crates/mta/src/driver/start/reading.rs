@@ -51,7 +51,8 @@ impl Driver {
         if let Some(value) = store.meta(node::SENDING)? {
             self.input(Input::RecoveredSends(value));
         }
-        for KeptSpool { id, length, notes } in store.contents().kept() {
+        for KeptSpool { id, length, notes } in store.contents().take_kept() {
+            self.disk.spool_left(id);
             self.input(Input::RecoveredReception { spool: id, length, notes });
         }
         let of = store.entry_count()?;
