@@ -17,6 +17,7 @@ pub const PURE: &[&str] = &[
     "dscp",
     "scheduler",
     "guard",
+    "status",
     "engine",
     "node",
     "router",

@@ -26,6 +26,7 @@ mod outbound;
 mod queue;
 mod views;
 
+pub use ::status;
 pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;
 pub use context::kept_sends::SENDING;
@@ -36,4 +37,4 @@ pub use ids::{ListenerId, Principal, Token};
 pub use node::Node;
 pub use scheduler::ChannelId;
 pub use scheduler::wall;
-pub use views::{listing, metrics, minimize, names, status};
+pub use views::{listing, metrics, minimize, names};

@@ -122,6 +122,7 @@ fn list(socket: &Path, filter: &Filter, json: bool) -> u8 {
                 left = left.saturating_sub(page.entries.len());
                 shown.entries.extend(page.entries);
                 shown.next = page.next;
+                shown.reading_queue |= page.reading_queue;
             }
             Err(why) => {
                 print_error(&why.to_string());
@@ -163,10 +164,14 @@ fn to_text(page: &QueuePage) -> String {
             row.mts_id.clone().unwrap_or_else(dash),
         ]);
     }
-    let mut text = match page.entries.is_empty() {
-        true => "nothing waits\n".to_owned(),
-        false => trimmed(&rows),
+    let mut text = match (page.entries.is_empty(), page.reading_queue) {
+        (true, true) => String::new(),
+        (true, false) => "nothing waits\n".to_owned(),
+        (false, _) => trimmed(&rows),
     };
+    if page.reading_queue {
+        text.push_str("the queue is still being read: entries are missing here\n");
+    }
     if page.next.is_some() {
         text.push_str("there is more: --limit N shows N entries, --peer and --precedence choose\n");
     }
@@ -302,10 +307,13 @@ mod tests {
             ..row("e7", "in_transfer")
         };
         let bare = QueueRow { mts_id: None, originator: None, ..row("e10", "held_by_operator") };
-        let mut page = QueuePage { entries: vec![sending, held, delayed, bare], next: None };
+        let mut page =
+            QueuePage { entries: vec![sending, held, delayed, bare], ..QueuePage::default() };
         insta::assert_snapshot!(to_text(&page));
         page.entries.clear();
         assert_eq!(to_text(&page), "nothing waits\n");
+        page.reading_queue = true;
+        assert_eq!(to_text(&page), "the queue is still being read: entries are missing here\n");
     }
 
     #[test]

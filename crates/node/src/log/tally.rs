@@ -3,7 +3,7 @@
 use crate::api::event::{Kind, LogEvent};
 use base::{PeerId, Precedence};
 use scheduler::ChannelId;
-use serde::{Deserialize, Serialize};
+use status::Counters;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,29 +34,6 @@ impl Durations {
         }
         self.seconds += seconds;
     }
-}
-
-/// Counters since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Messages and probes submitted.
-    pub submitted: u64,
-    /// Messages, probes and reports received over P1.
-    pub received: u64,
-    /// Transfers confirmed by peers.
-    pub transferred: u64,
-    /// Deliveries confirmed by users.
-    pub delivered: u64,
-    /// Reports made.
-    pub reports_made: u64,
-    /// Copies given up because their time was over.
-    #[serde(default)]
-    pub expired: u64,
-    /// Copies that became late, each counted.
-    #[serde(default)]
-    pub overdue: u64,
-    /// Repetitions recognised and dropped.
-    pub duplicates: u64,
 }
 
 /// Of what kind, on which channel, at which precedence.

@@ -84,6 +84,9 @@ pub struct QueuePage {
     /// Where the next page begins; absent where this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
+    /// Whether the queue is still being read after the start: entries are missing here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reading_queue: bool,
 }
 
 /// One copy of a message, probe or report.
@@ -207,6 +210,9 @@ pub enum ListingError {
     /// There is no such entry.
     #[error("there is no entry {0}: it may have gone")]
     NoEntry(EntryId),
+    /// There is no such entry yet.
+    #[error("entry {0} is not known: the queue is still being read after the start, ask again")]
+    Reading(EntryId),
     /// [`QueueRequest::after`] is of no use.
     #[error(
         "`after` names a peer or mailbox that is not listed here (any more): the queue changed, or \
@@ -237,6 +243,7 @@ impl Node {
             let listed = self.cx.queue.scheduler.listed(id);
             let listed = listed.ok_or_else(|| match self.outbound.reroutes.became(id) {
                 Some(new) => ListingError::Rerouted { id, new: list(new) },
+                None if self.is_reading_queue() => ListingError::Reading(id),
                 None => ListingError::NoEntry(id),
             })?;
             return Ok(self.page(now, &[listed], false));
@@ -314,7 +321,8 @@ impl Node {
         let places: Vec<Cursor> = found.iter().map(Cursor::new).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
         let next = places.last().filter(|_| more).cloned();
-        Page { page: QueuePage { entries, next }, places }
+        let reading_queue = self.is_reading_queue();
+        Page { page: QueuePage { entries, next, reading_queue }, places }
     }
 
     fn row(&self, now: Now, listed: &Listed) -> QueueRow {

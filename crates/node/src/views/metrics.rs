@@ -3,9 +3,9 @@
 
 use crate::log::tally::{BOUNDS, Durations, EventCount};
 use crate::node::Node;
-use crate::views::status::{ChannelStatus, LevelStatus, Status};
 use base::{Now, Precedence};
 use scheduler::ChannelId;
+use status::{ChannelStatus, LevelStatus, Status};
 use std::collections::BTreeMap;
 
 /// Metrics of one name.

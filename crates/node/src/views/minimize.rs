@@ -3,10 +3,10 @@
 use crate::api::Input;
 use crate::node::Node;
 use crate::views::names::NameError;
-use crate::views::status::MinimizeStatus;
 use base::{Now, Precedence};
 use scheduler::Scope;
 use serde::{Deserialize, Serialize};
+use status::MinimizeStatus;
 use std::time::Duration;
 
 /// The longest time of an order.

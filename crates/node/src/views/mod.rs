@@ -5,4 +5,3 @@ pub mod metrics;
 pub mod minimize;
 pub mod names;
 pub(crate) mod snapshot;
-pub mod status;

@@ -3,14 +3,14 @@
 use crate::association::{Association, AssociationState};
 use crate::config::{Channel, Peer};
 use crate::node::Node;
-use crate::views::status::{
-    AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
-    PeerStatus, Status,
-};
 use base::{EntryId, Now, Precedence};
 use dscp::Dscp;
 use scheduler::wall::step;
 use scheduler::{ChannelId, QueueStatus, Reason, Shift};
+use status::{
+    AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
+    PeerStatus, Status,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,14 +56,20 @@ impl Node {
                 reserve: space.reserve,
                 refused: self.cx.disk.refused(),
             }),
-            reading_queue: self.cx.life.is_started() && !self.cx.queue.copies.is_complete(),
+            reading_queue: self.is_reading_queue(),
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),
             mailboxes: mailboxes.collect(),
             counters: self.cx.outputs.tally().counters(),
+            damage: None,
             events_lost: None,
         }
+    }
+
+    /// Whether the queue is still being read after the start.
+    pub(crate) fn is_reading_queue(&self) -> bool {
+        self.cx.life.is_started() && !self.cx.queue.copies.is_complete()
     }
 
     /// How much is held in memory for work in progress; all zero at rest.

@@ -416,7 +416,7 @@ fn a_flood_is_logged_once_with_a_count() {
     assert_eq!(bench.events.len(), 2);
     bench.pass(Duration::from_secs(600));
     assert_eq!(bench.events.len(), 2);
-    assert_eq!(bench.node.holds(), node::status::Holds::default());
+    assert_eq!(bench.node.holds(), status::Holds::default());
 }
 
 #[test]
@@ -702,7 +702,7 @@ fn memory_for_a_peer_s_envelopes_is_limited_and_the_peer_keeps_the_transfer() {
         bench.close(id);
     }
     bench.pass(Duration::from_secs(601));
-    assert_eq!(bench.node.holds(), node::status::Holds::default());
+    assert_eq!(bench.node.holds(), status::Holds::default());
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn work_in_slices_continues_after_its_association_ends_and_a_stop_waits_for_it()
     assert_eq!(received(&bench), []);
     bench.pass(Duration::ZERO);
     assert_eq!(received(&bench), [many], "it is durable, so a repetition is recognised");
-    assert_eq!(bench.node.holds(), node::status::Holds::default());
+    assert_eq!(bench.node.holds(), status::Holds::default());
 }
 
 #[test]

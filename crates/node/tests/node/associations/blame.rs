@@ -64,7 +64,7 @@ fn took(bench: &Bench, entry: EntryId, from: Instant) -> Duration {
     bench.times(Kind::TransferConfirmed, entry)[0].since(from)
 }
 
-fn status(bench: &Bench) -> node::status::ChannelStatus {
+fn status(bench: &Bench) -> status::ChannelStatus {
     bench.node.status(bench.clock()).peers.remove(0).channels.remove(0)
 }
 

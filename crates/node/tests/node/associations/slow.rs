@@ -6,7 +6,7 @@ use engine::NextHop;
 use node::Input;
 use node::config::{Hold, NodeConfig};
 use node::event::{Kind, LogEvent};
-use node::status::ChannelStatus;
+use status::ChannelStatus;
 use std::time::Duration;
 use testkit::build::canonical;
 use testkit::{Bench, Events, NAPLES, P3, Paced, Wire, address, five_channels, node_config};

@@ -1,6 +1,5 @@
-//! What an operator sees: plain data, made on request.
+//! What an operator sees of an MTA: plain data, made on request by the node, and completed by the daemon.
 
-pub use crate::log::tally::Counters;
 use base::Precedence;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,9 @@ pub struct Status {
     /// Room on the disk of the data directory.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disk: Option<DiskStatus>,
+    /// What of the store is damaged, as far as it was read; absent while nothing is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub damage: Option<DamageStatus>,
     /// Whether the queue is still being read after the start: its counts are not complete.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub reading_queue: bool,
@@ -51,6 +53,19 @@ pub struct DiskStatus {
     /// The highest precedence that is refused; absent while all are taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused: Option<Precedence>,
+}
+
+/// What of the store is damaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamageStatus {
+    /// Places of the log where changes of the queue are lost, and it is not known of which messages.
+    pub changes_lost: u64,
+    /// Queue entries whose records are damaged.
+    pub records: u64,
+    /// Contents that are damaged or missing.
+    pub contents: u64,
+    /// Blocks of remembered keys: duplicates of what they remembered are not recognised.
+    pub keys: u64,
 }
 
 /// A wall clock that jumped and is not trusted: expiry waits. Times are RFC 3339.
@@ -247,4 +262,27 @@ pub struct MailboxStatus {
     pub queued: BTreeMap<Precedence, u64>,
     /// Users bound now.
     pub bound: u64,
+}
+
+/// Counters since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Messages and probes submitted.
+    pub submitted: u64,
+    /// Messages, probes and reports received over P1.
+    pub received: u64,
+    /// Transfers confirmed by peers.
+    pub transferred: u64,
+    /// Deliveries confirmed by users.
+    pub delivered: u64,
+    /// Reports made.
+    pub reports_made: u64,
+    /// Copies given up because their time was over.
+    #[serde(default)]
+    pub expired: u64,
+    /// Copies that became late, each counted.
+    #[serde(default)]
+    pub overdue: u64,
+    /// Repetitions recognised and dropped.
+    pub duplicates: u64,
 }
