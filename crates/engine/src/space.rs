@@ -8,7 +8,8 @@
 //! | Immediate | a quarter |
 //!
 //! Flash and Override are taken until the store itself has no room. A precedence is taken again once there
-//! is a sixteenth of the reserve more than where it was refused.
+//! is a sixteenth of the reserve more than where it was refused. What the store had no room for is reported
+//! and not refused: the next message may be smaller.
 
 use base::Precedence;
 use std::fmt;
@@ -20,6 +21,8 @@ pub struct DiskSpace {
     pub free: u64,
     /// What is kept for higher precedences.
     pub reserve: u64,
+    /// The highest precedence for which the store itself had no room when it was last tried.
+    pub no_room_for: Option<Precedence>,
 }
 
 impl fmt::Display for DiskSpace {
@@ -41,7 +44,8 @@ const MARKS: [(Precedence, u64); 4] = [
 #[derive(Debug, Default)]
 pub struct DiskRoom {
     space: Option<DiskSpace>,
-    refused: Option<Precedence>,
+    /// The highest precedence below its mark.
+    below: Option<Precedence>,
 }
 
 impl DiskRoom {
@@ -50,9 +54,9 @@ impl DiskRoom {
         self.space
     }
 
-    /// The highest precedence that is refused.
+    /// The highest precedence that is refused, here or by the store.
     pub fn refused(&self) -> Option<Precedence> {
-        self.refused
+        self.below.max(self.space.and_then(|space| space.no_room_for))
     }
 
     /// Why this precedence is refused; `None` where it is taken.
@@ -61,20 +65,21 @@ impl DiskRoom {
         Some(format!("{precedence} is not taken with {space}"))
     }
 
-    /// Whether this precedence is refused.
+    /// Whether this precedence is refused here.
     pub fn refuses(&self, precedence: Precedence) -> bool {
-        self.refused.is_some_and(|highest| precedence <= highest)
+        self.below.is_some_and(|highest| precedence <= highest)
     }
 
     /// Takes a report; whether another precedence is the highest that is refused.
     pub fn report(&mut self, space: DiskSpace) -> bool {
+        let before = self.refused();
         self.space = Some(space);
         let is_below = |(level, sixteenths): &(Precedence, u64)| {
             let more = u64::from(self.refuses(*level));
             space.free < (space.reserve / 16).saturating_mul(sixteenths + more)
         };
-        let refused = MARKS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
-        refused != std::mem::replace(&mut self.refused, refused)
+        self.below = MARKS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
+        self.refused() != before
     }
 }
 
@@ -88,7 +93,7 @@ mod tests {
         let mut room = DiskRoom::default();
         assert!(!room.refuses(Deferred), "nothing is known yet");
         let mut refused = |free| {
-            let changed = room.report(DiskSpace { free, reserve: 1600 });
+            let changed = room.report(DiskSpace { free, reserve: 1600, no_room_for: None });
             (changed, room.refused())
         };
         assert_eq!(refused(1600), (false, None));
@@ -102,7 +107,12 @@ mod tests {
         assert_eq!(refused(1700), (true, None));
         assert_eq!(refused(0), (true, Some(Immediate)));
         assert!(room.refuses(Routine) && !room.refuses(Flash));
-        room.report(DiskSpace { free: 0, reserve: 0 });
+        assert!(room.report(DiskSpace { free: 0, reserve: 1600, no_room_for: Some(Flash) }));
+        assert_eq!(room.refused(), Some(Flash), "the store refused it");
+        assert!(!room.refuses(Flash), "and is asked again");
+        room.report(DiskSpace { free: 0, reserve: 0, no_room_for: None });
         assert!(!room.refuses(Deferred), "no reserve");
+        assert!(room.report(DiskSpace { free: 0, reserve: 0, no_room_for: Some(Routine) }));
+        assert_eq!((room.refused(), room.refuses(Routine)), (Some(Routine), false));
     }
 }

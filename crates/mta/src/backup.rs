@@ -3,6 +3,7 @@
 //! A backup is a directory with what the data directory has: `queue/`, `users.toml` and `epoch`. It is made
 //! under another name and has its own when it is whole.
 
+use crate::clock::stopwatch;
 use crate::pace::Pace;
 use crate::users;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
@@ -11,7 +12,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use store::{QueueStore, RealDisk, StoreError};
 
 /// Files beside the queue.
@@ -50,7 +53,7 @@ pub(crate) enum BackupError {
         "{0} has a queue already. With --replace it is set aside, and the backup takes its place"
     )]
     HasQueue(PathBuf),
-    #[error("the daemon stops: no backup was made")]
+    #[error("the daemon stops, or the command was interrupted: no backup was made")]
     Stopped,
     #[error("{path}: {error}")]
     File { path: PathBuf, error: io::Error },
@@ -64,20 +67,27 @@ fn at(path: &Path) -> impl Fn(io::Error) -> BackupError + '_ {
 
 /// The backup that the daemon makes, or made last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Backup(Arc<Mutex<BackupReport>>);
+pub(crate) struct Backup {
+    report: Arc<Mutex<BackupReport>>,
+    /// How often it was asked after.
+    asked: Arc<AtomicU64>,
+}
+
+/// A backup that nobody has asked after for so long is ended: the command was interrupted.
+const UNASKED: Duration = Duration::from_secs(5);
 
 impl Backup {
     pub(crate) fn report(&self) -> BackupReport {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn change(&self, change: impl FnOnce(&mut BackupReport)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Begins one, unless one is being made.
     pub(crate) fn begins(&self, directory: &Path) -> bool {
-        let mut report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = !report.running;
         if begins {
             let directory = directory.to_owned();
@@ -86,14 +96,33 @@ impl Backup {
         begins
     }
 
-    /// Makes a backup in the directory of [`Backup::begins`], copying at most so many octets a second;
-    /// blocks.
+    /// The state of it, for the one who waits for it.
+    pub(crate) fn asked(&self) -> BackupReport {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.report()
+    }
+
+    /// Whether somebody still waits for it, whenever it is called.
+    pub(crate) fn is_wanted(&self) -> impl FnMut(&BackupReport) -> bool + use<> {
+        let (asked, since) = (Arc::clone(&self.asked), stopwatch());
+        let (mut last, mut at) = (asked.load(Ordering::Relaxed), since());
+        move |_| {
+            let count = asked.load(Ordering::Relaxed);
+            if count != last {
+                (last, at) = (count, since());
+            }
+            since().saturating_sub(at) < UNASKED
+        }
+    }
+
+    /// Makes a backup in the directory of [`Backup::begins`], copying at most so many octets a second,
+    /// until `progress` answers false; blocks.
     pub(crate) fn run(
         &self,
         store: &dyn QueueStore,
         data_dir: &Path,
         rate: Option<u64>,
-        mut progress: impl FnMut(&BackupReport),
+        mut progress: impl FnMut(&BackupReport) -> bool,
     ) {
         let to = self.report().directory;
         let entries = store.entry_count().unwrap_or(0);
@@ -101,8 +130,7 @@ impl Backup {
         let mut pace = Pace::new(store, rate);
         let done = make(store, data_dir, &to, &mut |copied| {
             self.change(|report| report.octets += copied);
-            progress(&self.report());
-            pace.read(copied).1
+            progress(&self.report()) && pace.read(copied).1
         });
         self.change(|report| {
             report.running = false;
@@ -222,9 +250,11 @@ impl Restored {
         data_dir: &Path,
         replace: bool,
     ) -> Result<Restored, BackupError> {
-        if !from.join(QUEUE).join("log").is_dir() {
+        // A queue that an earlier restore replaced is one without users and epoch.
+        let queue_of_it = [from.join(QUEUE), from.to_owned()];
+        let Some(source) = queue_of_it.into_iter().find(|queue| queue.join("log").is_dir()) else {
             return Err(BackupError::NoBackup(from.to_owned()));
-        }
+        };
         let queue = data_dir.join(QUEUE);
         let is_new = !queue.exists();
         if !is_new && !replace {
@@ -241,8 +271,10 @@ impl Restored {
             return Err(error);
         }
         let restored = Restored { data_dir: data_dir.to_owned(), copy, _lock: lock, is_new };
-        copy_directory(&from.join(QUEUE), &restored.queue())?;
-        copy_files(from, &restored.copy)?;
+        copy_directory(&source, &restored.queue())?;
+        if source != from {
+            copy_files(from, &restored.copy)?;
+        }
         Ok(restored)
     }
 

@@ -26,6 +26,9 @@ pub struct StoreReport {
     pub contents: Vec<BodyId>,
     /// Damaged blocks of remembered keys: duplicates of what they remembered are not recognised.
     pub keys: u64,
+    /// Contents in files `*.aside`, which no queue entry names: their entries are lost or damaged.
+    #[serde(default)]
+    pub set_aside: u64,
 }
 
 /// An entry whose record is damaged.
@@ -89,6 +92,7 @@ impl StoreCheck {
         let done = self.read(store, rate, &mut progress);
         self.change(|report| {
             report.note(&store.damage());
+            report.set_aside = store.sweep().aside as u64;
             report.running = false;
             report.failed = done.err().map(|error| error.to_string());
         });

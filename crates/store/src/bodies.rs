@@ -1,7 +1,7 @@
 //! The directory `bodies/`: one file for each large content, named by a number.
 
 use crate::disk::{Disk, DiskFile};
-use crate::error::StoreError;
+use crate::error::{StoreError, readable};
 use crate::held::HeldFiles;
 use crate::notes::{LeftBody, Notes};
 use crate::queue::Sweep;
@@ -17,6 +17,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const DIRECTORY: &str = "bodies";
 const SUFFIX: &str = ".body";
+/// Of a body that no row named when rows were lost.
+const ASIDE: &str = ".aside";
 /// Of the notes on a body that is being received.
 const NOTES: &str = ".notes";
 
@@ -141,6 +143,11 @@ fn notes_path(number: u64) -> PathBuf {
     Path::new(DIRECTORY).join(format!("{number:016x}{NOTES}"))
 }
 
+/// The file of this number under the name of those that are set aside.
+fn aside_path(number: u64) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{number:016x}{ASIDE}"))
+}
+
 fn number(name: &str, suffix: &str) -> Option<u64> {
     let digits = name.strip_suffix(suffix)?;
     u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16)
@@ -156,9 +163,9 @@ impl Bodies {
         Ok(Bodies { disk, next: AtomicU64::new(1), held: HeldFiles::default() })
     }
 
-    /// The numbers and lengths of the files present, and of the notes on them. New numbers are higher than
-    /// all of them.
-    fn list(&self) -> Result<[BTreeMap<u64, u64>; 2], StoreError> {
+    /// The numbers and lengths of the files present, of the notes on them, and of those that are set aside.
+    /// New numbers are higher than all of them.
+    fn list(&self) -> Result<[BTreeMap<u64, u64>; 3], StoreError> {
         let names = self
             .disk
             .list(Path::new(DIRECTORY))
@@ -167,7 +174,7 @@ impl Bodies {
             let known = |(name, length): &(String, u64)| Some((number(name, suffix)?, *length));
             names.iter().filter_map(known).collect::<BTreeMap<u64, u64>>()
         };
-        let lists = [of(SUFFIX), of(NOTES)];
+        let lists = [of(SUFFIX), of(NOTES), of(ASIDE)];
         for last in lists.iter().filter_map(|list| list.keys().next_back()) {
             self.use_after(*last);
         }
@@ -187,13 +194,25 @@ impl Bodies {
         rows: impl IntoIterator<Item = (BodyId, u64, u64)>,
         may_miss_rows: bool,
     ) -> Result<(Sweep, Vec<LeftBody>), StoreError> {
-        let ([mut files, notes], mut sweep) = (self.list()?, Sweep::default());
+        let ([mut files, notes, mut aside], mut sweep) = (self.list()?, Sweep::default());
+        let before = aside.len();
         for (id, number, length) in rows {
             self.use_after(number);
+            let is_back = || aside.get(&number) == Some(&length) && self.take_back(number);
             if files.remove(&number) != Some(length) {
-                sweep.missing.push(id);
+                if is_back() {
+                    aside.remove(&number);
+                } else {
+                    sweep.missing.push(id);
+                }
             }
         }
+        if aside.len() < before {
+            let files = before - aside.len();
+            tracing::info!(files, "contents that were set aside have their queue entries again");
+            self.sync_names().map_err(|e| StoreError::io("taking bodies back", e))?;
+        }
+        sweep.aside = aside.len();
         // What misses rows may miss that of a content whose notes are still there.
         let left = if may_miss_rows { Vec::new() } else { self.left(&mut files, &notes)? };
         let is_left = |number: &u64| left.iter().any(|body| body.number == *number);
@@ -203,6 +222,7 @@ impl Bodies {
         if may_miss_rows {
             let set_aside = files.into_keys().filter(|number| self.set_aside(*number));
             sweep.set_aside = set_aside.count();
+            sweep.aside += sweep.set_aside;
             if sweep.set_aside > 0 {
                 self.sync_names().map_err(|e| StoreError::io("setting bodies aside", e))?;
             }
@@ -239,7 +259,7 @@ impl Bodies {
         };
         let there = notes.keys().filter(|number| files.contains_key(number));
         let readable: BTreeSet<u64> = there.copied().filter(is_readable).collect();
-        let [lengths, notes] = if notes.is_empty() { <_>::default() } else { self.list()? };
+        let [lengths, notes, _] = if notes.is_empty() { <_>::default() } else { self.list()? };
         // The shortest first: the longest is most likely to begin again soon enough.
         let there = |(number, notes): (&u64, &u64)| {
             let length = lengths.get(number).filter(|_| readable.contains(number))?;
@@ -268,10 +288,18 @@ impl Bodies {
 
     /// Keeps a file that no row names under another name.
     fn set_aside(&self, number: u64) -> bool {
-        let aside = path(number).with_extension("aside");
-        let done = self.disk.rename(&path(number), &aside);
+        let done = self.disk.rename(&path(number), &aside_path(number));
         if let Err(error) = &done {
             tracing::error!(number, %error, "cannot set a content aside");
+        }
+        done.is_ok()
+    }
+
+    /// The row of a file that was set aside is there again: it could not be read for a while.
+    fn take_back(&self, number: u64) -> bool {
+        let done = self.disk.rename(&aside_path(number), &path(number));
+        if let Err(error) = &done {
+            tracing::error!(number, %error, "cannot take back a content that was set aside");
         }
         done.is_ok()
     }
@@ -348,11 +376,11 @@ impl Bodies {
         let (first, last) = (offset / BLOCK, (end - 1) / BLOCK);
         let (start, stop) = (first * BLOCK, ((last + 1) * BLOCK).min(total));
         let size = usize::try_from(stop - start).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let octets = match self.read(number, start, size) {
+        let octets = match readable(self.read(number, start, size)) {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(e) if e.raw_os_error() == Some(nix::errno::Errno::EIO as i32) => return Ok(None),
-            octets => Bytes::from(octets?),
+            octets => octets?,
         };
+        let Some(octets) = octets.map(Bytes::from) else { return Ok(None) };
         let place = |block: u64| usize::try_from(block).unwrap_or(usize::MAX);
         let expected = sums.get(place(first)..=place(last));
         let found = octets.chunks(place(BLOCK)).map(xxh3_64);

@@ -24,7 +24,7 @@ pub enum StoreError {
     /// The disk is full. The store continues; the failed operation left nothing behind.
     #[error(
         "the disk is full while {doing}: nothing of it was kept; \
-         free space on the store's file system, then try again"
+         free space on that file system, then try again"
     )]
     DiskFull {
         /// The operation.
@@ -175,4 +175,12 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+/// What was read; `None` if the disk cannot read that place.
+pub(crate) fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.raw_os_error() == Some(nix::errno::Errno::EIO as i32) => Ok(None),
+        read => read.map(Some),
+    }
 }

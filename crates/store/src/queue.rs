@@ -60,6 +60,8 @@ pub struct Sweep {
     /// Files of bodies that nothing refers to, kept with the ending `.aside`: what refers to them may be
     /// lost or damaged, or the store was just made beside them.
     pub set_aside: usize,
+    /// All files that are set aside, by this open or earlier ones.
+    pub aside: usize,
     /// Bodies whose file is missing or has another length. A crash cannot cause this: the disk
     /// lost synced data, or someone removed files.
     pub missing: Vec<BodyId>,

@@ -156,7 +156,7 @@ impl RealStore {
 
     fn space(&self) -> DiskSpace {
         let free = self.disk.free().map_or(1 << 30, |blocks| blocks as u64 * 4096);
-        DiskSpace { free, reserve: RESERVE }
+        DiskSpace { free, reserve: RESERVE, no_room_for: None }
     }
 
     fn tidy_now(&mut self, now: Instant) {

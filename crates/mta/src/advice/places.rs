@@ -1,7 +1,9 @@
-//! Advice on files that the daemon cannot create where the configuration places them.
+//! Advice on files that the daemon cannot create where the configuration places them, and on a data
+//! directory that others can reach.
 
 use super::{Advice, Severity};
 use crate::config::Site;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Advice on the admin socket and the event log. The daemon creates the data directory at start,
@@ -10,7 +12,8 @@ pub(super) fn look(site: &Site) -> Vec<Advice> {
     let data_dir = &site.paths.data_dir;
     let socket = ("admin_socket of [mta]", site.paths.admin_socket.as_path());
     let events = site.events.as_ref().map(|events| ("file of [events]", events.path.as_path()));
-    [Some(socket), events]
+    let places = [Some(socket), events];
+    places
         .into_iter()
         .flatten()
         .filter_map(|(key, path)| {
@@ -21,7 +24,17 @@ pub(super) fn look(site: &Site) -> Vec<Advice> {
                           put into data_dir then";
             Some(Advice::new(Severity::Warning, "system", message, remedy))
         })
+        .chain(open_to_others(data_dir))
         .collect()
+}
+
+/// The queue has the contents of messages, and `users.toml` hashes of passwords.
+fn open_to_others(data_dir: &Path) -> Option<Advice> {
+    let mode = data_dir.metadata().ok()?.permissions().mode() & 0o7777;
+    let shown = data_dir.display();
+    let message = format!("data_dir {shown} has mode {mode:04o}: other users can reach it");
+    let remedy = format!("chmod 0700 {shown}");
+    (mode & 0o077 != 0).then(|| Advice::new(Severity::Warning, "system", message, remedy))
 }
 
 fn why_not(path: &Path, data_dir: &Path) -> Option<String> {
@@ -36,6 +49,19 @@ fn why_not(path: &Path, data_dir: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_data_directory_of_others_is_shown() {
+        let data = tempfile::tempdir().unwrap();
+        let set = |mode| {
+            std::fs::set_permissions(data.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(0o700);
+        assert!(open_to_others(data.path()).is_none());
+        set(0o755);
+        assert!(open_to_others(data.path()).unwrap().message.contains("has mode 0755"));
+        assert!(open_to_others(&data.path().join("none")).is_none());
+    }
 
     #[test]
     fn directories_that_are_not_there_and_files_that_are_directories() {

@@ -131,7 +131,10 @@ fn make_here(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<Backu
     let store = open(paths)?;
     let backup = Backup::default();
     backup.begins(directory);
-    backup.run(&*store, &paths.data_dir, rate, show_progress);
+    backup.run(&*store, &paths.data_dir, rate, |report| {
+        show_progress(report);
+        true
+    });
     store.close();
     ended(backup.report())
 }

@@ -7,7 +7,7 @@ use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::Precedence;
-use node::status::{AssociationStatus, ChannelStatus, Status};
+use node::status::{AssociationStatus, ChannelStatus, DamageStatus, Status};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -62,6 +62,19 @@ fn one_line(status: &Status) -> String {
         .map_or_else(|error| error.to_string(), |line| base::shown::json(&line).into_owned() + "\n")
 }
 
+/// What of the store is damaged, on a line.
+fn damaged(damage: DamageStatus) -> String {
+    let of = [
+        (damage.changes_lost, "places of the log"),
+        (damage.records, "records"),
+        (damage.contents, "contents"),
+        (damage.keys, "blocks of remembered keys"),
+    ];
+    let of = of.iter().filter(|(count, _)| *count > 0);
+    let of: Vec<String> = of.map(|(count, what)| format!("{count} {what}")).collect();
+    format!("store: damaged or lost: {}; see mta store check\n\n", of.join(", "))
+}
+
 fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
@@ -75,10 +88,14 @@ fn to_text(status: &Status) -> String {
     if let Some(disk) = &status.disk {
         let (free, reserve) = (disk.free >> 20, disk.reserve >> 20);
         let refused = match disk.refused {
+            Some(Precedence::Override) => ": all precedences are refused".to_owned(),
             Some(level) => format!(": {level} and lower are refused"),
             None => String::new(),
         };
         text.push_str(&format!("disk: {free} MiB free, reserve {reserve} MiB{refused}\n\n"));
+    }
+    if let Some(damage) = status.damage {
+        text.push_str(&damaged(damage));
     }
     let c = &status.counters;
     let mut counters = table([
@@ -283,7 +300,30 @@ fn progress(association: &AssociationStatus) -> String {
 mod tests {
     use super::*;
     use dscp::Dscp;
-    use node::status::{LevelStatus, MailboxStatus, MinimizeStatus, PeerStatus};
+    use node::status::{DiskStatus, LevelStatus, MailboxStatus, MinimizeStatus, PeerStatus};
+
+    #[test]
+    fn trouble_with_the_disk_is_on_top() {
+        let disk = |refused| Some(DiskStatus { free: 3 << 20, reserve: 16 << 20, refused });
+        let lines = |refused, damage| {
+            let status = Status { disk: disk(refused), damage, ..Status::default() };
+            let text = to_text(&status);
+            text.lines().filter(|line| line.contains(": ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(None, None), ["disk: 3 MiB free, reserve 16 MiB"]);
+        let damage = DamageStatus { records: 2, keys: 1, ..DamageStatus::default() };
+        assert_eq!(
+            lines(Some(Precedence::Flash), Some(damage)),
+            [
+                "disk: 3 MiB free, reserve 16 MiB: flash and lower are refused",
+                "store: damaged or lost: 2 records, 1 blocks of remembered keys; see mta store check"
+            ]
+        );
+        assert_eq!(
+            lines(Some(Precedence::Override), None),
+            ["disk: 3 MiB free, reserve 16 MiB: all precedences are refused"]
+        );
+    }
 
     #[test]
     fn tables_are_aligned() {

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Reads all records, contents and remembered keys, and compares them with their checksums. A running
-    /// daemon does it beside its work. Exit code 1 if anything is damaged.
+    /// daemon does it beside its work. Exit code 1 if anything is damaged or set aside.
     Check {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
@@ -99,7 +99,8 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             } else {
                 print(&text(&report, repaired));
             }
-            if report.has_damage() && repaired != Some(true) { FAILED } else { DONE }
+            let is_damaged = report.has_damage() && repaired != Some(true);
+            if is_damaged || report.set_aside > 0 { FAILED } else { DONE }
         }
         Err(error) => {
             print_error(&error.to_string());
@@ -185,8 +186,16 @@ fn is_running(socket: &Path) -> Result<bool, AskError> {
 fn text(report: &StoreReport, repaired: Option<bool>) -> String {
     let read = report.octets / 1_000_000;
     let mut text = format!("{} queue entries, {read} MB read\n", report.entries);
+    if report.set_aside > 0 {
+        text.push_str(&format!(
+            "{} contents without a queue entry in queue/bodies/*.aside: the queue was lost, or a part of it; \
+             restore a backup, or move these files away\n",
+            report.set_aside
+        ));
+    }
     if !report.has_damage() {
-        return text + "nothing is damaged\n";
+        let what = if report.set_aside > 0 { "nothing else" } else { "nothing" };
+        return text + what + " is damaged\n";
     }
     let mut rows = table(["DAMAGED", "PRECEDENCE", "WHAT IT MEANS"]);
     for record in &report.records {
@@ -238,6 +247,10 @@ mod tests {
     fn damage_is_named_with_what_it_means() {
         let mut report = StoreReport { entries: 3, octets: 2_500_000, ..StoreReport::default() };
         assert_eq!(text(&report, None), "3 queue entries, 2 MB read\nnothing is damaged\n");
+        report.set_aside = 4;
+        let shown = text(&report, None);
+        assert!(shown.contains("4 contents without a queue entry"), "{shown}");
+        assert!(shown.ends_with("nothing else is damaged\n"), "{shown}");
         report.records = vec![DamagedRecord { precedence: Precedence::Flash, entry: EntryId(7) }];
         report.contents = vec![BodyId(9)];
         report.changes_lost = 2;

@@ -3,6 +3,7 @@
 use super::DriverAnswer;
 use super::inbox::Inbox;
 use super::monitoring::gauge::Gauge;
+use super::monitoring::space::NoRoom;
 use super::pool::Pool;
 use crate::backup::{Backup, BackupReport};
 use crate::store_check::{StoreCheck, StoreReport};
@@ -10,6 +11,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
+use node::status::DamageStatus;
 use node::{CommitError, EdgeError, Input, ReadError, Token};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,6 +52,7 @@ pub(super) struct StoreThreads {
     /// The check of the store.
     check: StoreCheck,
     backup: Backup,
+    no_room: Arc<NoRoom>,
     /// Threads for work that takes longer.
     threads: Arc<Pool>,
 }
@@ -121,8 +124,25 @@ impl StoreThreads {
             learner,
             check: StoreCheck::default(),
             backup: Backup::default(),
+            no_room: Arc::default(),
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
+    }
+
+    /// The highest precedence for which the store had no room.
+    pub(super) fn no_room(&self) -> &NoRoom {
+        &self.no_room
+    }
+
+    /// What of the store is damaged, as far as it was read.
+    pub(super) fn damage(&self) -> DamageStatus {
+        let damage = self.store.damage();
+        DamageStatus {
+            changes_lost: damage.batches,
+            records: damage.entries.len() as u64,
+            contents: damage.bodies.len() as u64,
+            keys: damage.keys,
+        }
     }
 
     /// A spool that an earlier run left.
@@ -178,8 +198,9 @@ impl StoreThreads {
             let (jobs, queue) = mpsc::unbounded_channel();
             let spools = Arc::clone(self.store.contents());
             while self.spooling.try_join_next().is_some() {}
-            let threads = (Arc::clone(&self.threads), Arc::clone(&self.answers));
-            self.spooling.spawn(run_spool(id, spools, queue, threads));
+            let answers = (Arc::clone(&self.answers), Arc::clone(&self.no_room));
+            let threads = Arc::clone(&self.threads);
+            self.spooling.spawn(run_spool(id, spools, queue, threads, answers));
             *place = Place::File(jobs);
         }
         match place {
@@ -231,7 +252,14 @@ impl StoreThreads {
             }
         }
         let answers = Arc::clone(&self.answers);
+        let no_room = Arc::clone(&self.no_room);
+        let puts = batch.iter().any(|op| matches!(op, Op::PutEntry { .. }));
         let on_done = Box::new(move |ended: Committed| {
+            match &ended {
+                Committed::Durable if puts => no_room.found(precedence),
+                Committed::NotDone(error) if error.is_disk_full() => no_room.found_none(precedence),
+                _ => {}
+            }
             let (result, reason) = match ended {
                 Committed::Durable => (Ok(()), None),
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
@@ -333,7 +361,7 @@ impl StoreThreads {
         {
             let (store, backup) = (Arc::clone(&self.store), self.backup.clone());
             tokio::task::spawn_blocking(move || {
-                backup.run(&*store, &data_dir, rate, |_| ());
+                backup.run(&*store, &data_dir, rate, backup.is_wanted());
                 let BackupReport { directory, octets, failed, .. } = backup.report();
                 let directory = directory.display();
                 match failed {
@@ -342,7 +370,7 @@ impl StoreThreads {
                 }
             });
         }
-        self.backup.report()
+        self.backup.asked()
     }
 
     /// Adds the fields that only the records contain, on a thread that may wait for the disk.
@@ -519,14 +547,15 @@ async fn run_spool(
     id: SpoolId,
     spools: Arc<dyn Contents>,
     mut jobs: mpsc::UnboundedReceiver<SpoolJob>,
-    (threads, answers): (Arc<Pool>, Arc<Inbox>),
+    threads: Arc<Pool>,
+    answers: (Arc<Inbox>, Arc<NoRoom>),
 ) {
     let mut usable = true;
     let mut batch = Vec::new();
     while jobs.recv_many(&mut batch, SPOOL_JOBS).await > 0 {
         let work = std::mem::take(&mut batch);
         let level = work.iter().map(SpoolJob::level).max().unwrap_or(Precedence::Deferred);
-        let (spools, answers) = (Arc::clone(&spools), Arc::clone(&answers));
+        let (spools, answers) = (Arc::clone(&spools), answers.clone());
         let (done, when) = oneshot::channel();
         threads.submit(level, move || {
             let still = work
@@ -542,10 +571,16 @@ async fn run_spool(
 fn do_job(
     id: SpoolId,
     spools: &dyn Contents,
-    answers: &Inbox,
+    (answers, no_room): &(Arc<Inbox>, Arc<NoRoom>),
     usable: bool,
     job: SpoolJob,
 ) -> bool {
+    let fails = |level, error: StoreError| {
+        if error.is_disk_full() {
+            no_room.found_none(level);
+        }
+        answers.answer(level, spool_failed(id, &error));
+    };
     match job {
         SpoolJob::Append(level, bytes, incoming) => {
             let length = bytes.len();
@@ -555,14 +590,14 @@ fn do_job(
             }
             if let Err(error) = result {
                 // Reported once; later octets would leave a gap.
-                answers.answer(level, spool_failed(id, &error));
+                fails(level, error);
                 return false;
             }
         }
         SpoolJob::Note(level, note) => {
             let result = if usable { spools.note(id, &note) } else { Ok(()) };
             if let Err(error) = result {
-                answers.answer(level, spool_failed(id, &error));
+                fails(level, error);
                 return false;
             }
         }

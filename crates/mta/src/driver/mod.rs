@@ -304,7 +304,7 @@ fn end_on_panic(inbox: Arc<Inbox>) {
 impl Driver {
     /// Reports the room on the disk to the node.
     fn look_at_disk(&mut self) {
-        if let Some(space) = monitoring::space::look(&self.site) {
+        if let Some(space) = monitoring::space::look(&self.site, self.disk.no_room()) {
             // As long as anything may be refused for it.
             self.disk.short_of_space(space.free < space.reserve / 16 * 17);
             self.input(Input::DiskSpace(space));

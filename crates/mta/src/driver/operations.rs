@@ -6,6 +6,7 @@ use crate::admin::server::AdminRequest;
 use crate::users::Users;
 use node::Input;
 use node::metrics::{Family, Sample, Value};
+use node::status::DamageStatus;
 
 impl Driver {
     /// Executes an admin request; returns whether it asks for a stop.
@@ -13,6 +14,8 @@ impl Driver {
         match asked {
             AdminRequest::Status(answer) => {
                 let mut status = self.node.status(self.clock.now());
+                let damage = self.disk.damage();
+                status.damage = (damage != DamageStatus::default()).then_some(damage);
                 status.events_lost = self.events.as_ref().map(EventLogFile::lost);
                 let _ = answer.send(status);
                 false
@@ -86,6 +89,7 @@ impl Driver {
 
     pub(super) fn metrics(&self) -> Vec<Family> {
         let mut families = self.node.metrics(self.clock.now());
+        families.push(damage(self.disk.damage()));
         families.extend(self.events.as_ref().map(|events| Family {
             name: "mta_events_lost",
             help: "Lines of the event log that could not be written",
@@ -107,4 +111,19 @@ impl Driver {
         let changed = self.verifier.set_users(users);
         self.input(Input::Mailboxes { addresses, changed });
     }
+}
+
+fn damage(damage: DamageStatus) -> Family {
+    let of = [
+        ("changes", damage.changes_lost),
+        ("records", damage.records),
+        ("contents", damage.contents),
+        ("keys", damage.keys),
+    ];
+    let sample = |(what, count): (&str, u64)| Sample {
+        labels: vec![("what", what.to_owned())],
+        value: Value::Gauge(count as f64),
+    };
+    let help = "What of the store is damaged or lost, as far as it was read";
+    Family { name: "mta_store_damaged", help, samples: of.into_iter().map(sample).collect() }
 }

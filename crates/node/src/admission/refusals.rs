@@ -24,6 +24,8 @@ pub(crate) enum BindRefusal {
     TooMany(String),
     /// busy: over a limit.
     Full(Limit),
+    /// busy: the disk has no room for what could come.
+    NoSpace(String),
 }
 
 /// What strangers wrote, cut to a length fit for a log.
@@ -59,7 +61,9 @@ impl Admission {
         let error = match refusal {
             BindRefusal::Wrong(_) => MtaBindError::AuthenticationError,
             BindRefusal::Context => MtaBindError::UnacceptableSecurityContext,
-            BindRefusal::TooMany(_) | BindRefusal::Full(_) => MtaBindError::Busy,
+            BindRefusal::TooMany(_) | BindRefusal::Full(_) | BindRefusal::NoSpace(_) => {
+                MtaBindError::Busy
+            }
         };
         let (why, text) = self.log_refusal(cx, refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {text}"));
@@ -87,6 +91,7 @@ impl Admission {
                 (RefusalCause::Busy, text)
             }
             BindRefusal::Full(limit) => (RefusalCause::Limit(limit), limits.describe(limit)),
+            BindRefusal::NoSpace(why) => (RefusalCause::Busy, why),
         }
     }
 
@@ -138,7 +143,9 @@ impl Admission {
         let error = match refusal {
             BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,
             BindRefusal::Context => MtsBindError::UnacceptableSecurityContext,
-            BindRefusal::TooMany(_) | BindRefusal::Full(_) => MtsBindError::Busy,
+            BindRefusal::TooMany(_) | BindRefusal::Full(_) | BindRefusal::NoSpace(_) => {
+                MtsBindError::Busy
+            }
         };
         let (why, text) = self.log_refusal(cx, refusal);
         let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {text}"));

@@ -141,6 +141,10 @@ impl Admission {
             self.refuse_bind(cx, now, id, BindRefusal::Full(limit));
             return false;
         }
+        if let Some(why) = lacks_space(cx, id, channel) {
+            self.refuse_bind(cx, now, id, BindRefusal::NoSpace(why));
+            return false;
+        }
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return false };
         let result = MtaBindResult::Authenticated(crate::config::authentication(peer));
         let mut writer = base::ber::Writer::new();
@@ -149,4 +153,15 @@ impl Admission {
         self.mark_open(cx, now, id, "as responder");
         true
     }
+}
+
+/// Why nothing that could come on an association is taken, for the room that is left on the disk. On a
+/// two-way one our own messages go out, and free room.
+fn lacks_space(cx: &Context, id: AssociationId, channel: ChannelId) -> Option<String> {
+    if cx.associations.get(&id)?.p1()?.turn.two_way {
+        return None;
+    }
+    let (_, channel) = cx.peer_and_channel(channel)?;
+    let highest = channel.precedences.iter().chain(&channel.fallback).max()?;
+    cx.disk.refusal(*highest)
 }

@@ -77,8 +77,10 @@ impl Context {
         }
         let (log, kind, detail) = match self.disk.refused() {
             Some(level) => {
-                let detail =
-                    format!("{space}: {level} and lower are refused, higher ones are taken");
+                let detail = match level {
+                    Precedence::Override => format!("{space}: all precedences are refused"),
+                    _ => format!("{space}: {level} and lower are refused, higher ones are taken"),
+                };
                 (LogLevel::Warning, Kind::SpaceLow, detail)
             }
             None => (LogLevel::Info, Kind::SpaceBack, format!("{space}: all are taken again")),

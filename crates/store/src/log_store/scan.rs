@@ -6,6 +6,7 @@ use super::frame::{
 };
 use super::index::{Key, Location};
 use super::segment::Segment;
+use crate::error::readable;
 use crate::safeguard::{Safeguard, stands};
 use std::io;
 
@@ -205,10 +206,7 @@ impl Frame {
 impl Segment {
     /// These octets; `None` if the disk cannot read them.
     pub(super) fn readable(&self, at: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
-        match self.read(at, length) {
-            Err(error) if error.raw_os_error() == Some(EIO) => Ok(None),
-            octets => octets.map(Some),
-        }
+        readable(self.read(at, length))
     }
 
     /// The data of a key at a place; `None` if their checksum is wrong.
@@ -227,9 +225,6 @@ impl Segment {
         Ok(Some(octets))
     }
 }
-
-/// The error of a place on the disk that cannot be read.
-const EIO: i32 = nix::errno::Errno::EIO as i32;
 
 /// A part of a segment in memory.
 struct Window<'a> {

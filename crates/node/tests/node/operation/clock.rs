@@ -4,8 +4,8 @@
 use base::{Precedence, Utc};
 use node::Input;
 use node::event::Kind;
-use node::status::ClockStatus;
 use p1::flags::ReportRequest;
+use status::ClockStatus;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Pair};

@@ -8,9 +8,9 @@ use node::config::{Hold, Minimize, NodeConfig, Target};
 use node::event::Kind;
 use node::metrics::Value;
 use node::minimize::MinimizeOrder;
-use node::status::Counters;
 use node::{ChannelId, Input};
 use osi::api::RtseParameters;
+use status::Counters;
 use std::time::Duration;
 use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Pair, Setup, address, five_channels};
 
