@@ -194,7 +194,7 @@ fn now() -> Instant {
 
 fn run(store: &dyn QueueStore, shared: &Shared) {
     let _ending = Ending(shared);
-    let (mut last, mut tidying) = (None, Tidying { left: 1, groups: 0, fails: false });
+    let (mut last, mut tidying) = (None, Tidying { left: 1, groups: 0, warned: None });
     loop {
         let turn = next(shared, last, tidying.is_due());
         let (batches, began) = (turn.as_ref().map_or(0, Vec::len), now());
@@ -234,13 +234,17 @@ fn known_end(store: &dyn QueueStore, shared: &Shared, id: BatchId, ended: Commit
     ended
 }
 
+/// Failures of deferred work are logged at most this often.
+const WARN_EVERY: Duration = Duration::from_secs(600);
+
 /// When the store does its deferred work: when idle, and after a number of groups.
 struct Tidying {
     /// Pieces left.
     left: usize,
     /// Groups since the last piece.
     groups: u32,
-    fails: bool,
+    /// When a failure was last logged: on a full disk success and failure alternate.
+    warned: Option<Instant>,
 }
 
 /// Whether it is time for deferred work.
@@ -268,13 +272,13 @@ impl Tidying {
 
     fn done(&mut self, outcome: Result<usize, StoreError>) {
         self.groups = 0;
-        let failed = outcome.as_ref().is_err();
+        let is_due = |at: Instant| now().saturating_duration_since(at) >= WARN_EVERY;
         if let Err(error) = &outcome
-            && !self.fails
+            && self.warned.is_none_or(is_due)
         {
             tracing::warn!(%error, "what was put off is tried again after the next commit");
+            self.warned = Some(now());
         }
-        self.fails = failed;
         self.left = outcome.unwrap_or(0);
     }
 }

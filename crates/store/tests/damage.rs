@@ -245,6 +245,51 @@ fn a_segment_that_is_lost_is_noticed() {
     assert!(open(&disk).unwrap().damage().is_none());
 }
 
+/// The same of a file of remembered keys; one whose keys have expired is not missed.
+#[test]
+fn a_file_of_keys_that_is_lost_is_noticed() {
+    let before = filled();
+    let store = open(&before).unwrap();
+    for n in MESSAGES + 2..=250 {
+        let Some(seen) = accept(n).pop() else { continue };
+        assert!(commit(&store, vec![seen]).is_durable());
+        while store.tidy().unwrap() > 0 {}
+    }
+    store.close();
+    let runs: Vec<PathBuf> = files(&before)
+        .into_iter()
+        .filter_map(|(file, _)| file.starts_with("keys").then_some(file))
+        .collect();
+    assert!(runs.len() > 1, "{runs:?}");
+    for file in &runs {
+        let disk = before.copy();
+        disk.unlink(file).unwrap();
+        let store = open(&disk).unwrap();
+        assert!(store.damage().keys > 0, "{file:?}");
+        for n in 1..=MESSAGES {
+            assert!(commit(&store, vec![meta("note", b"x"), delete(n)]).is_durable());
+            while store.tidy().unwrap() > 0 {}
+        }
+        store.verify(&mut |_| true).unwrap();
+        assert!(store.damage().keys > 0, "{file:?}: the check does not find it");
+        drop(store);
+        assert!(open(&disk).unwrap().damage().keys > 0, "{file:?}: forgotten");
+        let disk = before.copy();
+        disk.unlink(file).unwrap();
+        examine(&disk).unwrap_or_else(|e| panic!("{file:?}: {e}"));
+        assert_eq!(open(&disk).unwrap().damage().keys, 0, "{file:?}: repaired");
+    }
+    let disk = before.copy();
+    let store = open(&disk).unwrap();
+    let forget = Op::ForgetSeen { before: Utc(901), most: usize::MAX };
+    assert!(commit(&store, vec![forget]).is_durable());
+    while store.tidy().unwrap() > 0 {}
+    drop(store);
+    let left = files(&disk).into_iter().filter(|(file, _)| file.starts_with("keys")).count();
+    assert!(left < runs.len(), "{left}");
+    assert!(open(&disk).unwrap().damage().is_none());
+}
+
 /// With little room the log gives space back that it would keep for later.
 #[test]
 fn with_little_room_space_is_given_back_sooner() {

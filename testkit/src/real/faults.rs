@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::Disk;
-use store::faulty::{FaultyDisk, Loss};
+use store::faulty::{FaultyDisk, Loss, Unreadable};
 
 /// A fault, which happens at an operation of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub enum Fault {
     Full(Duration),
     /// A bit of what is stored changes after it.
     Rot(u64),
+    /// From it on the next read fails.
+    UnreadableOnce,
+    /// From it on all reads fail for so long.
+    Unreadable(Duration),
 }
 
 /// The faults of a disk.
@@ -90,6 +94,8 @@ impl Faults {
             Fault::Fails(kind) => disk.fail_at(at, kind),
             Fault::FailsFor(kind, _) => disk.fail_from(at, kind),
             Fault::Full(_) => disk.full_from(at),
+            Fault::UnreadableOnce => disk.unreadable_from(at, Unreadable::Once),
+            Fault::Unreadable(_) => disk.unreadable_from(at, Unreadable::All),
             Fault::Rot(_) => {}
         }
         self.armed = Some((at, fault));
@@ -108,8 +114,8 @@ impl Faults {
                 self.arm(disk);
                 return Some(Death::Process);
             }
-            Fault::Fails(_) => {}
-            Fault::FailsFor(_, lasts) | Fault::Full(lasts) => {
+            Fault::Fails(_) | Fault::UnreadableOnce => {}
+            Fault::FailsFor(_, lasts) | Fault::Full(lasts) | Fault::Unreadable(lasts) => {
                 self.heals = Some(now + lasts);
                 self.healed = None;
                 self.is_full = matches!(fault, Fault::Full(_));

@@ -104,8 +104,13 @@ fn a_full_disk_breaks_no_promise() {
 }
 
 #[test]
+fn a_disk_that_cannot_be_read_breaks_no_promise() {
+    try_variants(&["unread", "unread, killed", "unreadable", "killed, unreadable"]);
+}
+
+#[test]
 fn the_variants_are_all_tried() {
-    assert_eq!(VARIANTS.len(), 20, "those of the tests above");
+    assert_eq!(VARIANTS.len(), 24, "those of the tests above");
 }
 
 /// Each mutant is noticed where the table has it, or near there: operations may have other numbers by now.

@@ -96,9 +96,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Whether the disk changes what is stored.
+    /// Whether the disk changes what is stored, or cannot read it.
     pub(crate) fn rots(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Rot(_)))
+        let rots = |fault: &Fault| {
+            matches!(fault, Fault::Rot(_) | Fault::UnreadableOnce | Fault::Unreadable(_))
+        };
+        self.faults.iter().any(|(_, fault)| rots(fault))
     }
 }
 
@@ -164,6 +167,18 @@ impl Scenario {
         self.lose_power();
         self.repeat();
         self.finish();
+        self.settle();
+    }
+
+    /// A site may have started a moment ago, and wait for its first commits.
+    fn settle(&mut self) {
+        for _ in 0..50 {
+            let sites = &self.network.sites;
+            if !sites.iter().any(|site| !site.is_down && site.node.holds().pending > 0) {
+                return;
+            }
+            self.network.run_for(Duration::from_millis(100));
+        }
     }
 
     /// A user submits a message of the plan.

@@ -194,5 +194,29 @@ pub(crate) const VARIANTS: &[Variant] = &[
         cost: 1,
         faults: |n, s| vec![(n, Fault::Kill), (1 + s % 60, power(Loss::Some(s)))],
     },
+    Variant {
+        name: "unread",
+        is_seeded: false,
+        cost: 2,
+        faults: |n, _| vec![(n, Fault::UnreadableOnce)],
+    },
+    Variant {
+        name: "unread, killed",
+        is_seeded: false,
+        cost: 2,
+        faults: |n, _| vec![(n, Fault::Kill), (1, Fault::UnreadableOnce)],
+    },
+    Variant {
+        name: "unreadable",
+        is_seeded: false,
+        cost: 2,
+        faults: |n, _| vec![(n, Fault::Unreadable(WHILE))],
+    },
+    Variant {
+        name: "killed, unreadable",
+        is_seeded: false,
+        cost: 2,
+        faults: |n, _| vec![(n, Fault::Kill), (1, Fault::Unreadable(WHILE))],
+    },
     Variant { name: "rot", is_seeded: true, cost: 1, faults: |n, s| vec![(n, Fault::Rot(s))] },
 ];

@@ -1,7 +1,7 @@
 //! The faulty disk: [`Disk`] over the shared state, and the controls of its faults.
 
 use super::file::{FaultyDatabase, FaultyFile};
-use super::state::{DiskState, Loss};
+use super::state::{DiskState, Loss, Unreadable};
 use crate::disk::{Disk, DiskFile, RandomFile};
 use redb::StorageBackend;
 use std::io;
@@ -52,12 +52,19 @@ impl FaultyDisk {
         self.state().full_from = Some(n);
     }
 
-    /// Ends [`FaultyDisk::fail_at`], [`FaultyDisk::fail_from`] and [`FaultyDisk::full_from`]; the disk has
-    /// room without limit.
+    /// From the `n`-th changing operation (from 1) on the next read fails with EIO, or all do until
+    /// [`FaultyDisk::heal`] or a crash.
+    pub fn unreadable_from(&self, n: u64, which: Unreadable) {
+        self.state().unreadable = Some((n, which));
+    }
+
+    /// Ends [`FaultyDisk::fail_at`], [`FaultyDisk::fail_from`], [`FaultyDisk::full_from`] and
+    /// [`FaultyDisk::unreadable_from`]; the disk has room without limit.
     pub fn heal(&self) {
         let mut state = self.state();
         (state.fail_at, state.fail_from, state.full_from, state.capacity) =
             (None, None, None, None);
+        state.unreadable = None;
     }
 
     /// Blocks of 4096 octets that are left; `None`: without limit.
@@ -207,9 +214,10 @@ impl Disk for FaultyDisk {
     }
 
     fn read_range(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let state = self.state();
+        let mut state = self.state();
         let mut octets = vec![0; length];
-        state.read(state.find(path)?, offset, &mut octets)?;
+        let inode = state.find(path)?;
+        state.read(inode, offset, &mut octets)?;
         Ok(octets)
     }
 

@@ -10,4 +10,4 @@ mod file;
 mod state;
 
 pub use disk::FaultyDisk;
-pub use state::Loss;
+pub use state::{Loss, Unreadable};

@@ -21,6 +21,15 @@ pub enum Loss {
     Some(u64),
 }
 
+/// Which reads fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The next one.
+    Once,
+    /// All of them.
+    All,
+}
+
 /// A change of a file that is not yet synced.
 #[derive(Clone, Debug)]
 enum Change {
@@ -75,6 +84,8 @@ pub(super) struct DiskState {
     pub(super) fail_at: Option<(u64, io::ErrorKind)>,
     /// From this operation on, all fail with this kind.
     pub(super) fail_from: Option<(u64, io::ErrorKind)>,
+    /// From this operation on a read fails: the next one, or all.
+    pub(super) unreadable: Option<(u64, Unreadable)>,
     /// Capacity in blocks.
     pub(super) capacity: Option<usize>,
     /// From this operation on, what is used by then is the capacity.
@@ -206,7 +217,14 @@ impl DiskState {
         Ok(inode.view.len() as u64)
     }
 
-    pub(super) fn read(&self, inode: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    pub(super) fn read(&mut self, inode: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let calls = self.calls;
+        if let Some((_, which)) = self.unreadable.filter(|(from, _)| calls >= *from) {
+            if which == Unreadable::Once {
+                self.unreadable = None;
+            }
+            return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
+        }
         let inode = self.inodes.get(&inode).ok_or(io::ErrorKind::NotFound)?;
         let start = index(offset)?;
         let range = start..start.saturating_add(out.len());
@@ -316,6 +334,7 @@ impl DiskState {
         self.fail_at = None;
         self.fail_from = None;
         self.full_from = None;
+        self.unreadable = None;
     }
 
     fn crash_names(&mut self, loss: Loss, rng: &mut Rng) {

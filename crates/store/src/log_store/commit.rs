@@ -3,6 +3,7 @@
 use super::footer::{self, Ending};
 use super::frame::{Change, FrameWriter, MAX_PART, SegmentId};
 use super::index::{Index, Key};
+use super::keys::LIST;
 use super::segment::{Room, Segment};
 use super::{LogStore, Sealed, Writer};
 use crate::error::StoreError;
@@ -167,6 +168,7 @@ impl LogStore {
             writer.group += 1;
             let mut encoder = Encoder::new(writer, &index, segment.id);
             encoder.first();
+            encoder.runs();
             encoder.retired();
             fill(&mut encoder);
             (encoder.octets, encoder.frames)
@@ -186,6 +188,7 @@ impl LogStore {
         }
         writer.used = at + octets.len() as u64;
         writer.ends.clear();
+        writer.has_new_run = false;
         let recorded = std::mem::take(&mut writer.to_retire);
         writer.retired.extend(recorded);
         let mut dropped = Vec::new();
@@ -241,6 +244,7 @@ impl LogStore {
         let ends: Vec<_> = writer.ends.iter().copied().chain(ended).collect();
         let size =
             octets.saturating_add(self.index().first_size(ends.len() + writer.to_retire.len()));
+        let size = size.saturating_add(writer.list_size(&self.index()));
         // Half as much again for its footer.
         let size = size.saturating_add(size / 2);
         let segment = self.segments.create(writer.last + 1, size, room)?;
@@ -342,10 +346,16 @@ impl Writer {
     /// Octets of what comes before a batch in the active segment, at most.
     fn first_size(&self, index: &Index) -> u64 {
         let retired = self.to_retire.len();
-        match self.used {
+        let first = match self.used {
             0 => index.first_size(self.ends.len() + retired),
             _ => CHANGE + CHANGE * retired as u64,
-        }
+        };
+        first + self.list_size(index)
+    }
+
+    /// Octets of the list of runs, at most, if it is to be written.
+    fn list_size(&self, index: &Index) -> u64 {
+        if self.has_new_run { CHANGE + index.keys.list().len() as u64 } else { 0 }
     }
 
     /// Octets of the footer of the active segment, at most, with one more write.
@@ -422,6 +432,18 @@ impl<'a> Encoder<'a> {
         let mut frame = FrameWriter::default();
         first.iter().for_each(|change| frame.change(change));
         self.push(frame, first);
+    }
+
+    /// Adds the list of the runs, if the log has another.
+    fn runs(&mut self) {
+        if !self.writer.has_new_run {
+            return;
+        }
+        let value = self.index.keys.list().into();
+        let change = Change::PutMeta { name: LIST.to_owned(), value };
+        let mut frame = FrameWriter::default();
+        frame.change(&change);
+        self.push(frame, vec![change]);
     }
 
     /// Adds the segments that are to be given up once this is durable.

@@ -84,6 +84,8 @@ struct Writer {
     /// The segment that is being copied, and the run that is being written.
     compaction: Option<tidy::Compaction>,
     run: Option<tidy::RunInProgress>,
+    /// The log does not list all runs: the next write does.
+    has_new_run: bool,
     /// Segments whose ends the next first frame must record.
     ends: Vec<(SegmentId, u64)>,
     /// All segments when the active one was made, with the octets of their files.
@@ -151,6 +153,7 @@ impl LogStore {
         let damage = Damage {
             batches: recovered.lost,
             bodies: sweep.missing.iter().copied().collect(),
+            keys: recovered.index.keys.missing_blocks(),
             ..Damage::default()
         };
         let spools = Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory, left));

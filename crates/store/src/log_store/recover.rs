@@ -3,7 +3,7 @@
 use super::footer;
 use super::frame::{Change, SegmentId};
 use super::index::Index;
-use super::keys::Keys;
+use super::keys::{Keys, LIST};
 use super::scan::{Frame, GAP, changes_of, ends_in, first_changes, scan};
 use super::segment::Segments;
 use super::{Sealed, Writer};
@@ -27,6 +27,7 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     let mut index = Index::new(keys);
     let mut writer = Writer::default();
     let mut lost = 0;
+    refuse_unreadable(segments).map_err(io)?;
     if let Some(last) = segments.all().last() {
         // Only in the last one can a sync have failed that was to make a commit durable.
         let segment = segments.get(*last).map_err(io)?;
@@ -91,12 +92,37 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     }
     lost += missing(segments, &all, &mut index);
     writer.existing.extend(index.missing.iter().map(|id| (*id, 0)));
+    let listed = index.meta(LIST).cloned();
+    writer.has_new_run = !index.keys.compare(&listed.unwrap_or_default());
     // The number of a segment that is missing is not used again.
     writer.last = writer.last.max(index.missing.last().copied().unwrap_or(0));
     if stands(Safeguard::FreshNumbers) {
         (writer.sequence, writer.group) = (writer.sequence + GAP, writer.group + GAP);
     }
     Ok(Recovered { index, writer, lost })
+}
+
+/// A page of a segment.
+const PAGE: u64 = 4096;
+
+/// Where nothing of any segment can be read, the device has failed, perhaps for a while: a queue that begins
+/// empty would be no help.
+///
+/// # Errors
+/// EIO; others of the disk.
+fn refuse_unreadable(segments: &Segments) -> io::Result<()> {
+    let mut failed = None;
+    for (id, octets) in segments.sizes() {
+        let Some(segment) = segments.get(id)? else { continue };
+        for at in [0, octets.saturating_sub(PAGE)] {
+            let length = usize::try_from(octets.min(PAGE)).unwrap_or(0);
+            match segment.read(at, length) {
+                Ok(_) => return Ok(()),
+                Err(error) => failed = Some(error),
+            }
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Segments that were given up, whose files could not be removed, or came back with a crash. What they hold

@@ -69,6 +69,8 @@ impl LogStore {
     fn accept_missing(&self) -> Result<(), StoreError> {
         let mut writer = self.writer();
         let missing = std::mem::take(&mut self.index_mut().missing);
+        self.index_mut().keys.accept_missing();
+        writer.has_new_run = true;
         if !missing.is_empty() {
             // A new segment lists those that exist, and is the newest.
             writer.seal();

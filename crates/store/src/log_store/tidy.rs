@@ -158,6 +158,7 @@ impl LogStore {
             Ok(false) => {
                 let run = run.finish(&*self.disk).map_err(io)?;
                 self.index_mut().add_run(run);
+                writer.has_new_run = true;
                 self.retire_useless(writer);
             }
             Err(error) => {

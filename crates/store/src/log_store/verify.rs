@@ -82,7 +82,10 @@ impl LogStore {
     }
 
     fn verify_keys(&self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
-        let (old, mut damaged) = (self.index().keys.old(), 0);
+        let (old, mut damaged) = {
+            let index = self.index();
+            (index.keys.old(), index.keys.missing_blocks())
+        };
         for run in old.runs() {
             self.check()?;
             match run.verify(&*self.disk) {

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+/// The named value that lists the runs, so that the loss of one is noticed.
+pub(super) const LIST: &str = "store.runs";
+
 /// A key in memory.
 #[derive(Clone, Debug)]
 pub(super) struct KeyRow {
@@ -25,9 +28,24 @@ pub(super) struct Keys {
     latest: BTreeMap<Digest, KeyRow>,
     /// The oldest first.
     runs: Arc<Vec<Arc<Run>>>,
+    /// Runs that are listed and whose files are missing, until a repair accepts it.
+    missing: Vec<ListedRun>,
     /// Keys that expire before this are absent.
     floor: Utc,
 }
+
+/// A run, as the list has it: its last segment, the expiry of its last key, and its number of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ListedRun {
+    last: SegmentId,
+    blocks: u32,
+    latest: Utc,
+    /// It was missing before. Another one may have its name by now, with what frames still had.
+    is_missing: bool,
+}
+
+/// Of the number of blocks in the list: the run is missing.
+const MISSING: u32 = 1 << 31;
 
 /// Keys of runs, to be looked up without a lock.
 #[derive(Clone, Debug)]
@@ -58,6 +76,47 @@ impl Keys {
     /// The keys that are not in memory.
     pub(super) fn old(&self) -> OldKeys {
         OldKeys { runs: Arc::clone(&self.runs), floor: self.floor }
+    }
+
+    /// The list of the runs, as the log has it.
+    pub(super) fn list(&self) -> Vec<u8> {
+        let of = |run: &Arc<Run>| ListedRun::from(&**run);
+        let listed = self.runs.iter().map(of).chain(self.still_missing());
+        listed.flat_map(ListedRun::octets).collect()
+    }
+
+    /// Compares the list in the log with what is there; false if it lacks a run. A run in which all keys
+    /// have expired may be gone.
+    pub(super) fn compare(&mut self, list: &[u8]) -> bool {
+        let listed: Vec<ListedRun> =
+            list.as_chunks().0.iter().map(|octets| ListedRun::read(*octets)).collect();
+        let is_there = |of: &ListedRun| self.runs.iter().any(|run| run.last == of.last);
+        let is_missing =
+            |of: &&ListedRun| of.latest >= self.floor && (of.is_missing || !is_there(of));
+        let missing = listed.iter().filter(is_missing);
+        self.missing = missing.map(|of| ListedRun { is_missing: true, ..*of }).collect();
+        for of in &self.missing {
+            let (run, blocks) = (of.last, of.blocks);
+            tracing::error!(run, blocks, "a file of remembered keys is missing");
+        }
+        let is_listed =
+            |run: &Arc<Run>| listed.iter().any(|of| of.last == run.last && !of.is_missing);
+        let is_known = listed.iter().filter(|of| of.is_missing).count() == self.missing.len();
+        is_known && self.runs.iter().all(is_listed)
+    }
+
+    /// The blocks of runs that are missing.
+    pub(super) fn missing_blocks(&self) -> u64 {
+        self.still_missing().map(|of| u64::from(of.blocks)).sum()
+    }
+
+    fn still_missing(&self) -> impl Iterator<Item = ListedRun> + '_ {
+        self.missing.iter().filter(|of| of.latest >= self.floor).copied()
+    }
+
+    /// Runs that are missing are so for good.
+    pub(super) fn accept_missing(&mut self) {
+        self.missing.clear();
     }
 
     /// Whether a key is certainly not remembered.
@@ -136,6 +195,33 @@ impl Keys {
 
     fn change_runs(&mut self, change: impl FnOnce(&mut Vec<Arc<Run>>)) {
         change(Arc::make_mut(&mut self.runs));
+    }
+}
+
+impl ListedRun {
+    fn octets(self) -> [u8; 16] {
+        let missing = if self.is_missing { MISSING } else { 0 };
+        let number = u128::from(self.last) << 32 | u128::from(self.blocks | missing);
+        (u128::from(self.latest.0) << 64 | number).to_le_bytes()
+    }
+
+    fn read(octets: [u8; 16]) -> ListedRun {
+        let all = u128::from_le_bytes(octets);
+        let (number, latest) = (all as u64, (all >> 64) as u64);
+        let (last, blocks) = ((number >> 32) as u32, number as u32);
+        ListedRun {
+            last,
+            blocks: blocks & !MISSING,
+            latest: Utc(latest),
+            is_missing: blocks & MISSING != 0,
+        }
+    }
+}
+
+impl From<&Run> for ListedRun {
+    fn from(run: &Run) -> ListedRun {
+        let blocks = u32::try_from(run.block_count()).unwrap_or(u32::MAX) & !MISSING;
+        ListedRun { last: run.last, blocks, latest: run.latest, is_missing: false }
     }
 }
 

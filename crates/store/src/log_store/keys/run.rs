@@ -14,7 +14,7 @@
 //! block.
 
 use crate::disk::{Disk, DiskFile};
-use crate::error::StoreError;
+use crate::error::{StoreError, readable};
 use crate::held::HeldFiles;
 use crate::log_store::frame::SegmentId;
 use crate::safeguard::{Safeguard, stands};
@@ -33,6 +33,8 @@ const UNFINISHED: &str = ".new";
 const BLOCK: usize = 4 << 10;
 const BLOCK_HEADER: usize = 16;
 const TRAILER: usize = 48;
+/// Octets that are read at once where the index is damaged: what a disk cannot read is a part of them.
+const PART: usize = 4096;
 /// Octets of a row without its record.
 const ROW: usize = 44;
 /// Bits of the filter for each key, and of those how many are set.
@@ -161,6 +163,11 @@ impl Run {
         self.filter.lacks(key)
     }
 
+    /// The number of its blocks.
+    pub(in crate::log_store) fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// What it has for a key. A damaged block has nothing: it is counted, and an error in the log.
     pub(in crate::log_store) fn get(
         &self,
@@ -193,9 +200,9 @@ impl Run {
     }
 
     fn read(&self, disk: &dyn Disk, block: Block) -> io::Result<Option<Vec<(Digest, Remembered)>>> {
-        let octets =
-            disk.read_range(&path(self.last, SUFFIX), block.offset.into(), size(block.length))?;
-        Ok(rows_of(self.last, &octets))
+        let (file, size) = (path(self.last, SUFFIX), size(block.length));
+        let octets = readable(disk.read_range(&file, block.offset.into(), size))?;
+        Ok(octets.and_then(|octets| rows_of(self.last, &octets)))
     }
 
     /// The number of parts whose checksums are wrong.
@@ -231,7 +238,9 @@ impl Run {
     fn with_index(disk: &dyn Disk, last: SegmentId, octets: u64) -> io::Result<Option<Run>> {
         let Some(at) = octets.checked_sub(TRAILER as u64) else { return Ok(None) };
         let file = path(last, SUFFIX);
-        let trailer = disk.read_range(&file, at, TRAILER)?;
+        let Some(trailer) = readable(disk.read_range(&file, at, TRAILER))? else {
+            return Ok(None);
+        };
         let index = || {
             let (blocks, words) = (u32_at(&trailer, 0)?, u32_at(&trailer, 4)?);
             let size = u64::from(blocks).checked_mul(16)?.checked_add(u64::from(words) * 8)?;
@@ -239,14 +248,16 @@ impl Run {
             Some((size_of_index(size)?, start, blocks))
         };
         let Some((size, start, blocks)) = index() else { return Ok(None) };
-        let mut octets_of = disk.read_range(&file, start, size)?;
+        let Some(mut octets_of) = readable(disk.read_range(&file, start, size))? else {
+            return Ok(None);
+        };
         octets_of.extend_from_slice(&trailer);
         Ok(read_index(&octets_of, last, blocks, octets))
     }
 
     /// Makes the index again from what is left of the blocks.
     fn without_index(disk: &dyn Disk, last: SegmentId, octets: u64) -> io::Result<Run> {
-        let all = disk.read_range(&path(last, SUFFIX), 0, usize::try_from(octets).unwrap_or(0))?;
+        let all = readable_part(disk, &path(last, SUFFIX), octets)?;
         let (mut at, mut blocks, mut found) = (0, Vec::new(), Vec::new());
         while let Some(rest) = all.get(at..).filter(|rest| rest.len() > BLOCK_HEADER) {
             let Some(rows) = block_at(last, rest) else {
@@ -288,6 +299,18 @@ impl Run {
             tracing::warn!(run = self.last, %error, "cannot remove expired keys");
         }
     }
+}
+
+/// All octets of a file, with zeros where it cannot be read.
+fn readable_part(disk: &dyn Disk, file: &Path, octets: u64) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    while (all.len() as u64) < octets {
+        let left = octets - all.len() as u64;
+        let part = usize::try_from(left).unwrap_or(PART).min(PART);
+        let read = readable(disk.read_range(file, all.len() as u64, part))?;
+        all.extend(read.unwrap_or_else(|| vec![0; part]));
+    }
+    Ok(all)
 }
 
 fn size_of_index(octets: u64) -> Option<usize> {
