@@ -2,7 +2,7 @@
 
 mod burst;
 mod captures;
-pub(crate) mod disk_full;
+pub(crate) mod disk;
 mod exchange;
 mod faults;
 mod files;

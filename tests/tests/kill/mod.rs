@@ -4,7 +4,7 @@
 mod moment;
 mod traffic;
 
-use super::e2e::disk_full::SmallDisk;
+use super::e2e::disk::SmallDisk;
 use super::e2e::print_line;
 use moment::{Log, Moment, SEED, When};
 use sha2::{Digest as _, Sha256};

@@ -1,6 +1,8 @@
 //! A disk without room: the daemon refuses submissions, and a user deliveries; both go on when there
 //! is room.
 
+mod filled;
+
 use super::{SOON, assert_arrived, print_line};
 use std::fs;
 use std::path::{Path, PathBuf};
