@@ -1,8 +1,10 @@
 //! Identifiers that stay unique across crashes and clock resets: a durable epoch and a counter.
 
-use base::{BodyId, EntryId};
+use crate::journal::FIRST_ITEM;
+use base::{BodyId, EntryId, Utc};
 use p1::names::{GlobalDomainId, MtaName, MtsIdentifier};
 use sha2::{Digest as _, Sha256};
+use std::time::Duration;
 
 /// Bits of the counter in an entry or body identifier; the epoch is in the bits above.
 const COUNTER_BITS: u32 = 40;
@@ -32,7 +34,7 @@ impl Source {
         self.number(0)
     }
 
-    /// Unique for 2^24 starts of 2^40 entries each.
+    /// Unique for 2^23 starts of 2^40 entries each.
     fn number(&self, counter: u64) -> u64 {
         u64::from(self.epoch) << COUNTER_BITS | counter
     }
@@ -81,6 +83,31 @@ fn short_name(mta: &MtaName) -> String {
     format!("{}{digits}", name.get(..6).unwrap_or(&name))
 }
 
+/// 2026-01-01T00:00:00Z.
+const BEGINNING: Utc = Utc(1_767_225_600_000_000);
+
+/// Epochs have 23 bits: identifiers of entries have the others below [`FIRST_ITEM`].
+const END: u32 = 1 << 23;
+
+const _: () = assert!((END as u64) << COUNTER_BITS == FIRST_ITEM);
+
+/// A clock that gives more of these, after the year 2041, is not believed.
+const BELIEVED: u64 = 1 << 22;
+
+/// The clock counts in these.
+const TICK: Duration = Duration::from_secs(120);
+
+/// The epoch of a start: a number that no earlier start had, which all identifiers contain. It is the count
+/// of starts, in the store (`None`: damaged) and, in case that is lost, in a file. In case both are older
+/// copies that were restored, it is at least half the number of minutes since 2026. `None` if all are used.
+#[must_use]
+pub fn next_epoch(stored: Option<u32>, kept: Option<u32>, now: Utc) -> Option<u32> {
+    let ticks = now.since(BEGINNING).as_secs() / TICK.as_secs();
+    let by_clock = u32::try_from(ticks).ok().filter(|_| ticks < BELIEVED).unwrap_or(0);
+    let last = stored.unwrap_or(0).max(kept.unwrap_or(0));
+    Some(last.checked_add(1)?.max(by_clock)).filter(|epoch| *epoch < END)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +120,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for name in [&long, &other, &MtaName("mta1".to_owned()), &MtaName("é".to_owned())] {
             for (epoch, salt) in
-                [(0, 0), (1, 1), (1, 35), (1, 36), ((1 << 24) - 1, 36 * 36 * 36 * 36 - 1)]
+                [(0, 0), (1, 1), (1, 35), (1, 36), ((1 << 23) - 1, 36 * 36 * 36 * 36 - 1)]
             {
                 let mut source = Source::new(name, epoch, salt);
                 source.messages = (1 << COUNTER_BITS) - 3;
@@ -112,5 +139,17 @@ mod tests {
         let name = MtaName("m".to_owned());
         let (mut a, mut b) = (Source::new(&name, 1, 0), Source::new(&name, 2, 0));
         assert!(a.entry() < a.entry() && a.entry() < b.entry() && a.body() < b.body());
+    }
+
+    #[test]
+    fn no_epoch_comes_twice_whatever_is_lost() {
+        let at = |ticks: u32| BEGINNING + TICK * ticks;
+        assert_eq!(next_epoch(Some(5), Some(5), at(0)), Some(6), "an old clock");
+        assert_eq!(next_epoch(Some(0), Some(9), at(0)), Some(10), "the store is lost");
+        assert_eq!(next_epoch(None, Some(9), at(0)), Some(10), "or damaged");
+        assert_eq!(next_epoch(Some(3), Some(3), at(700)), Some(700), "both are restored");
+        assert_eq!(next_epoch(Some(700), None, at(700)), Some(701), "twice within a tick");
+        assert_eq!(next_epoch(Some(3), None, at(1 << 23)), Some(4), "a clock far ahead");
+        assert_eq!(next_epoch(Some(END - 1), None, at(0)), None);
     }
 }

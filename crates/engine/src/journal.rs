@@ -19,6 +19,50 @@ pub struct Digest(pub [u8; 32]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QueueId(pub u64);
 
+/// Entries and contents with this number or a higher one are of mailboxes: a start does not list them. What
+/// waits to be sent has lower numbers.
+pub const FIRST_ITEM: u64 = 1 << 63;
+
+/// A mailbox of the message store: below 2^31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MailboxId(pub u32);
+
+/// An item of a mailbox: its mailbox and its sequence number (X.413 7.3), under which it has an entry and a
+/// content of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ItemId {
+    /// The mailbox.
+    pub mailbox: MailboxId,
+    /// The sequence number, 1 to 2^31 - 1: never used again in this mailbox.
+    pub number: u32,
+}
+
+impl ItemId {
+    fn key(self) -> u64 {
+        FIRST_ITEM | u64::from(self.mailbox.0) << 32 | u64::from(self.number)
+    }
+
+    /// The number of its entry.
+    #[must_use]
+    pub fn entry(self) -> EntryId {
+        EntryId(self.key())
+    }
+
+    /// The number of its content.
+    #[must_use]
+    pub fn body(self) -> BodyId {
+        BodyId(self.key())
+    }
+
+    /// The item of this entry; `None` if it is not one of a mailbox.
+    #[must_use]
+    pub fn of_entry(id: EntryId) -> Option<ItemId> {
+        let key = id.0.checked_sub(FIRST_ITEM)?;
+        let (mailbox, number) = (u32::try_from(key >> 32).ok()?, key & u64::from(u32::MAX));
+        Some(ItemId { mailbox: MailboxId(mailbox), number: u32::try_from(number).ok()? })
+    }
+}
+
 /// The source of a body at its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodySource {
@@ -26,6 +70,8 @@ pub enum BodySource {
     Spool(SpoolId),
     /// These octets.
     Octets(Bytes),
+    /// The octets of another content, which was committed before.
+    Body(BodyId),
 }
 
 /// One durable change.
@@ -96,7 +142,7 @@ impl Op {
             Op::PutEntry { record, .. } | Op::PutSeen { record, .. } => record.len(),
             Op::PutBody { source: BodySource::Octets(octets), .. } => octets.len(),
             Op::PutMeta { value, .. } => value.len(),
-            Op::PutBody { source: BodySource::Spool(_), .. }
+            Op::PutBody { source: BodySource::Spool(_) | BodySource::Body(_), .. }
             | Op::DeleteEntry { .. }
             | Op::DeleteBody { .. }
             | Op::ForgetSeen { .. } => 0,
@@ -116,3 +162,18 @@ pub fn highest(batch: &[Op]) -> Option<Precedence> {
 
 /// Changes that are committed together or not at all.
 pub type Batch = Vec<Op>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_have_numbers_of_their_own() {
+        for (mailbox, number) in [(0, 1), (7, 9), ((1 << 31) - 1, (1 << 31) - 1)] {
+            let item = ItemId { mailbox: MailboxId(mailbox), number };
+            assert_eq!(ItemId::of_entry(item.entry()), Some(item));
+            assert!(item.body().0 >= FIRST_ITEM);
+        }
+        assert_eq!(ItemId::of_entry(EntryId(FIRST_ITEM - 1)), None);
+    }
+}

@@ -37,6 +37,7 @@ pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
+pub use ids::next_epoch;
 pub use onward::deliver::{Delivery, permanent};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};

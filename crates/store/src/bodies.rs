@@ -392,6 +392,13 @@ impl Bodies {
         Ok(Some(octets.slice(from..from + place(end - offset))))
     }
 
+    /// Gives the file of a content another number as well.
+    pub(crate) fn link(&self, number: u64) -> io::Result<u64> {
+        let new = self.next.fetch_add(1, Ordering::Relaxed);
+        self.disk.link(&path(number), &path(new))?;
+        Ok(new)
+    }
+
     /// Removes a file without references. If that fails, the next open removes it.
     pub(crate) fn unlink(&self, number: u64) -> bool {
         match self.held.unlink(&*self.disk, &path(number)) {

@@ -93,6 +93,12 @@ pub trait Disk: Send + Sync + Debug {
     /// The operating system's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives a file a second name, which does not exist. Durable after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// The operating system's; `AlreadyExists`.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
     /// Removes a file.
     ///
     /// # Errors
@@ -248,6 +254,10 @@ impl Disk for RealDisk {
     #[expect(clippy::disallowed_methods, reason = "the one place: callers follow with sync_dir")]
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(self.root.join(from), self.root.join(to))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(self.root.join(from), self.root.join(to))
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {

@@ -5,7 +5,9 @@ use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, KeptSpool, QueueStore, Sweep};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, QueueId, SpoolId};
+use engine::journal::{
+    Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId, SpoolId,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +51,7 @@ impl ModelState {
                     let octets = match source {
                         BodySource::Octets(octets) => octets,
                         BodySource::Spool(id) => spool(id),
+                        BodySource::Body(id) => self.bodies.get(&id).cloned().unwrap_or_default(),
                     };
                     self.bodies.insert(id, octets);
                 }
@@ -187,6 +190,13 @@ impl ModelStore {
             spools.insert(id, octets);
         }
         let mut state = lock(&self.state);
+        let copied = batch.iter().filter_map(|op| match op {
+            Op::PutBody { source: BodySource::Body(id), .. } => Some(*id),
+            _ => None,
+        });
+        if let Some(id) = copied.into_iter().find(|id| !state.bodies.contains_key(id)) {
+            return Committed::NotDone(StoreError::BodyDamaged { id });
+        }
         let conflict = state.conflict(batch);
         if !conflict.is_empty() {
             return Committed::Conflict(conflict);
@@ -220,13 +230,16 @@ impl QueueStore for ModelStore {
     }
 
     fn entry_count(&self) -> Result<u64, StoreError> {
-        Ok(lock(&self.state).entries.len() as u64)
+        let state = lock(&self.state);
+        Ok(state.entries.keys().filter(|(_, id)| id.0 < FIRST_ITEM).count() as u64)
     }
 
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let state = lock(&self.state);
         let after = after.map(|(precedence, id)| (Reverse(precedence), id));
-        let later = |(place, _): &(&Place, _)| after.is_none_or(|after| after < **place);
+        let later = |(place, _): &(&Place, _)| {
+            place.1.0 < FIRST_ITEM && after.is_none_or(|after| after < **place)
+        };
         Ok(ModelState::page(state.entries.iter().filter(later), limit))
     }
 
@@ -244,9 +257,30 @@ impl QueueStore for ModelStore {
         Ok(ModelState::page(state.entries.iter().filter(listed), limit))
     }
 
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let state = lock(&self.state);
+        let listed = |(place, _): &(&Place, _)| {
+            place.0.0 == precedence
+                && ItemId::of_entry(place.1)
+                    .is_some_and(|item| item.mailbox == mailbox && item.number > after)
+        };
+        Ok(ModelState::page(state.entries.iter().filter(listed), limit))
+    }
+
+    fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {
+        let all = self.items(mailbox, precedence, 0, usize::MAX)?;
+        Ok(all.len() as u64)
+    }
+
     fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError> {
         let state = lock(&self.state);
-        let later = |id: &BodyId| after.is_none_or(|after| after < *id);
+        let later = |id: &BodyId| id.0 < FIRST_ITEM && after.is_none_or(|after| after < *id);
         Ok(state.bodies.keys().copied().filter(later).take(limit.max(1)).collect())
     }
 
@@ -318,6 +352,22 @@ macro_rules! delegate_reads {
             limit: usize,
         ) -> Result<Vec<$crate::Entry>, $crate::StoreError> {
             self.$field.queue_entries(queue, precedence, after, limit)
+        }
+        fn items(
+            &self,
+            mailbox: ::engine::journal::MailboxId,
+            precedence: ::base::Precedence,
+            after: u32,
+            limit: usize,
+        ) -> Result<Vec<$crate::Entry>, $crate::StoreError> {
+            self.$field.items(mailbox, precedence, after, limit)
+        }
+        fn item_count(
+            &self,
+            mailbox: ::engine::journal::MailboxId,
+            precedence: ::base::Precedence,
+        ) -> Result<u64, $crate::StoreError> {
+            self.$field.item_count(mailbox, precedence)
         }
         fn bodies(
             &self,

@@ -49,8 +49,10 @@ fn keys(batch: &Batch) -> Vec<Key> {
             }
             Op::PutBody { id, source } => {
                 keys.push(Key::Body(*id));
-                if let BodySource::Spool(spool) = source {
-                    keys.push(Key::Spool(*spool));
+                match source {
+                    BodySource::Spool(spool) => keys.push(Key::Spool(*spool)),
+                    BodySource::Body(of) => keys.push(Key::Body(*of)),
+                    BodySource::Octets(_) => {}
                 }
             }
             Op::DeleteBody { id } => keys.push(Key::Body(*id)),

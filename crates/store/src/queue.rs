@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use engine::journal::{Batch, Digest, MailboxId, Op, QueueId, SpoolId};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -254,13 +254,14 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// The number of entries, without reading them.
+    /// The number of entries without items of mailboxes, without reading them.
     ///
     /// # Errors
     /// Those of the engine.
     fn entry_count(&self) -> Result<u64, StoreError>;
 
-    /// The entries after `after` (from the first if `None`), without damaged ones: at most `limit` of them and about
+    /// The entries after `after` (from the first if `None`), without damaged ones and without items of
+    /// mailboxes: at most `limit` of them and about
     /// 8 MiB of records, but at least one if any is left.
     ///
     /// # Errors
@@ -280,8 +281,27 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
 
-    /// The bodies after `after` (from the first if `None`) in order of their identifiers: at most
-    /// `limit` of them.
+    /// The items of one precedence in a mailbox after the sequence number `after`, in their order, bounded as
+    /// for [`QueueStore::entries`].
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
+    /// The number of items of one precedence in a mailbox, without reading them.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError>;
+
+    /// The bodies after `after` (from the first if `None`), without those of mailboxes, in order of their
+    /// identifiers: at most `limit` of them.
     ///
     /// # Errors
     /// Those of the engine.

@@ -2,6 +2,11 @@
 //! crash matrix of the testkit does. A build without the feature `testing` contains all of them, and no
 //! switch.
 
+#![cfg_attr(
+    not(any(test, feature = "testing")),
+    expect(unreachable_pub, reason = "tests of other crates leave safeguards out")
+)]
+
 /// A safeguard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Safeguard {

@@ -3,6 +3,7 @@
 use crate::bodies::Bodies;
 use crate::error::StoreError;
 use crate::spool::{Claim, Content, MAX_INLINE, Spools};
+use base::BodyId;
 use engine::journal::BodySource;
 
 /// The longest record, in octets.
@@ -19,14 +20,25 @@ pub(crate) struct StagedContents {
 }
 
 impl StagedContents {
-    /// Makes one content available.
+    /// Makes one content available. `committed` finds another one that is copied.
     pub(crate) fn stage(
         &mut self,
         source: BodySource,
         spools: &Spools,
         bodies: &Bodies,
+        committed: impl FnOnce(BodyId) -> Result<Option<Content>, StoreError>,
     ) -> Result<Content, StoreError> {
         match source {
+            BodySource::Body(id) => match committed(id)? {
+                None => Err(StoreError::BodyDamaged { id }),
+                Some(Content::File { number, length, sums }) => {
+                    let linked = bodies.link(number);
+                    let number = linked.map_err(|e| StoreError::io("copying a content", e))?;
+                    self.files.push(number);
+                    Ok(Content::File { number, length, sums })
+                }
+                Some(inline) => Ok(inline),
+            },
             BodySource::Spool(spool) => {
                 let (claim, content) = spools.claim(spool)?;
                 self.claims.push((claim, content.clone()));

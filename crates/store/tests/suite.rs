@@ -12,7 +12,7 @@ mod common;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use common::*;
-use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use engine::journal::{Batch, BodySource, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -43,6 +43,8 @@ for_each_engine!(
     keys_of_many_recipients_conflict_too,
     a_queue_is_listed_by_precedence_in_pages,
     a_content_is_received_part_by_part,
+    items_of_mailboxes_are_listed_apart,
+    a_content_is_copied_and_outlives_the_first,
 );
 
 fn ok(store: &dyn QueueStore, batch: Batch) {
@@ -63,6 +65,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(precedence, id)| Op::DeleteEntry { precedence, id: EntryId(id) }),
         (id.clone(), 0usize..5000).prop_map(|(id, length)| body(id, octets(length, 9))),
         (id.clone(), Just((1 << 20) + 1)).prop_map(|(id, length)| body(id, octets(length, 8))),
+        (id.clone(), id.clone()).prop_map(|(from, to)| copy(from, to)),
         id.clone().prop_map(drop_body),
         (0u8..4, 0u64..9).prop_map(|(key, until)| seen(key, until, b"answer")),
         (0u8..4, 0u64..9).prop_map(|(key, until)| new_seen(key, until, b"first")),
@@ -82,6 +85,32 @@ fn not_expired(batch: &Batch, floor: &mut u64) -> Batch {
         }
     }
     batch
+}
+
+/// The batch without copies of contents that it changes itself.
+fn copies_what_was(batch: Batch) -> Batch {
+    let mut changed = Vec::new();
+    let mut batch = batch;
+    batch.retain(|op| {
+        let stays = match op {
+            Op::PutBody { source: BodySource::Body(from), .. } => !changed.contains(from),
+            _ => true,
+        };
+        if let Op::PutBody { id, .. } | Op::DeleteBody { id } = op {
+            changed.push(*id);
+        }
+        stays
+    });
+    batch
+}
+
+/// Whether it copies a content that does not exist.
+fn copies_nothing(model: &ModelState, batch: &Batch) -> bool {
+    let from = batch.iter().filter_map(|op| match op {
+        Op::PutBody { source: BodySource::Body(from), .. } => Some(from),
+        _ => None,
+    });
+    from.into_iter().any(|from| !model.bodies.contains_key(from))
 }
 
 /// Every key that [`op`] uses.
@@ -121,7 +150,7 @@ proptest! {
             let mut floor = 0;
             for (group, tidied) in &groups {
                 let group: Vec<Batch> =
-                    group.iter().map(|batch| not_expired(batch, &mut floor)).collect();
+                    group.iter().map(|b| copies_what_was(not_expired(b, &mut floor))).collect();
                 let ended = store.commit(numbered(group.clone()));
                 for (batch, ended) in group.iter().zip(ended) {
                     let conflict = model.conflict(batch);
@@ -129,6 +158,10 @@ proptest! {
                         Committed::Durable => prop_assert_eq!(conflict, []),
                         Committed::Conflict(keys) => {
                             prop_assert_eq!(keys, conflict);
+                            continue;
+                        }
+                        Committed::NotDone(StoreError::BodyDamaged { .. }) => {
+                            prop_assert!(copies_nothing(&model, batch), "{batch:?}");
                             continue;
                         }
                         other => prop_assert!(false, "{other:?}"),
@@ -181,6 +214,82 @@ fn entries_come_in_order_by_page(engine: Engine) {
     assert_eq!(page(None, 2), keys[..2]);
     assert_eq!(page(Some(keys[1]), 2), keys[2..]);
     assert_eq!(page(Some(keys[3]), 2), []);
+}
+
+/// By mailbox and precedence, in the order of their sequence numbers; a start does not see them.
+fn items_of_mailboxes_are_listed_apart(engine: Engine) {
+    use Precedence::{Flash, Routine};
+    let mut site = Site::new(engine);
+    let mut store = site.open();
+    let [one, other] = [3, 4].map(MailboxId);
+    let item = |mailbox, number| ItemId { mailbox, number };
+    let entry =
+        |precedence, id| Op::PutEntry { precedence, id, queue: QUEUE, record: octets(9, 1) };
+    let mut batch = vec![entry(Routine, EntryId(7)), body(7, octets(9, 2))];
+    for (mailbox, precedence, number) in
+        [(one, Routine, 1), (one, Flash, 2), (one, Routine, 700), (other, Routine, 1)]
+    {
+        let id = item(mailbox, number);
+        batch.push(entry(precedence, id.entry()));
+        batch.push(body(id.body().0, octets(1_000, 3)));
+    }
+    ok(&*store, batch);
+    for _ in 0..2 {
+        let list = |mailbox, precedence, after, limit| -> Vec<ItemId> {
+            let page = store.items(mailbox, precedence, after, limit).unwrap();
+            page.iter().filter_map(|entry| ItemId::of_entry(entry.id)).collect()
+        };
+        assert_eq!(list(one, Routine, 0, 9), [item(one, 1), item(one, 700)]);
+        assert_eq!(list(one, Routine, 0, 1), [item(one, 1)]);
+        assert_eq!(list(one, Routine, 1, 9), [item(one, 700)]);
+        assert_eq!(list(one, Routine, 700, 9), []);
+        assert_eq!(list(one, Flash, 0, 9), [item(one, 2)]);
+        assert_eq!(list(other, Routine, 0, 9), [item(other, 1)]);
+        assert_eq!(list(MailboxId(5), Routine, 0, 9), []);
+        let count = |mailbox, precedence| store.item_count(mailbox, precedence).unwrap();
+        assert_eq!([count(one, Routine), count(one, Flash), count(other, Flash)], [2, 1, 0]);
+        let queued: Vec<EntryId> =
+            store.entries(None, 9).unwrap().iter().map(|entry| entry.id).collect();
+        assert_eq!((queued, store.entry_count().unwrap()), (vec![EntryId(7)], 1));
+        assert_eq!(store.bodies(None, 9).unwrap(), [BodyId(7)]);
+        let content = store.body(item(one, 700).body(), 0, 2_000).unwrap();
+        assert_eq!(content, Some(octets(1_000, 3)));
+        if engine == Engine::Model {
+            break;
+        }
+        drop(store);
+        store = site.open();
+    }
+}
+
+/// Small and large; the copy stays when the first is deleted, and the first when the copy is.
+fn a_content_is_copied_and_outlives_the_first(engine: Engine) {
+    let mut site = Site::new(engine);
+    let mut store = site.open();
+    let contents = [(1, octets(900, 1)), (2, octets((2 << 20) + 5, 2))];
+    for (n, content) in &contents {
+        ok(&*store, vec![body(*n, content.clone())]);
+        ok(&*store, vec![copy(*n, n + 10), copy(*n, n + 20), drop_body(*n)]);
+        ok(&*store, vec![drop_body(n + 20)]);
+    }
+    let nothing = commit(&*store, vec![copy(1, 30), put(9, b"record")]);
+    assert!(matches!(nothing, Committed::NotDone(StoreError::BodyDamaged { .. })), "{nothing:?}");
+    assert_eq!(store.entry_count().unwrap(), 0);
+    for _ in 0..2 {
+        for (n, content) in &contents {
+            let read = |id| store.body(BodyId(id), 0, content.len()).unwrap();
+            assert_eq!((read(*n), read(n + 20)), (None, None));
+            assert_eq!(store.body_length(BodyId(n + 10)).unwrap(), Some(content.len() as u64));
+            let part = store.body(BodyId(n + 10), 100, 200).unwrap();
+            assert_eq!(part, Some(content.slice(100..300)));
+        }
+        if engine == Engine::Model {
+            break;
+        }
+        drop(store);
+        store = site.open();
+        assert_eq!(body_files(&site.disk), 1);
+    }
 }
 
 fn bodies_come_in_order_by_page(engine: Engine) {

@@ -2,11 +2,11 @@
 
 use super::mutant::{Lie, Mutant, SyncOf, When};
 use super::{RealStore, SITE};
-use crate::NEW_YEAR;
 use crate::network::Opened;
-use base::{BodyId, Now, Utc};
+use base::{BodyId, Now};
 use bytes::Bytes;
 use engine::journal::Op;
+use engine::next_epoch;
 use node::Input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -177,13 +177,4 @@ fn recovered(entry: store::Entry) -> Input {
 
 fn file(name: &str) -> PathBuf {
     Path::new(SITE).join(name)
-}
-
-/// The epoch of a start, by the last one in the store (`None`: damaged) and in the file, as the daemon has
-/// it.
-fn next_epoch(stored: Option<u32>, kept: Option<u32>, now: Utc) -> Option<u32> {
-    let minutes = now.since(Utc(NEW_YEAR)).as_secs() / 60;
-    let by_clock = u32::try_from(minutes).ok()?;
-    let last = stored.unwrap_or(0).max(kept.unwrap_or(0));
-    Some(last.checked_add(1)?.max(by_clock)).filter(|epoch| *epoch < 1 << 24)
 }

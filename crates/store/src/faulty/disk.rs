@@ -204,6 +204,10 @@ impl Disk for FaultyDisk {
         self.change()?.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change()?.link(from, to)
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.change()?.unlink(path)
     }

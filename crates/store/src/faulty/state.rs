@@ -184,8 +184,19 @@ impl DiskState {
     pub(super) fn unlink(&mut self, path: &Path) -> io::Result<()> {
         let inode = self.find(path)?;
         self.names.remove(path);
-        // The space is free at once; a durable name, if any, still leads to the octets.
-        self.inode(inode)?.blocks.clear();
+        if !self.names.values().any(|of| *of == inode) {
+            // The space is free at once; a durable name, if any, still leads to the octets.
+            self.inode(inode)?.blocks.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let inode = self.find(from)?;
+        if self.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.names.insert(to.to_owned(), inode);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::footer::{self, Ending};
 use super::frame::{Change, FrameWriter, MAX_PART, SegmentId};
-use super::index::{Index, Key};
+use super::index::{BodyRow, FileRow, Index, Key};
 use super::keys::LIST;
 use super::segment::{Room, Segment};
 use super::{LogStore, Sealed, Writer};
@@ -12,8 +12,8 @@ use crate::recent::{Key as RecentKey, Recent};
 use crate::safeguard::{Safeguard, stands};
 use crate::spool::Content;
 use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
-use base::Precedence;
-use engine::journal::{Batch, Digest, Op};
+use base::{BodyId, Precedence};
+use engine::journal::{Batch, BodySource, Digest, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,11 +32,14 @@ impl LogStore {
     }
 
     pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
-        // A key that one batch remembers and the next one forgets is absent for those that follow.
-        let forgets = |(_, batch): &(BatchId, Batch)| {
-            batch.iter().any(|op| matches!(op, Op::ForgetSeen { .. }))
+        // A key that one batch remembers and the next one forgets is absent for those that follow; a
+        // content that one batch has may be copied by the next.
+        let follows = |op: &Op| {
+            let is_copy = matches!(op, Op::PutBody { source: BodySource::Body(_), .. });
+            is_copy || matches!(op, Op::ForgetSeen { .. })
         };
-        if group.len() > 1 && group.iter().any(forgets) {
+        let is_alone = |(_, batch): &(BatchId, Batch)| batch.iter().any(follows);
+        if group.len() > 1 && group.iter().any(is_alone) {
             return group.into_iter().flat_map(|one| self.commit_group(vec![one])).collect();
         }
         let mut writer = self.writer();
@@ -313,6 +316,18 @@ impl LogStore {
         Ok(staged)
     }
 
+    /// A content as it is stored, to be copied.
+    fn committed_content(&self, id: BodyId) -> Result<Option<Content>, StoreError> {
+        let row = self.index().body(id);
+        Ok(match row {
+            None => None,
+            Some(BodyRow::Inline(at)) => self.inline_body(id, at)?.map(Content::Inline),
+            Some(BodyRow::File(FileRow { number, length, sums, .. })) => {
+                Some(Content::File { number, length, sums })
+            }
+        })
+    }
+
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
         let mut content = None;
         match &op {
@@ -324,7 +339,9 @@ impl LogStore {
             }
             Op::PutBody { source, .. } => {
                 let staging = &mut staged.contents;
-                content = Some(staging.stage(source.clone(), &self.spools, &self.bodies)?);
+                let committed = |id| self.committed_content(id);
+                let source = source.clone();
+                content = Some(staging.stage(source, &self.spools, &self.bodies, committed)?);
             }
             Op::DeleteEntry { .. } | Op::DeleteBody { .. } | Op::ForgetSeen { .. } => {}
         }

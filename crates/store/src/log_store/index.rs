@@ -7,7 +7,7 @@ use super::keys::{KeyRow, Keys};
 use super::rows::Rows;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Digest, QueueId};
+use engine::journal::{Digest, FIRST_ITEM, ItemId, MailboxId, QueueId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -131,8 +131,47 @@ impl Index {
         self.entries.get(&Reverse(precedence))?.get(id.0)
     }
 
-    pub(super) fn entry_count(&self) -> usize {
-        self.entries.values().map(Rows::len).sum()
+    /// The number of entries without items of mailboxes.
+    pub(super) fn queued_count(&self) -> usize {
+        self.entries.values().map(|rows| rows.count(0..FIRST_ITEM)).sum()
+    }
+
+    /// The number of items of one precedence in a mailbox.
+    pub(super) fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> usize {
+        let number = |number| ItemId { mailbox, number }.entry().0;
+        let rows = self.entries.get(&Reverse(precedence));
+        rows.map_or(0, |rows| rows.count(number(0)..number(u32::MAX)))
+    }
+
+    /// The entries after a place, in order, without items of mailboxes.
+    pub(super) fn queued_after(
+        &self,
+        after: Option<Place>,
+    ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
+        let levels = match after {
+            Some((level, _)) => self.entries.range(level..),
+            None => self.entries.range(..),
+        };
+        levels.flat_map(move |(level, rows)| {
+            let after = after.filter(|(last, _)| last == level).map(|(_, id)| id.0);
+            let queued = rows.after(after).take_while(|(id, _)| *id < FIRST_ITEM);
+            queued.map(|(id, row)| ((*level, EntryId(id)), row))
+        })
+    }
+
+    /// The items of one precedence in a mailbox after one of them, in order.
+    pub(super) fn items_after(
+        &self,
+        precedence: Precedence,
+        after: ItemId,
+    ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
+        let level = Reverse(precedence);
+        let rows = self.entries.get(&level);
+        let later = rows.into_iter().flat_map(move |rows| rows.after(Some(after.entry().0)));
+        let is_here = move |(id, _): &(u64, EntryRow)| {
+            ItemId::of_entry(EntryId(*id)).is_some_and(|item| item.mailbox == after.mailbox)
+        };
+        later.take_while(is_here).map(move |(id, row)| ((level, EntryId(id)), row))
     }
 
     /// The entries after a place, in order.

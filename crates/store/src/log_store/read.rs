@@ -9,7 +9,7 @@ use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueS
 use crate::recent::Key as RecentKey;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
+use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
 use std::path::Path;
@@ -94,7 +94,11 @@ impl LogStore {
         StoreError::BodyDamaged { id }
     }
 
-    fn inline_body(&self, id: BodyId, at: Location) -> Result<Option<Bytes>, StoreError> {
+    pub(super) fn inline_body(
+        &self,
+        id: BodyId,
+        at: Location,
+    ) -> Result<Option<Bytes>, StoreError> {
         let mut at = at;
         loop {
             if let Some(octets) = self.data(Key::Body(id), at)? {
@@ -194,14 +198,14 @@ impl QueueStore for LogStore {
 
     fn entry_count(&self) -> Result<u64, StoreError> {
         self.check()?;
-        Ok(self.index().entry_count() as u64)
+        Ok(self.index().queued_count() as u64)
     }
 
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.check()?;
         let mut after = after.map(|(precedence, id)| (Reverse(precedence), id));
         loop {
-            let rows = rows_of_page(self.index().entries_after(after), limit);
+            let rows = rows_of_page(self.index().queued_after(after), limit);
             let Some(last) = rows.last().map(|(place, _)| *place) else { return Ok(Vec::new()) };
             let page = self.page(rows)?;
             // All of them may be gone by now, and more may follow.
@@ -232,9 +236,36 @@ impl QueueStore for LogStore {
         }
     }
 
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.check()?;
+        let mut after = ItemId { mailbox, number: after };
+        loop {
+            let rows = rows_of_page(self.index().items_after(precedence, after), limit);
+            let last = rows.last().and_then(|(place, _)| ItemId::of_entry(place.1));
+            let Some(last) = last else { return Ok(Vec::new()) };
+            let page = self.page(rows)?;
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            after = last;
+        }
+    }
+
+    fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {
+        self.check()?;
+        Ok(self.index().item_count(mailbox, precedence) as u64)
+    }
+
     fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError> {
         self.check()?;
-        Ok(self.index().bodies_after(after).take(limit.max(1)).collect())
+        let is_queued = |id: &BodyId| id.0 < FIRST_ITEM;
+        Ok(self.index().bodies_after(after).take_while(is_queued).take(limit.max(1)).collect())
     }
 
     fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError> {

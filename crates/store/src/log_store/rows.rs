@@ -2,6 +2,7 @@
 //! rows are kept in full runs of an array, not in the half-full nodes of a general tree.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Most rows of a chunk.
 const CHUNK: usize = 512;
@@ -24,8 +25,30 @@ impl<R> Default for Rows<R> {
 }
 
 impl<R: Copy> Rows<R> {
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.count
+    }
+
+    /// The number of rows with these identifiers.
+    pub(super) fn count(&self, of: Range<u64>) -> usize {
+        let all = self.chunks.first_key_value().is_none_or(|(first, _)| *first >= of.start)
+            && self
+                .chunks
+                .last_key_value()
+                .and_then(|(_, chunk)| chunk.last())
+                .is_none_or(|(last, _)| *last < of.end);
+        if all {
+            return self.count;
+        }
+        let first =
+            self.chunks.range(..=of.start).next_back().map_or(of.start, |(first, _)| *first);
+        let chunks = self.chunks.range(first..of.end).map(|(_, chunk)| chunk);
+        let counts = chunks.map(|chunk| {
+            let before = |end: u64| chunk.partition_point(|(id, _)| *id < end);
+            before(of.end) - before(of.start)
+        });
+        counts.sum()
     }
 
     pub(super) fn get(&self, id: u64) -> Option<R> {

@@ -6,11 +6,12 @@ use super::guard::Trouble;
 use super::tables::{self, Tables};
 use super::{DatabaseState, RedbStore};
 use crate::error::StoreError;
-use crate::queue::{BatchId, Committed};
+use crate::queue::{BatchId, Committed, QueueStore};
 use crate::spool::Content;
 use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
+use base::BodyId;
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, Op};
+use engine::journal::{Batch, BodySource, Digest, Op};
 use redb::{Database, ReadableTable};
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
@@ -54,6 +55,11 @@ impl Staged {
 
 impl RedbStore {
     pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
+        let copies = |op: &Op| matches!(op, Op::PutBody { source: BodySource::Body(_), .. });
+        if group.len() > 1 && group.iter().any(|(_, batch)| batch.iter().any(copies)) {
+            // It may copy what one before it has.
+            return group.into_iter().flat_map(|one| self.commit_group(vec![one])).collect();
+        }
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let (ids, group): (Vec<BatchId>, Vec<Batch>) = group.into_iter().unzip();
         let mut staged: Vec<Result<Staged, StoreError>> =
@@ -262,6 +268,15 @@ impl RedbStore {
         staged.changes.extend(rows.map(|(number, row)| Change::PutRow(number, row)));
     }
 
+    /// All octets of a content, to be copied.
+    fn octets_of(&self, id: BodyId) -> Result<Bytes, StoreError> {
+        let damaged = || StoreError::BodyDamaged { id };
+        let length = self.body_length(id)?.ok_or_else(damaged)?;
+        let length = usize::try_from(length).map_err(|_| damaged())?;
+        let octets = self.body(id, 0, length)?.filter(|octets| octets.len() == length);
+        octets.ok_or_else(damaged)
+    }
+
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
         let change = match op {
             Op::PutEntry { precedence, id, queue, record } => {
@@ -269,7 +284,12 @@ impl RedbStore {
             }
             Op::DeleteEntry { precedence, id } => Change::DeleteEntry(precedence, id),
             Op::PutBody { id, source } => {
-                let content = staged.contents.stage(source, &self.spools, &self.bodies)?;
+                let source = match source {
+                    BodySource::Body(id) => BodySource::Octets(self.octets_of(id)?),
+                    source => source,
+                };
+                let (spools, bodies) = (&self.spools, &self.bodies);
+                let content = staged.contents.stage(source, spools, bodies, |_| Ok(None))?;
                 Change::PutBody(id, content)
             }
             Op::DeleteBody { id } => Change::DeleteBody(id),

@@ -7,7 +7,7 @@ use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sw
 use crate::recent::Key;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
+use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use std::io;
 use std::ops::Bound;
@@ -124,7 +124,7 @@ fn page(
             Some((level, id)) if level == precedence => Bound::Excluded((number, id.0)),
             _ => Bound::Included((number, 0)),
         };
-        for row in table.range::<(u8, u64)>((start, Bound::Included((number, u64::MAX))))? {
+        for row in table.range::<(u8, u64)>((start, Bound::Excluded((number, FIRST_ITEM))))? {
             if page.is_full() {
                 return Ok(page.entries);
             }
@@ -197,7 +197,44 @@ impl QueueStore for RedbStore {
     }
 
     fn entry_count(&self) -> Result<u64, StoreError> {
-        self.read("counting the queue", |txn| Ok(txn.open_table(ENTRIES)?.len()?))
+        self.read("counting the queue", |txn| {
+            let table = txn.open_table(ENTRIES)?;
+            let mut items = 0;
+            for precedence in Precedence::ALL {
+                let number = precedence.number();
+                items += table.range((number, FIRST_ITEM)..=(number, u64::MAX))?.count() as u64;
+            }
+            Ok(table.len()? - items)
+        })
+    }
+
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.read("reading the items of a mailbox", |txn| {
+            let (mut page, table) = (PageOfEntries::new(limit), txn.open_table(ENTRIES)?);
+            let key = |number| (precedence.number(), ItemId { mailbox, number }.entry().0);
+            let range = (Bound::Excluded(key(after)), Bound::Included(key(u32::MAX)));
+            for row in table.range::<(u8, u64)>(range)? {
+                if page.is_full() {
+                    break;
+                }
+                let (key, value) = row?;
+                page.push(precedence, key.value().1, value.value())?;
+            }
+            Ok(page.entries)
+        })
+    }
+
+    fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {
+        self.read("counting the items of a mailbox", |txn| {
+            let key = |number| (precedence.number(), ItemId { mailbox, number }.entry().0);
+            Ok(txn.open_table(ENTRIES)?.range(key(0)..=key(u32::MAX))?.count() as u64)
+        })
     }
 
     fn queue_entries(
@@ -219,7 +256,8 @@ impl QueueStore for RedbStore {
         let start = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.0));
         self.read("reading the index of bodies", |txn| {
             let index = txn.open_table(BODY_INDEX)?;
-            let rows = index.range::<u64>((start, Bound::Unbounded))?.take(limit.max(1));
+            let end = Bound::Excluded(FIRST_ITEM);
+            let rows = index.range::<u64>((start, end))?.take(limit.max(1));
             rows.map(|row| Ok(BodyId(row?.0.value()))).collect()
         })
     }

@@ -179,6 +179,10 @@ pub(crate) fn body(id: u64, octets: Bytes) -> Op {
     Op::PutBody { id: BodyId(id), source: BodySource::Octets(octets) }
 }
 
+pub(crate) fn copy(from: u64, to: u64) -> Op {
+    Op::PutBody { id: BodyId(to), source: BodySource::Body(BodyId(from)) }
+}
+
 pub(crate) fn spooled(id: u64, spool: u64) -> Op {
     Op::PutBody { id: BodyId(id), source: BodySource::Spool(SpoolId(spool)) }
 }

@@ -173,6 +173,7 @@ impl Store {
                 Op::PutBody { id, source } => {
                     let octets = match source {
                         BodySource::Octets(octets) => octets,
+                        BodySource::Body(of) => self.bodies.get(&of).cloned().unwrap_or_default(),
                         BodySource::Spool(spool) => {
                             self.notes.remove(&spool);
                             self.spools.remove(&spool).ok_or(Unsound::NoSpool(spool))?.into()

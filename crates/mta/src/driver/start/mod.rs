@@ -12,7 +12,7 @@ use crate::users::{Users, UsersError};
 use base::Utc;
 use bytes::Bytes;
 use engine::journal::Op;
-use epoch::next_epoch;
+use engine::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::Node;
 use std::io;
