@@ -46,6 +46,8 @@ enum Share {
     Studies,
     /// Daemons killed for two minutes more, by `cargo xtask soak` with seeds of this commit
     Soak,
+    /// The crash matrix at each operation of the disks, with the seed of this commit: two minutes
+    Matrix,
 }
 
 /// The targets, two at once.
@@ -73,6 +75,15 @@ fn soak(workspace: &Workspace) -> (Tally, bool) {
     }
 }
 
+/// Runs the crash matrix at each operation; whether it held.
+fn matrix(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+    let mut tally = Tally::default();
+    let test = ["test", "--workspace", "--test", "matrix", "--", &threads()];
+    let test = workspace.cargo(&test).env("EVERY", "1").env("SEED", &seed(workspace));
+    let held = test.lines(|line| tally.add(line))?;
+    Ok((tally.closed(held), held))
+}
+
 /// The variable that tests with a longer form look at.
 const LONG: &str = "LONG";
 
@@ -95,16 +106,19 @@ impl Args {
                 );
             }
         }
+        if !self.long && self.with.contains(&Share::Matrix) {
+            let (matrix, held) = minutes.measure("crash matrix", || matrix(workspace))?;
+            tally.join(matrix);
+            succeeded &= held;
+        }
         if self.long || self.with.contains(&Share::Soak) {
             let (rounds, held) = minutes.measure("soak", || soak(workspace));
-            tally.passed += rounds.passed;
-            tally.failed += rounds.failed;
+            tally.join(rounds);
             succeeded &= held;
         }
         if !self.skip.contains(&Part::Fuzz) {
             let (targets, held) = minutes.measure("fuzz targets", || self.fuzz(workspace))?;
-            tally.passed += targets.passed;
-            tally.failed += targets.failed;
+            tally.join(targets);
             succeeded &= held;
         }
         println!("{}", minutes.table());
@@ -218,6 +232,13 @@ impl Tally {
                 _ => {}
             }
         }
+    }
+
+    /// Adds those of another part.
+    fn join(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
     }
 
     /// Adds the expectations of studies.

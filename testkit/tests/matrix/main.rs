@@ -5,7 +5,7 @@
 //! look for broken promises. Mutants show that the checkers notice what they are to notice.
 //!
 //! An ordinary run takes a sample, the same each time. `LONG=1` takes every place, and several seeds for
-//! what is left to chance; `SEED=n` takes another sample. `SHOW=variant:site:operation:seed` prints one run.
+//! what is left to chance; `SEED=n` takes another sample, `EVERY=n` each `n`th operation. `SHOW=variant:site:operation:seed` prints one run.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,9 +41,15 @@ fn sample() -> u64 {
     std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
+/// Of so many operations one is taken.
+fn step() -> u64 {
+    let asked = std::env::var("EVERY").ok().and_then(|step| step.parse().ok());
+    asked.unwrap_or(STEP).max(1)
+}
+
 /// The places of a variant that are tried.
 fn places(variant: &Variant, counts: [u64; 2]) -> Vec<Place> {
-    let (step, seeds) = if is_long() { (1, SEEDS) } else { (STEP * variant.cost, 1) };
+    let (step, seeds) = if is_long() { (1, SEEDS) } else { (step() * variant.cost, 1) };
     let seeds = if variant.is_seeded { seeds } else { 1 };
     let first = 1 + sample() % step;
     let mut places = Vec::new();
