@@ -42,14 +42,14 @@ fn sample() -> u64 {
 }
 
 /// Of so many operations one is taken.
-fn step() -> u64 {
+fn every() -> u64 {
     let asked = std::env::var("EVERY").ok().and_then(|step| step.parse().ok());
     asked.unwrap_or(STEP).max(1)
 }
 
 /// The places of a variant that are tried.
 fn places(variant: &Variant, counts: [u64; 2]) -> Vec<Place> {
-    let (step, seeds) = if is_long() { (1, SEEDS) } else { (step() * variant.cost, 1) };
+    let (step, seeds) = if is_long() { (1, SEEDS) } else { (every() * variant.cost, 1) };
     let seeds = if variant.is_seeded { seeds } else { 1 };
     let first = 1 + sample() % step;
     let mut places = Vec::new();
