@@ -8,8 +8,8 @@
 //! | Immediate | a quarter |
 //!
 //! Flash and Override are taken until the store itself has no room. A precedence is taken again once there
-//! is a sixteenth of the reserve more than where it was refused. What the store had no room for is reported
-//! and not refused: the next message may be smaller.
+//! is a sixteenth of the reserve more than where it was refused. What the store itself had no room for is
+//! shown, and not refused here: the next message may be smaller.
 
 use base::Precedence;
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct DiskSpace {
     pub free: u64,
     /// What is kept for higher precedences.
     pub reserve: u64,
-    /// The highest precedence for which the store itself had no room when it was last tried.
+    /// The highest precedence for which the store itself had no room lately.
     pub no_room_for: Option<Precedence>,
 }
 
@@ -33,19 +33,28 @@ impl fmt::Display for DiskSpace {
 }
 
 /// The sixteenths of the reserve that must be free.
-const MARKS: [(Precedence, u64); 4] = [
+const THRESHOLDS: [(Precedence, u64); 4] = [
     (Precedence::Deferred, 16),
     (Precedence::Routine, 12),
     (Precedence::Priority, 8),
     (Precedence::Immediate, 4),
 ];
 
+/// What is refused, in words.
+#[must_use]
+pub fn refused_text(highest: Precedence) -> String {
+    match highest {
+        Precedence::Deferred => "deferred is refused".to_owned(),
+        _ => format!("{highest} and lower are refused"),
+    }
+}
+
 /// The room as it was reported last, and what is refused for it.
 #[derive(Debug, Default)]
 pub struct DiskRoom {
     space: Option<DiskSpace>,
-    /// The highest precedence below its mark.
-    below: Option<Precedence>,
+    /// The highest precedence below its threshold.
+    refused: Option<Precedence>,
 }
 
 impl DiskRoom {
@@ -54,9 +63,14 @@ impl DiskRoom {
         self.space
     }
 
-    /// The highest precedence that is refused, here or by the store.
+    /// The highest precedence that is refused.
     pub fn refused(&self) -> Option<Precedence> {
-        self.below.max(self.space.and_then(|space| space.no_room_for))
+        self.refused
+    }
+
+    /// The highest precedence for which the store itself had no room.
+    pub fn no_room_for(&self) -> Option<Precedence> {
+        self.space.and_then(|space| space.no_room_for)
     }
 
     /// Why this precedence is refused; `None` where it is taken.
@@ -65,21 +79,22 @@ impl DiskRoom {
         Some(format!("{precedence} is not taken with {space}"))
     }
 
-    /// Whether this precedence is refused here.
+    /// Whether this precedence is refused.
     pub fn refuses(&self, precedence: Precedence) -> bool {
-        self.below.is_some_and(|highest| precedence <= highest)
+        self.refused.is_some_and(|highest| precedence <= highest)
     }
 
-    /// Takes a report; whether another precedence is the highest that is refused.
-    pub fn report(&mut self, space: DiskSpace) -> bool {
-        let before = self.refused();
+    /// Takes what the edge found; whether that changes what is refused, or what the store had no room for.
+    pub fn update(&mut self, space: DiskSpace) -> bool {
+        let before = (self.refused, self.no_room_for());
         self.space = Some(space);
         let is_below = |(level, sixteenths): &(Precedence, u64)| {
             let more = u64::from(self.refuses(*level));
             space.free < (space.reserve / 16).saturating_mul(sixteenths + more)
         };
-        self.below = MARKS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
-        self.refused() != before
+        self.refused =
+            THRESHOLDS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
+        (self.refused, self.no_room_for()) != before
     }
 }
 
@@ -93,7 +108,7 @@ mod tests {
         let mut room = DiskRoom::default();
         assert!(!room.refuses(Deferred), "nothing is known yet");
         let mut refused = |free| {
-            let changed = room.report(DiskSpace { free, reserve: 1600, no_room_for: None });
+            let changed = room.update(DiskSpace { free, reserve: 1600, no_room_for: None });
             (changed, room.refused())
         };
         assert_eq!(refused(1600), (false, None));
@@ -107,12 +122,14 @@ mod tests {
         assert_eq!(refused(1700), (true, None));
         assert_eq!(refused(0), (true, Some(Immediate)));
         assert!(room.refuses(Routine) && !room.refuses(Flash));
-        assert!(room.report(DiskSpace { free: 0, reserve: 1600, no_room_for: Some(Flash) }));
-        assert_eq!(room.refused(), Some(Flash), "the store refused it");
+        assert!(room.update(DiskSpace { free: 0, reserve: 1600, no_room_for: Some(Flash) }));
+        assert_eq!((room.refused(), room.no_room_for()), (Some(Immediate), Some(Flash)));
         assert!(!room.refuses(Flash), "and is asked again");
-        room.report(DiskSpace { free: 0, reserve: 0, no_room_for: None });
+        room.update(DiskSpace { free: 0, reserve: 0, no_room_for: None });
         assert!(!room.refuses(Deferred), "no reserve");
-        assert!(room.report(DiskSpace { free: 0, reserve: 0, no_room_for: Some(Routine) }));
-        assert_eq!((room.refused(), room.refuses(Routine)), (Some(Routine), false));
+        assert!(room.update(DiskSpace { free: 0, reserve: 0, no_room_for: Some(Routine) }));
+        assert_eq!((room.refused(), room.no_room_for()), (None, Some(Routine)));
+        assert_eq!(refused_text(Deferred), "deferred is refused");
+        assert_eq!(refused_text(Priority), "priority and lower are refused");
     }
 }

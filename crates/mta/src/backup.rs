@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use store::disk::Owner;
 use store::{QueueStore, RealDisk, StoreError};
 
 /// Files beside the queue.
@@ -42,6 +43,8 @@ pub struct BackupReport {
 pub(crate) enum BackupError {
     #[error("{0} exists already: name a directory that does not")]
     Exists(PathBuf),
+    #[error("{0} is in the queue's own directory: name a place elsewhere")]
+    Inside(PathBuf),
     #[error(
         "{0} exists: it is made for a backup or a restore that was interrupted, or runs. If none \
          runs, remove it"
@@ -163,6 +166,13 @@ fn make(
     if to.exists() {
         return Err(BackupError::Exists(to.to_owned()));
     }
+    let inside = |directory: &Path| {
+        let above = to.parent().and_then(|parent| parent.canonicalize().ok());
+        directory.canonicalize().is_ok_and(|own| above.is_some_and(|above| above.starts_with(own)))
+    };
+    if inside(&data_dir.join(QUEUE)) {
+        return Err(BackupError::Inside(to.to_owned()));
+    }
     let unfinished = partial(to);
     make_directory(&unfinished)?;
     let made = fill(store, data_dir, &unfinished, goes_on).and_then(|()| {
@@ -275,6 +285,8 @@ impl Restored {
         if source != from {
             copy_files(from, &restored.copy)?;
         }
+        let owner = Owner::of(data_dir).map_err(at(data_dir))?;
+        give_all(owner, &restored.copy)?;
         Ok(restored)
     }
 
@@ -339,6 +351,22 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), BackupError> {
         }
     }
     sync(to)
+}
+
+/// Gives a directory that was just made, and what is in it, to the user whose daemon is to use it.
+fn give_all(owner: Option<Owner>, directory: &Path) -> Result<(), BackupError> {
+    if owner.is_none() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory).map_err(at(directory))? {
+        let path = entry.map_err(at(directory))?.path();
+        if path.is_dir() {
+            give_all(owner, &path)?;
+        } else {
+            File::open(&path).and_then(|file| Owner::give(owner, &file)).map_err(at(&path))?;
+        }
+    }
+    File::open(directory).and_then(|made| Owner::give(owner, &made)).map_err(at(directory))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub struct Clock {
 }
 
 /// Time since the machine was booted.
-fn since_boot() -> Duration {
+pub(crate) fn since_boot() -> Duration {
     // Linux has this clock since 2.6.39.
     clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default()
 }

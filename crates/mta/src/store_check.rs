@@ -18,8 +18,9 @@ pub struct StoreReport {
     /// Why it could not go on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
-    /// Changes of the queue that are lost, and it is not known of which messages.
-    pub changes_lost: u64,
+    /// Parts of the log that are lost: batches that cannot be read, segments that are missing or cut off. It is
+    /// not known which messages they had.
+    pub log_parts: u64,
     /// Entries whose records are damaged.
     pub records: Vec<DamagedRecord>,
     /// Contents that are damaged or missing.
@@ -44,7 +45,7 @@ impl StoreReport {
     /// Whether anything is damaged.
     #[must_use]
     pub fn has_damage(&self) -> bool {
-        self.changes_lost + self.keys > 0 || !self.records.is_empty() || !self.contents.is_empty()
+        self.log_parts + self.keys > 0 || !self.records.is_empty() || !self.contents.is_empty()
     }
 
     fn note(&mut self, damage: &Damage) {
@@ -52,7 +53,7 @@ impl StoreReport {
             precedence: *precedence,
             entry: *entry,
         };
-        self.changes_lost = damage.batches;
+        self.log_parts = damage.batches;
         self.records = damage.entries.iter().map(record).collect();
         self.contents = damage.bodies.iter().copied().collect();
         self.keys = damage.keys;

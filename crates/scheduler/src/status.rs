@@ -7,7 +7,8 @@ use crate::queue::{Key, PrecedenceQueue};
 use crate::rules::ChannelId;
 use crate::rules::hold::Reason;
 use crate::rules::minimize::Floor;
-use base::{EntryId, Instant, Precedence, Utc};
+use base::{BodyId, EntryId, Instant, Precedence, Utc};
+use std::collections::BTreeSet;
 
 /// The items of one precedence for one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,6 +175,12 @@ impl Scheduler {
     /// An item with its current times.
     pub fn get(&self, id: EntryId) -> Option<Item> {
         self.items.get(id).map(|slot| slot.item())
+    }
+
+    /// The items with these contents. O(n) for all items queued.
+    pub fn with_bodies(&self, bodies: &BTreeSet<BodyId>) -> Vec<EntryId> {
+        let of = |id: &EntryId| self.items.get(*id).and_then(|slot| slot.item().body);
+        self.items.ids().filter(|id| of(id).is_some_and(|body| bodies.contains(&body))).collect()
     }
 
     /// Whether the item is in transfer.

@@ -53,19 +53,27 @@ pub struct DiskStatus {
     /// The highest precedence that is refused; absent while all are taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused: Option<Precedence>,
+    /// The highest precedence for which the store itself had no room, in the last minute and without one
+    /// that it had room for since: a smaller message may find room.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_room_for: Option<Precedence>,
 }
 
 /// What of the store is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamageStatus {
-    /// Places of the log where changes of the queue are lost, and it is not known of which messages.
-    pub changes_lost: u64,
+    /// Parts of the log that are lost: batches that cannot be read, segments that are missing or cut off. It is
+    /// not known which messages they had; a segment may have had thousands of changes.
+    pub log_parts: u64,
     /// Queue entries whose records are damaged.
     pub records: u64,
     /// Contents that are damaged or missing.
     pub contents: u64,
     /// Blocks of remembered keys: duplicates of what they remembered are not recognised.
     pub keys: u64,
+    /// Files `*.aside`: contents that no queue entry names, since the queue or a part of it was lost.
+    #[serde(default)]
+    pub set_aside: u64,
 }
 
 /// A wall clock that jumped and is not trusted: expiry waits. Times are RFC 3339.

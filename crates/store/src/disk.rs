@@ -3,12 +3,14 @@
 //! A file is durable once it is synced *and* the directory that names it is synced.
 
 use crate::error::StoreError;
+use nix::fcntl::OFlag;
+use nix::unistd::{Gid, Uid, fchown};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 use std::fmt::Debug;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file open for appending.
@@ -128,6 +130,7 @@ pub trait Disk: Send + Sync + Debug {
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    owner: Option<Owner>,
     /// Held, not read: closing it releases the lock.
     _lock: File,
 }
@@ -140,30 +143,82 @@ impl RealDisk {
     /// [`StoreError::Locked`] if another process holds it; [`StoreError::Io`].
     pub fn open(root: &Path) -> Result<RealDisk, StoreError> {
         let io = |e| StoreError::io("opening the store's directory", e);
-        make_dir(root).map_err(io)?;
-        if let Some(parent) = root.parent().filter(|p| !p.as_os_str().is_empty()) {
+        let parent = root.parent().filter(|p| !p.as_os_str().is_empty());
+        let owner = Owner::of(root).map_err(io)?;
+        make_dir(root, owner).map_err(io)?;
+        if let Some(parent) = parent {
             sync_path(parent).map_err(io)?;
         }
         let path = root.join("lock");
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(io)?;
+        let lock = open_lock(&path, owner).map_err(io)?;
         match lock.try_lock() {
-            Ok(()) => Ok(RealDisk { root: root.to_owned(), _lock: lock }),
+            Ok(()) => Ok(RealDisk { root: root.to_owned(), owner, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path }),
             Err(TryLockError::Error(e)) => Err(io(e)),
         }
     }
 }
 
-fn make_dir(path: &Path) -> io::Result<()> {
+/// Who gets the files that root makes in a directory of another user: else that user's daemon could not
+/// open them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    user: Uid,
+    group: Gid,
+}
+
+impl Owner {
+    /// The owner of a directory, or of the nearest one above it that exists; `None` if it is this user, or
+    /// if this user is not root.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn of(directory: &Path) -> io::Result<Option<Owner>> {
+        if !Uid::effective().is_root() {
+            return Ok(None);
+        }
+        let existing = directory.ancestors().find_map(|path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            match path.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => Some(found),
+            }
+        });
+        let Some(found) = existing.transpose()? else { return Ok(None) };
+        let (user, group) = (Uid::from_raw(found.uid()), Gid::from_raw(found.gid()));
+        Ok((!user.is_root()).then_some(Owner { user, group }))
+    }
+
+    /// Gives a file or directory that was just made to the owner.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn give(owner: Option<Owner>, made: &File) -> io::Result<()> {
+        let Some(Owner { user, group }) = owner else { return Ok(()) };
+        Ok(fchown(made, Some(user), Some(group))?)
+    }
+}
+
+fn make_dir(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        other => other,
+        Err(e) => Err(e),
+        Ok(()) if owner.is_none() => Ok(()),
+        Ok(()) => Owner::give(owner, &File::open(path)?),
+    }
+}
+
+/// Opens the lock file, created if absent.
+fn open_lock(path: &Path, owner: Option<Owner>) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        made => {
+            let made = made?;
+            Owner::give(owner, &made)?;
+            Ok(made)
+        }
     }
 }
 
@@ -205,7 +260,7 @@ impl RandomFile for RealFile {
 
 impl Disk for RealDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        make_dir(&self.root.join(path))
+        make_dir(&self.root.join(path), self.owner)
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -214,6 +269,7 @@ impl Disk for RealDisk {
             .create_new(true)
             .mode(0o600)
             .open(self.root.join(path))?;
+        Owner::give(self.owner, &file)?;
         Ok(Box::new(RealFile(file)))
     }
 
@@ -239,10 +295,11 @@ impl Disk for RealDisk {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
         if create.is_some() {
-            options.create(true).truncate(true);
+            options.create(true).truncate(true).custom_flags(OFlag::O_NOFOLLOW.bits());
         }
         let file = options.open(self.root.join(path))?;
         if let Some(length) = create {
+            Owner::give(self.owner, &file)?;
             let length = i64::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
             let all = nix::fcntl::FallocateFlags::empty();
             nix::fcntl::fallocate(&file, all, 0, length)?;

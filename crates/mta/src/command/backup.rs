@@ -74,10 +74,10 @@ enum Error {
     #[error("{0}")]
     Failed(String),
     #[error(
-        "the backup is damaged ({records} queue entries, {contents} contents, {changes} changes \
-         of the queue lost): with --damaged the rest of it is restored"
+        "the backup is damaged ({records} queue entries, {contents} contents, {log_parts} parts \
+         of the log lost): with --damaged the rest of it is restored"
     )]
-    Damaged { records: usize, contents: usize, changes: u64 },
+    Damaged { records: usize, contents: usize, log_parts: u64 },
     #[error("{path}: {error}")]
     Path { path: PathBuf, error: io::Error },
 }
@@ -208,7 +208,7 @@ fn put_back(
     }
     if check.has_damage() && !arguments.damaged {
         let (records, contents) = (check.records.len(), check.contents.len());
-        return Err(Error::Damaged { records, contents, changes: check.changes_lost });
+        return Err(Error::Damaged { records, contents, log_parts: check.log_parts });
     }
     let set_aside = restored.put_in_place()?;
     Ok(RestoreReport { check, set_aside })

@@ -7,6 +7,7 @@ use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::Precedence;
+use engine::space::refused_text;
 use node::status::{AssociationStatus, ChannelStatus, DamageStatus, Status};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,10 +66,11 @@ fn one_line(status: &Status) -> String {
 /// What of the store is damaged, on a line.
 fn damaged(damage: DamageStatus) -> String {
     let of = [
-        (damage.changes_lost, "places of the log"),
+        (damage.log_parts, "parts of the log"),
         (damage.records, "records"),
         (damage.contents, "contents"),
         (damage.keys, "blocks of remembered keys"),
+        (damage.set_aside, "contents without an entry (queue/bodies/*.aside)"),
     ];
     let of = of.iter().filter(|(count, _)| *count > 0);
     let of: Vec<String> = of.map(|(count, what)| format!("{count} {what}")).collect();
@@ -88,11 +90,16 @@ fn to_text(status: &Status) -> String {
     if let Some(disk) = &status.disk {
         let (free, reserve) = (disk.free >> 20, disk.reserve >> 20);
         let refused = match disk.refused {
-            Some(Precedence::Override) => ": all precedences are refused".to_owned(),
-            Some(level) => format!(": {level} and lower are refused"),
+            Some(level) => format!(": {}", refused_text(level)),
             None => String::new(),
         };
-        text.push_str(&format!("disk: {free} MiB free, reserve {reserve} MiB{refused}\n\n"));
+        let no_room = match disk.no_room_for {
+            Some(level) => format!("; the store had no room for a {level} message"),
+            None => String::new(),
+        };
+        text.push_str(&format!(
+            "disk: {free} MiB free, reserve {reserve} MiB{refused}{no_room}\n\n"
+        ));
     }
     if let Some(damage) = status.damage {
         text.push_str(&damaged(damage));
@@ -304,24 +311,22 @@ mod tests {
 
     #[test]
     fn trouble_with_the_disk_is_on_top() {
-        let disk = |refused| Some(DiskStatus { free: 3 << 20, reserve: 16 << 20, refused });
-        let lines = |refused, damage| {
-            let status = Status { disk: disk(refused), damage, ..Status::default() };
+        let lines = |refused, no_room_for, damage| {
+            let disk = DiskStatus { free: 3 << 20, reserve: 16 << 20, refused, no_room_for };
+            let status = Status { disk: Some(disk), damage, ..Status::default() };
             let text = to_text(&status);
             text.lines().filter(|line| line.contains(": ")).map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(lines(None, None), ["disk: 3 MiB free, reserve 16 MiB"]);
-        let damage = DamageStatus { records: 2, keys: 1, ..DamageStatus::default() };
+        assert_eq!(lines(None, None, None), ["disk: 3 MiB free, reserve 16 MiB"]);
+        let damage = DamageStatus { records: 2, set_aside: 1, ..DamageStatus::default() };
         assert_eq!(
-            lines(Some(Precedence::Flash), Some(damage)),
+            lines(Some(Precedence::Immediate), Some(Precedence::Flash), Some(damage)),
             [
-                "disk: 3 MiB free, reserve 16 MiB: flash and lower are refused",
-                "store: damaged or lost: 2 records, 1 blocks of remembered keys; see mta store check"
+                "disk: 3 MiB free, reserve 16 MiB: immediate and lower are refused; \
+                 the store had no room for a flash message",
+                "store: damaged or lost: 2 records, \
+                 1 contents without an entry (queue/bodies/*.aside); see mta store check"
             ]
-        );
-        assert_eq!(
-            lines(Some(Precedence::Override), None),
-            ["disk: 3 MiB free, reserve 16 MiB: all precedences are refused"]
         );
     }
 

@@ -210,10 +210,11 @@ fn text(report: &StoreReport, repaired: Option<bool>) -> String {
         let what = "a content: its originator gets a non-delivery report when it is to be sent";
         rows.add_row([format!("content {body}"), String::new(), what.to_owned()]);
     }
-    if report.changes_lost > 0 {
-        let what = "messages accepted, sent or deleted: which is not known";
+    if report.log_parts > 0 {
+        let what = "messages accepted, sent or deleted, and which is not known; a segment that is \
+                    missing may have had thousands";
         rows.add_row([
-            format!("{} changes of the queue", report.changes_lost),
+            format!("{} parts of the log", report.log_parts),
             String::new(),
             what.to_owned(),
         ]);
@@ -253,9 +254,9 @@ mod tests {
         assert!(shown.ends_with("nothing else is damaged\n"), "{shown}");
         report.records = vec![DamagedRecord { precedence: Precedence::Flash, entry: EntryId(7) }];
         report.contents = vec![BodyId(9)];
-        report.changes_lost = 2;
+        report.log_parts = 2;
         let shown = text(&report, Some(false));
-        for part in ["entry e7", "flash", "content b9", "2 changes of the queue", "--yes"] {
+        for part in ["entry e7", "flash", "content b9", "2 parts of the log", "--yes"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
     }

@@ -13,12 +13,12 @@ use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
 use node::status::DamageStatus;
 use node::{CommitError, EdgeError, Input, ReadError, Token};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use store::{Committed, Committer, Contents, EntryKey, QueueStore, StoreError};
+use store::{Committed, Committer, Contents, Damage, EntryKey, QueueStore, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -53,6 +53,8 @@ pub(super) struct StoreThreads {
     check: StoreCheck,
     backup: Backup,
     no_room: Arc<NoRoom>,
+    /// The damage that the node knows.
+    reported: Damage,
     /// Threads for work that takes longer.
     threads: Arc<Pool>,
 }
@@ -125,6 +127,7 @@ impl StoreThreads {
             check: StoreCheck::default(),
             backup: Backup::default(),
             no_room: Arc::default(),
+            reported: Damage::default(),
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
     }
@@ -138,11 +141,23 @@ impl StoreThreads {
     pub(super) fn damage(&self) -> DamageStatus {
         let damage = self.store.damage();
         DamageStatus {
-            changes_lost: damage.batches,
+            log_parts: damage.batches,
             records: damage.entries.len() as u64,
             contents: damage.bodies.len() as u64,
             keys: damage.keys,
+            set_aside: self.store.sweep().aside as u64,
         }
+    }
+
+    /// The records and contents that were found damaged since the last call.
+    pub(super) fn new_damage(&mut self) -> Option<(Vec<EntryKey>, BTreeSet<BodyId>)> {
+        let found = self.store.damage();
+        let records: Vec<EntryKey> =
+            found.entries.difference(&self.reported.entries).copied().collect();
+        let contents: BTreeSet<BodyId> =
+            found.bodies.difference(&self.reported.bodies).copied().collect();
+        self.reported = found;
+        (!records.is_empty() || !contents.is_empty()).then_some((records, contents))
     }
 
     /// A spool that an earlier run left.
@@ -339,7 +354,7 @@ impl StoreThreads {
                     tracing::error!(
                         records = report.records.len(),
                         contents = report.contents.len(),
-                        changes = report.changes_lost,
+                        log_parts = report.log_parts,
                         keys = report.keys,
                         "the check of the store found damage: see mta store check"
                     );

@@ -302,12 +302,22 @@ fn end_on_panic(inbox: Arc<Inbox>) {
 }
 
 impl Driver {
-    /// Reports the room on the disk to the node.
+    /// Reports the room on the disk to the node, and what was found damaged since.
     fn look_at_disk(&mut self) {
+        self.report_damage();
         if let Some(space) = monitoring::space::look(&self.site, self.disk.no_room()) {
             // As long as anything may be refused for it.
             self.disk.short_of_space(space.free < space.reserve / 16 * 17);
             self.input(Input::DiskSpace(space));
+        }
+    }
+
+    /// Hands what was found damaged since to the node, once it knows the whole queue.
+    fn report_damage(&mut self) {
+        if self.reading.is_none()
+            && let Some((records, contents)) = self.disk.new_damage()
+        {
+            self.input(Input::Damaged { records, contents });
         }
     }
 

@@ -115,10 +115,11 @@ impl Driver {
 
 fn damage(damage: DamageStatus) -> Family {
     let of = [
-        ("changes", damage.changes_lost),
+        ("log", damage.log_parts),
         ("records", damage.records),
         ("contents", damage.contents),
         ("keys", damage.keys),
+        ("set_aside", damage.set_aside),
     ];
     let sample = |(what, count): (&str, u64)| Sample {
         labels: vec![("what", what.to_owned())],

@@ -23,6 +23,7 @@ use engine::journal::{Batch, Digest, SpoolId};
 use engine::space::DiskSpace;
 use guard::Secret;
 pub use scheduler::{ChannelId, Scope};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// What the edge hands in.
@@ -61,6 +62,13 @@ pub enum Input {
     RecoveredBodies(Vec<BodyId>),
     /// The room on the disk of the store, whenever the edge looks.
     DiskSpace(DiskSpace),
+    /// The edge found these damaged while it read the store, after all of the queue is handed in.
+    Damaged {
+        /// Entries whose records are damaged.
+        records: Vec<(Precedence, EntryId)>,
+        /// Contents that are damaged or missing.
+        contents: BTreeSet<BodyId>,
+    },
     /// Some entries are handed in: the node serves, and opens its permanent channels if it did not serve
     /// before. More follow, another one of these after each part, and [`Input::Started`] after the last.
     /// May be left out.

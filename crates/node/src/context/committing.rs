@@ -6,7 +6,7 @@ use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use base::{BodyId, Now, Precedence};
 use engine::journal::{self, Batch, Op};
-use engine::space::DiskSpace;
+use engine::space::{DiskSpace, refused_text};
 
 /// Keys dropped by one commit: 10 ms of work, or less, that others' commits wait for.
 const MAX_FORGOTTEN: usize = 500;
@@ -72,19 +72,21 @@ impl Context {
 
     /// The edge looked how much room there is on the disk.
     pub(crate) fn disk_space(&mut self, space: DiskSpace) {
-        if !self.disk.report(space) {
+        if !self.disk.update(space) {
             return;
         }
-        let (log, kind, detail) = match self.disk.refused() {
-            Some(level) => {
-                let detail = match level {
-                    Precedence::Override => format!("{space}: all precedences are refused"),
-                    _ => format!("{space}: {level} and lower are refused, higher ones are taken"),
-                };
-                (LogLevel::Warning, Kind::SpaceLow, detail)
-            }
-            None => (LogLevel::Info, Kind::SpaceBack, format!("{space}: all are taken again")),
+        let refused = self
+            .disk
+            .refused()
+            .map(|level| format!("{}, higher precedences are taken", refused_text(level)));
+        let no_room = self.disk.no_room_for();
+        let no_room = no_room.map(|level| format!("the store had no room for a {level} message"));
+        let found: Vec<String> = refused.into_iter().chain(no_room).collect();
+        let (log, kind, what) = match found.is_empty() {
+            true => (LogLevel::Info, Kind::SpaceBack, "all precedences are taken".to_owned()),
+            false => (LogLevel::Warning, Kind::SpaceLow, found.join("; ")),
         };
+        let detail = format!("{space}: {what}");
         self.event(log, kind, detail);
     }
 

@@ -78,6 +78,9 @@ impl Node {
                 self.arrivals.recovered_reception(&mut self.cx, now, spool, length, &notes);
             }
             Input::DiskSpace(space) => self.cx.disk_space(space),
+            Input::Damaged { records, contents } => {
+                self.outbound.found_damaged(&mut self.cx, now, &records, &contents);
+            }
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
             Input::Serve => self.serve(now),
             Input::Started => {

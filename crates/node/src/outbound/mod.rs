@@ -11,9 +11,11 @@ use crate::outbound::faults::blame::Blame;
 use crate::outbound::queued::late::Late;
 use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
+use base::EntryId;
 use base::marks::Marked;
 use scheduler::ChannelId;
 use scheduler::agenda::ChannelAgenda;
+use std::collections::BTreeSet;
 
 /// Channels to peers, what goes out on them, and what is queued for them.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct Outbound {
     pub(crate) reroutes: Reroutes,
     pub(crate) unrouted: UnroutedEntries,
     pub(crate) late: Late,
+    /// Entries whose damaged records were reported in an event.
+    pub(crate) set_aside: BTreeSet<EntryId>,
 }
 
 impl Outbound {
@@ -41,6 +45,7 @@ impl Outbound {
             reroutes: Reroutes::default(),
             unrouted: UnroutedEntries::default(),
             late: Late::default(),
+            set_aside: BTreeSet::new(),
         }
     }
 }

@@ -190,6 +190,10 @@ fn queue(status: &Status) -> Vec<Family> {
 fn disk(status: &Status) -> Vec<Family> {
     let Some(disk) = &status.disk else { return Vec::new() };
     let refused = disk.refused;
+    let no_room = Precedence::ALL.map(|level| {
+        let had_none = disk.no_room_for == Some(level);
+        (vec![("precedence", level.name().to_owned())], f64::from(u8::from(had_none)))
+    });
     let levels = Precedence::ALL.map(|level| {
         let is_refused = refused.is_some_and(|highest| level <= highest);
         (vec![("precedence", level.name().to_owned())], f64::from(u8::from(is_refused)))
@@ -199,6 +203,11 @@ fn disk(status: &Status) -> Vec<Family> {
         gauges("mta_disk_free_bytes", "Free on the disk of data_dir", one(disk.free)),
         gauges("mta_disk_reserve_bytes", "The disk_reserve that holds", one(disk.reserve)),
         gauges("mta_disk_refused", "1 while the precedence is refused for lack of room", levels),
+        gauges(
+            "mta_disk_no_room",
+            "1 for the highest precedence that found no room lately",
+            no_room,
+        ),
     ]
 }
 

@@ -55,6 +55,7 @@ impl Node {
                 free: space.free,
                 reserve: space.reserve,
                 refused: self.cx.disk.refused(),
+                no_room_for: self.cx.disk.no_room_for(),
             }),
             reading_queue: self.is_reading_queue(),
             stopping: self.cx.life.is_stopping(),

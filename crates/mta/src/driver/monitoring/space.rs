@@ -1,46 +1,63 @@
 //! Looks at the room on the disk of the data directory.
 
+use crate::clock::since_boot;
 use crate::config::Site;
 use base::Precedence;
 use nix::sys::statvfs::statvfs;
 use node::DiskSpace;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often.
+/// How often the daemon looks.
 pub(in crate::driver) const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reserve, unless one is configured: a twentieth of the disk, within these.
-const LEAST: u64 = 16 << 20;
-const MOST: u64 = 1 << 30;
+const MIN_RESERVE: u64 = 16 << 20;
+const MAX_RESERVE: u64 = 1 << 30;
 
-/// The highest precedence for which the store had no room, until it has room for that one.
+/// With fewer free inodes than this no file can be made for long, whatever room there is.
+const MIN_INODES: u64 = 8;
+
+/// What found no room is shown for so long.
+const SHOWN: Duration = Duration::from_secs(60);
+
+/// The highest precedence for which the store had no room, until it has room for that one or a minute is
+/// over. `statvfs` does not show everything: a message may be larger than the room, and a quota be used up.
 #[derive(Debug, Default)]
-pub(in crate::driver) struct NoRoom(AtomicU8);
+pub(in crate::driver) struct NoRoom {
+    /// The precedence, as a number from 1 on; 0 while there is none.
+    level: AtomicU8,
+    /// When that was last found, in milliseconds since the system's start.
+    at: AtomicU64,
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn number(level: Precedence) -> u8 {
+    level.number() + 1
+}
 
 impl NoRoom {
-    /// Stands for a precedence; 0 for none.
-    fn number(level: Precedence) -> u8 {
-        level.number() + 1
-    }
-
-    /// There was none for this one.
+    /// The store had no room for a message of this precedence.
     pub(in crate::driver) fn found_none(&self, level: Precedence) {
-        self.0.fetch_max(NoRoom::number(level), Ordering::Relaxed);
+        self.level.fetch_max(number(level), Ordering::Relaxed);
+        self.at.store(milliseconds(since_boot()), Ordering::Relaxed);
     }
 
-    /// There was room for this one.
+    /// It had room for one of this precedence.
     pub(in crate::driver) fn found(&self, level: Precedence) {
-        let end = |highest| (1..=NoRoom::number(level)).contains(&highest).then_some(0);
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
+        let end = |highest| (1..=number(level)).contains(&highest).then_some(0);
+        let _ = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
     }
 
-    /// Which.
-    fn highest(&self, space: &DiskSpace) -> Option<Precedence> {
-        let number = self.0.load(Ordering::Relaxed).checked_sub(1)?;
-        if space.free >= (space.reserve / 2).max(LEAST) {
-            // Nobody need try it first.
-            self.0.store(0, Ordering::Relaxed);
+    /// The highest precedence, at this time since the system's start.
+    fn highest(&self, now: Duration) -> Option<Precedence> {
+        let number = self.level.load(Ordering::Relaxed).checked_sub(1)?;
+        let since = milliseconds(now).saturating_sub(self.at.load(Ordering::Relaxed));
+        if since >= milliseconds(SHOWN) {
+            self.level.store(0, Ordering::Relaxed);
             return None;
         }
         Precedence::from_number(number.into())
@@ -52,12 +69,14 @@ pub(in crate::driver) fn look(site: &Site, no_room: &NoRoom) -> Option<DiskSpace
     let found = statvfs(&site.paths.data_dir).ok()?;
     let unit = found.fragment_size();
     let total = found.blocks().saturating_mul(unit);
-    let space = DiskSpace {
-        no_room_for: None,
-        free: found.blocks_available().saturating_mul(unit),
-        reserve: site.disk_reserve.unwrap_or_else(|| (total / 20).clamp(LEAST, MOST)),
-    };
-    Some(DiskSpace { no_room_for: no_room.highest(&space), ..space })
+    let has_inodes = found.files() == 0 || found.files_available() >= MIN_INODES;
+    let free = if has_inodes { found.blocks_available().saturating_mul(unit) } else { 0 };
+    let default = (total / 20).clamp(MIN_RESERVE, MAX_RESERVE);
+    Some(DiskSpace {
+        free,
+        reserve: site.disk_reserve.unwrap_or(default),
+        no_room_for: no_room.highest(since_boot()),
+    })
 }
 
 #[cfg(test)]
@@ -67,19 +86,19 @@ mod tests {
     #[test]
     fn what_found_no_room_is_known_until_it_finds_some() {
         use Precedence::{Flash, Override, Routine};
-        let space = |free| DiskSpace { free, reserve: 64 << 20, no_room_for: None };
         let room = NoRoom::default();
-        assert_eq!(room.highest(&space(0)), None);
+        let now = || since_boot();
+        assert_eq!(room.highest(now()), None);
         for level in [Routine, Flash, Routine] {
             room.found_none(level);
         }
-        assert_eq!(room.highest(&space(0)), Some(Flash));
+        assert_eq!(room.highest(now()), Some(Flash));
         room.found(Routine);
-        assert_eq!(room.highest(&space(0)), Some(Flash), "that is about lower ones");
+        assert_eq!(room.highest(now()), Some(Flash), "that is about lower ones");
         room.found(Override);
-        assert_eq!(room.highest(&space(0)), None);
+        assert_eq!(room.highest(now()), None);
         room.found_none(Flash);
-        assert_eq!(room.highest(&space(33 << 20)), None, "there is room again");
-        assert_eq!(room.highest(&space(0)), None);
+        assert_eq!(room.highest(now() + SHOWN), None, "that is long ago");
+        assert_eq!(room.highest(now()), None);
     }
 }

@@ -176,7 +176,7 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError
         );
     }
     for body in &sweep.missing {
-        tracing::error!(%body, "a stored content is missing or damaged: its message is lost");
+        tracing::error!(%body, "a stored content is missing or damaged: its originator gets a report");
     }
     Ok(store)
 }

@@ -4,12 +4,49 @@
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::error::LoadError;
+use crate::error::{LoadError, ReadError};
 use crate::outbound::Outbound;
-use base::{AssociationId, EntryId, Now};
+use crate::queue::is_at_rest;
+use base::{AssociationId, BodyId, EntryId, Now, Precedence};
 use engine::Record;
+use std::collections::BTreeSet;
+
+const RECORD: &str = "the record of the entry is damaged: who sent it, and to whom, is not known";
 
 impl Outbound {
+    /// These are damaged: entries without records are set aside, messages without contents are reported. What
+    /// is in transfer meets it itself.
+    pub(crate) fn found_damaged(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        records: &[(Precedence, EntryId)],
+        contents: &BTreeSet<BodyId>,
+    ) {
+        for (precedence, entry) in records {
+            let queued = cx.queue.scheduler.listed(*entry);
+            if queued.is_some_and(|listed| !is_at_rest(listed.at)) {
+                continue;
+            }
+            match queued {
+                Some(_) => {
+                    let error = LoadError::from(ReadError::Damaged(RECORD.to_owned()));
+                    self.set_record_aside(cx, now, None, *entry, &error);
+                }
+                None if self.set_aside.insert(*entry) => {
+                    cx.event(LogLevel::Error, Kind::Damaged, aside(RECORD))
+                        .entry(*entry)
+                        .precedence(*precedence);
+                }
+                None => {}
+            }
+        }
+        if !contents.is_empty() {
+            let entries = cx.queue.scheduler.with_bodies(contents);
+            cx.queue.damaged.extend(entries);
+        }
+    }
+
     /// The record of an entry, which was perhaps to go out on an association, is damaged: who is to get
     /// it, and who sent it, is not known.
     pub(crate) fn set_record_aside(
@@ -21,7 +58,8 @@ impl Outbound {
         error: &LoadError,
     ) {
         let Some(item) = cx.queue.get(entry) else { return };
-        let detail = format!("{error}: set aside; `mta store check` lists it");
+        self.set_aside.insert(entry);
+        let detail = aside(&error.to_string());
         let draft = cx.event(LogLevel::Error, Kind::Damaged, detail);
         draft.entry(entry).precedence(item.precedence);
         if let Some(association) = id.and_then(|id| cx.associations.get_mut(&id)) {
@@ -55,4 +93,8 @@ impl Outbound {
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
+}
+
+fn aside(why: &str) -> String {
+    format!("{why}: set aside; `mta store check` lists it")
 }
