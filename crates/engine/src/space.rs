@@ -53,8 +53,12 @@ pub fn refused_text(highest: Precedence) -> String {
 #[derive(Debug, Default)]
 pub struct DiskRoom {
     space: Option<DiskSpace>,
+    /// Octets of contents that were taken since.
+    taken: u64,
     /// The highest precedence below its threshold.
     refused: Option<Precedence>,
+    /// The same when the edge looked last.
+    shown: Option<Precedence>,
 }
 
 impl DiskRoom {
@@ -84,17 +88,31 @@ impl DiskRoom {
         self.refused.is_some_and(|highest| precedence <= highest)
     }
 
+    /// So many octets of contents were taken since the edge looked last: until it looks again, they are not
+    /// free.
+    pub fn took(&mut self, octets: u64) {
+        self.taken = self.taken.saturating_add(octets);
+        self.compare();
+    }
+
     /// Takes what the edge found; whether that changes what is refused, or what the store had no room for.
     pub fn update(&mut self, space: DiskSpace) -> bool {
-        let before = (self.refused, self.no_room_for());
-        self.space = Some(space);
+        let before = (self.shown, self.no_room_for());
+        (self.space, self.taken) = (Some(space), 0);
+        self.compare();
+        self.shown = self.refused;
+        (self.shown, self.no_room_for()) != before
+    }
+
+    fn compare(&mut self) {
+        let Some(space) = self.space else { return };
+        let free = space.free.saturating_sub(self.taken);
         let is_below = |(level, sixteenths): &(Precedence, u64)| {
             let more = u64::from(self.refuses(*level));
-            space.free < (space.reserve / 16).saturating_mul(sixteenths + more)
+            free < (space.reserve / 16).saturating_mul(sixteenths + more)
         };
         self.refused =
             THRESHOLDS.iter().filter(|mark| is_below(mark)).map(|(level, _)| *level).max();
-        (self.refused, self.no_room_for()) != before
     }
 }
 
@@ -125,6 +143,12 @@ mod tests {
         assert!(room.update(DiskSpace { free: 0, reserve: 1600, no_room_for: Some(Flash) }));
         assert_eq!((room.refused(), room.no_room_for()), (Some(Immediate), Some(Flash)));
         assert!(!room.refuses(Flash), "and is asked again");
+        room.update(DiskSpace { free: 1600, reserve: 1600, no_room_for: None });
+        room.update(DiskSpace { free: 1700, reserve: 1600, no_room_for: None });
+        room.took(400);
+        assert!(!room.refuses(Routine) && room.refuses(Deferred), "what came since the last look");
+        room.took(200);
+        assert!(room.refuses(Routine));
         room.update(DiskSpace { free: 0, reserve: 0, no_room_for: None });
         assert!(!room.refuses(Deferred), "no reserve");
         assert!(room.update(DiskSpace { free: 0, reserve: 0, no_room_for: Some(Routine) }));

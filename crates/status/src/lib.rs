@@ -53,8 +53,8 @@ pub struct DiskStatus {
     /// The highest precedence that is refused; absent while all are taken.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused: Option<Precedence>,
-    /// The highest precedence for which the store itself had no room, in the last minute and without one
-    /// that it had room for since: a smaller message may find room.
+    /// The highest precedence for which the store itself had no room in the last minute: a smaller message
+    /// may find room.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_room_for: Option<Precedence>,
 }

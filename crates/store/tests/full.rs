@@ -77,6 +77,65 @@ fn a_full_disk_drains_and_serves_a_flash_until_its_own_reserve_ends() {
     assert_eq!(site.open().entry_count().unwrap(), 1);
 }
 
+/// Whatever a client does with Flash and Routine, and however often the daemon starts: what gives room, and
+/// the small values of a start, find room.
+#[test]
+fn nobody_takes_the_room_that_is_kept_for_deletes() {
+    let mut site = Site::new(Engine::Log);
+    site.disk.set_capacity(Some(CAPACITY));
+    let mut store = site.open();
+    let routine = fill(&*store, Precedence::Routine, 1);
+    let mut next = fill(&*store, Precedence::Flash, routine);
+    // Records go and their contents stay: other copies need them. So little room comes back.
+    for n in 1..routine {
+        let delete = Op::DeleteEntry { precedence: Precedence::Routine, id: EntryId(n) };
+        assert!(commit(&*store, vec![delete]).is_durable(), "{n}");
+        if n.is_multiple_of(50) {
+            store.tidy().unwrap();
+            next = fill(&*store, Precedence::Routine, next);
+            next = fill(&*store, Precedence::Flash, next);
+        }
+    }
+    for n in 0..400u64 {
+        assert!(commit(&*store, vec![meta("epoch", b"3")]).is_durable(), "start {n}");
+        next = fill(&*store, Precedence::Flash, next);
+        if n.is_multiple_of(40) {
+            drop(store);
+            store = site.open();
+        }
+    }
+    // Of the lower precedence nothing is taken while the reserve is not whole.
+    let lower = commit(&*store, accept(Precedence::Routine, next));
+    assert!(matches!(&lower, Committed::NotDone(error) if error.is_disk_full()), "{lower:?}");
+    for n in 1..next {
+        for precedence in [Precedence::Routine, Precedence::Flash] {
+            assert!(commit(&*store, remove(precedence, n)).is_durable(), "{n}");
+        }
+    }
+    while store.tidy().unwrap() > 0 {}
+    assert!(commit(&*store, accept(Precedence::Routine, next)).is_durable());
+}
+
+/// A file whose name is that of a segment far ahead is not one: the log goes on where it was.
+#[test]
+fn a_stray_file_in_the_log_does_no_harm() {
+    for name in ["ffffffff.segment", "fffffffe.segment", "ffffffff.newest"] {
+        let mut site = Site::new(Engine::Log);
+        let store = site.open();
+        for n in 1..=100 {
+            assert!(commit(&*store, accept(Precedence::Routine, n)).is_durable());
+        }
+        store.close();
+        drop(store);
+        site.disk.create(&std::path::Path::new("log").join(name)).unwrap();
+        for round in 1..=3 {
+            let store = site.open();
+            assert_eq!(store.entry_count().unwrap(), 99 + round, "{name}");
+            assert!(commit(&*store, accept(Precedence::Routine, 100 + round)).is_durable());
+        }
+    }
+}
+
 /// One message in a hundred stays: its neighbours' space is given back all the same.
 #[test]
 fn a_few_messages_that_stay_do_not_hold_the_space_of_many() {

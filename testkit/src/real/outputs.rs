@@ -170,8 +170,8 @@ impl RealStore {
         }
         let files = self.disk.list(Path::new("log")).unwrap_or_default();
         let spares = files.iter().filter(|(name, _)| name.ends_with(".spare")).count();
-        // The highest precedences leave the last part of the reserve.
-        if job.frees || job.is_highest && spares > 1 {
+        // The highest precedences leave two parts of the reserve.
+        if job.frees || job.is_highest && spares > 2 {
             let (precedence, token) = (job.precedence, job.token);
             self.refused.push(format!("{token:?} of {precedence}, {spares} spare segments"));
         }

@@ -127,7 +127,7 @@ fn the_checkers_notice_every_mutant_of_the_table() {
         let Some((place, checker)) = row.noticed else {
             if is_long() {
                 let counts = *counts.get_or_insert_with(operations);
-                let found = find(row.mutant, counts, 1).map(|(place, _)| place.to_string());
+                let found = find(row.mutant, counts, 5).map(|(place, _)| place.to_string());
                 wrong.extend(found.map(|place| format!("{}: noticed at {place}", row.name)));
             }
             lines.push(format!("{:50} survives", row.name));

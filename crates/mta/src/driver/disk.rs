@@ -268,12 +268,11 @@ impl StoreThreads {
         }
         let answers = Arc::clone(&self.answers);
         let no_room = Arc::clone(&self.no_room);
-        let puts = batch.iter().any(|op| matches!(op, Op::PutEntry { .. }));
         let on_done = Box::new(move |ended: Committed| {
-            match &ended {
-                Committed::Durable if puts => no_room.found(precedence),
-                Committed::NotDone(error) if error.is_disk_full() => no_room.found_none(precedence),
-                _ => {}
+            if let Committed::NotDone(error) = &ended
+                && error.is_disk_full()
+            {
+                no_room.found_none(precedence);
             }
             let (result, reason) = match ended {
                 Committed::Durable => (Ok(()), None),

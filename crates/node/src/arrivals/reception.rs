@@ -160,6 +160,7 @@ impl Arrivals {
                     cx.output(Output::SpoolOpen { spool });
                 }
                 for bytes in pieces {
+                    cx.disk.took(bytes.len() as u64);
                     cx.output(Output::SpoolAppend { spool, association: id, bytes });
                 }
             }

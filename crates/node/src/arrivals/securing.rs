@@ -252,6 +252,8 @@ impl Arrivals {
                 self.arrival_over(cx, now, id, arrival, refused);
             }
             AfterCommit::SubmissionResult { invoke, .. } => {
+                let why = "the submission could not be stored";
+                cx.event(LogLevel::Warning, Kind::SubmissionRefused, why).association(id);
                 self.refuse_malformed(cx, id, invoke, AbortReason::LocalSystemProblem);
             }
             AfterCommit::Sent { batch, bodies } => {

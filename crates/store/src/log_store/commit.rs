@@ -235,6 +235,9 @@ impl LogStore {
         room: Room,
     ) -> std::io::Result<Arc<Segment>> {
         let first = writer.first_size(&self.index());
+        if writer.active.is_some() && !self.segments.permits(room) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
         if let Some(active) = &writer.active {
             let new = octets.saturating_add(first);
             // What gives room takes that of the footer, too.
@@ -250,7 +253,7 @@ impl LogStore {
         let size = size.saturating_add(writer.list_size(&self.index()));
         // Half as much again for its footer.
         let size = size.saturating_add(size / 2);
-        let segment = self.segments.create(writer.last + 1, size, room)?;
+        let segment = self.segments.create(writer.last.saturating_add(1), size, room)?;
         writer.seal();
         writer.existing = self.segments.sizes();
         let given_up = &writer.retired;

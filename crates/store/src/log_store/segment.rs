@@ -19,8 +19,12 @@ const NEW_SUFFIX: &str = ".new";
 /// An empty file names the newest segment, so that its loss is noticed.
 const NEWEST_SUFFIX: &str = ".newest";
 
-/// Spare segments that are kept for a full disk: room for some 100,000 deletes in each.
-const RESERVE: usize = 2;
+/// Spare segments that are kept for a full disk: one for the highest precedences, and two for what gives
+/// room, some 100,000 deletes in each. While one of the two is written, the other can be given up.
+const RESERVE: usize = 3;
+
+/// Numbers from here on are of no segment: so many would take 16 PiB.
+const END: SegmentId = SegmentId::MAX - 0xffff;
 
 /// Most spare segments that are kept: to write again to a place that a file has takes half the time.
 const SPARES: usize = 4;
@@ -30,7 +34,7 @@ const SPARES: usize = 4;
 pub(super) enum Room {
     /// It takes none.
     Ordinary,
-    /// The highest precedences: all but the last one.
+    /// The highest precedences: all but two.
     Urgent,
     /// What gives room, and small named values: all of it.
     Freeing,
@@ -40,7 +44,7 @@ impl Room {
     /// Spare segments that must be left.
     fn leaves(self) -> usize {
         match self {
-            Room::Urgent if stands(Safeguard::RoomForUrgent) => 1,
+            Room::Urgent if stands(Safeguard::RoomForUrgent) => RESERVE - 1,
             Room::Freeing if stands(Safeguard::RoomToDelete) => 0,
             Room::Ordinary | Room::Urgent | Room::Freeing => RESERVE,
         }
@@ -117,7 +121,12 @@ fn path(id: SegmentId, suffix: &str) -> PathBuf {
 
 fn number(name: &str, suffix: &str) -> Option<SegmentId> {
     let digits = name.strip_suffix(suffix)?;
-    SegmentId::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 8)
+    let number = SegmentId::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 8)?;
+    if number >= END {
+        tracing::error!(file = name, "this file is not of the log: it is ignored");
+        return None;
+    }
+    Some(number)
 }
 
 impl Segments {
@@ -198,6 +207,21 @@ impl Segments {
         self.lock().spares.len() < RESERVE
     }
 
+    /// Whether a write of this kind may take what is left of the segment that is being written: not if that
+    /// is a part of the reserve which is kept for others.
+    pub(super) fn permits(&self, room: Room) -> bool {
+        let has_enough = || self.lock().spares.len() >= room.leaves();
+        has_enough() || {
+            self.fill_reserve();
+            has_enough()
+        }
+    }
+
+    /// Octets of the spare segments.
+    pub(super) fn spare_octets(&self) -> u64 {
+        self.lock().spares.len() as u64 * self.size
+    }
+
     /// Makes a segment with room for `octets`, its name and its room durable.
     pub(super) fn create(
         &self,
@@ -206,6 +230,9 @@ impl Segments {
         room: Room,
     ) -> io::Result<Arc<Segment>> {
         let mut open = self.lock();
+        if id >= END || open.segments.contains_key(&id) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         let to = path(id, SUFFIX);
         let size = octets.max(self.size).next_multiple_of(4096);
         let from_spares = |open: &mut Open, leaves: usize| {

@@ -215,7 +215,8 @@ impl LogStore {
         let begun = match begun {
             Some(begun) => Some(begun),
             None => {
-                let chosen = self.to_compact(&self.index(), writer).map(|(id, _)| id);
+                let chosen = self.to_compact(&self.index(), writer);
+                let chosen = chosen.map(|(id, _)| id).filter(|id| self.has_room_for(writer, *id));
                 let segment = chosen.map(|id| self.segments.get(id)).transpose().map_err(io)?;
                 segment.flatten().map(|segment| Compaction { segment, done: 0 })
             }
@@ -245,6 +246,17 @@ impl LogStore {
         self.index_mut().release(segment.id);
         self.retire_useless(writer);
         Ok(true)
+    }
+
+    /// Whether there is room for the copy of what is needed of a segment: a copy that ends half way takes
+    /// the last room of a full disk, and gives none.
+    fn has_room_for(&self, writer: &Writer, id: SegmentId) -> bool {
+        if !self.segments.is_tight() {
+            return true;
+        }
+        let needed = self.index().segments().get(&id).map_or(0, SegmentUse::needed);
+        let left = writer.active.as_ref().map_or(0, |active| active.size - writer.used);
+        left + self.segments.spare_octets() >= needed + self.segments.size / 4
     }
 
     fn changes_of(&self, writer: &Writer, segment: &Segment) -> io::Result<Vec<Change>> {

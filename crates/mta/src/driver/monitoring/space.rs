@@ -21,8 +21,8 @@ const MIN_INODES: u64 = 8;
 /// What found no room is shown for so long.
 const SHOWN: Duration = Duration::from_secs(60);
 
-/// The highest precedence for which the store had no room, until it has room for that one or a minute is
-/// over. `statvfs` does not show everything: a message may be larger than the room, and a quota be used up.
+/// The highest precedence for which the store had no room in the last minute. `statvfs` does not show
+/// everything: a message may be larger than the room, and a quota be used up.
 #[derive(Debug, Default)]
 pub(in crate::driver) struct NoRoom {
     /// The precedence, as a number from 1 on; 0 while there is none.
@@ -44,12 +44,6 @@ impl NoRoom {
     pub(in crate::driver) fn found_none(&self, level: Precedence) {
         self.level.fetch_max(number(level), Ordering::Relaxed);
         self.at.store(milliseconds(since_boot()), Ordering::Relaxed);
-    }
-
-    /// It had room for one of this precedence.
-    pub(in crate::driver) fn found(&self, level: Precedence) {
-        let end = |highest| (1..=number(level)).contains(&highest).then_some(0);
-        let _ = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
     }
 
     /// The highest precedence, at this time since the system's start.
@@ -84,8 +78,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_found_no_room_is_known_until_it_finds_some() {
-        use Precedence::{Flash, Override, Routine};
+    fn what_found_no_room_is_known_for_a_minute() {
+        use Precedence::{Flash, Routine};
         let room = NoRoom::default();
         let now = || since_boot();
         assert_eq!(room.highest(now()), None);
@@ -93,11 +87,6 @@ mod tests {
             room.found_none(level);
         }
         assert_eq!(room.highest(now()), Some(Flash));
-        room.found(Routine);
-        assert_eq!(room.highest(now()), Some(Flash), "that is about lower ones");
-        room.found(Override);
-        assert_eq!(room.highest(now()), None);
-        room.found_none(Flash);
         assert_eq!(room.highest(now() + SHOWN), None, "that is long ago");
         assert_eq!(room.highest(now()), None);
     }
