@@ -5,8 +5,8 @@
 
 use crate::clock::stopwatch;
 use crate::pace::Pace;
-use crate::users;
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use crate::users::{self, Users, UsersError};
+use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, renameat2};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -62,6 +62,8 @@ pub(crate) enum BackupError {
     File { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the users in the backup: {0}")]
+    Users(#[from] UsersError),
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> BackupError + '_ {
@@ -212,7 +214,10 @@ fn copy_files(from: &Path, to: &Path) -> Result<(), BackupError> {
 
 /// Copies a file to a new one, durably.
 fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
-    let mut source = File::open(from).map_err(at(from))?;
+    // A link could lead to what is none of the daemon's.
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let mut source = options.open(from).map_err(at(from))?;
     let mut new = OpenOptions::new();
     let mut file = new.write(true).create_new(true).mode(0o600).open(to).map_err(at(to))?;
     io::copy(&mut source, &mut file).map_err(at(to))?;
@@ -284,8 +289,9 @@ impl Restored {
         copy_directory(&source, &restored.queue())?;
         if source != from {
             copy_files(from, &restored.copy)?;
+            Users::read(&restored.copy)?;
         }
-        let owner = Owner::of(data_dir).map_err(at(data_dir))?;
+        let owner = Owner::from_directory(data_dir).map_err(at(data_dir))?;
         give_all(owner, &restored.copy)?;
         Ok(restored)
     }

@@ -25,7 +25,8 @@ const NOTES: &str = ".notes";
 /// Octets of a file under one checksum.
 const BLOCK: u64 = 64 << 10;
 
-/// Most octets of contents read at an open, of those that an earlier run was receiving: the open waits.
+/// Most octets of contents that an earlier process was receiving and that are read when the store is opened,
+/// which takes that long.
 const MAX_LEFT: u64 = 1 << 30;
 
 /// The files of `bodies/`, and the next free number.
@@ -213,7 +214,7 @@ impl Bodies {
             self.sync_names().map_err(|e| StoreError::io("taking bodies back", e))?;
         }
         sweep.aside = aside.len();
-        // What misses rows may miss that of a content whose notes are still there.
+        // If rows are lost, a content with notes may be a complete one whose row is among them.
         let left = if may_miss_rows { Vec::new() } else { self.left(&mut files, &notes)? };
         let is_left = |number: &u64| left.iter().any(|body| body.number == *number);
         for number in notes.into_keys().filter(|number| !is_left(number)) {
@@ -260,7 +261,7 @@ impl Bodies {
         let there = notes.keys().filter(|number| files.contains_key(number));
         let readable: BTreeSet<u64> = there.copied().filter(is_readable).collect();
         let [lengths, notes, _] = if notes.is_empty() { <_>::default() } else { self.list()? };
-        // The shortest first: the longest is most likely to begin again soon enough.
+        // The shortest first: if not all fit into the limit, more of them are kept.
         let there = |(number, notes): (&u64, &u64)| {
             let length = lengths.get(number).filter(|_| readable.contains(number))?;
             Some((*length, *number, *notes))
@@ -273,7 +274,7 @@ impl Bodies {
                 tracing::warn!(
                     number,
                     length,
-                    "a content that was being received is given up: those that are kept have 1 GiB together"
+                    "a content that was being received is given up: at most 1 GiB of them is kept"
                 );
                 continue;
             }
@@ -393,9 +394,9 @@ impl Bodies {
     }
 
     /// Gives the file of a content another number as well.
-    pub(crate) fn link(&self, number: u64) -> io::Result<u64> {
+    pub(crate) fn name_again(&self, number: u64) -> io::Result<u64> {
         let new = self.next.fetch_add(1, Ordering::Relaxed);
-        self.disk.link(&path(number), &path(new))?;
+        self.disk.name_again(&path(number), &path(new))?;
         Ok(new)
     }
 

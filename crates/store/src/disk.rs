@@ -99,7 +99,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     /// The operating system's; `AlreadyExists`.
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn name_again(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
@@ -144,7 +144,7 @@ impl RealDisk {
     pub fn open(root: &Path) -> Result<RealDisk, StoreError> {
         let io = |e| StoreError::io("opening the store's directory", e);
         let parent = root.parent().filter(|p| !p.as_os_str().is_empty());
-        let owner = Owner::of(root).map_err(io)?;
+        let owner = Owner::from_directory(root).map_err(io)?;
         make_dir(root, owner).map_err(io)?;
         if let Some(parent) = parent {
             sync_path(parent).map_err(io)?;
@@ -173,7 +173,7 @@ impl Owner {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn of(directory: &Path) -> io::Result<Option<Owner>> {
+    pub fn from_directory(directory: &Path) -> io::Result<Option<Owner>> {
         if !Uid::effective().is_root() {
             return Ok(None);
         }
@@ -313,7 +313,7 @@ impl Disk for RealDisk {
         std::fs::rename(self.root.join(from), self.root.join(to))
     }
 
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn name_again(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::hard_link(self.root.join(from), self.root.join(to))
     }
 

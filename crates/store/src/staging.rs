@@ -32,7 +32,7 @@ impl StagedContents {
             BodySource::Body(id) => match committed(id)? {
                 None => Err(StoreError::BodyDamaged { id }),
                 Some(Content::File { number, length, sums }) => {
-                    let linked = bodies.link(number);
+                    let linked = bodies.name_again(number);
                     let number = linked.map_err(|e| StoreError::io("copying a content", e))?;
                     self.files.push(number);
                     Ok(Content::File { number, length, sums })

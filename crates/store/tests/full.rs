@@ -118,7 +118,7 @@ fn nobody_takes_the_room_that_is_kept_for_deletes() {
 
 /// A file whose name is that of a segment far ahead is not one: the log goes on where it was.
 #[test]
-fn a_stray_file_in_the_log_does_no_harm() {
+fn a_file_of_no_segment_does_no_harm() {
     for name in ["ffffffff.segment", "fffffffe.segment", "ffffffff.newest"] {
         let mut site = Site::new(Engine::Log);
         let store = site.open();

@@ -3,6 +3,8 @@
 
 use super::{Advice, Severity};
 use crate::config::Site;
+use crate::users::Users;
+use nix::sys::statvfs::statvfs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -25,7 +27,33 @@ pub(super) fn look(site: &Site) -> Vec<Advice> {
             Some(Advice::new(Severity::Warning, "system", message, remedy))
         })
         .chain(open_to_others(data_dir))
+        .chain(users_unreadable(data_dir))
+        .chain(reserve_too_large(site))
         .collect()
+}
+
+/// The daemon reads the users at its start.
+fn users_unreadable(data_dir: &Path) -> Option<Advice> {
+    let error = Users::read(data_dir).err()?;
+    let message = format!("{error}; the daemon will not start");
+    let remedy = "the file belongs to the daemon's user, mode 0600";
+    Some(Advice::new(Severity::Warning, "system", message, remedy))
+}
+
+/// With it everything below Flash is refused for good.
+fn reserve_too_large(site: &Site) -> Option<Advice> {
+    let reserve = site.disk_reserve?;
+    let found = statvfs(&site.paths.data_dir).ok()?;
+    let total = found.blocks().saturating_mul(found.fragment_size());
+    let message = format!(
+        "disk_reserve of [mta] is {} MiB and the disk of data_dir has {} MiB: everything below Flash \
+         is refused",
+        reserve >> 20,
+        total >> 20
+    );
+    let remedy =
+        "write a smaller disk_reserve, or remove it: the default is a twentieth of the disk";
+    (reserve >= total).then(|| Advice::new(Severity::Warning, "system", message, remedy))
 }
 
 /// The queue has the contents of messages, and `users.toml` hashes of passwords.
@@ -61,6 +89,14 @@ mod tests {
         set(0o755);
         assert!(open_to_others(data.path()).unwrap().message.contains("has mode 0755"));
         assert!(open_to_others(&data.path().join("none")).is_none());
+    }
+
+    #[test]
+    fn users_that_the_daemon_cannot_read_are_shown() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(users_unreadable(data.path()).is_none(), "no users");
+        std::fs::write(data.path().join("users.toml"), "\u{1b}[31m").unwrap();
+        assert!(users_unreadable(data.path()).unwrap().message.contains("will not start"));
     }
 
     #[test]

@@ -65,6 +65,8 @@ enum Error {
         "{directory} is a backup of {found}, and this configuration is {own}: nothing was restored"
     )]
     OtherSite { directory: PathBuf, found: String, own: String },
+    #[error("the daemon stopped: no backup was made")]
+    Stopped,
     #[error("the daemon is running: stop it first")]
     Running,
     #[error("the daemon answers something else")]
@@ -123,7 +125,13 @@ fn make(paths: &Paths, directory: &Path, rate: Option<u64>) -> Result<BackupRepo
             return ended(*report);
         }
         std::thread::park_timeout(Duration::from_millis(300));
-        answer = ask(&paths.admin_socket, &Request::BackUp { begin: None, rate: None })?;
+        answer = match ask(&paths.admin_socket, &Request::BackUp { begin: None, rate: None }) {
+            Err(AskError::NoDaemon { .. }) => {
+                progress(None);
+                return Err(Error::Stopped);
+            }
+            answer => answer?,
+        };
     }
 }
 

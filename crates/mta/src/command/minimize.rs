@@ -47,7 +47,11 @@ impl FromStr for Floor {
         match text {
             "off" => Ok(Floor(None)),
             _ => {
-                let floor = text.parse().map_err(|_| ArgumentError::Floor)?;
+                let floor: Precedence = text.parse().map_err(|_| ArgumentError::Floor)?;
+                if floor == Precedence::Deferred {
+                    // It lets everything start.
+                    return Err(ArgumentError::Floor);
+                }
                 Ok(Floor(Some(floor)))
             }
         }

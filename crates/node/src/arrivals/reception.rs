@@ -324,7 +324,10 @@ impl Arrivals {
     }
 
     pub(crate) fn spool_failed(&mut self, cx: &mut Context, spool: SpoolId, error: &str) {
-        let Some(arrival) = self.open.get(&spool) else { return };
+        // One that was refused already is not reported twice.
+        let Some(arrival) = self.open.get(&spool).filter(|arrival| arrival.is_sound()) else {
+            return;
+        };
         let (id, channel) = (arrival.association, arrival.channel);
         cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).channel(channel);
         self.refuse_arrival(

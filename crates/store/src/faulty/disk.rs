@@ -204,8 +204,8 @@ impl Disk for FaultyDisk {
         self.change()?.rename(from, to)
     }
 
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change()?.link(from, to)
+    fn name_again(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change()?.name_again(from, to)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {

@@ -191,7 +191,7 @@ impl DiskState {
         Ok(())
     }
 
-    pub(super) fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+    pub(super) fn name_again(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let inode = self.find(from)?;
         if self.names.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,4 +1,4 @@
-//! The open: reads the footers of full segments and the frames of the latest, and rebuilds the index.
+//! Opening the log: reads the footers of full segments and the frames of the latest, and rebuilds the index.
 
 use super::footer;
 use super::frame::{Change, SegmentId};
@@ -16,7 +16,7 @@ use std::io;
 pub(super) struct Recovered {
     pub index: Index,
     pub writer: Writer,
-    /// Batches that are damaged.
+    /// Parts that are lost: damaged batches, and segments that are missing or cut off.
     pub lost: u64,
 }
 
@@ -126,7 +126,7 @@ fn refuse_unreadable(segments: &Segments) -> io::Result<()> {
 }
 
 /// Segments that were given up, whose files could not be removed, or came back with a crash. What they hold
-/// must not live again: the segments that delete it may be gone.
+/// must not be applied again: the segments that delete it may be gone.
 fn given_up(segments: &Segments, all: &[SegmentId]) -> io::Result<BTreeSet<SegmentId>> {
     if !stands(Safeguard::GivenUp) {
         return Ok(BTreeSet::new());

@@ -16,7 +16,7 @@ use engine::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::Node;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::queue::commit_one;
@@ -110,14 +110,7 @@ pub enum DriverError {
 pub(super) fn make_data_dir(site: &Site) -> Result<(), DriverError> {
     let path = &site.paths.data_dir;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    let seen = made.and_then(|()| std::fs::metadata(path));
-    let meta = seen.map_err(|error| DriverError::DataDir { path: path.clone(), error })?;
-    let mode = meta.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        let mode = format!("{mode:04o}");
-        tracing::warn!(path = %path.display(), mode, "others may look into the data directory");
-    }
-    Ok(())
+    made.map_err(|error| DriverError::DataDir { path: path.clone(), error })
 }
 
 /// Raises the limit on file descriptors as far as the system permits, and returns how many may be

@@ -44,7 +44,7 @@ struct ListedRun {
     is_missing: bool,
 }
 
-/// Of the number of blocks in the list: the run is missing.
+/// A flag in the number of blocks of a listed run: its file is missing.
 const MISSING: u32 = 1 << 31;
 
 /// Keys of runs, to be looked up without a lock.
@@ -114,7 +114,7 @@ impl Keys {
         self.missing.iter().filter(|of| of.latest >= self.floor).copied()
     }
 
-    /// Runs that are missing are so for good.
+    /// The keys of missing runs are accepted as lost.
     pub(super) fn accept_missing(&mut self) {
         self.missing.clear();
     }
