@@ -2,6 +2,7 @@
 //! it.
 
 use base::Precedence::{Flash, Routine};
+use node::Input;
 use node::event::Kind;
 use p1::flags::ReportRequest;
 use testkit::{ACT, Delivered, NAPLES, NOTHING, Network, Pair, address};
@@ -87,4 +88,26 @@ fn a_content_that_is_damaged_before_its_transfer_is_reported() {
     pair.submit(Flash, 5_000);
     pair.run(20);
     assert_eq!(pair.delivered(), [4]);
+}
+
+/// What a read or a check of the store finds is reported before anybody asks for it, each once.
+#[test]
+fn what_the_edge_finds_damaged_is_reported_at_once() {
+    let mut waiting = Waiting::new();
+    let store = &waiting.pair.sites[ACT].store;
+    let entries: Vec<_> = store.entries.keys().copied().collect();
+    let body = *store.bodies.keys().next().unwrap();
+    waiting.pair.sites[ACT].store.damaged.1.insert(body);
+    waiting.pair.sites[ACT].store.damaged.0.insert(entries[0].1);
+    let gone = (Flash, base::EntryId(3));
+    for _ in 0..2 {
+        let (records, contents) = (vec![entries[0], gone], [body].into());
+        waiting.pair.network.feed(ACT, Input::Damaged { records, contents });
+        waiting.pair.run(60);
+        let found: Vec<_> = waiting.pair.timed(ACT, Kind::Damaged).collect();
+        assert_eq!(reports(&waiting.pair), 1, "nobody has bound: {found:?}");
+        assert_eq!(waiting.pair.count(ACT, Kind::Damaged), 3);
+    }
+    waiting.bind();
+    assert_eq!(waiting.delivered(), 1);
 }
