@@ -19,6 +19,7 @@ pub const PURE: &[&str] = &[
     "guard",
     "status",
     "engine",
+    "mailbox",
     "node",
     "router",
     "network",
