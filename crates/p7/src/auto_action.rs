@@ -10,9 +10,7 @@ use crate::registration::number;
 use crate::selector::{self, AttributeSelection};
 use crate::value::Value;
 use crate::wire::{self, explicit, require};
-use base::ber::{
-    Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u,
-};
+use base::ber::{Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u};
 use bytes::Bytes;
 
 /// Content octets of 2.6.4.4, under which the general auto-actions are.
@@ -44,10 +42,11 @@ impl AutoActionKind {
         AutoActionKind::AutoModify,
     ];
 
-    /// Its object identifier. `None` never comes: the arcs are constants.
-    pub fn oid(self) -> Option<Oid> {
+    /// Its object identifier.
+    #[expect(clippy::expect_used, reason = "the arcs are constants of this crate, each in a test")]
+    pub fn oid(self) -> Oid {
         let [a, b, c] = AUTO_ACTION;
-        Oid::from_content(&[a, b, c, self as u8]).ok()
+        Oid::from_content(&[a, b, c, self as u8]).expect("arcs of constants")
     }
 
     /// The auto-action of this identifier.
@@ -210,9 +209,8 @@ impl AutoAlert {
         let mut suppress = Member::new("suppress-alert-destinations");
         let members = read_set(require(e, u::SET).field("auto-alert")?, |m| match number(m) {
             0 => filter.once(m, |m| Filter::read(&m.only_child()?)),
-            1 => destinations.once(m, |m| {
-                wire::list(m, u::SEQUENCE, MAX_DESTINATIONS, AlertDestination::read)
-            }),
+            1 => destinations
+                .once(m, |m| wire::list(m, u::SEQUENCE, MAX_DESTINATIONS, AlertDestination::read)),
             2 => requested.once(m, selector::read_selection),
             3 => suppress.once(m, wire::boolean),
             _ => Ok(false),
@@ -238,14 +236,13 @@ impl AutoAlert {
         });
     }
 
-    /// The registration of this alert, under this identifier. `None` never comes: the type is a
-    /// constant.
-    pub fn registration(&self, identifier: i64) -> Option<AutoActionRegistration> {
-        Some(AutoActionRegistration {
-            auto_action_type: AutoActionKind::AutoAlert.oid()?,
+    /// The registration of this alert, under this identifier.
+    pub fn registration(&self, identifier: i64) -> AutoActionRegistration {
+        AutoActionRegistration {
+            auto_action_type: AutoActionKind::AutoAlert.oid(),
             identifier,
             parameter: Some(Value::written(|w| self.write(w))),
-        })
+        }
     }
 
     /// The alert that a registration is for.
@@ -270,24 +267,22 @@ mod tests {
     #[test]
     fn kinds_are_identifiers() {
         for kind in AutoActionKind::ALL {
-            assert_eq!(AutoActionKind::from_oid(&kind.oid().unwrap()), Some(kind));
+            assert_eq!(AutoActionKind::from_oid(&kind.oid()), Some(kind));
         }
-        assert_eq!(AutoActionKind::AutoAlert.oid().unwrap().to_string(), "2.6.4.4.1");
+        assert_eq!(AutoActionKind::AutoAlert.oid().to_string(), "2.6.4.4.1");
         assert_eq!(AutoActionKind::from_oid(&"2.6.4.3.1".parse().unwrap()), None);
     }
 
     #[test]
     fn an_alert_is_registered_with_its_parameter() {
         // auto-alert, identifier 2, parameter { requested-attributes {} }
-        let octets = [
-            0x30, 0x13, 6, 4, 0x56, 4, 4, 1, 0xa0, 3, 2, 1, 2, 0xa1, 6, 0x31, 4, 0xa2, 2, 0x31, 0,
-        ];
-        let registration =
-            AutoActionRegistration::read(&Element::parse(&octets).unwrap()).unwrap();
+        let octets =
+            [0x30, 0x13, 6, 4, 0x56, 4, 4, 1, 0xa0, 3, 2, 1, 2, 0xa1, 6, 0x31, 4, 0xa2, 2, 0x31, 0];
+        let registration = AutoActionRegistration::read(&Element::parse(&octets).unwrap()).unwrap();
         let alert = AutoAlert::from_registration(&registration).unwrap();
         let expected = AutoAlert { requested_attributes: Some(vec![]), ..AutoAlert::default() };
         assert_eq!(alert, expected);
-        assert_eq!(alert.registration(2), Some(registration.clone()));
+        assert_eq!(alert.registration(2), registration);
         let mut w = Writer::new();
         registration.write(&mut w);
         assert_eq!(w.as_slice(), octets);

@@ -354,9 +354,7 @@ impl Members1994 {
             8 => self.rules.once(m, |m| wire::oids(m, u::SET)),
             9 => self.extensions.once(m, extension::read_all),
             10 => self.depth.once(m, wire::integer),
-            11 => {
-                self.indication.once(m, |m| AutoActionErrorIndication::read(&m.only_child()?))
-            }
+            11 => self.indication.once(m, |m| AutoActionErrorIndication::read(&m.only_child()?)),
             12 => self.unsupported.once(m, |m| wire::oids(m, u::SET)),
             13 => self.unknown.once(m, wire::boolean),
             14 => self.information.once(m, |m| wire::text(m, GENERAL_STRING)),

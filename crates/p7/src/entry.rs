@@ -138,7 +138,8 @@ impl Attribute {
     /// # Errors
     /// Malformed BER, or more than [`MAX_VALUES`] values; the field is named.
     pub fn read(e: &Element<'_>) -> Result<Attribute, Error> {
-        let mut members = require(e, u::SEQUENCE).field("attribute")?.children().field("attribute")?;
+        let mut members =
+            require(e, u::SEQUENCE).field("attribute")?.children().field("attribute")?;
         let attribute_type =
             members.require(u::OID).and_then(|e| e.oid()).field("attribute-type")?;
         let values = members.require(u::SEQUENCE);

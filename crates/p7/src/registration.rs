@@ -227,7 +227,9 @@ impl MessageGroupRegistration {
         match self {
             MessageGroupRegistration::Register(group) => explicit(w, 0, |w| group.write(w)),
             MessageGroupRegistration::Deregister(name) => explicit(w, 1, |w| name.write(w)),
-            MessageGroupRegistration::ChangeDescriptors(group) => explicit(w, 2, |w| group.write(w)),
+            MessageGroupRegistration::ChangeDescriptors(group) => {
+                explicit(w, 2, |w| group.write(w));
+            }
         }
     }
 }

@@ -261,7 +261,7 @@ mod tests {
     fn a_selector_has_explicit_members_in_any_order() {
         // limit 2; range of numbers from 3; child-entries TRUE; override attribute lengths; [9] unknown
         let octets = [
-            0x31, 0x1f, 0xa3, 3, 2, 1, 2, 0xa1, 9, 0xa0, 7, 0x30, 5, 0xa0, 3, 2, 1, 3, 0xa0, 3, 1,
+            0x31, 0x1d, 0xa3, 3, 2, 1, 2, 0xa1, 9, 0xa0, 7, 0x30, 5, 0xa0, 3, 2, 1, 3, 0xa0, 3, 1,
             1, 0xff, 0xa4, 4, 3, 2, 5, 0x20, 0x89, 0,
         ];
         let selector = Selector::read(&Element::parse(&octets[..]).unwrap()).unwrap();
