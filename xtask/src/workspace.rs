@@ -13,6 +13,7 @@ pub const PURE: &[&str] = &[
     "base",
     "osi",
     "p1",
+    "p7",
     "p772",
     "dscp",
     "scheduler",
