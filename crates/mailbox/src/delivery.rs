@@ -116,11 +116,13 @@ impl Mailbox {
         }
         let id = ItemId { mailbox: self.id, number };
         let Arriving { entry, record, delivery, first } = *arriving;
-        let item = Item::new(id, now, record, delivery, first)?;
+        let created = now.max(self.totals.newest);
+        let item = Item::new(id, created, record, delivery, first)?;
         let encoded = item.encode();
         let octets = item::counted(item.size, &encoded);
         self.quota.check(&self.totals, item.precedence, octets)?;
         self.totals.last = number;
+        self.totals.newest = created;
         self.totals.add(item.precedence, octets);
         let batch = self.batch(entry, record.body, &item, encoded);
         Ok(Delivered { item, batch, octets })
@@ -147,6 +149,12 @@ impl Mailbox {
     #[must_use]
     pub fn put_totals(&self) -> Op {
         Op::PutMeta { name: Totals::name(self.id), value: self.totals.encode() }
+    }
+
+    /// Sets whether an alert found no association of its user; a bind returns and clears it. The next commit of the
+    /// totals makes it durable.
+    pub fn set_alerted(&mut self, alerted: bool) {
+        self.totals.alerted = alerted;
     }
 
     pub(crate) fn totals_mut(&mut self) -> &mut Totals {

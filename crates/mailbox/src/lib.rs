@@ -7,6 +7,7 @@
 //!
 //! Nothing here reads or writes: a machine asks, and its caller answers.
 
+pub mod attributes;
 pub mod delivery;
 pub mod heading;
 pub mod item;

@@ -1,6 +1,6 @@
 //! What a mailbox holds, by level, and the last sequence number it used: one small named value of the store.
 
-use base::Precedence;
+use base::{Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::MailboxId;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ pub struct Level {
 pub struct Totals {
     /// The last sequence number used; 0 if none was. It never descends.
     pub last: u32,
+    /// The creation-time of the last item. Creation times never descend either, so a range of them is one of
+    /// numbers.
+    pub newest: Utc,
+    /// Whether an alert found no association of its user since the last one ended (X.413 7.1.3,
+    /// alert-indication).
+    pub alerted: bool,
     levels: [Level; Precedence::ALL.len()],
 }
 
