@@ -94,7 +94,7 @@ impl Mailbox {
 
     /// Whether the totals agree with the items that the store counts, by precedence in the order of
     /// [`Precedence::ALL`]. If not, a commit of an earlier run failed after a later one had succeeded, or items
-    /// were damaged: a [`crate::recount::Recount`] corrects them.
+    /// were damaged: a [`crate::Query::recount`] corrects them.
     #[must_use]
     pub fn agrees(&self, counts: [u64; Precedence::ALL.len()]) -> bool {
         let held = Precedence::ALL.map(|level| self.totals.level(level).items);

@@ -11,12 +11,18 @@ pub mod attributes;
 pub mod delivery;
 pub mod heading;
 pub mod item;
+pub mod query;
 pub mod quota;
+pub mod registrations;
+pub mod retention;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod totals;
 
 pub use delivery::{Arriving, Delivered, Mailbox, NotDelivered};
 pub use item::{Brief, Item, ItemError, Kind, Status};
+pub use query::{Access, Answer, Ask, Fetched, Outcome, Query, Row, Step};
 pub use quota::{Full, Quota};
+pub use registrations::Registrations;
+pub use retention::{Rule, Rules};
 pub use totals::{Level, Totals, ValueError};

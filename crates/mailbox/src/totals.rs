@@ -40,6 +40,9 @@ pub enum ValueError {
     /// It is malformed.
     #[error("fields: {0}")]
     Fields(#[from] postcard::Error),
+    /// Its BER is malformed.
+    #[error("BER: {0}")]
+    Ber(#[from] base::ber::Error),
     /// It is empty.
     #[error("empty value")]
     Empty,
@@ -99,6 +102,17 @@ impl Totals {
             items: level.items.saturating_sub(1),
             octets: level.octets.saturating_sub(octets),
         });
+    }
+
+    /// Replaces what was held `before` by what was counted, and keeps what was added since.
+    pub(crate) fn correct(&mut self, before: &Totals, counted: &Totals) {
+        for precedence in Precedence::ALL {
+            let (before, counted) = (before.level(precedence), counted.level(precedence));
+            self.change(precedence, |now| Level {
+                items: counted.items.saturating_add(now.items.saturating_sub(before.items)),
+                octets: counted.octets.saturating_add(now.octets.saturating_sub(before.octets)),
+            });
+        }
     }
 
     fn change(&mut self, precedence: Precedence, to: impl Fn(Level) -> Level) {
