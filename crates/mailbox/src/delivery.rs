@@ -1,5 +1,6 @@
 //! What a delivery into a mailbox commits.
 
+use crate::attributes::Attributes;
 use crate::item::{self, Item, ItemError};
 use crate::quota::{Full, Quota};
 use crate::totals::{Totals, ValueError};
@@ -40,12 +41,24 @@ pub struct Arriving<'a> {
 pub struct Delivered {
     /// The item.
     pub item: Item,
+    /// Its record.
+    pub record: Bytes,
     /// Its changes: the content is copied, the item written and the queue's entry deleted, and the totals
     /// follow. The caller adds the reports, what it remembers of the delivery, and the deletion of the queue's
     /// content with its last copy.
     pub batch: Batch,
     /// What it counts against the quota, octets.
     pub octets: u64,
+}
+
+impl Delivered {
+    /// The attributes of the new item: what auto-actions are matched with.
+    ///
+    /// # Errors
+    /// None: the record was just made.
+    pub fn attributes(&self) -> Result<Attributes<'_>, ItemError> {
+        Attributes::new(self.item.id.number, self.item.precedence, &self.record)
+    }
 }
 
 /// A delivery that is not made.
@@ -124,8 +137,8 @@ impl Mailbox {
         self.totals.last = number;
         self.totals.newest = created;
         self.totals.add(item.precedence, octets);
-        let batch = self.batch(entry, record.body, &item, encoded);
-        Ok(Delivered { item, batch, octets })
+        let batch = self.batch(entry, record.body, &item, encoded.clone());
+        Ok(Delivered { item, record: encoded, batch, octets })
     }
 
     fn batch(&self, entry: EntryId, body: Option<BodyId>, item: &Item, record: Bytes) -> Batch {

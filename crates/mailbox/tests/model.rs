@@ -1,4 +1,10 @@
 //! A mailbox against a naive model: a list of items.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends where it fails, in helpers too"
+)]
 
 mod common;
 

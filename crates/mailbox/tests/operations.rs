@@ -1,4 +1,10 @@
 //! Operations on a mailbox over the model of a store.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends where it fails, in helpers too"
+)]
 
 mod common;
 

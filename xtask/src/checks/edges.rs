@@ -87,6 +87,11 @@ const RULES: &[Rule] = &[
         reason: "durability is a conversation: the engine asks, it does not write",
     },
     Rule {
+        from: &["mailbox"],
+        to: Forbidden::Packages(&["osi", "store", "node", "mta"]),
+        reason: "a mailbox asks for what it reads, and does not know who its user's association is",
+    },
+    Rule {
         from: &["node"],
         to: Forbidden::Packages(&["store", "mta"]),
         reason: "the daemon drives the node; crash tests drive the same node on another disk",

@@ -60,10 +60,12 @@ pub(super) fn of_message(item: &Attributes<'_>, kind: &AttributeType) -> Option<
             Some(extension(envelope.map(|e| &e.extensions), n::MESSAGE_SECURITY_LABEL))
         }
         a::DL_EXPANSION_HISTORY => {
-            Some(each(extension(envelope.map(|e| &e.extensions), n::DL_EXPANSION_HISTORY)))
+            let histories = extension(envelope.map(|e| &e.extensions), n::DL_EXPANSION_HISTORY);
+            Some(each(histories.first()))
         }
         a::REDIRECTION_HISTORY => {
-            Some(each(extension(envelope.map(|e| &e.extensions), n::REDIRECTION_HISTORY)))
+            let histories = extension(envelope.map(|e| &e.extensions), n::REDIRECTION_HISTORY);
+            Some(each(histories.first()))
         }
         _ => None,
     }
@@ -129,16 +131,13 @@ fn extension(extensions: Option<&Extensions>, number: i64) -> Vec<Value> {
     field.and_then(|field| Value::from_octets(field.value.clone()).ok()).into_iter().collect()
 }
 
-/// The elements in each of these values.
-pub(super) fn each(values: Vec<Value>) -> Vec<Value> {
+/// The elements in a value.
+pub(super) fn each(value: Option<&Value>) -> Vec<Value> {
     let mut all = Vec::new();
-    for value in &values {
-        let Ok(mut members) = value.element().and_then(|element| element.children()) else {
-            continue;
-        };
-        while let Ok(Some(member)) = members.next() {
-            all.extend(Value::from_octets(member.raw.to_vec()));
-        }
+    let members = value.map(|value| value.element().and_then(|element| element.children()));
+    let Some(Ok(mut members)) = members else { return all };
+    while let Ok(Some(member)) = members.next() {
+        all.extend(Value::from_octets(member.raw.to_vec()));
     }
     all
 }

@@ -91,9 +91,9 @@ impl<'a> Members<'a> {
             a::SUBJECT_INDICATOR_CODE => self.codes(),
             _ => match place(kind) {
                 Some(Place::Member(n, tag)) => self.member(n, tag, kind),
-                Some(Place::Each(n)) => each(self.raw(Tag::context(n)).into_iter().collect()),
+                Some(Place::Each(n)) => each(self.raw(Tag::context(n)).as_ref()),
                 Some(Place::Extension(n)) => self.extension(n).into_iter().collect(),
-                Some(Place::EachOf(n)) => each(self.extension(n).into_iter().collect()),
+                Some(Place::EachOf(n)) => each(self.extension(n).as_ref()),
                 None => Vec::new(),
             },
         }
@@ -142,6 +142,6 @@ impl<'a> Members<'a> {
             let codes = element.children().ok()?.optional(Tag::context(0)).ok()??;
             Value::from_octets(codes.raw.to_vec()).ok()
         };
-        each(codes().into_iter().collect())
+        each(codes().as_ref())
     }
 }

@@ -64,7 +64,7 @@ fn a_long_heading_and_long_texts_are_left_to_the_content() {
     assert!(long.len() <= MAX_TEXT && long.len() > MAX_TEXT - 4);
     let copy = Copies::default().message(at(5), Precedence::Flash, "Convoy", 10).unwrap();
     let found = heading::find(&copy.content).unwrap().len();
-    let cut = Copy { content: copy.content.slice(..found), ..copy.clone() };
+    let cut = Copy { content: copy.content.slice(..found), ..copy };
     assert_eq!((item(&cut).heading, item(&cut).subject), (None, None));
 }
 
