@@ -1,6 +1,8 @@
 //! Octets written by hand from the module of X.413 (1999), not by our own encoder. No implementation
 //! was at hand to capture them from.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use base::ber::{Element, Error, Fault, Oid, Tag, Writer, universal as u};
 use p1::Credentials;
 use p7::auto_action::AutoActionKind;
