@@ -1,7 +1,7 @@
 //! What an independent reader finds in our PDUs: tshark decodes P7 in the contexts of 1988. Both ends
 //! are our own stack, from which tshark learns the presentation contexts; what counts is what it reads.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
 
 use base::ber::{Oid, Writer, universal as u};
 use base::{Instant, Utc};
@@ -76,8 +76,12 @@ struct Script {
 
 impl Script {
     /// The requests that an indication leads to.
-    fn react(&mut self, indication: Indication, answers: &mut VecDeque<Answer>) -> Option<Request> {
-        match indication {
+    fn react(
+        &mut self,
+        indication: &Indication,
+        answers: &mut VecDeque<Answer>,
+    ) -> Option<Request> {
+        match *indication {
             Indication::Open { .. } => Some(match &self.bind_answer {
                 Ok(result) => Request::Accept { bind: result.clone() },
                 Err(error) => {
@@ -133,13 +137,13 @@ fn play(mut script: Script) -> Vec<(bool, Bytes)> {
                 Output::Indication(Indication::Invoked { invoke, operation }) => {
                     let invoked = Indication::Invoked { invoke, operation };
                     responded = true;
-                    if let Some(request) = script.react(invoked, &mut answers) {
+                    if let Some(request) = script.react(&invoked, &mut answers) {
                         inputs.push_back((end, Err(request)));
                     }
                 }
                 Output::Indication(Indication::Data { last: true, .. }) if end == 1 => {}
                 Output::Indication(indication) => {
-                    if let Some(request) = script.react(indication, &mut answers) {
+                    if let Some(request) = script.react(&indication, &mut answers) {
                         inputs.push_back((end, Err(request)));
                     }
                 }
