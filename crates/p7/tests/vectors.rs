@@ -9,6 +9,7 @@ use p7::auto_action::AutoActionKind;
 use p7::error::{
     AttributeProblem, DeleteProblem, FetchRestriction, SequenceNumberProblem, ServiceProblem,
 };
+use p7::limits::{MAX_ATTRIBUTES, MAX_FILTER_DEPTH, MAX_SEQUENCE_NUMBERS};
 use p7::operation::*;
 use p7::{
     AttributeSelection, BindProblem, EntryClass, Filter, FilterItem, MsBindArgument, MsBindError,
@@ -300,4 +301,43 @@ fn every_part_of_a_pdu_is_an_error() {
         assert!(Element::parse(&octets[..end]).and_then(|e| FetchArgument::read(&e)).is_err());
     }
     assert_eq!(Selector::read(&Element::parse(&hex("31 00")).unwrap()), Ok(Selector::default()));
+}
+
+#[test]
+fn the_deepest_filter_fits_into_an_argument() {
+    let name: p1::ORAddress = "/S=Bravo/PRMD=NAPLES/ADMD= /C=IT/".parse().unwrap();
+    let item = Filter::equality(
+        attributes::ORIGINATOR_NAME.oid(),
+        attributes::originator_name(&name.into()).values.remove(0),
+    );
+    let deepest = (1..MAX_FILTER_DEPTH).fold(item, |filter, _| Filter::And(vec![filter]));
+    let selector = Selector { filter: Some(deepest.clone()), ..Selector::default() };
+    let list = ListArgument { selector, ..ListArgument::default() };
+    let octets = written(|w| list.write(w));
+    assert_eq!(ListArgument::read(&Element::parse(&octets).unwrap()), Ok(list));
+    let selector = Selector { filter: Some(Filter::Not(Box::new(deepest))), ..Selector::default() };
+    let octets = written(|w| ListArgument { selector, ..ListArgument::default() }.write(w));
+    let error = ListArgument::read(&Element::parse(&octets).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "filter: nested deeper than the limit of 10");
+}
+
+#[test]
+fn lists_have_limits() {
+    let numbers = |count: usize| {
+        let delete = DeleteArgument::new(vec![SequenceNumber(1); count]);
+        let octets = written(|w| delete.write(w));
+        DeleteArgument::read(&Element::parse(&octets).unwrap()).map(|_| ())
+    };
+    assert_eq!(numbers(MAX_SEQUENCE_NUMBERS), Ok(()));
+    let error = numbers(MAX_SEQUENCE_NUMBERS + 1).unwrap_err();
+    assert_eq!(error.fault, Fault::TooMany(MAX_SEQUENCE_NUMBERS as u64));
+    let attributes = |count: usize| {
+        let content = AttributeSelection::new(attributes::CONTENT.oid());
+        let fetch = FetchArgument::precise(SequenceNumber(1), vec![content; count]);
+        let octets = written(|w| fetch.write(w));
+        FetchArgument::read(&Element::parse(&octets).unwrap()).map(|_| ())
+    };
+    assert_eq!(attributes(MAX_ATTRIBUTES), Ok(()));
+    let error = attributes(MAX_ATTRIBUTES + 1).unwrap_err();
+    assert_eq!(error.field, Some("requested-attributes"));
 }

@@ -99,7 +99,7 @@ pub fn matches(filter: &Filter, entry: &dyn AttributeLookup) -> Result<bool, Att
 /// the other items. The recursion is as deep as the filter, which a reader bounds.
 ///
 /// # Errors
-/// As [`matches`].
+/// As [`matches()`].
 pub fn evaluate(
     filter: &Filter,
     entry: &dyn AttributeLookup,
