@@ -189,7 +189,7 @@ impl Registrations {
                 }
             })
         };
-        self.of(AutoActionKind::AutoAlert).filter_map(alert).collect()
+        self.actions(AutoActionKind::AutoAlert).filter_map(alert).collect()
     }
 
     /// The registrations of auto-forward whose filter a new item matches (X.413 13.1). Their parameter states how the
@@ -199,10 +199,10 @@ impl Registrations {
         let fits = |action: &&AutoActionRegistration| {
             forward_filter(action).is_some_and(|filter| matches(filter.as_ref(), item))
         };
-        self.of(AutoActionKind::AutoForward).filter(fits).collect()
+        self.actions(AutoActionKind::AutoForward).filter(fits).collect()
     }
 
-    fn of(&self, kind: AutoActionKind) -> impl Iterator<Item = &AutoActionRegistration> {
+    fn actions(&self, kind: AutoActionKind) -> impl Iterator<Item = &AutoActionRegistration> {
         let actions = self.0.auto_action_registrations.iter();
         actions
             .filter(move |action| AutoActionKind::from_oid(&action.auto_action_type) == Some(kind))

@@ -11,14 +11,15 @@ mod common;
 use base::Precedence;
 use common::World;
 use mailbox::attributes::AVAILABLE;
+use mailbox::testing::at;
 use p7::auto_action::AutoAlert;
 use p7::filter::{Assertion, Substring};
 use p7::operation::{
     DeleteArgument, DeleteItems, FetchArgument, FetchItem, ListArgument, RegisterMsArgument,
     SummarizeArgument,
 };
-use p7::testing::{class, numbers, selection, selector, value};
-use p7::{Filter, FilterItem};
+use p7::testing::{class, numbers, value};
+use p7::{AttributeSelection, EntryClass, Filter, FilterItem, Range, Selector, SequenceNumber};
 use proptest::prelude::*;
 use std::sync::Arc;
 use store::ModelStore;
@@ -59,14 +60,41 @@ fn available_filter() -> impl Strategy<Value = Filter> {
     })
 }
 
+/// A selector with such a filter, and any range and limit.
+fn any_selector() -> impl Strategy<Value = Selector> {
+    let end = || prop::option::of(prop_oneof![0..20_u32, any::<u32>()]);
+    let filter = prop::option::of(available_filter().boxed());
+    (filter, end(), end(), any::<bool>(), prop::option::of(prop_oneof![-1..5_i64, any::<i64>()]))
+        .prop_map(|(filter, from, to, times, limit)| {
+            let time = |end: Option<u32>| end.map(|seconds| p1::Time::from(at(u64::from(seconds))));
+            let range = match times {
+                true => Range::CreationTime { from: time(from), to: time(to) },
+                false => Range::SequenceNumber {
+                    from: from.map(SequenceNumber),
+                    to: to.map(SequenceNumber),
+                },
+            };
+            Selector { range: Some(range), filter, limit, ..Selector::default() }
+        })
+}
+
+/// Attributes that the store has.
+fn any_selection() -> impl Strategy<Value = Vec<AttributeSelection>> {
+    let number = || prop::option::of(any::<i64>());
+    let one = (0..AVAILABLE.len(), number(), number()).prop_map(|(kind, from, count)| {
+        AttributeSelection { attribute_type: AVAILABLE[kind].oid(), from, count }
+    });
+    prop::collection::vec(one, 0..8)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn operations_end(
-        entry_class in class(),
-        selector in selector().boxed(),
-        selection in prop::option::of(selection().boxed()),
+        entry_class in prop_oneof![4 => Just(EntryClass::DELIVERY), 1 => class()],
+        selector in any_selector().boxed(),
+        selection in prop::option::of(any_selection()).boxed(),
         numbers in numbers(),
         is_1994 in any::<bool>(),
     ) {

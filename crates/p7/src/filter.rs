@@ -10,9 +10,9 @@ use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal as u};
 pub enum Filter {
     /// item, 0.
     Item(FilterItem),
-    /// and, 1: all must match; none is a match.
+    /// and, 1: all must match; without any, everything matches.
     And(Vec<Filter>),
-    /// or, 2: one must match; none is no match.
+    /// or, 2: one must match; without any, nothing matches.
     Or(Vec<Filter>),
     /// not, 3.
     Not(Box<Filter>),

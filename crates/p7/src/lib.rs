@@ -1,4 +1,5 @@
 //! P7: access of a user to a message store (X.413), in the application contexts of 1988 and 1994.
+//! *Store* in this crate is the message store, and *entry* one of its entries.
 //!
 //! The operations are ROSE invocations. Here are the bind, their arguments, results and errors, each
 //! with `read`, which takes one BER element, and `write`, which appends one: a store reads arguments and

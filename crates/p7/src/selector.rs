@@ -7,7 +7,7 @@ use crate::wire::{self, explicit, require};
 use base::ber::{Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u};
 use p1::Time;
 
-/// Range. An absent end is no bound; both ends are in the range.
+/// Range. An absent end does not bound it; both ends are in the range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Range {
     /// sequence-number-range, 0.

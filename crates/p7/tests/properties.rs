@@ -1,5 +1,7 @@
 //! Whatever is written is read again; a part of it is an error; and no octets make it panic.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
 use base::ber::{Element, Error, Writer};
 use p7::auto_action::{AutoActionDeregistration, AutoActionRegistration, AutoAlert};
 use p7::matching::{evaluate, matches};

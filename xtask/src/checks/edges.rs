@@ -77,6 +77,11 @@ const RULES: &[Rule] = &[
         reason: "an envelope does not know what its content is, nor when it is sent",
     },
     Rule {
+        from: &["p7"],
+        to: Forbidden::Packages(&["osi", "p772", "scheduler", "engine", "node"]),
+        reason: "what a message store reads and writes, for a store and for its clients",
+    },
+    Rule {
         from: &["scheduler"],
         to: Forbidden::Packages(&["osi", "p1", "store"]),
         reason: "it knows identifiers, peers, precedences and sizes, never PDUs",

@@ -67,7 +67,7 @@ impl Delete {
                 What::Numbers { all, found: 0, asked: 0, missing: Vec::new() }
             }
         };
-        Ok(Delete::of(mailbox, access.is_1994, what))
+        Ok(Delete::from_what(mailbox, access.is_1994, what))
     }
 
     pub(super) fn of_rules(mailbox: &Mailbox, rules: Rules, now: Utc) -> Delete {
@@ -75,10 +75,10 @@ impl Delete {
         let bounds = Bounds { until, ..Bounds::default() };
         let levels = Precedence::ALL.into_iter().filter(|_| until.is_some());
         let scan = Scan::new(mailbox, bounds, levels, None);
-        Delete::of(mailbox, false, What::Rules { scan, rules, now })
+        Delete::from_what(mailbox, false, What::Rules { scan, rules, now })
     }
 
-    fn of(mailbox: &Mailbox, is_1994: bool, what: What) -> Delete {
+    fn from_what(mailbox: &Mailbox, is_1994: bool, what: What) -> Delete {
         Delete {
             mailbox: mailbox.id(),
             is_1994,

@@ -14,7 +14,7 @@ pub(super) enum Next {
     Ask(Ask),
     /// The item with the next number.
     Row(Row),
-    /// There are no more.
+    /// All were taken.
     End,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Selected {
     Ask(Ask),
     /// The next selected item.
     Row(Row),
-    /// There are no more.
+    /// All were taken.
     End,
 }
 

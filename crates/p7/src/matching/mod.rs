@@ -72,7 +72,7 @@ pub trait AttributeLookup {
     fn find(&self, attribute_type: &Oid) -> Found<'_>;
 }
 
-impl AttributeLookup for [Attribute] {
+impl AttributeLookup for Vec<Attribute> {
     fn find(&self, attribute_type: &Oid) -> Found<'_> {
         match self.iter().find(|a| a.attribute_type == *attribute_type) {
             Some(attribute) => Found::Values(Cow::Borrowed(&attribute.values)),
@@ -83,7 +83,7 @@ impl AttributeLookup for [Attribute] {
 
 impl AttributeLookup for EntryInformation {
     fn find(&self, attribute_type: &Oid) -> Found<'_> {
-        self.attributes.as_slice().find(attribute_type)
+        self.attributes.find(attribute_type)
     }
 }
 
@@ -99,7 +99,7 @@ pub fn matches(filter: &Filter, entry: &dyn AttributeLookup) -> Result<bool, Att
 /// the other items. The recursion is as deep as the filter, which a reader bounds.
 ///
 /// # Errors
-/// As [`matches`].
+/// As [`matches()`].
 pub fn evaluate(
     filter: &Filter,
     entry: &dyn AttributeLookup,

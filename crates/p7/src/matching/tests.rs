@@ -37,13 +37,11 @@ fn le(kind: a::AttributeType, value: Value) -> Filter {
 }
 
 fn truth(filter: &Filter) -> Truth {
-    evaluate(filter, &EntryInformation { attributes: entry(), ..Default::default() }).unwrap()
+    evaluate(filter, &entry()).unwrap()
 }
 
 fn problem(filter: &Filter) -> AttributeProblem {
-    evaluate(filter, &EntryInformation { attributes: entry(), ..Default::default() })
-        .unwrap_err()
-        .problem
+    evaluate(filter, &entry()).unwrap_err().problem
 }
 
 fn not(filter: Filter) -> Filter {

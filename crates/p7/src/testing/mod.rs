@@ -27,7 +27,7 @@ pub use errors::*;
 pub use operations::*;
 
 /// A value of one of the types that attributes have.
-pub fn value() -> impl Strategy<Value = Value> {
+pub fn value() -> BoxedStrategy<Value> {
     prop_oneof![
         any::<i64>().prop_map(Value::from_integer),
         (0i64..40).prop_map(Value::from_enumerated),
@@ -41,6 +41,7 @@ pub fn value() -> impl Strategy<Value = Value> {
             Value::written(|w| w.constructed(u::SET, |w| w.primitive(Tag::context(4), &content)))
         }),
     ]
+    .boxed()
 }
 
 /// A sequence number.
@@ -59,32 +60,33 @@ pub fn class() -> impl Strategy<Value = EntryClass> {
 }
 
 /// An attribute.
-pub fn attribute() -> impl Strategy<Value = Attribute> {
+pub fn attribute() -> BoxedStrategy<Attribute> {
     (oid(), vec(value(), 1..4))
         .prop_map(|(attribute_type, values)| Attribute { attribute_type, values })
+        .boxed()
 }
 
 /// What a result has of an entry.
-pub fn entry() -> impl Strategy<Value = EntryInformation> {
+pub fn entry() -> BoxedStrategy<EntryInformation> {
     let counts = (oid(), any::<i64>())
         .prop_map(|(attribute_type, total)| AttributeValueCount { attribute_type, total });
-    (number(), vec(attribute(), 0..4), vec(counts, 0..3)).prop_map(
-        |(sequence_number, attributes, value_count_exceeded)| EntryInformation {
+    (number(), vec(attribute(), 0..4), vec(counts, 0..3))
+        .prop_map(|(sequence_number, attributes, value_count_exceeded)| EntryInformation {
             sequence_number,
             attributes,
             value_count_exceeded,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Extensions.
-pub fn extensions() -> impl Strategy<Value = Vec<MsExtension>> {
+pub fn extensions() -> BoxedStrategy<Vec<MsExtension>> {
     let one = (oid(), any::<i64>())
         .prop_map(|(id, value)| MsExtension::new(&id, |w| w.integer(u::INTEGER, value)));
-    vec(one, 0..3)
+    vec(one, 0..3).boxed()
 }
 
-fn filter_item() -> impl Strategy<Value = FilterItem> {
+fn filter_item() -> BoxedStrategy<FilterItem> {
     let assertion =
         || (oid(), value()).prop_map(|(attribute_type, value)| Assertion { attribute_type, value });
     let string = prop_oneof![
@@ -105,47 +107,52 @@ fn filter_item() -> impl Strategy<Value = FilterItem> {
             FilterItem::Other { matching_rule, attribute_type, value }
         }),
     ]
+    .boxed()
 }
 
 /// A filter of a few levels.
-pub fn filter() -> impl Strategy<Value = Filter> {
-    filter_item().prop_map(Filter::Item).prop_recursive(4, 12, 3, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..3).prop_map(Filter::And),
-            vec(inner.clone(), 0..3).prop_map(Filter::Or),
-            inner.prop_map(|inner| Filter::Not(Box::new(inner))),
-        ]
-    })
+pub fn filter() -> BoxedStrategy<Filter> {
+    filter_item()
+        .prop_map(Filter::Item)
+        .prop_recursive(4, 12, 3, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..3).prop_map(Filter::And),
+                vec(inner.clone(), 0..3).prop_map(Filter::Or),
+                inner.prop_map(|inner| Filter::Not(Box::new(inner))),
+            ]
+        })
+        .boxed()
 }
 
-fn range() -> impl Strategy<Value = Range> {
+fn range() -> BoxedStrategy<Range> {
     prop_oneof![
         (of(number()), of(number())).prop_map(|(from, to)| Range::SequenceNumber { from, to }),
         (of(time()), of(time())).prop_map(|(from, to)| Range::CreationTime { from, to }),
     ]
+    .boxed()
 }
 
 /// A selector.
-pub fn selector() -> impl Strategy<Value = Selector> {
+pub fn selector() -> BoxedStrategy<Selector> {
     let overriding = (0u32..16).prop_map(OverrideRestrictions);
-    (any::<bool>(), of(range()), of(filter()), of(1i64..1_000), of(overriding)).prop_map(
-        |(child_entries, range, filter, limit, override_restrictions)| Selector {
+    (any::<bool>(), of(range()), of(filter()), of(1i64..1_000), of(overriding))
+        .prop_map(|(child_entries, range, filter, limit, override_restrictions)| Selector {
             child_entries,
             range,
             filter,
             limit,
             override_restrictions,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// A selection of attributes.
-pub fn selection() -> impl Strategy<Value = Vec<AttributeSelection>> {
+pub fn selection() -> BoxedStrategy<Vec<AttributeSelection>> {
     let one =
         (oid(), of(any::<i64>()), of(any::<i64>())).prop_map(|(attribute_type, from, count)| {
             AttributeSelection { attribute_type, from, count }
         });
-    vec(one, 0..4)
+    vec(one, 0..4).boxed()
 }
 
 /// A registration of an auto-action.
