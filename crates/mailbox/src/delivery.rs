@@ -13,7 +13,9 @@ use engine::{Delivery, Record};
 pub const MAX_NUMBER: u32 = i32::MAX as u32;
 
 /// What is known of a mailbox without reading its items: its totals and its quota. Every commit that changes
-/// the items of a mailbox is made from this value, so there is one of it for a mailbox.
+/// the items of a mailbox is made from this value, so there is one of it for a mailbox. Batches with the totals of one
+/// mailbox are committed in the order in which they were made: the value of an earlier one must not replace that of a
+/// later one, or a number would be used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mailbox {
     id: MailboxId,

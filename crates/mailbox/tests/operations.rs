@@ -367,3 +367,60 @@ fn a_delivery_during_a_list_is_not_in_it() {
     };
     assert_eq!(result.requested.len(), 30);
 }
+
+#[test]
+fn a_delivery_during_a_recount_is_counted() {
+    let mut world = filled();
+    let mut query = Query::recount(&world.mailbox);
+    let mut next = Answer::Start;
+    loop {
+        next = match query.step(&mut world.mailbox, next) {
+            Step::Ask(ask) => common::answer(&*world.store, ask),
+            Step::Commit(batch) => {
+                world.commit(batch);
+                Answer::Committed
+            }
+            Step::Done(outcome) => break assert_eq!(outcome, Outcome::Recounted),
+            Step::Error(error) => panic!("{error}"),
+        };
+        if world.mailbox.totals().last < 33 {
+            world.deliver(Precedence::Flash, "Convoy", 1);
+        }
+    }
+    assert_eq!(world.mailbox.totals().all().items, 33);
+    assert!(world.mailbox.agrees(counts(&*world.store)));
+}
+
+#[test]
+fn creation_times_do_not_descend_when_the_clock_does() {
+    let mut world = world();
+    let mut created = |seconds| {
+        world.now = seconds;
+        let copy = world.copy(Precedence::Flash, "Convoy", 1);
+        world.deliver_copy(&copy).unwrap().item.created
+    };
+    assert_eq!([created(50), created(20), created(60)], [at(50), at(50), at(60)]);
+}
+
+#[test]
+fn an_alert_that_found_nobody_is_remembered() {
+    let mut world = world();
+    world.mailbox.set_alerted(true);
+    world.deliver(Precedence::Flash, "Convoy", 1);
+    assert!(open(&*world.store, Quota::default()).totals().alerted);
+    world.mailbox.set_alerted(false);
+    let put = world.mailbox.put_totals();
+    world.commit(vec![put]);
+    assert!(!open(&*world.store, Quota::default()).totals().alerted);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_passed_over_and_can_be_deleted() {
+    let mut world = filled();
+    let id = engine::journal::ItemId { mailbox: common::ID, number: 2 };
+    world.commit(vec![mailbox::item::put(id, Precedence::Routine, vec![9, 9].into())]);
+    assert_eq!(world.numbers(Selector::default()).0.len(), 29);
+    assert_eq!(world.fetch(&whole(2)).unwrap_err().code(), 27);
+    assert_eq!(world.delete(&DeleteArgument::new(vec![SequenceNumber(2)])), Ok(vec![2]));
+    assert!(world.mailbox.agrees(counts(&*world.store)));
+}
