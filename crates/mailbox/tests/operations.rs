@@ -424,3 +424,27 @@ fn a_record_that_cannot_be_read_is_passed_over_and_can_be_deleted() {
     assert_eq!(world.delete(&DeleteArgument::new(vec![SequenceNumber(2)])), Ok(vec![2]));
     assert!(world.mailbox.agrees(counts(&*world.store)));
 }
+
+#[test]
+fn a_filter_that_the_level_decides_reads_no_more_than_is_listed() {
+    let mut world = world();
+    for n in 0..300_u32 {
+        let level = if n % 3 == 0 { Precedence::Flash } else { Precedence::Routine };
+        world.deliver(level, "Convoy", 1);
+    }
+    world.read = 0;
+    let flash = Selector { limit: Some(10), ..filtered(equal(a::PRIMARY_PRECEDENCE, 4)) };
+    assert_eq!(world.numbers(flash), ((0..10).map(|n| 3 * n + 1).collect(), Some(31)));
+    assert!(world.read < 20, "{} items read", world.read);
+}
+
+#[test]
+fn a_user_of_1988_gets_the_forms_of_1988() {
+    let mut world = filled();
+    world.access = Access::default();
+    let query = Query::delete(&world.mailbox, &world.access, &all(None));
+    assert_eq!(world.run(query), Ok(Outcome::Deleted(p7::operation::DeleteResult::Of1988)));
+    let none = SummarizeArgument::default();
+    let result = world.summarize(&none).unwrap();
+    assert_eq!((result.count, result.span), (0, None));
+}

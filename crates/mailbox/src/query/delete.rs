@@ -73,7 +73,7 @@ impl Delete {
     pub(super) fn of_rules(mailbox: &Mailbox, rules: Rules, now: Utc) -> Delete {
         let until = rules.newest(now);
         let bounds = Bounds { until, ..Bounds::default() };
-        let levels = Precedence::ALL.into_iter().filter(|_| until.is_some());
+        let levels = if until.is_some() { &Precedence::ALL[..] } else { &[] };
         let scan = Scan::new(mailbox, bounds, levels, None);
         Delete::from_what(mailbox, false, What::Rules { scan, rules, now })
     }

@@ -2,7 +2,7 @@
 
 use base::Precedence;
 use base::ber::Oid;
-use p7::attributes::{self as a, PRIMARY_PRECEDENCE};
+use p7::attributes::PRIMARY_PRECEDENCE;
 use p7::matching::{AttributeLookup, Found, Truth, evaluate};
 use p7::{AttributeProblemItem, Filter, Value};
 use std::borrow::Cow;
@@ -19,11 +19,11 @@ impl AttributeLookup for Level {
     }
 }
 
-/// Whether an item of this level may match. The recursion is as deep as the filter, which a reader bounds.
-pub(super) fn may_match(filter: &Filter, level: Precedence) -> bool {
-    let values = a::primary_precedence(level).values;
-    let [value] = values.as_slice() else { return true };
-    truth(filter, &Level([value.clone()])) != Truth::False
+/// What a filter is for items of this level: undefined if that depends on the item. The recursion is as deep as the
+/// filter, which a reader bounds.
+pub(super) fn of_level(filter: &Filter, level: Precedence) -> Truth {
+    let value = Value::from_integer(i64::from(level.number()));
+    truth(filter, &Level([value]))
 }
 
 fn truth(filter: &Filter, level: &Level) -> Truth {
@@ -61,6 +61,7 @@ pub(super) fn check(filter: &Filter) -> Result<(), AttributeProblemItem> {
 mod tests {
     use super::*;
     use p7::FilterItem;
+    use p7::attributes as a;
     use p7::filter::Assertion;
 
     fn assertion(value: i64) -> Assertion {
@@ -70,7 +71,8 @@ mod tests {
 
     fn levels(filter: &Filter) -> Vec<u8> {
         let all = Precedence::ALL.into_iter();
-        all.filter(|level| may_match(filter, *level)).map(Precedence::number).collect()
+        let may_match = |level: &Precedence| of_level(filter, *level) != Truth::False;
+        all.filter(may_match).map(Precedence::number).collect()
     }
 
     #[test]

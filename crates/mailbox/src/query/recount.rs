@@ -5,7 +5,6 @@ use super::{Answer, Outcome, Step, unavailable};
 use crate::delivery::Mailbox;
 use crate::item::{Brief, counted};
 use crate::totals::Totals;
-use base::Precedence;
 use p7::MsError;
 use p7::error::ServiceProblem;
 
@@ -19,10 +18,9 @@ pub(super) struct Recount {
 
 impl Recount {
     pub(super) fn new(mailbox: &Mailbox) -> Recount {
-        let levels = Precedence::ALL.into_iter();
         Recount {
             // The totals are in doubt, so a level that they have without items is read too.
-            scan: Scan::of_all(mailbox, Bounds::default(), levels),
+            scan: Scan::of_all(mailbox, Bounds::default()),
             before: *mailbox.totals(),
             counted: Totals::default(),
         }

@@ -72,12 +72,12 @@ impl Scan {
     pub(super) fn new(
         mailbox: &Mailbox,
         bounds: Bounds,
-        levels: impl Iterator<Item = Precedence>,
+        levels: &[Precedence],
         expected: Option<usize>,
     ) -> Scan {
         let totals = mailbox.totals();
         let bounds = Bounds { to: bounds.to.min(totals.last), ..bounds };
-        let all = totals.all().items.max(1);
+        let all = levels.iter().map(|level| totals.level(*level).items).sum::<u64>().max(1);
         let level = |precedence| {
             let items = totals.level(precedence).items;
             let share = expected.map_or(super::PAGE as u64, |expected| {
@@ -92,17 +92,13 @@ impl Scan {
                 seek: bounds.since.map(|_| bounds.to),
             }
         };
-        let levels = levels.map(level).collect();
+        let levels = levels.iter().copied().map(level).collect();
         Scan { mailbox: mailbox.id(), bounds, levels, asked: None }
     }
 
-    /// Of these levels, also where the totals have no items.
-    pub(super) fn of_all(
-        mailbox: &Mailbox,
-        bounds: Bounds,
-        levels: impl Iterator<Item = Precedence>,
-    ) -> Scan {
-        let mut scan = Scan::new(mailbox, bounds, levels, None);
+    /// Of all levels, also where the totals have no items.
+    pub(super) fn of_all(mailbox: &Mailbox, bounds: Bounds) -> Scan {
+        let mut scan = Scan::new(mailbox, bounds, &Precedence::ALL, None);
         let is_empty = scan.bounds.from > scan.bounds.to;
         scan.levels.iter_mut().for_each(|level| level.ended = is_empty);
         scan

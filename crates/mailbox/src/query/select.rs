@@ -7,6 +7,7 @@ use crate::attributes::Attributes;
 use crate::delivery::Mailbox;
 use base::Precedence;
 use p7::error::RangeProblem;
+use p7::matching::Truth;
 use p7::{EntryClass, Filter, MsError, Range, Selector, matching};
 
 /// The selected items.
@@ -81,13 +82,16 @@ impl Selection {
             narrow::check(filter)?;
         }
         let bounds = bounds(selector.range.as_ref(), access)?;
-        let may_match =
-            |level: &Precedence| filter.is_none_or(|filter| narrow::may_match(filter, *level));
-        let levels = Precedence::ALL.into_iter().filter(may_match);
+        let truth = |level| filter.map_or(Truth::True, |filter| narrow::of_level(filter, level));
+        let levels = Precedence::ALL.map(|level| (level, truth(level)));
+        let levels = levels.iter().filter(|(_, truth)| *truth != Truth::False);
+        // Where the level decides, every item that is read is selected.
+        let is_decided = levels.clone().all(|(_, truth)| *truth == Truth::True);
+        let levels: Vec<_> = levels.map(|(level, _)| *level).collect();
         let taken = [limit, most].into_iter().flatten().min();
         // One more, to know the next.
-        let expected = taken.filter(|_| filter.is_none()).map(|taken| taken.saturating_add(1));
-        let scan = Scan::new(mailbox, bounds, levels, expected);
+        let expected = taken.filter(|_| is_decided).map(|taken| taken.saturating_add(1));
+        let scan = Scan::new(mailbox, bounds, &levels, expected);
         Ok(Selection { scan, filter: selector.filter.clone(), limit })
     }
 
