@@ -6,6 +6,7 @@ pub mod files;
 pub mod network;
 pub mod p1;
 pub mod p3;
+pub mod p7;
 pub mod p772;
 pub mod packets;
 pub mod stack;
@@ -33,6 +34,8 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "p3-submission" => p3::submissions(),
         "p3-delivery" => p3::deliveries(),
         "p3-operations" => p3::operations(),
+        "p7-arguments" => p7::arguments(),
+        "p7-results" => p7::results(),
         "address" => p1::addresses(),
         "p772" | "peek" => p772::contents(),
         "record" => p1::records(),

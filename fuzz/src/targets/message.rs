@@ -3,5 +3,6 @@
 pub(crate) mod address;
 pub(crate) mod p1;
 pub(crate) mod p3;
+pub(crate) mod p7;
 pub(crate) mod p772;
 pub(crate) mod record;

@@ -53,6 +53,8 @@ targets! {
     "p3-submission" message::p3::submission, "a message-submission argument, at any cut";
     "p3-delivery" message::p3::delivery, "a message-delivery argument, at any cut";
     "p3-operations" message::p3::operations, "the other arguments, results, errors and the bind of P3";
+    "p7-arguments" message::p7::arguments, "arguments of P7 and its bind, filters evaluated";
+    "p7-results" message::p7::results, "results and errors of P7, and of its bind";
     "address" message::address::run, "the text form of an O/R address";
     "p772" message::p772::content, "a content, at any cut";
     "peek" message::p772::peek, "the precedence of a content, from its first octets";

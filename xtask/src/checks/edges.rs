@@ -77,6 +77,11 @@ const RULES: &[Rule] = &[
         reason: "an envelope does not know what its content is, nor when it is sent",
     },
     Rule {
+        from: &["p7"],
+        to: Forbidden::Packages(&["osi", "p772", "scheduler", "engine", "node"]),
+        reason: "what a message store reads and writes, for a store and for its clients",
+    },
+    Rule {
         from: &["scheduler"],
         to: Forbidden::Packages(&["osi", "p1", "store"]),
         reason: "it knows identifiers, peers, precedences and sizes, never PDUs",
@@ -85,6 +90,11 @@ const RULES: &[Rule] = &[
         from: &["engine"],
         to: Forbidden::Packages(&["osi", "store", "mta"]),
         reason: "durability is a conversation: the engine asks, it does not write",
+    },
+    Rule {
+        from: &["mailbox"],
+        to: Forbidden::Packages(&["osi", "store", "node", "mta"]),
+        reason: "a mailbox asks for what it reads, and does not know who its user's association is",
     },
     Rule {
         from: &["node"],

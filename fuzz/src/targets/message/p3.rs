@@ -53,7 +53,7 @@ pub(crate) fn delivery(octets: &[u8]) {
 }
 
 /// What is read is written as octets that are read as the same.
-fn same<T: PartialEq + Debug>(
+pub(super) fn same<T: PartialEq + Debug>(
     e: &Element<'_>,
     read: impl Fn(&Element<'_>) -> Result<T, Error>,
     write: impl Fn(&T, &mut Writer),
