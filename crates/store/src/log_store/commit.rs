@@ -32,14 +32,7 @@ impl LogStore {
     }
 
     pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
-        // A key that one batch remembers and the next one forgets is absent for those that follow; a
-        // content that one batch has may be copied by the next.
-        let follows = |op: &Op| {
-            let is_copy = matches!(op, Op::PutBody { source: BodySource::Body(_), .. });
-            is_copy || matches!(op, Op::ForgetSeen { .. })
-        };
-        let is_alone = |(_, batch): &(BatchId, Batch)| batch.iter().any(follows);
-        if group.len() > 1 && group.iter().any(is_alone) {
+        if group.len() > 1 && is_in_sequence(&group) {
             return group.into_iter().flat_map(|one| self.commit_group(vec![one])).collect();
         }
         let mut writer = self.writer();
@@ -351,6 +344,28 @@ impl LogStore {
         staged.ops.push((op, content));
         Ok(())
     }
+}
+
+/// Whether a batch of a group needs what another of it does: a key that one remembers and the next one forgets
+/// is absent for those that follow, and a content that one changes may be copied by the next.
+fn is_in_sequence(group: &[(BatchId, Batch)]) -> bool {
+    let mut changed = BTreeSet::new();
+    for (_, batch) in group {
+        for op in batch {
+            match op {
+                Op::ForgetSeen { .. } => return true,
+                Op::PutBody { source: BodySource::Body(from), .. } if changed.contains(from) => {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        changed.extend(batch.iter().filter_map(|op| match op {
+            Op::PutBody { id, .. } | Op::DeleteBody { id } => Some(*id),
+            _ => None,
+        }));
+    }
+    false
 }
 
 impl Index {
