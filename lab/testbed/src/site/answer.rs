@@ -193,6 +193,9 @@ pub struct DiskStatus {
     /// The highest precedence that is refused for lack of room.
     #[serde(default)]
     pub refused: Option<String>,
+    /// The highest precedence for which the store had no room.
+    #[serde(default)]
+    pub no_room_for: Option<String>,
 }
 
 /// A peer.

@@ -51,6 +51,11 @@ fn refuses(status: &MtaStatus) -> bool {
     status.disk.as_ref().is_some_and(|disk| disk.refused.is_some())
 }
 
+/// It refuses, or the store itself had no room.
+fn is_short(status: &MtaStatus) -> bool {
+    status.disk.as_ref().is_some_and(|disk| disk.refused.is_some() || disk.no_room_for.is_some())
+}
+
 fn fill_the_sender(reserve: Option<&str>) {
     let Some((mut pair, _disk)) = pair("naples", reserve) else { return };
     pair.naples.start().unwrap();
@@ -58,7 +63,7 @@ fn fill_the_sender(reserve: Option<&str>) {
     let routine = submit(&pair.naples, &to, "routine", &more_than_fits());
     assert!(routine.messages.len() > 20, "{routine:?}");
     assert!(!routine.refused.is_empty() && routine.not_sent.is_empty(), "{routine:?}");
-    pair.naples.wait_until("it refuses", SOON, refuses).unwrap();
+    pair.naples.wait_until("it refuses", SOON, is_short).unwrap();
     let mut sent = [routine.messages, submit_flash(&pair.naples, &to)].concat();
     assert_eq!(pair.naples.stop().unwrap().code(), Some(0));
     pair.naples.start().unwrap();
@@ -104,4 +109,45 @@ fn the_routine_of_an_absent_user_does_not_stop_the_flash_of_another() {
     pair.naples.wait_until("nothing is left", SOON, |status| status.queued() == 0).unwrap();
     let is_over = |status: &MtaStatus| status.queued() + status.waiting() == 0 && !refuses(status);
     pair.act.wait_until("there is room", SOON, is_over).unwrap();
+}
+
+/// Flash of one user fills the disk, and deliveries that free no room take what is kept for deletes: other
+/// copies need the contents. The site starts again all the same, and nothing comes twice.
+#[test]
+fn flash_that_fills_the_disk_leaves_a_site_that_starts() {
+    let Some((mut pair, _disk)) = pair("naples", None) else { return };
+    pair.naples.start().unwrap();
+    let (to, copy) = (pair.act.address("OPS"), pair.naples.address("DUTY"));
+    let mut sent = Vec::new();
+    let mut send = |site: &Site, sizes: &[&str], times: usize| {
+        let sizes = vec![sizes.join(","); times].join(",");
+        let (to, copy) = (["--to", &to], ["--copy", &copy]);
+        let with = ["--precedence", "flash", "--size", &sizes];
+        let arguments = [&["--json", "send"], &to[..], &copy[..], &with[..]].concat();
+        let run: SendOutput = site.xuxa("OPS", &arguments).unwrap().json_anyway().unwrap();
+        assert!(run.in_doubt.is_empty() && run.not_sent.is_empty(), "{run:?}");
+        sent.extend(run.messages);
+        run.refused.len()
+    };
+    send(&pair.naples, &["1kB"], 400);
+    send(&pair.naples, &["900kB"], 80);
+    let mut received = Vec::new();
+    for round in 0..3 {
+        assert!(send(&pair.naples, &["100kB", "1kB"], 60) > 0, "round {round} was not refused");
+        for _ in 0..5 {
+            pair.naples.kill().unwrap();
+            pair.naples.start().unwrap();
+        }
+        received.push(pair.naples.receive("DUTY", 100).unwrap());
+    }
+    assert_eq!(pair.naples.stop().unwrap().code(), Some(0));
+    pair.naples.start().unwrap();
+    received.push(pair.naples.receive("DUTY", sent.len() - 300).unwrap());
+    let duplicates = received.iter().flat_map(|run| run.messages()).filter(|m| m.duplicate);
+    assert_eq!(duplicates.count(), 0, "deliveries that were confirmed come again");
+    assert_eq!(pair.naples.receive_waiting("DUTY").unwrap().deliveries.len(), 0);
+    pair.act.start().unwrap();
+    assert_arrived(&sent, &pair.act.receive("OPS", sent.len()).unwrap());
+    let is_over = |status: &MtaStatus| status.queued() + status.waiting() == 0 && !refuses(status);
+    pair.naples.wait_until("there is room", SOON, is_over).unwrap();
 }
