@@ -35,6 +35,11 @@ pub mod application_context {
     pub fn mts_transfer() -> Oid {
         oid(&[2, 6, 0, 1, 6])
     }
+
+    /// P7: ms-access, 1988.
+    pub fn ms_access_88() -> Oid {
+        oid(&[2, 6, 0, 1, 4])
+    }
 }
 
 /// Abstract syntaxes of X.419, `{joint-iso-ccitt mhs(6) protocols(0) as(2) n}`.
@@ -51,7 +56,17 @@ pub mod abstract_syntax {
         oid(&[2, 6, 0, 2, 2])
     }
 
-    /// Message administration operations of P3, 1988.
+    /// Message retrieval operations of P7, 1988.
+    pub fn mrse_88() -> Oid {
+        oid(&[2, 6, 0, 2, 5])
+    }
+
+    /// P7: the bind operation, 1988.
+    pub fn ms_88() -> Oid {
+        oid(&[2, 6, 0, 2, 9])
+    }
+
+    /// Message administration operations of P3 and P7, 1988.
     pub fn mase_88() -> Oid {
         oid(&[2, 6, 0, 2, 6])
     }
@@ -123,6 +138,18 @@ pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -
     }
 }
 
+/// A P7 association of 1988 (ms-access): ROSE on ACSE. Contexts 1 ACSE, 3 ms, 5 msse, 7 mrse, 9 mase.
+pub fn p7(local: Selectors, remote: Selectors, reference: ConnectionReference) -> Config {
+    use abstract_syntax as s;
+    Config {
+        application_contexts: vec![application_context::ms_access_88()],
+        contexts: contexts(&[acse(), s::ms_88(), s::msse(), s::mrse_88(), s::mase_88()]),
+        bind_syntax: s::ms_88(),
+        transfer_syntax_owner: s::ms_88(),
+        ..p3(local, remote, reference)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +167,12 @@ mod tests {
         let expected = ["1 2.2.1.0.1", "3 2.6.0.2.11", "5 2.6.0.2.1", "7 2.6.0.2.2", "9 2.6.0.2.6"];
         assert_eq!(names, expected);
         assert_eq!(p3.application_contexts[0].to_string(), "2.6.0.1.0");
+        let p7 = p7(Selectors::default(), Selectors::default(), ConnectionReference::default());
+        let names: Vec<String> =
+            p7.contexts.iter().map(|c| format!("{} {}", c.id, c.abstract_syntax)).collect();
+        let expected = ["1 2.2.1.0.1", "3 2.6.0.2.9", "5 2.6.0.2.1", "7 2.6.0.2.5", "9 2.6.0.2.6"];
+        assert_eq!(names, expected);
+        assert_eq!(p7.application_contexts[0].to_string(), "2.6.0.1.4");
         assert_eq!(ber().content(), [0x51, 1]);
     }
 }
