@@ -3,6 +3,7 @@
 mod alert;
 mod delete;
 mod fetch;
+mod fetch_parser;
 mod list;
 mod modify;
 mod register;
@@ -11,6 +12,7 @@ mod summarize;
 pub use alert::AlertArgument;
 pub use delete::{DeleteArgument, DeleteItems, DeleteResult};
 pub use fetch::{FetchArgument, FetchItem, FetchResult};
+pub use fetch_parser::{FetchEvent, FetchResultParser};
 pub use list::{ListArgument, ListResult};
 pub use modify::{
     EntryModification, Modification, ModifiedEntries, ModifyArgument, ModifyResult,

@@ -5,9 +5,9 @@ use base::ber::{Element, Writer};
 use p7::auto_action::AutoAlert;
 use p7::matching::{Truth, evaluate};
 use p7::operation::{
-    AlertArgument, DeleteArgument, DeleteResult, FetchArgument, FetchItem, FetchResult,
-    ListArgument, ListResult, ModifyArgument, ModifyResult, RegisterMsArgument, RegisterMsResult,
-    SummarizeArgument, SummarizeResult,
+    AlertArgument, DeleteArgument, DeleteResult, FetchArgument, FetchEvent, FetchItem, FetchResult,
+    FetchResultParser, ListArgument, ListResult, ModifyArgument, ModifyResult, RegisterMsArgument,
+    RegisterMsResult, SummarizeArgument, SummarizeResult,
 };
 use p7::{
     EntryInformation, EntryType, Filter, MsBindArgument, MsBindError, MsBindResult, MsError,
@@ -70,7 +70,36 @@ pub(crate) fn arguments(octets: &[u8]) {
     }
 }
 
+/// The content and the rest of a fetch result, taken in slices of so many octets.
+fn taken(octets: &[u8], slice: usize) -> Result<(Vec<u8>, Option<FetchResult>), ()> {
+    let mut parser = FetchResultParser::default();
+    let (mut content, mut result) = (Vec::new(), None);
+    for mut part in octets.chunks(slice.max(1)) {
+        while let Some(event) = parser.next(&mut part).map_err(drop)? {
+            match event {
+                FetchEvent::Content(octets) => content.extend_from_slice(octets),
+                FetchEvent::End(end) => result = Some(*end),
+            }
+        }
+    }
+    Ok((content, result))
+}
+
+/// A result in slices is what it is as a whole, but for its content.
+fn fetched(octets: &[u8]) {
+    let whole = taken(octets, octets.len());
+    assert_eq!(taken(octets, 3), whole);
+    let Ok((_, Some(streamed))) = whole else { return };
+    let read = Element::parse(octets).and_then(|e| FetchResult::read(&e));
+    let Ok(mut read) = read else { return };
+    if let Some(entry) = &mut read.entry_information {
+        entry.attributes.retain(|of| !attributes::CONTENT.is(&of.attribute_type));
+    }
+    assert_eq!(streamed, read);
+}
+
 pub(crate) fn results(octets: &[u8]) {
+    fetched(octets);
     let Ok(e) = Element::parse(octets) else { return };
     same(&e, MsBindResult::read, MsBindResult::write);
     same(&e, MsBindError::read, MsBindError::write);
