@@ -196,7 +196,8 @@ fn drain(sites: &mut [Site; 2], traffic: &mut Traffic) {
 fn is_empty(site: &Site) -> anyhow::Result<bool> {
     let status = site.status()?;
     let moves = status.associations().any(|a| ["sending", "receiving"].contains(&&*a.state));
-    Ok(status.queued() == 0 && status.waiting() == 0 && !moves)
+    // One that waits for the recovery of its association is in transfer, and on none.
+    Ok(status.queued() + status.in_transfer() + status.waiting() == 0 && !moves)
 }
 
 /// All that must hold once everything has come to rest.

@@ -216,8 +216,18 @@ pub struct ChannelStatus {
     pub associations: Vec<AssociationStatus>,
     /// Number of waiting messages by precedence.
     pub queued: BTreeMap<String, u64>,
+    /// What there is of each precedence.
+    #[serde(default)]
+    pub levels: Vec<LevelStatus>,
     /// Why the last association was not opened, or was lost.
     pub last_error: Option<String>,
+}
+
+/// What there is of one precedence for a channel.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LevelStatus {
+    /// How many are in transfer, or were when their association was lost and wait for its recovery.
+    pub in_transfer: u64,
 }
 
 /// An association.
@@ -277,6 +287,12 @@ impl MtaStatus {
     pub fn queued(&self) -> u64 {
         let channels = self.peers.iter().flat_map(|peer| &peer.channels);
         channels.flat_map(|channel| channel.queued.values()).sum()
+    }
+
+    /// Messages in transfer to peers, and those that wait for the recovery of their association.
+    pub fn in_transfer(&self) -> u64 {
+        let channels = self.peers.iter().flat_map(|peer| &peer.channels);
+        channels.flat_map(|channel| &channel.levels).map(|level| level.in_transfer).sum()
     }
 
     /// Messages that wait for users.
