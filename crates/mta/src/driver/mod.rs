@@ -49,6 +49,7 @@ use engine::journal::SpoolId;
 use inbox::{Inbox, Work};
 use monitoring::event_log::EventLogFile;
 use monitoring::labels::Labels;
+use monitoring::quota::Quotas;
 use monitoring::{log, metrics};
 use node::connect;
 use node::names::NameError;
@@ -101,6 +102,7 @@ struct Driver {
     /// The association of the connection that arrived last, until it is taken note of.
     admitted: Option<AssociationId>,
     disk: StoreThreads,
+    quotas: Quotas,
     verifier: Verifier,
     pcap: Option<Pcap>,
     events: Option<EventLogFile>,
@@ -176,6 +178,7 @@ async fn serve(
         arriving: None,
         admitted: None,
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
+        quotas: Quotas::new(&site.paths.data_dir),
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         events,
@@ -305,7 +308,8 @@ impl Driver {
     /// Reports the room on the disk to the node, and what was found damaged since.
     fn look_at_disk(&mut self) {
         self.report_damage();
-        if let Some(space) = monitoring::space::look(&self.site, self.disk.no_room()) {
+        if let Some(space) = monitoring::space::look(&self.site, &self.quotas, self.disk.no_room())
+        {
             // As long as anything may be refused for it.
             self.disk.short_of_space(space.free < space.reserve / 16 * 17);
             self.input(Input::DiskSpace(space));

@@ -5,4 +5,5 @@ pub(crate) mod gauge;
 pub(crate) mod labels;
 pub mod log;
 pub(crate) mod metrics;
+pub(super) mod quota;
 pub(super) mod space;

@@ -2,6 +2,7 @@
 
 use crate::clock::since_boot;
 use crate::config::Site;
+use crate::driver::monitoring::quota::Quotas;
 use base::Precedence;
 use nix::sys::statvfs::statvfs;
 use node::DiskSpace;
@@ -21,8 +22,8 @@ const MIN_INODES: u64 = 8;
 /// What found no room is shown for so long.
 const SHOWN: Duration = Duration::from_secs(60);
 
-/// The highest precedence for which the store had no room in the last minute. `statvfs` does not show
-/// everything: a message may be larger than the room, and a quota be used up.
+/// The highest precedence for which the store had no room in the last minute: a message may be larger than the
+/// room.
 #[derive(Debug, Default)]
 pub(in crate::driver) struct NoRoom {
     /// The precedence, as a number from 1 on; 0 while there is none.
@@ -59,12 +60,13 @@ impl NoRoom {
 }
 
 /// The room as it is now; `None` where the system does not know it.
-pub(in crate::driver) fn look(site: &Site, no_room: &NoRoom) -> Option<DiskSpace> {
+pub(in crate::driver) fn look(site: &Site, quotas: &Quotas, no_room: &NoRoom) -> Option<DiskSpace> {
     let found = statvfs(&site.paths.data_dir).ok()?;
     let unit = found.fragment_size();
     let total = found.blocks().saturating_mul(unit);
     let has_inodes = found.files() == 0 || found.files_available() >= MIN_INODES;
     let free = if has_inodes { found.blocks_available().saturating_mul(unit) } else { 0 };
+    let free = free.min(quotas.left().unwrap_or(u64::MAX));
     let default = (total / 20).clamp(MIN_RESERVE, MAX_RESERVE);
     Some(DiskSpace {
         free,
