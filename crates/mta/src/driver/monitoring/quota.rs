@@ -36,21 +36,42 @@ impl Quotas {
         let user = i32::try_from(Uid::effective().as_raw()).ok()?;
         let group = i32::try_from(Gid::effective().as_raw()).ok()?;
         // Without quotas on this file system the kernel refuses, which costs little.
-        let of = |kind, id| quotactl_get(kind, device, id).ok().and_then(|quota| left_of(&quota));
+        let of =
+            |kind, id| quotactl_get(kind, device, id).ok().and_then(|of| Quota::from(of).left());
         let user = of(QuotaType::USRQUOTA, user);
         user.into_iter().chain(of(QuotaType::GRPQUOTA, group)).min()
     }
 }
 
-/// What a quota leaves, octets; nothing where its inodes are used up. `None` if it has no limit.
-fn left_of(quota: &Dqblk) -> Option<u64> {
-    let limit = |value: Option<u64>| value.filter(|limit| *limit > 0);
-    let inodes = limit(quota.inodes_hard_limit());
-    if inodes.is_some_and(|most| quota.allocated_inodes().unwrap_or(0) >= most) {
-        return Some(0);
+/// Limits and what is used; a limit of 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quota {
+    blocks: u64,
+    octets_used: u64,
+    inodes: u64,
+    inodes_used: u64,
+}
+
+impl From<Dqblk> for Quota {
+    fn from(of: Dqblk) -> Quota {
+        Quota {
+            blocks: of.blocks_hard_limit().unwrap_or(0),
+            octets_used: of.occupied_space().unwrap_or(0),
+            inodes: of.inodes_hard_limit().unwrap_or(0),
+            inodes_used: of.allocated_inodes().unwrap_or(0),
+        }
     }
-    let most = limit(quota.blocks_hard_limit())?.saturating_mul(BLOCK);
-    Some(most.saturating_sub(quota.occupied_space().unwrap_or(0)))
+}
+
+impl Quota {
+    /// What it leaves, octets; nothing where its inodes are used up. `None` if it has no limit.
+    fn left(self) -> Option<u64> {
+        if self.inodes > 0 && self.inodes_used >= self.inodes {
+            return Some(0);
+        }
+        let most = self.blocks.saturating_mul(BLOCK);
+        (most > 0).then(|| most.saturating_sub(self.octets_used))
+    }
 }
 
 /// The block device of this number in `/proc/self/mountinfo`, whose rows are `ID PARENT MAJOR:MINOR ROOT MOUNT
@@ -88,9 +109,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let quotas = Quotas::new(directory.path());
         assert_eq!(quotas.left(), None);
-        assert_eq!(left_of(&Dqblk::default()), None);
-        let mut limited = Dqblk::default();
-        limited.set_blocks_hard_limit(64);
-        assert_eq!(left_of(&limited), Some(64 << 10));
+        assert_eq!(Quota::from(Dqblk::default()).left(), None);
+    }
+
+    #[test]
+    fn a_quota_leaves_what_is_not_used() {
+        let quota = Quota { blocks: 64, octets_used: 60 << 10, inodes: 9, inodes_used: 8 };
+        assert_eq!(quota.left(), Some(4 << 10));
+        assert_eq!(Quota { octets_used: 70 << 10, ..quota }.left(), Some(0));
+        assert_eq!(Quota { inodes_used: 9, ..quota }.left(), Some(0));
+        assert_eq!(Quota { blocks: 0, ..quota }.left(), None);
     }
 }
