@@ -10,12 +10,13 @@ use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, renameat2};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::disk::Owner;
+use store::disk::{Owner, open_own};
 use store::{QueueStore, RealDisk, StoreError};
 
 /// Files beside the queue.
@@ -359,20 +360,27 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), BackupError> {
     sync(to)
 }
 
-/// Gives a directory that was just made, and what is in it, to the user whose daemon is to use it.
+/// Gives a directory that root has just made, and what is in it, to the user whose daemon is to use it. Until
+/// the end nobody else enters it, and it is not looked up by its name again.
 fn give_all(owner: Option<Owner>, directory: &Path) -> Result<(), BackupError> {
     if owner.is_none() {
         return Ok(());
     }
+    let made = open_own(directory).map_err(at(directory))?;
+    let inside = PathBuf::from(format!("/proc/self/fd/{}", made.as_raw_fd()));
+    give_inside(owner, &inside)?;
+    Owner::give(owner, &made).map_err(at(directory))
+}
+
+fn give_inside(owner: Option<Owner>, directory: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(directory).map_err(at(directory))? {
         let path = entry.map_err(at(directory))?.path();
         if path.is_dir() {
-            give_all(owner, &path)?;
-        } else {
-            File::open(&path).and_then(|file| Owner::give(owner, &file)).map_err(at(&path))?;
+            give_inside(owner, &path)?;
         }
+        File::open(&path).and_then(|made| Owner::give(owner, &made)).map_err(at(&path))?;
     }
-    File::open(directory).and_then(|made| Owner::give(owner, &made)).map_err(at(directory))
+    Ok(())
 }
 
 #[cfg(test)]

@@ -204,7 +204,21 @@ fn make_dir(path: &Path, owner: Option<Owner>) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(e) => Err(e),
         Ok(()) if owner.is_none() => Ok(()),
-        Ok(()) => Owner::give(owner, &File::open(path)?),
+        Ok(()) => Owner::give(owner, &open_own(path)?),
+    }
+}
+
+/// Opens a directory that root has just made. Its name stands in a directory of another user, who may have
+/// put something else there meanwhile.
+///
+/// # Errors
+/// The operating system's; `PermissionDenied` if it is another one.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_DIRECTORY;
+    let made = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    match made.metadata()?.uid() {
+        0 => Ok(made),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
     }
 }
 

@@ -131,3 +131,33 @@ fn keys_are_forgotten_so_many_at_a_time_in_the_order_of_their_times() {
     }
     assert_eq!((left.len(), commits), (500, 10));
 }
+
+/// A daemon of that user opens them. Who is not root makes none for others: the test is skipped, with a line.
+#[test]
+fn what_root_makes_belongs_to_the_owner_of_the_directory() {
+    use std::os::unix::fs::{MetadataExt as _, chown, symlink};
+    const NOBODY: u32 = 65_534;
+    let place = tempfile::tempdir().unwrap();
+    if place.path().metadata().unwrap().uid() != 0 {
+        eprintln!("SKIPPED: only root makes files for others");
+        return;
+    }
+    let owned = place.path().join("data");
+    std::fs::create_dir(&owned).unwrap();
+    chown(&owned, Some(NOBODY), Some(NOBODY)).unwrap();
+    let store = store::open(&owned.join("queue"), Options::default()).unwrap();
+    store.close();
+    let (mut directories, mut seen) = (vec![owned], 0);
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(path.metadata().unwrap().uid(), NOBODY, "{path:?}");
+            seen += 1;
+            directories.extend(path.is_dir().then_some(path));
+        }
+    }
+    assert!(seen > 6, "{seen}");
+    let elsewhere = place.path().join("elsewhere");
+    symlink("/etc", &elsewhere).unwrap();
+    assert!(store::disk::open_own(&elsewhere).is_err(), "what somebody put there");
+}

@@ -14,8 +14,7 @@ pub(super) fn look(site: &Site) -> Vec<Advice> {
     let data_dir = &site.paths.data_dir;
     let socket = ("admin_socket of [mta]", site.paths.admin_socket.as_path());
     let events = site.events.as_ref().map(|events| ("file of [events]", events.path.as_path()));
-    let places = [Some(socket), events];
-    places
+    [Some(socket), events]
         .into_iter()
         .flatten()
         .filter_map(|(key, path)| {

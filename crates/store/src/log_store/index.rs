@@ -148,15 +148,7 @@ impl Index {
         &self,
         after: Option<Place>,
     ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
-        let levels = match after {
-            Some((level, _)) => self.entries.range(level..),
-            None => self.entries.range(..),
-        };
-        levels.flat_map(move |(level, rows)| {
-            let after = after.filter(|(last, _)| last == level).map(|(_, id)| id.0);
-            let queued = rows.after(after).take_while(|(id, _)| *id < FIRST_ITEM);
-            queued.map(|(id, row)| ((*level, EntryId(id)), row))
-        })
+        self.rows_after(after, FIRST_ITEM)
     }
 
     /// The items of one precedence in a mailbox after one of them, in order.
@@ -179,13 +171,23 @@ impl Index {
         &self,
         after: Option<Place>,
     ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
+        self.rows_after(after, u64::MAX)
+    }
+
+    /// Those with numbers below `end`.
+    fn rows_after(
+        &self,
+        after: Option<Place>,
+        end: u64,
+    ) -> impl Iterator<Item = (Place, EntryRow)> + '_ {
         let levels = match after {
             Some((level, _)) => self.entries.range(level..),
             None => self.entries.range(..),
         };
         levels.flat_map(move |(level, rows)| {
             let after = after.filter(|(last, _)| last == level).map(|(_, id)| id.0);
-            rows.after(after).map(|(id, row)| ((*level, EntryId(id)), row))
+            let below = rows.after(after).take_while(move |(id, _)| *id < end);
+            below.map(|(id, row)| ((*level, EntryId(id)), row))
         })
     }
 
