@@ -11,7 +11,7 @@ use p7::operation::{AlertArgument, REGISTER_MS, RegisterMsArgument};
 use std::time::Duration;
 
 /// Most alerts that wait to be taken.
-pub(super) const MAX_ALERTS: usize = 16_384;
+pub(super) const MAX_ALERTS: usize = 4_096;
 
 /// A new entry of which the store alerts its user.
 #[derive(Clone, Debug, PartialEq, Eq)]

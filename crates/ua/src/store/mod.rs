@@ -151,12 +151,16 @@ impl Store {
         stated.is_empty() || stated.contains(attribute_type)
     }
 
-    /// Unbinds in order; the wait for a store that does not answer is short. Alerts that were not taken are lost,
-    /// and so is the answer to an abandoned operation.
+    /// Unbinds in order; the wait for a store that does not answer is short. Alerts that were not taken are lost.
+    /// While an abandoned operation is without an answer, the association is aborted instead.
     ///
     /// # Errors
     /// The association ended otherwise, or the capture cannot be written.
     pub async fn unbind(self) -> Result<(), StoreError> {
+        if !self.unanswered.is_empty() {
+            self.connection.abort().await;
+            return Ok(());
+        }
         Ok(self.connection.unbind().await?)
     }
 
