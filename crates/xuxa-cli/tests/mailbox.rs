@@ -180,6 +180,28 @@ fn files_come_out_as_they_went_in_and_overwrite_nothing() {
 }
 
 #[test]
+fn a_message_is_read_with_its_heading_and_a_report_in_words() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire in the harbour", 10);
+    place.server.deliver_report(Routine);
+    let text = place.done(&["read", "1"]);
+    for part in ["flash", "S=Smith", "Fire in the harbour", "S=Jones", "\n    xxxxxxxxxx\n"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let read = place.json(&["read", "1"]);
+    assert_eq!(
+        (&read["status"], &read["parts"][0]["text"]),
+        (&"processed".into(), &"xxxxxxxxxx".into())
+    );
+    assert_eq!(read["heading"]["subject"][0], "Fire in the harbour");
+    let text = place.done(&["read", "2"]);
+    assert!(text.contains("not delivered: there is no such recipient"), "{text}");
+    assert_eq!(place.json(&["read", "2"])["recipients"][0]["delivered"], false);
+    // Nothing is consumed.
+    assert_eq!(place.numbers(&["list"]), [1, 2]);
+}
+
+#[test]
 fn entries_are_deleted() {
     let place = Place::new();
     (0..7).for_each(|_| _ = place.server.deliver(Routine, "Exercise", 10));
