@@ -1,7 +1,7 @@
 //! Output for people: aligned tables; and text forms shared with JSON.
 
 use crate::receive::{Received, ReceivedMessage};
-use crate::report::{ReceivedReport, ReportLine};
+use crate::receive::{ReceivedReport, ReportLine};
 use crate::send::{SendOutcome, Sent};
 use base::shown;
 use comfy_table::{CellAlignment, presets};
@@ -302,7 +302,7 @@ fn report_rows(table: &mut Table, r: &ReceivedReport) {
 }
 
 /// The outcome for one recipient, in words and by the names of X.411.
-fn outcome(line: &ReportLine) -> String {
+pub(crate) fn outcome(line: &ReportLine) -> String {
     let supplementary = line
         .supplementary
         .as_ref()

@@ -1,6 +1,6 @@
 //! A report: the outcome of a message that this user sent.
 
-use crate::reason_text;
+use super::reason_text;
 use crate::show;
 use anyhow::{Context as _, Result};
 use base::ber::Element;
@@ -53,7 +53,7 @@ pub(crate) struct ReportLine {
 }
 
 impl ReportLine {
-    fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
+    pub(crate) fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
         let mut line = ReportLine {
             recipient: recipient.actual_recipient.address.to_string(),
             supplementary: recipient.supplementary_information.clone(),
