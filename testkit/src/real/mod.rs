@@ -119,6 +119,12 @@ impl RealStore {
         }
     }
 
+    /// A delivery into a mailbox takes more than the segments with which the table of mutants was found.
+    fn options(&self) -> Options {
+        let segment = if self.mutant.is_none() { 8 << 10 } else { SMALL.segment };
+        Options { segment, ..SMALL }
+    }
+
     /// The store, while a process has it open.
     pub fn opened(&self) -> Option<&dyn QueueStore> {
         self.store.as_deref()

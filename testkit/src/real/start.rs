@@ -36,7 +36,7 @@ impl RealStore {
     /// Opens the store, raises the epoch and reads the first part of the queue.
     pub(super) fn open(&mut self, now: Now) -> Result<Opened, String> {
         self.ignore(When::Opening);
-        let store = LogStore::with_disk(Arc::new(self.disk.clone()), super::SMALL);
+        let store = LogStore::with_disk(Arc::new(self.disk.clone()), self.options());
         let store = store.map_err(|e| e.to_string())?;
         self.note_problems(&store);
         let epoch = self.raise_epoch(&store, now)?;

@@ -1,7 +1,12 @@
 //! What must hold after each run.
 
-use crate::scenario::{Case, HELD, PLAN, Planned, Scenario, USERS};
+use crate::scenario::{Case, HELD, LONG, PLAN, Planned, Scenario, USERS};
+use base::Precedence;
+use engine::journal::{ItemId, MailboxId};
+use mailbox::machine::NAMES;
+use mailbox::{Item, Totals};
 use node::event::Kind;
+use node::mailbox;
 use p1::flags::ReportRequest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -48,11 +53,15 @@ const IN_TRANSIT: Duration = Duration::from_millis(10);
 pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
     let mut check = Check { scenario, failures: Vec::new() };
     let accepted = check.answers();
-    for user in 0..USERS.len() {
-        check.messages(user, &accepted);
-        check.reports(user, &accepted);
+    for (user, (site, name)) in USERS.into_iter().enumerate() {
+        if case.has_mailboxes() && name == "LOG" {
+            check.mailbox(site, &accepted);
+        } else {
+            check.messages(user, &accepted);
+            check.reports(user, &accepted);
+        }
     }
-    check.ends();
+    check.ends(case.has_mailboxes());
     if scenario.held_went {
         check.fail(Broken::Held, format!("message {HELD} went while it was held"));
     }
@@ -123,6 +132,63 @@ impl Check<'_> {
         }
     }
 
+    /// The mailbox of the user LOG has each message for him, once and whole, and its totals are those of its items.
+    fn mailbox(&mut self, site: usize, accepted: &BTreeMap<String, usize>) {
+        let place = (site, "LOG");
+        let Some(store) = self.scenario.network.sites[site].store.opened() else { return };
+        let value = |name: &str| store.meta(name).ok().flatten();
+        let id = value(NAMES).and_then(|names| numbers(&names).first().copied());
+        let mut got: BTreeMap<usize, u32> = BTreeMap::new();
+        let (mut counts, mut last) = ([0; 6], 0);
+        for (count, level) in counts.iter_mut().zip(Precedence::ALL) {
+            let items = id.map(|id| store.items(id, level, 0, 99).unwrap_or_default());
+            for entry in items.into_iter().flatten() {
+                let Some(id) = ItemId::of_entry(entry.id) else { continue };
+                (*count, last) = (*count + 1, last.max(id.number));
+                let item = match Item::decode(id, level, &entry.record) {
+                    Ok(item) => item,
+                    Err(error) => {
+                        self.fail(Broken::Damaged, format!("item {id:?}: {error}"));
+                        continue;
+                    }
+                };
+                let Some(&n) = accepted.get(&item.identifier) else {
+                    let what = format!("{place:?} has {}, unanswered", item.identifier);
+                    self.fail(Broken::Twice, what);
+                    continue;
+                };
+                let octets = match store.body(id.body(), 0, 1 << 20) {
+                    Ok(octets) => octets.unwrap_or_default(),
+                    Err(error) => {
+                        self.fail(Broken::Damaged, format!("the content of {id:?}: {error}"));
+                        *got.entry(n).or_default() += 1;
+                        continue;
+                    }
+                };
+                if !PLAN[n].to.contains(&place) || octets != content(n, PLAN[n].size) {
+                    self.fail(Broken::Altered, format!("{n} in the mailbox at {place:?}"));
+                }
+                *got.entry(n).or_default() += 1;
+            }
+        }
+        for n in (0..PLAN.len()).filter(|n| PLAN[*n].to.contains(&place)) {
+            match got.get(&n) {
+                None => self.fail(Broken::Lost, format!("{n} for the mailbox of {place:?}")),
+                Some(1) => {}
+                Some(times) => {
+                    self.fail(Broken::Twice, format!("{n} {times} times in a mailbox"));
+                }
+            }
+        }
+        let Some(id) = id else { return };
+        let totals = value(&Totals::name(id)).and_then(|value| Totals::decode(&value).ok());
+        let held = totals.map(|totals| Precedence::ALL.map(|level| totals.level(level).items));
+        if held != Some(counts) || totals.is_none_or(|totals| totals.last < last) {
+            let what = format!("a mailbox with {counts:?}, last {last}: {totals:?}");
+            self.fail(Broken::Stuck, what);
+        }
+    }
+
     /// A delivery may come again only if the process died before its delete was durable.
     fn once(&mut self, user: usize, what: &str, copies: &[usize]) {
         let (site, _) = USERS[user];
@@ -179,7 +245,7 @@ impl Check<'_> {
     }
 
     /// Nothing is left at any site, on the disk or in memory.
-    fn ends(&mut self) {
+    fn ends(&mut self, has_mailboxes: bool) {
         for site in [NAPLES, ACT] {
             let s = &self.scenario.network.sites[site];
             let left = self.scenario.queued(site).len();
@@ -202,7 +268,9 @@ impl Check<'_> {
             }
             let Some(store) = s.store.opened() else { continue };
             let bodies = store.bodies(None, 99).map_or(99, |bodies| bodies.len());
-            let files = s.store.disk.list(Path::new("bodies")).unwrap_or_default();
+            let mut files = s.store.disk.list(Path::new("bodies")).unwrap_or_default();
+            // A content of the long message stays with its item.
+            files.retain(|(_, length)| !has_mailboxes || *length != PLAN[LONG].size as u64);
             let in_memory = store.contents().memory_held();
             if bodies > 0 || !files.is_empty() || in_memory > 0 {
                 let what = format!("at {site}: {bodies} contents, {files:?}, {in_memory} octets");
@@ -218,4 +286,11 @@ impl Check<'_> {
     fn noticed(&self) -> bool {
         self.failures.iter().any(|(broken, _)| *broken == Broken::Damaged)
     }
+}
+
+/// The numbers in the value of [`NAMES`].
+fn numbers(value: &[u8]) -> Vec<MailboxId> {
+    let mut mailboxes = mailbox::Mailboxes::default();
+    mailboxes.recovered(value).expect("the numbers of mailboxes");
+    mailboxes.numbers().collect()
 }

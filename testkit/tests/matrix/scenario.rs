@@ -1,16 +1,18 @@
-//! The scenario: two sites with real stores, four users, every kind of work that a store does for an MTA.
+//! The scenario: two sites with real stores, four users, every kind of work that a store does for an MTA. Messages
+//! for the users LOG go into their mailboxes in the message store, but for a mutant.
 //!
 //! Users and peers act as real ones: a submission without an answer is repeated, one that was refused is
 //! submitted again, a transfer without a confirm is repeated, and who lost his association binds again.
 
 use base::{EntryId, Precedence};
 use node::Input;
+use node::config::NodeConfig;
 use p1::flags::ReportRequest;
 use std::time::Duration;
 use store::queue::for_each_entry;
 use testkit::build::content;
 use testkit::real::{Fault, Mutant, RealStore};
-use testkit::{ACT, Death, NAPLES, NOTHING, Network, address};
+use testkit::{ACT, Death, NAPLES, NOTHING, Network, Setup, address};
 
 /// A message of the scenario.
 pub(crate) struct Planned {
@@ -25,6 +27,9 @@ pub(crate) struct Planned {
 /// The users, by site and name.
 pub(crate) const USERS: [(usize, &str); 4] =
     [(NAPLES, "OPS"), (ACT, "OPS"), (ACT, "LOG"), (NAPLES, "LOG")];
+
+/// The message whose content is in a file.
+pub(crate) const LONG: usize = 2;
 
 /// The message that an operator holds.
 pub(crate) const HELD: usize = 5;
@@ -96,6 +101,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Whether messages for the users LOG go into the message store. With a mutant all users take deliveries over P3:
+    /// the table of mutants has the operations of such a run.
+    pub(crate) fn has_mailboxes(&self) -> bool {
+        self.mutant.is_none()
+    }
+
     /// Whether the disk changes what is stored, or cannot read it.
     pub(crate) fn rots(&self) -> bool {
         let rots = |fault: &Fault| {
@@ -120,6 +131,12 @@ pub(crate) struct Scenario {
     minutes: u64,
 }
 
+/// The user LOG has a mailbox in the message store.
+fn store_for_log(config: &mut NodeConfig) {
+    let stored = config.mailboxes.iter().filter(|address| address.ends_with("s=log"));
+    config.store.users = stored.cloned().collect();
+}
+
 impl Scenario {
     pub(crate) fn new(case: &Case) -> Scenario {
         let store = |site| {
@@ -127,7 +144,9 @@ impl Scenario {
             RealStore::new(faults, case.mutant)
         };
         let stores = [NAPLES, ACT].map(store).into();
-        let mut network = Network::with_stores(stores, &[(NAPLES, ACT)], 1, NOTHING);
+        let node = if case.has_mailboxes() { store_for_log } else { NOTHING.node };
+        let setup = Setup { node, ..NOTHING };
+        let mut network = Network::with_stores(stores, &[(NAPLES, ACT)], 1, setup);
         network.latency = Duration::from_millis(1);
         for (site, name) in USERS {
             network.user(site, name, true);

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use engine::journal::{Batch, MailboxId};
 use engine::{Delivery, Record};
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 /// Most deliveries of a commit.
 const GROUP: usize = 64;
@@ -35,6 +36,10 @@ pub(super) struct Coming(Box<Arrival>);
 impl Coming {
     pub(super) fn entry(&self) -> EntryId {
         self.0.entry
+    }
+
+    fn precedence(&self) -> Precedence {
+        self.0.record.precedence
     }
 }
 
@@ -68,13 +73,13 @@ impl Mailboxes {
         let (committing, precedence, batch) = if let Some(batch) = ready.wanted.take() {
             (Committing::Changing, Precedence::Immediate, batch)
         } else {
-            let coming: Vec<Coming> = open.coming.drain(..open.coming.len().min(GROUP)).collect();
+            let coming = take_highest(&mut open.coming);
             let mut refused = Vec::new();
             let delivered = deliver_all(now, id, ready, coming, &mut refused);
             self.outputs.extend(refused);
             if !delivered.is_empty() {
-                let levels = delivered.iter().map(|(_, delivered)| delivered.item.precedence);
-                let highest = levels.max().unwrap_or(Precedence::Deferred);
+                let first = delivered.first();
+                let highest = first.map_or(Precedence::Deferred, |(_, d)| d.item.precedence);
                 let batch = batch_of(ready, &delivered);
                 ready.is_dirty = false;
                 (Committing::Deliveries(delivered), highest, batch)
@@ -146,6 +151,23 @@ impl Mailboxes {
             }
         }
     }
+}
+
+/// The next group: those of the highest precedence, in their order. A lower one in their commit would take of the
+/// room on a full disk that is kept for them.
+fn take_highest(coming: &mut VecDeque<Coming>) -> Vec<Coming> {
+    let Some(highest) = coming.iter().map(Coming::precedence).max() else { return Vec::new() };
+    let mut group = Vec::new();
+    let mut others = VecDeque::with_capacity(coming.len());
+    for next in coming.drain(..) {
+        if group.len() < GROUP && next.precedence() == highest {
+            group.push(next);
+        } else {
+            others.push_back(next);
+        }
+    }
+    *coming = others;
+    group
 }
 
 /// Makes the items of those that have room.

@@ -269,6 +269,11 @@ impl Mailboxes {
         self.names.number(address)
     }
 
+    /// The numbers of all mailboxes.
+    pub fn numbers(&self) -> impl Iterator<Item = MailboxId> + '_ {
+        self.names.numbers()
+    }
+
     /// What an open mailbox holds.
     #[must_use]
     pub fn totals(&self, address: &str) -> Option<crate::Totals> {

@@ -45,6 +45,10 @@ impl Names {
         (MailboxId(next), true)
     }
 
+    pub(super) fn numbers(&self) -> impl Iterator<Item = MailboxId> + '_ {
+        self.numbers.values().copied().map(MailboxId)
+    }
+
     pub(super) fn addresses(&self) -> Vec<String> {
         self.numbers.keys().cloned().collect()
     }

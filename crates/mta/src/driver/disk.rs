@@ -9,7 +9,7 @@ use crate::backup::{Backup, BackupReport};
 use crate::store_check::{StoreCheck, StoreReport};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
+use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
 use node::mailbox;
 use node::status::DamageStatus;
@@ -154,10 +154,11 @@ impl StoreThreads {
     /// The records and contents that were found damaged since the last call.
     pub(super) fn new_damage(&mut self) -> Option<(Vec<EntryKey>, BTreeSet<BodyId>)> {
         let found = self.store.damage();
-        let records: Vec<EntryKey> =
-            found.entries.difference(&self.reported.entries).copied().collect();
-        let contents: BTreeSet<BodyId> =
-            found.bodies.difference(&self.reported.bodies).copied().collect();
+        // Those of mailboxes are not of the queue: whoever fetches them gets an error.
+        let records = found.entries.difference(&self.reported.entries).copied();
+        let records: Vec<EntryKey> = records.filter(|(_, id)| id.0 < FIRST_ITEM).collect();
+        let contents = found.bodies.difference(&self.reported.bodies).copied();
+        let contents: BTreeSet<BodyId> = contents.filter(|id| id.0 < FIRST_ITEM).collect();
         self.reported = found;
         (!records.is_empty() || !contents.is_empty()).then_some((records, contents))
     }
