@@ -270,6 +270,18 @@ pub struct MailboxStatus {
     pub queued: BTreeMap<Precedence, u64>,
     /// Users bound now.
     pub bound: u64,
+    /// What the mailbox in the message store holds; absent where it is not open, or the user has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stored: Option<StoredStatus>,
+}
+
+/// What a mailbox in the message store holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredStatus {
+    /// Items by precedence.
+    pub items: BTreeMap<Precedence, u64>,
+    /// Octets of all of them, as its quota counts them.
+    pub octets: u64,
 }
 
 /// Counters since start.

@@ -125,10 +125,20 @@ fn to_text(status: &Status) -> String {
     section(&mut text, &minimize_table(&status.minimize));
     association_table(&mut text, status);
 
-    let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND"]);
+    let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND", "STORED"]);
     for mailbox in &status.mailboxes {
         let (queued, bound) = (queued(&mailbox.queued), mailbox.bound.to_string());
-        mailboxes.add_row([mailbox.address.clone(), queued, bound]);
+        let stored = mailbox.stored.as_ref().map_or_else(
+            || "-".to_owned(),
+            |stored| {
+                format!(
+                    "{}, {} kB",
+                    stored.items.values().sum::<u64>(),
+                    stored.octets.div_ceil(1_000)
+                )
+            },
+        );
+        mailboxes.add_row([mailbox.address.clone(), queued, bound, stored]);
     }
     section(&mut text, &mailboxes);
     text
@@ -405,6 +415,7 @@ mod tests {
                 address: "/c=it/admd=net/prmd=naples/s=rossi".to_owned(),
                 queued: [(Precedence::Routine, 3)].into(),
                 bound: 1,
+                stored: None,
             }],
             ..Status::default()
         };

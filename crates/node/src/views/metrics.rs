@@ -225,7 +225,7 @@ fn associations(status: &Status) -> Family {
     gauges("mta_associations", "Associations with peers", of)
 }
 
-fn users(status: &Status) -> [Family; 2] {
+fn users(status: &Status) -> [Family; 4] {
     let mut waiting: BTreeMap<Precedence, u64> = Precedence::ALL.map(|p| (p, 0)).into();
     for mailbox in &status.mailboxes {
         for (precedence, count) in &mailbox.queued {
@@ -236,10 +236,18 @@ fn users(status: &Status) -> [Family; 2] {
         (vec![("precedence", precedence.name().to_owned())], count as f64)
     });
     let bound: u64 = status.mailboxes.iter().map(|mailbox| mailbox.bound).sum();
+    let stored = || status.mailboxes.iter().filter_map(|mailbox| mailbox.stored.as_ref());
+    let octets = [(vec![], stored().map(|stored| stored.octets).sum::<u64>() as f64)];
+    let items = Precedence::ALL.map(|level| {
+        let items = stored().filter_map(|stored| stored.items.get(&level)).sum::<u64>();
+        (vec![("precedence", level.name().to_owned())], items as f64)
+    });
     let help = "Users bound to a mailbox for which there was something";
     [
         gauges("mta_mailbox_messages", "Copies that wait for users", waiting),
         gauges("mta_users_bound", help, [(vec![], bound as f64)]),
+        gauges("mta_store_items", "Items in open mailboxes of the message store", items),
+        gauges("mta_store_octets", "Octets in open mailboxes of the message store", octets),
     ]
 }
 

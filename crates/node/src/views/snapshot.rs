@@ -9,7 +9,7 @@ use scheduler::wall::step;
 use scheduler::{ChannelId, QueueStatus, Reason, Shift};
 use status::{
     AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
-    PeerStatus, Status,
+    PeerStatus, Status, StoredStatus,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,6 +45,10 @@ impl Node {
             queued: by_precedence(&self.cx.queue.scheduler.mailbox_status(number).queued()),
             bound: self.cx.associations.values().filter(|l| l.mailbox() == Some(address)).count()
                 as u64,
+            stored: self.stores.mailboxes.totals(address).map(|totals| StoredStatus {
+                items: by_precedence(&Precedence::ALL.map(|level| totals.level(level).items)),
+                octets: totals.all().octets,
+            }),
         });
         Status {
             clock: self.clock_status(now),
