@@ -5,16 +5,22 @@
 //! one process. Contents are streamed in both directions; canned ones take no memory of their
 //! size.
 
+pub mod book;
 mod clock;
 mod content;
+pub mod country;
+pub mod form;
+pub mod heading;
 mod interrupt;
 mod message;
+pub mod receipt;
+pub mod sent;
 mod submit;
 mod user;
 
 pub use clock::Clock;
 pub use content::{Content, Source};
 pub use interrupt::Interrupted;
-pub use message::Message;
+pub use message::{BodyPart, EnvelopeOptions, Message, Recipient};
 pub use submit::{Attempt, NotAccepted, submit};
 pub use user::{ANSWER_TIMEOUT, INTERRUPTED, Login, Lost, Refused, Services, User, describe};
