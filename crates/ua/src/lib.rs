@@ -9,6 +9,7 @@ pub mod book;
 mod clock;
 mod content;
 pub mod country;
+pub mod diagnose;
 pub mod form;
 pub mod heading;
 mod interrupt;

@@ -28,6 +28,9 @@ struct Profiles {
 pub(crate) struct Profile {
     /// Host and port of the MTA's P3 listener.
     pub mta: String,
+    /// Host and port of the message store's P7 listener.
+    #[serde(default)]
+    pub store: Option<String>,
     /// O/R address to bind with, as in `/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS`.
     pub user: String,
     /// The source of the password.
