@@ -88,12 +88,12 @@ impl Place {
         entries.iter().map(|entry| entry["number"].as_u64().unwrap()).collect()
     }
 
-    /// Fails with this code, and says so.
-    fn fails(&self, args: &[&str], code: i32, says: &str) {
+    /// Fails with this code and reason.
+    fn fails(&self, args: &[&str], code: i32, reason: &str) {
         let output = self.run(args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        assert!(error.contains(says), "{args:?}: {error}");
+        assert!(error.contains(reason), "{args:?}: {error}");
     }
 }
 
@@ -233,7 +233,7 @@ fn a_password_is_changed_here_and_there() {
 }
 
 #[test]
-fn without_a_store_the_profile_says_what_to_add() {
+fn without_a_store_the_error_names_what_to_add() {
     let place = Place::new();
     let config = place.path("config.toml");
     let text = std::fs::read_to_string(&config).unwrap().replace("store =", "# store =");
@@ -294,7 +294,7 @@ fn a_reply_goes_to_the_originator_and_names_what_it_answers() {
     assert_eq!(heading.subject.as_deref(), Some("Later"));
     assert_eq!(heading.military.primary_precedence.and_then(|p| p.level()), Some(Routine));
     place.server.deliver_report(Routine);
-    place.fails(&["reply", "2", "--text", "x"], 2, "no message that can be replied to");
+    place.fails(&["reply", "2", "--text", "x"], 2, "not a message that can be replied to");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn an_exported_mailbox_is_whole_can_be_continued_and_resubmitted() {
     assert_eq!((&exported["exported"], &exported["already_there"]), (&2.into(), &1.into()));
     let check = place.json(&["import", "kept", "--check"]);
     assert_eq!((&check["whole"], &check["faulty"].as_array().unwrap().len()), (&3.into(), &0));
-    // Without --check or --resubmit it does nothing, and says why.
+    // Without --check or --resubmit it does nothing, and names them.
     place.fails(&["import", "kept"], 2, "--resubmit");
     let resubmitted = place.json(&["import", "kept", "--resubmit"]);
     assert_eq!(resubmitted["submitted"].as_array().unwrap().len(), 2);

@@ -133,7 +133,7 @@ fn content_type(oid: Option<&str>) -> Result<ContentType> {
         Some("2.6.1.10.1") => Ok(ContentType::P22),
         Some(oid) => match oid.parse::<Oid>() {
             Ok(oid) => Ok(ContentType::Extended(oid)),
-            Err(_) => bail!(Wrong(format!("{oid:?} is no content type"))),
+            Err(_) => bail!(Wrong(format!("{oid:?} is not a content type"))),
         },
     }
 }

@@ -74,7 +74,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         Err(error) => {
             let code = code(&error);
             if code != INTERRUPTED {
-                terminal::report_error(&told(&error));
+                terminal::report_error(&in_words(&error));
             }
             ExitCode::from(code)
         }
@@ -98,7 +98,7 @@ fn code(error: &anyhow::Error) -> u8 {
 }
 
 /// The error in words, with what to do next where there is something.
-fn told(error: &anyhow::Error) -> String {
+fn in_words(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match error.downcast_ref::<StoreError>() {
         Some(StoreError::Operation(MsError::SequenceNumber(problems))) => {

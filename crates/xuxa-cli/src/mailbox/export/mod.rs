@@ -145,7 +145,7 @@ impl Kept {
             Err(_) if dir.symlink_metadata().is_ok() && dir.read_dir()?.next().is_some() => {
                 let dir = dir.display();
                 bail!(Wrong(format!(
-                    "{dir} is not empty and is no export: give another directory"
+                    "{dir} is not empty, and not an export: give another directory"
                 )));
             }
             Err(_) => true,
@@ -290,7 +290,7 @@ pub(super) fn read_index(path: &Path) -> Result<ReadIndex> {
     Ok(ReadIndex { header: index.finish().with_context(shown)?, records, whole })
 }
 
-/// Whether a file, and no link to one, is what the index says.
+/// Whether a file, and not a link to one, is what the index has.
 pub(super) fn check_file(path: &Path, expected: &Octets) -> Result<()> {
     let shown = || path.display().to_string();
     if !path.symlink_metadata().with_context(shown)?.is_file() {
