@@ -1,10 +1,11 @@
-//! The client `xuxa`: submits messages at any precedence, and receives them.
+//! The client `xuxa`: submits messages at any precedence, receives them, and works on a mailbox.
 
 mod book;
 mod burst;
 mod extract;
 mod inbox;
 mod init;
+mod mailbox;
 mod manual;
 mod part;
 mod probe;
@@ -27,7 +28,8 @@ use ua::{Clock, Interrupted};
 /// Exit code of what Ctrl-C ended: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
+/// Submits messages to an MTA over X.400 P3, takes deliveries from it, and works on a mailbox in its message
+/// store over P7.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
 /// doubt: the MTA may have accepted it or not; 130 ended by Ctrl-C: receive by the first, send and burst by
@@ -74,6 +76,8 @@ enum Verb {
     Completion(manual::CompletionArgs),
     /// Write the manual pages
     Man(manual::ManArgs),
+    #[command(flatten)]
+    Mailbox(mailbox::MailboxVerb),
 }
 
 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C waits for nothing")]
@@ -184,6 +188,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         Verb::Cancel(args) => probe::cancel(&access, args, cli.json).await,
         Verb::Sent(args) => sent::run(&profile, args, cli.json),
         Verb::Book(args) => book::run(&profile, args, cli.json),
+        Verb::Mailbox(verb) => mailbox::run(&access, verb, cli.json).await,
         // Handled above: they need no profile, or several.
         Verb::Burst(_) | Verb::Init(_) | Verb::Completion(_) | Verb::Man(_) => ExitCode::SUCCESS,
     }
