@@ -306,3 +306,149 @@ fn extension(extension: &RawExtension) -> String {
     let length = extension.value.as_ref().map_or(0, Vec::len);
     format!("{}, {length} octets", extension.kind)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::{address, ipm};
+    use base::ber::{Element, Writer};
+    use base::{Precedence, Utc};
+    use p772::{Acp127Notifications, AddressListDesignator, InformationLabels, OtherRecipient};
+
+    /// A heading with every field, as it comes out of its encoding.
+    fn full() -> Heading {
+        let name = |user: &str| address(&format!("/S={user}/C=XX")).unwrap();
+        let time = Utc::from_utc_time(b"260504030201Z");
+        let mut to = RecipientSpecifier::from(name("B"));
+        to.notification_requests.receipt = true;
+        to.reply_requested = true;
+        to.acp127_request = Some(Acp127Notifications { positive: true, ..Default::default() });
+        let military = Military {
+            primary_precedence: Some(Precedence::Flash.into()),
+            copy_precedence: MmhsPrecedence::new(17),
+            message_type: Some(MessageType { kind: 3, identifier: Some("TIDE".into()) }),
+            address_lists: vec![AddressListDesignator {
+                addressing: Addressing::Copy,
+                list: name("AIG").into(),
+                notification_request: Some(2),
+                reply_request: Some(0),
+            }],
+            exempted_addresses: vec![name("C").into()],
+            authorised_at: time,
+            distribution_codes: p772::DistributionCodes {
+                sics: vec!["ABC".into(), "DEF".into()],
+                extensions: vec![vec![0x30, 0]],
+            },
+            handling_instructions: vec!["BY HAND".into()],
+            message_instructions: vec!["ZNR".into(), "ZOV".into()],
+            codress: Some(3),
+            originator_reference: Some("OPS 14".into()),
+            other_recipients: vec![OtherRecipient {
+                addressing: Addressing::Primary,
+                designator: "DELTA".into(),
+            }],
+            acp127_message_identifier: Some("RX 1".into()),
+            originator_plad: Some("CINC".into()),
+            pilot_forwarding: vec![PilotInformation {
+                precedence: Some(Precedence::Routine.into()),
+                recipients: vec![name("D").into()],
+                label: Some("/secret".parse().unwrap()),
+                handling: vec!["P".into()],
+            }],
+            information_labels: Some(InformationLabels {
+                content: "2.5.4.3/restricted".parse().unwrap(),
+                ..InformationLabels::default()
+            }),
+        };
+        let heading = Heading {
+            this_ipm: ipm("M1*/S=A/C=XX").unwrap(),
+            originator: Some(OrDescriptor {
+                formal_name: Some(name("A")),
+                free_form_name: Some("the\u{1b}desk".into()),
+                telephone_number: None,
+            }),
+            authorizing_users: vec![name("E").into()],
+            primary_recipients: vec![to],
+            copy_recipients: vec![name("C").into()],
+            blind_copy_recipients: vec![name("F").into()],
+            replied_to: ipm("M0").ok(),
+            obsoleted: vec![ipm("M2").unwrap()],
+            related: vec![ipm("M3").unwrap()],
+            subject: Some("CONVOY\nforged".into()),
+            expiry_time: time,
+            reply_time: time,
+            reply_recipients: vec![name("G").into()],
+            importance: Importance::High,
+            sensitivity: Some(Sensitivity::Private),
+            auto_forwarded: true,
+            incomplete_copy: true,
+            languages: vec!["en".into()],
+            auto_submitted: Some(AutoSubmitted::Generated),
+            military,
+            extensions: vec![RawExtension { kind: "2.5.4.3".parse().unwrap(), value: None }],
+            unknown: Vec::new(),
+        };
+        let mut w = Writer::new();
+        heading.encode(&mut w);
+        Heading::decode(&Element::parse(w.as_slice()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_field_is_shown_in_a_fixed_order_and_on_one_line() {
+        let shown: Vec<String> =
+            fields(&full()).iter().map(|f| format!("{}: {}", f.label, f.shown)).collect();
+        let wanted = [
+            "from: /S=A/C=XX (the\\u{1b}desk)",
+            "authorised: /S=E/C=XX",
+            "to: /S=B/C=XX [rn,reply,acp127-positive]",
+            "copy: /S=C/C=XX",
+            "blind copy: /S=F/C=XX",
+            "exempted: /S=C/C=XX",
+            "address list: /S=AIG/C=XX [info,notify=both,reply=action]",
+            "other: DELTA [action]",
+            "reply to: /S=G/C=XX",
+            "subject: CONVOY\\nforged",
+            "precedence: flash",
+            "copy prec.: 17 (national)",
+            "DTG: 260504030201Z",
+            "SIC: ABC, DEF",
+            "distribution: 2 octets",
+            "type: drill=TIDE",
+            "handling: BY HAND",
+            "instruction: ZNR",
+            "instruction: ZOV",
+            "reference: OPS 14",
+            "PLAD: CINC",
+            "ACP 127 id: RX 1",
+            "codress: 3",
+            "pilot: precedence=routine | to=/S=D/C=XX | label=/secret | handling=P",
+            "info label: 2.5.4.3/restricted",
+            "reply by: 260504030201Z",
+            "expires: 260504030201Z",
+            "in reply to: M0",
+            "obsoletes: M2",
+            "related: M3",
+            "importance: high",
+            "sensitivity: private",
+            "language: en",
+            "forwarded: automatically",
+            "submitted: automatically",
+            "incomplete: body parts or recipients are missing in this copy",
+            "IPM id: M1*/S=A/C=XX",
+            "extension: 2.5.4.3, 0 octets",
+        ];
+        assert_eq!(shown, wanted);
+        assert!(fields(&full()).iter().all(|f| f.label.len() <= 12));
+    }
+
+    #[test]
+    fn a_notification_is_shown_with_its_message() {
+        let time = Utc::from_utc_time(b"260504030201Z").unwrap();
+        let from = address("/S=B/C=XX").unwrap();
+        let made = Notification::receipt(ipm("M1*/S=A/C=XX").unwrap(), from.into(), time);
+        let shown: Vec<String> =
+            notification(&made).iter().map(|f| format!("{}: {}", f.label, f.shown)).collect();
+        let wanted = ["from: /S=B/C=XX", "about: M1*/S=A/C=XX", "outcome: read at 260504030201Z"];
+        assert_eq!(shown, wanted);
+    }
+}

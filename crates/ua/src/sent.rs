@@ -187,7 +187,7 @@ impl std::fmt::Display for State {
             State::Delivered(at) => write!(f, "delivered {at}"),
             State::NotDelivered(why) => write!(f, "not delivered: {why}"),
             State::NotRead(why) => write!(f, "not read: {why}"),
-            State::Read(how) => write!(f, "read: {how}"),
+            State::Read(how) => f.write_str(how),
         }
     }
 }
@@ -491,7 +491,7 @@ mod tests {
         let sent = log.read().unwrap();
         let message = sent.by_ipm("M1*/S=A/C=XX").next().unwrap();
         assert_eq!(message.recipients.len(), 2);
-        assert_eq!(message.recipients[0].1.to_string(), "read: at noon");
+        assert_eq!(message.recipients[0].1.to_string(), "at noon");
         assert_eq!(message.recipients[1].1.to_string(), "not delivered: no such user");
         let end = |n: u32| Entry::Ended {
             content_identifier: format!("C{n}"),

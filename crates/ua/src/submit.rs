@@ -158,8 +158,8 @@ impl User {
                     .to_owned()
             )),
             Answer::Error(8) => bail!(NotAccepted(
-                "deferred-delivery-cancellation-rejected: it is too late, the message is no longer \
-                 deferred"
+                "deferred-delivery-cancellation-rejected: the message is not or no longer deferred, or \
+                 this MTA cancels none"
                     .to_owned()
             )),
             answer => accepted(answer, &octets).map(drop),
