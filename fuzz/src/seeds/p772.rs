@@ -46,8 +46,8 @@ pub fn contents() -> Vec<Seed> {
 }
 
 /// A receipt notification.
-const RECEIPT: &str = r#"a1 2c 6b 08 13 06 "MSG-01" a1 0b 60 09 30 07 83 05 "BRAVO"
-    a0 13 a1 11 80 0d "260504030201Z" 81 00"#;
+const RECEIPT: &str = r#"a1 2d 6b 08 13 06 "MSG-01" a1 0b 60 09 30 07 83 05 "BRAVO"
+    a0 14 a1 12 80 0d "260504030201Z" 81 01 00"#;
 
 /// One of non-receipt, which returns the message.
 const NON_RECEIPT: &str = r#"a1 80 6b 08 13 06 "MSG-01" a0 80 a0 80 80 01 00 81 01 01 82 02 "OK"
