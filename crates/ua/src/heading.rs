@@ -364,7 +364,7 @@ mod tests {
             this_ipm: ipm("M1*/S=A/C=XX").unwrap(),
             originator: Some(OrDescriptor {
                 formal_name: Some(name("A")),
-                free_form_name: Some("the\u{1b}desk".into()),
+                free_form_name: Some("the\u{1b}room".into()),
                 telephone_number: None,
             }),
             authorizing_users: vec![name("E").into()],
@@ -398,7 +398,7 @@ mod tests {
         let shown: Vec<String> =
             fields(&full()).iter().map(|f| format!("{}: {}", f.label, f.shown)).collect();
         let wanted = [
-            "from: /S=A/C=XX (the\\u{1b}desk)",
+            "from: /S=A/C=XX (the\\u{1b}room)",
             "authorised: /S=E/C=XX",
             "to: /S=B/C=XX [rn,reply,acp127-positive]",
             "copy: /S=C/C=XX",
