@@ -17,7 +17,6 @@ pub mod names;
 pub mod p3;
 pub mod parser;
 pub mod reason;
-pub mod security_label;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
@@ -29,6 +28,7 @@ pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
 pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
+pub use envelope::security_label::{self, SecurityLabel};
 pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,
     ReportTransferContent, ReportTransferEnvelope, ReportType,
@@ -38,7 +38,6 @@ pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
 pub use parser::{ApduParser, Event};
 pub use reason::{Diagnostic, NonDeliveryReason};
-pub use security_label::SecurityLabel;
 pub use text::{StringType, Text};
 pub use time::Time;
 pub use trace::{InternalTraceElement, TraceElement};

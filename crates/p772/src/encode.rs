@@ -15,9 +15,9 @@ pub const MAX_FILE_NAME: usize = 255;
 
 const IA5_TEXT: Tag = Tag::context(0);
 const BILATERALLY_DEFINED: Tag = Tag::context(14);
-const EXTENDED: Tag = Tag::context(15);
+pub(crate) const EXTENDED: Tag = Tag::context(15);
 /// single-ASN1-type of EXTERNAL.
-const SINGLE_ASN1_TYPE: Tag = Tag::context(0);
+pub(crate) const SINGLE_ASN1_TYPE: Tag = Tag::context(0);
 /// octet-aligned of EXTERNAL.
 const OCTET_ALIGNED: Tag = Tag::context(1);
 
@@ -105,7 +105,21 @@ impl ContentBuilder {
         self.frame(&part_head(form, data_length), data_length)
     }
 
-    fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
+    /// A content whose last body parts have data that the caller sends itself: for each one, in their
+    /// order, the octets before its data. After the last one's data nothing follows.
+    pub fn finish_with_all(self, parts: &[(PartForm, u64)]) -> Vec<Vec<u8>> {
+        let mut heads: Vec<Vec<u8>> =
+            parts.iter().map(|(form, length)| part_head(form, *length)).collect();
+        let before: u64 = heads.iter().skip(1).map(|head| head.len() as u64).sum();
+        let data = parts.iter().fold(before, |sum, (_, length)| sum.saturating_add(*length));
+        match heads.first_mut() {
+            Some(first) => *first = self.frame(first, data).head,
+            None => heads.push(self.finish()),
+        }
+        heads
+    }
+
+    pub(crate) fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
         let part_octets = (self.parts.len() + last_head.len()) as u64;
         let body_length = Length::Definite(part_octets.saturating_add(data_length));
         let body_head = Header::encoded_size(u::SEQUENCE, body_length) as u64;
@@ -202,7 +216,11 @@ fn general_text_head(charset: Charset, data_length: u64) -> Vec<u8> {
 
 /// Headers of nested elements around `data_length` octets that follow, innermost first; each level
 /// comes with what precedes it inside the next.
-fn around(mut head: Vec<u8>, data_length: u64, levels: &[(Tag, bool, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn around(
+    mut head: Vec<u8>,
+    data_length: u64,
+    levels: &[(Tag, bool, Vec<u8>)],
+) -> Vec<u8> {
     for (tag, constructed, before) in levels {
         let length = data_length.saturating_add(head.len() as u64);
         let mut level = before.clone();

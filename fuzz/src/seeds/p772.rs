@@ -21,6 +21,14 @@ pub fn contents() -> Vec<Seed> {
     military.handling_instructions = vec!["BY HAND".to_owned()];
     military.originator_reference = Some("REF 1".to_owned());
     military.codress = Some(3);
+    military.pilot_forwarding = vec![p772::PilotInformation {
+        precedence: Some(Precedence::Flash.into()),
+        recipients: vec![name("/C=XX/S=P").into()],
+        label: "1.3.26.0.4406.0.5.1/secret/MARK".parse().ok(),
+        handling: vec!["BY HAND".to_owned()],
+    }];
+    heading.languages = vec!["en".to_owned()];
+    heading.incomplete_copy = true;
     let build = |heading: &Heading| ContentBuilder::new(heading).expect("a heading within bounds");
     let mixed = build(&heading).text("Grüße").part(&PartForm::Binary, &[0, 1, 2, 3]);
     let file = PartForm::File { name: Some("A.BIN".to_owned()) };
@@ -30,9 +38,25 @@ pub fn contents() -> Vec<Seed> {
         ("file", build(&plain).part(&file, &[0, 255]).finish()),
         ("empty-body", build(&heading).finish()),
         ("notification", hex("a1 80 31 04 80 02 01 02 00 00")),
+        ("receipt", hex(RECEIPT)),
+        ("non-receipt", hex(NON_RECEIPT)),
+        ("acp127-response", hex(ACP127_RESPONSE)),
         ("foreign", hex(FOREIGN)),
     ])
 }
+
+/// A receipt notification.
+const RECEIPT: &str = r#"a1 2d 6b 08 13 06 "MSG-01" a1 0b 60 09 30 07 83 05 "BRAVO"
+    a0 14 a1 12 80 0d "260504030201Z" 81 01 00"#;
+
+/// One of non-receipt, which returns the message.
+const NON_RECEIPT: &str = r#"a1 80 6b 08 13 06 "MSG-01" a0 80 a0 80 80 01 00 81 01 01 82 02 "OK"
+    a3 80 31 04 6b 02 13 00 30 00 00 00 00 00 00 00 00 00"#;
+
+/// The answer of a gateway to ACP 127.
+const ACP127_RESPONSE: &str = r#"a1 80 6b 08 13 06 "MSG-01" a0 80 a2 80 30 80
+    06 08 2b 1a 00 a2 36 00 02 10 31 80 80 02 05 40 81 0d "260504030201Z" 83 02 "RX" 00 00
+    00 00 00 00 00 00 00 00"#;
 
 /// As a peer may send it: indefinite lengths, constructed strings, members in another order than
 /// ours, an extension of unknown type and one of a value that makes no sense.

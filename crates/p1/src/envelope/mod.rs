@@ -5,6 +5,7 @@ mod message;
 mod probe;
 mod recipient;
 mod report;
+pub mod security_label;
 
 pub use message::MessageTransferEnvelope;
 pub use probe::ProbeTransferEnvelope;

@@ -3,7 +3,8 @@
 use crate::targets::cut;
 use base::ber::{Element, Error, Writer};
 use p772::{
-    ContentBuilder, ContentEvent, ContentParser, Heading, PEEK_OCTETS, PartKind, peek_precedence,
+    Acp127Response, ContentBuilder, ContentEvent, ContentParser, Heading, Notification,
+    NotificationOutcome, PEEK_OCTETS, PartKind, peek_precedence,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +65,22 @@ pub(crate) fn content(octets: &[u8]) {
                 let text = charset.decode(data);
                 assert!(text.chars().count() <= data.len());
             }
-            Seen::Notification(octets) => assert!(Element::parse(octets).is_ok()),
+            Seen::Notification(octets) => {
+                assert!(Element::parse(octets).is_ok());
+                notification(octets);
+            }
             _ => {}
+        }
+    }
+}
+
+/// A notification that was read is written as octets that read as the same.
+fn notification(octets: &[u8]) {
+    if let Ok(read) = Notification::parse(octets) {
+        assert_eq!(Notification::parse(&read.encode()).as_ref(), Ok(&read));
+        let _ = read.validate();
+        if let NotificationOutcome::Other(fields) = &read.outcome {
+            let _ = fields.iter().filter_map(Acp127Response::from_extension).count();
         }
     }
 }
