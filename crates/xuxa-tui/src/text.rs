@@ -11,6 +11,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Most characters without a width of their own after one that has.
 const MAX_MARKS: usize = 4;
+/// Most columns of one cluster, and so the least that a line can be wrapped to.
+const MAX_CLUSTER: usize = 4;
 
 /// One line, fit to be shown: line ends are written out.
 pub fn line(text: &str) -> String {
@@ -51,7 +53,7 @@ fn settle(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for cluster in text.graphemes(true) {
         let sum: usize = cluster.chars().map(|c| c.width().unwrap_or(0)).sum();
-        let is_odd = cluster.width() != sum || sum == 0;
+        let is_odd = cluster.width() != sum || sum == 0 || sum > MAX_CLUSTER;
         let mut marks = 0;
         for (at, c) in cluster.chars().enumerate() {
             marks = if c.width() == Some(0) { marks + 1 } else { 0 };
@@ -92,9 +94,9 @@ pub fn cell(text: &str, columns: usize, mark: char) -> String {
     out
 }
 
-/// A line in parts of at most `columns` columns, divided at blanks where there are any.
+/// A line in parts of at most `columns` columns (4 the least), divided at blanks where there are any.
 pub fn wrap(line: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
+    let columns = columns.max(MAX_CLUSTER);
     let mut parts = Vec::new();
     let (mut part, mut used) = (String::new(), 0);
     for word in line.split_word_bounds() {
@@ -204,9 +206,9 @@ mod tests {
     #[test]
     fn long_lines_are_divided_at_blanks() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("abcdefgh", 4), ["abcd", "efgh"]);
         assert_eq!(wrap("", 10), [""]);
-        assert_eq!(wrap("日本語", 3), ["日", "本", "語"]);
+        assert_eq!(wrap("日本語", 5), ["日本", "語"]);
     }
 
     #[test]
@@ -232,7 +234,7 @@ mod tests {
             prop_assert!(!shown.chars().any(shown::is_obeyed));
             prop_assert_eq!(width(&cell(&shown, columns, '~')), columns);
             for part in lines(&text).iter().flat_map(|line| wrap(line, columns)) {
-                prop_assert!(width(&part) <= columns.max(2));
+                prop_assert!(width(&part) <= columns.max(MAX_CLUSTER));
                 prop_assert!(!part.chars().any(shown::is_obeyed));
             }
         }

@@ -11,7 +11,7 @@ const LIST: u16 = 80;
 /// Rows of the form above its text: its head, eight fields, and a rule.
 pub(crate) const FORM_ROWS: u16 = 10;
 /// Columns of the labels of the form.
-pub(crate) const LABELS: u16 = 12;
+pub(crate) const LABELS: u16 = 13;
 
 /// The parts of the screen; any of them may be empty on a very small one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -100,7 +100,7 @@ fn column_heads(width: usize) -> String {
     let (subject, dtg) = flexible(width);
     format!(
         "    {} {} {} {} {:>SIZE$}",
-        text::cell("    Precedence", PRECEDENCE, CUT),
+        text::cell("  Precedence", PRECEDENCE, CUT),
         text::cell("From", FROM, CUT),
         text::cell("Subject", subject, CUT),
         text::cell("Delivered", dtg, CUT),
@@ -171,7 +171,7 @@ pub(super) fn sent(app: &App, layout: &Layout, buffer: &mut Buffer) {
     let subject = width.saturating_sub(2 + PRECEDENCE + 1 + FROM + 1 + 1 + DTG + 1 + 11 + 1);
     let heads = format!(
         "  {} {} {} {} {}",
-        text::cell("    Precedence", PRECEDENCE, CUT),
+        text::cell("  Precedence", PRECEDENCE, CUT),
         text::cell("To", FROM, CUT),
         text::cell("Subject", subject, CUT),
         text::cell("Submitted", DTG, CUT),

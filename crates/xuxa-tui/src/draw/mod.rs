@@ -168,7 +168,7 @@ fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
             "Enter read  r reply  f forward  x extract  d delete  c write  / search  ? help"
         }
         View::Reading => {
-            "q back  n p next  r R reply  f forward  x extract  d delete  a acknowledge  ? help"
+            "q back  n p next  r R reply  f forward  x extract  d delete  a ack  ? help"
         }
         View::Compose => "Ctrl-S send  Tab next field  Shift-Tab previous  Esc leave  F1 help",
         View::Sent => "Up Down choose  F5 look again  Tab address book  q back  ? help",

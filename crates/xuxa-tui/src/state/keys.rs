@@ -126,7 +126,6 @@ impl App {
 
     /// The list for a changed query: from its top, with its first row selected.
     pub(super) fn another_list(&mut self) {
-        self.mailbox.selected = 0;
         if self.is_bound() {
             self.list(From::Top);
         }

@@ -26,6 +26,7 @@ pub(crate) struct Mailbox {
     pub(crate) counts: Counts,
     /// Distinguishes pages of this list from those of an earlier one.
     pub(crate) generation: u64,
+    keeps_selection: bool,
     /// What arrived since the page was asked for, which may not have it.
     fresh: Vec<Row>,
 }
@@ -36,8 +37,10 @@ impl Mailbox {
         PAGE.max(height * 2).min(MAX_ROWS / 2)
     }
 
-    /// Another list begins; its first page is asked for.
-    pub(crate) fn begin(&mut self) {
+    /// Another list begins; its first page is asked for. The selection stays on its message if wished
+    /// and if the page has it.
+    pub(crate) fn begin(&mut self, keeps_selection: bool) {
+        self.keeps_selection = keeps_selection;
         self.generation += 1;
         self.is_loading = true;
         self.fresh.clear();
@@ -71,6 +74,7 @@ impl Mailbox {
                 self.rows = page.rows;
                 self.at_start = !at_bottom || page.is_last;
                 self.at_end = at_bottom || page.is_last;
+                let selected = selected.filter(|_| self.keeps_selection);
                 let same = self.rows.iter().position(|row| Some(row.number) == selected);
                 self.top = 0;
                 self.selected = match at_bottom {

@@ -226,8 +226,12 @@ impl App {
     /// Asks for a page; a first one replaces the list.
     fn list(&mut self, from: From) {
         if matches!(from, From::Top | From::Bottom) {
-            self.mailbox.begin();
+            self.mailbox.begin(false);
         }
+        self.ask_page(from);
+    }
+
+    fn ask_page(&mut self, from: From) {
         self.mailbox.is_loading = true;
         let (query, generation) = (self.mailbox.query.clone(), self.mailbox.generation);
         let count = Mailbox::page_size(self.layout().list_rows());
@@ -235,9 +239,10 @@ impl App {
         self.ask(asked, |token| Effect::List(token, query, from, count));
     }
 
-    /// Lists from the top, and counts anew.
+    /// Lists from the top, and counts anew; the selection stays on its message.
     fn refresh(&mut self) {
-        self.list(From::Top);
+        self.mailbox.begin(true);
+        self.ask_page(From::Top);
         self.ask(Asked::Count, Effect::Count);
     }
 
