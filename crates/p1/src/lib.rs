@@ -17,6 +17,7 @@ pub mod names;
 pub mod p3;
 pub mod parser;
 pub mod reason;
+pub mod security_label;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
@@ -37,6 +38,7 @@ pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
 pub use parser::{ApduParser, Event};
 pub use reason::{Diagnostic, NonDeliveryReason};
+pub use security_label::SecurityLabel;
 pub use text::{StringType, Text};
 pub use time::Time;
 pub use trace::{InternalTraceElement, TraceElement};

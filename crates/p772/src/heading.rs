@@ -1,5 +1,7 @@
 //! The heading of an interpersonal or military message (X.420 7.1, STANAG 4406 Annex A).
 
+use crate::acp127::{self, Acp127Notifications};
+use crate::civil::AutoSubmitted;
 use crate::military::{
     MAX_MILITARY_STRING, MAX_SICS, Military, RawExtension, SIC_LENGTH, decode_extension,
 };
@@ -19,7 +21,7 @@ pub const MAX_LIST: usize = 32_767;
 /// `[APPLICATION 0]`, ORName's own tag.
 const OR_NAME: Tag = Tag::application(0);
 /// `[APPLICATION 11]`, IPMIdentifier's own tag.
-const IPM_IDENTIFIER: Tag = Tag::application(11);
+pub(crate) const IPM_IDENTIFIER: Tag = Tag::application(11);
 
 /// IPMIdentifier: names one message for ever, by user and the user's own number for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub struct IpmIdentifier {
 }
 
 impl IpmIdentifier {
-    fn decode(e: &Element<'_>) -> Result<IpmIdentifier, Error> {
+    pub(crate) fn decode(e: &Element<'_>) -> Result<IpmIdentifier, Error> {
         let (mut user, mut local) = (Member::new("user"), Member::new("user-relative-identifier"));
         read_set(e, |m| match m.tag {
             OR_NAME => user.last(m, ORName::read),
@@ -41,7 +43,7 @@ impl IpmIdentifier {
         Ok(IpmIdentifier { user: user.optional(), local: local.required(u::PRINTABLE_STRING)? })
     }
 
-    fn encode(&self, w: &mut Writer, tag: Tag) {
+    pub(crate) fn encode(&self, w: &mut Writer, tag: Tag) {
         w.constructed(tag, |w| {
             if let Some(user) = &self.user {
                 user.write(w);
@@ -123,7 +125,9 @@ pub struct RecipientSpecifier {
     pub notification_requests: NotificationRequests,
     /// reply-requested.
     pub reply_requested: bool,
-    /// recipient-extensions.
+    /// acp127-notification-request, among the extensions: what a gateway to ACP 127 is to notify.
+    pub acp127_request: Option<Acp127Notifications>,
+    /// All other recipient-extensions.
     pub extensions: Vec<RawExtension>,
 }
 
@@ -159,11 +163,19 @@ impl RecipientSpecifier {
             RECIPIENT_EXTENSIONS => extensions.last(m, |m| decode_all(m, decode_extension)),
             _ => Ok(false),
         })?;
+        let (mut acp127_request, mut others) = (None, Vec::new());
+        for extension in extensions.or_default() {
+            match acp127::read_request(&extension).filter(|_| acp127_request.is_none()) {
+                Some(request) => acp127_request = Some(request),
+                None => others.push(extension),
+            }
+        }
         Ok(RecipientSpecifier {
             recipient: recipient.required(RECIPIENT)?,
             notification_requests: requests.or_default(),
             reply_requested: reply.or_default(),
-            extensions: extensions.or_default(),
+            acp127_request,
+            extensions: others,
         })
     }
 
@@ -179,8 +191,11 @@ impl RecipientSpecifier {
             if self.reply_requested {
                 w.boolean(REPLY_REQUESTED, true);
             }
-            if !self.extensions.is_empty() {
+            if !self.extensions.is_empty() || self.acp127_request.is_some() {
                 w.constructed(RECIPIENT_EXTENSIONS, |w| {
+                    if let Some(request) = self.acp127_request {
+                        acp127::write_request(w, request);
+                    }
                     self.extensions.iter().for_each(|e| e.encode(w));
                 });
             }
@@ -246,6 +261,12 @@ pub struct Heading {
     pub sensitivity: Option<Sensitivity>,
     /// auto-forwarded.
     pub auto_forwarded: bool,
+    /// incomplete-copy, among the extensions: body parts or recipients are missing.
+    pub incomplete_copy: bool,
+    /// languages, among the extensions: codes of ISO 639.
+    pub languages: Vec<String>,
+    /// auto-submitted, among the extensions: how far a person took part in the submission.
+    pub auto_submitted: Option<AutoSubmitted>,
     /// The extensions of STANAG 4406.
     pub military: Military,
     /// All other extensions, as they came.
@@ -336,7 +357,7 @@ impl Heading {
             14 => self.auto_forwarded = e.boolean().field("auto-forwarded")?,
             15 => {
                 for extension in decode_all(e, decode_extension).field("extensions")? {
-                    if !self.military.absorb(&extension) {
+                    if !self.military.absorb(&extension) && !self.absorb_civil(&extension) {
                         self.extensions.push(extension);
                     }
                 }
@@ -389,9 +410,11 @@ impl Heading {
             if self.auto_forwarded {
                 w.boolean(Tag::context(14), true);
             }
-            if !self.extensions.is_empty() || !self.military.is_empty() {
+            let civil = self.has_civil();
+            if civil || !self.extensions.is_empty() || !self.military.is_empty() {
                 w.constructed(Tag::context(15), |w| {
                     self.military.encode(w);
+                    self.encode_civil(w);
                     self.extensions.iter().for_each(|e| e.encode(w));
                 });
             }
@@ -429,6 +452,12 @@ impl Heading {
         strings("message-type identifier", kind.map(std::slice::from_ref).unwrap_or_default())?;
         for other in &military.other_recipients {
             strings("other-recipients", std::slice::from_ref(&other.designator))?;
+        }
+        for pilot in &military.pilot_forwarding {
+            strings("pilot-forwarding-info handling", &pilot.handling)?;
+        }
+        for language in &self.languages {
+            check(printable(language, 2..=5), "languages", "2 to 5 printable")?;
         }
         Ok(())
     }

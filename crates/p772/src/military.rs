@@ -2,6 +2,7 @@
 
 use crate::heading::{OrDescriptor, decode_all};
 use crate::oids;
+use crate::pilot::{InformationLabels, PilotInformation};
 use base::ber::{Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u};
 use base::{Precedence, Utc};
 
@@ -36,6 +37,11 @@ impl MmhsPrecedence {
         if e.tag != u::INTEGER {
             return Err(Fault::Unexpected(e.tag).into());
         }
+        MmhsPrecedence::decode_value(e)
+    }
+
+    /// Under whichever tag.
+    pub(crate) fn decode_value(e: &Element<'_>) -> Result<MmhsPrecedence, Error> {
         MmhsPrecedence::new(e.integer()?)
             .ok_or_else(|| Fault::Value("MMHSPrecedence, 0 to 31").into())
     }
@@ -212,7 +218,7 @@ const NOTIFICATION_REQUEST: Tag = Tag::context(2);
 const REPLY_REQUEST: Tag = Tag::context(3);
 
 impl AddressListDesignator {
-    fn decode(e: &Element<'_>) -> Result<AddressListDesignator, Error> {
+    pub(crate) fn decode(e: &Element<'_>) -> Result<AddressListDesignator, Error> {
         let request = |member: &Element<'_>| match member.integer()? {
             n @ 0..=2 => Ok(n as u8),
             _ => Err(Error::from(Fault::Value("AddressListRequest, 0 to 2"))),
@@ -280,6 +286,10 @@ pub struct Military {
     pub acp127_message_identifier: Option<String>,
     /// The originator's plain-language address designator.
     pub originator_plad: Option<String>,
+    /// Pilot forwarding information: where a message that a pilot brings goes on to.
+    pub pilot_forwarding: Vec<PilotInformation>,
+    /// Information labels, which STANAG 4406 has replaced by the ESS security label.
+    pub information_labels: Option<InformationLabels>,
 }
 
 /// An extension of X.420, kept as it came: of unknown type, or of a value we do not understand.
@@ -311,7 +321,7 @@ pub(crate) fn decode_extension(e: &Element<'_>) -> Result<RawExtension, Error> {
     Ok(RawExtension { kind, value })
 }
 
-fn decode_strings(e: &Element<'_>) -> Result<Vec<String>, Error> {
+pub(crate) fn decode_strings(e: &Element<'_>) -> Result<Vec<String>, Error> {
     decode_all(e, |string| string.text())
 }
 
@@ -369,8 +379,10 @@ impl Military {
             9 => once(&mut self.codress, e.integer()?),
             10 => once(&mut self.originator_reference, e.text()?),
             11 => once_each(&mut self.other_recipients, decode_all(e, OtherRecipient::decode)?),
+            12 => once_each(&mut self.pilot_forwarding, decode_all(e, PilotInformation::decode)?),
             13 => once(&mut self.acp127_message_identifier, e.text()?),
             14 => once(&mut self.originator_plad, e.text()?),
+            17 => once(&mut self.information_labels, InformationLabels::decode(e)?),
             _ => Ok(false),
         }
     }
@@ -436,6 +448,16 @@ impl Military {
             if let Some(text) = text {
                 extension(n, &|w| w.string(u::PRINTABLE_STRING, text));
             }
+        }
+        if !self.pilot_forwarding.is_empty() {
+            extension(12, &|w| {
+                w.constructed(u::SEQUENCE, |w| {
+                    self.pilot_forwarding.iter().for_each(|p| p.encode(w));
+                });
+            });
+        }
+        if let Some(labels) = &self.information_labels {
+            extension(17, &|w| labels.encode(w));
         }
     }
 }

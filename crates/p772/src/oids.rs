@@ -25,6 +25,19 @@ pub(crate) fn heading_extension_number(content: &[u8]) -> Option<u8> {
     }
 }
 
+/// Writes the civil heading extension type `id-hex-…` 2.6.1.5.`n` (X.420 Annex C).
+pub(crate) fn write_civil_extension(w: &mut Writer, n: u8) {
+    w.primitive(u::OID, &[0x56, 1, 5, n]);
+}
+
+/// `n` of a civil heading extension 2.6.1.5.n, or `None` for any other identifier.
+pub(crate) fn civil_extension_number(content: &[u8]) -> Option<u8> {
+    match content {
+        [0x56, 1, 5, n] if *n < 0x80 => Some(*n),
+        _ => None,
+    }
+}
+
 /// Writes `id-et-…`, which names the data of an extended body part: 2.6.1.4.`n` (X.420 Annex C).
 pub(crate) fn write_extended_data(w: &mut Writer, tag: Tag, n: u8) {
     w.primitive(tag, &[0x56, 1, 4, n]);
@@ -57,6 +70,8 @@ mod tests {
         };
         assert_eq!(written(&|w| write_heading_extension(w, 6)), "1.3.26.0.4406.0.2.6");
         assert_eq!(written(&|w| write_extended_data(w, u::OID, 11)), "2.6.1.4.11");
+        assert_eq!(written(&|w| write_civil_extension(w, 1)), "2.6.1.5.1");
+        assert_eq!(civil_extension_number(&[0x56, 1, 5, 2]), Some(2));
         assert_eq!(written(&|w| write_extended_parameters(w, u::OID, 11)), "2.6.1.11.11");
         assert_eq!(written(&|w| w.primitive(u::OID, &UNSTRUCTURED_BINARY)), "1.0.8571.2.4");
         assert_eq!(heading_extension_number(&[0x2b, 26, 0, 0xa2, 0x36, 0, 2, 13]), Some(13));

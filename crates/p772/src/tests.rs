@@ -252,6 +252,23 @@ fn full_heading() -> Heading {
         }],
         acp127_message_identifier: Some("RXAAAA 0001 3242200".into()),
         originator_plad: Some("CINC NORTH".into()),
+        pilot_forwarding: vec![
+            PilotInformation {
+                precedence: Some(Precedence::Flash.into()),
+                recipients: vec![name("ECHO").into(), name("FOXTROT").into()],
+                label: Some("1.3.26.0.4406.0.5.1/secret".parse().unwrap()),
+                handling: vec!["BY HAND".into()],
+            },
+            PilotInformation::default(),
+        ],
+        information_labels: Some(InformationLabels {
+            content: "/restricted/MARK".parse().unwrap(),
+            heading: Some("2.5.4.3/7".parse().unwrap()),
+            body_parts: vec![BodyPartLabel {
+                label: "/unmarked".parse().unwrap(),
+                number: Some(1),
+            }],
+        }),
     };
     let ipm = |local: &str| IpmIdentifier { user: Some(name("ALPHA")), local: local.into() };
     Heading {
@@ -270,6 +287,11 @@ fn full_heading() -> Heading {
                 return_content: false,
             },
             reply_requested: true,
+            acp127_request: Some(Acp127Notifications {
+                negative: true,
+                positive: false,
+                transfer: true,
+            }),
             extensions: vec![RawExtension {
                 kind: "2.6.1.3.1".parse().unwrap(),
                 value: Some(vec![2, 1, 7]),
@@ -287,6 +309,9 @@ fn full_heading() -> Heading {
         importance: Importance::High,
         sensitivity: Some(Sensitivity::Private),
         auto_forwarded: true,
+        incomplete_copy: true,
+        languages: vec!["en".into(), "it".into()],
+        auto_submitted: Some(AutoSubmitted::Replied),
         military,
         extensions: vec![RawExtension { kind: "2.5.4.3".parse().unwrap(), value: None }],
         unknown: vec![hex("9F 63 01 00")],

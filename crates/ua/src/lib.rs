@@ -1,4 +1,5 @@
-//! A P3 user agent as a library: it binds to an MTA, submits messages and accepts deliveries. The
+//! A user agent as a library. Over P3 it binds to an MTA, submits messages and accepts deliveries
+//! ([`User`]); over P7 it works on a mailbox in a message store, and submits too ([`store::Store`]). The
 //! client `xuxa` and the load generator `load` use it.
 //!
 //! Everything runs in one thread of a tokio runtime, so that any number of users can be bound in
@@ -6,15 +7,20 @@
 //! size.
 
 mod clock;
+mod connection;
 mod content;
 mod interrupt;
+mod login;
 mod message;
+pub mod store;
 mod submit;
 mod user;
 
 pub use clock::Clock;
+pub use connection::{INTERRUPTED, NotConnected, describe};
 pub use content::{Content, Source};
 pub use interrupt::Interrupted;
+pub use login::{ANSWER_TIMEOUT, Login};
 pub use message::Message;
 pub use submit::{Attempt, NotAccepted, submit};
-pub use user::{ANSWER_TIMEOUT, INTERRUPTED, Login, Lost, Refused, Services, User, describe};
+pub use user::{Lost, Refused, Services, User};

@@ -1,7 +1,8 @@
 //! One message-submission (X.411 8.2.1.1).
 
+use crate::connection::{INTERRUPTED, describe};
 use crate::content::Content;
-use crate::user::{INTERRUPTED, Lost, User, describe};
+use crate::user::{Lost, User};
 use anyhow::{Context, Result, bail};
 use base::ber::Element;
 use osi::api::{Indication, Payload, Request};

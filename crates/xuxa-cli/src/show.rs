@@ -1,7 +1,7 @@
 //! Output for people: aligned tables; and text forms shared with JSON.
 
 use crate::receive::{Received, ReceivedMessage};
-use crate::report::{ReceivedReport, ReportLine};
+use crate::receive::{ReceivedReport, ReportLine};
 use crate::send::{SendOutcome, Sent};
 use base::shown;
 use comfy_table::{CellAlignment, presets};

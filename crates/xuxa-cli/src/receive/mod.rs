@@ -1,9 +1,15 @@
 //! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
 
+mod args;
+mod reading;
+mod reason_text;
+mod report;
+
+pub(crate) use args::{ReceiveArgs, run};
+pub(crate) use report::{ReceivedReport, ReportLine};
+
 use crate::extract::Extraction;
 use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
-use crate::reading::Reading;
-use crate::report::{ReceivedReport, ReportReading};
 use crate::show;
 use crate::submission::MtaAccess;
 use anyhow::{Context, Result, bail};
@@ -14,6 +20,8 @@ use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, operation,
 };
 use p772::RecipientSpecifier;
+use reading::Reading;
+use report::ReportReading;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A report: the outcome of a message that this user sent.
 
-use crate::reason_text;
+use super::reason_text;
 use crate::show;
 use anyhow::{Context as _, Result};
 use base::ber::Element;

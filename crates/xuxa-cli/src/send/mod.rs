@@ -1,5 +1,9 @@
 //! `xuxa send`: submits messages and shows the time until each was accepted.
 
+mod args;
+
+pub(crate) use args::{SendArgs, run};
+
 use crate::show;
 use crate::submission::{Accepted, Disposition, Failure, MtaAccess, Prepared, Watch, submit};
 use base::Precedence;
