@@ -44,6 +44,7 @@ impl Screen {
             }));
         });
         enable_raw_mode()?;
+        IS_TAKEN.store(true, Ordering::Relaxed);
         // From here on its Drop restores the terminal.
         let mut screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))? };
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
@@ -84,8 +85,15 @@ impl Drop for Screen {
     }
 }
 
-/// Leaves the terminal as it was. An error has nobody to go to.
+/// The terminal is ours, and has to be restored.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the terminal as it was, once: what was reported since would be overwritten by a second time.
+/// An error has nobody to go to.
 fn restore() {
+    if !IS_TAKEN.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let _ = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
