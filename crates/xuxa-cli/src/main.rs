@@ -1,8 +1,9 @@
-//! The client `xuxa`: submits messages at any precedence, and receives them.
+//! The client `xuxa`: submits messages at any precedence, receives them, and works on a mailbox.
 
 mod burst;
 mod extract;
 mod inbox;
+mod mailbox;
 mod part;
 mod profile;
 mod quantity;
@@ -22,7 +23,8 @@ use ua::{Clock, Interrupted};
 /// Exit code of what Ctrl-C ended: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
+/// Submits messages to an MTA over X.400 P3, takes deliveries from it, and works on a mailbox in its message
+/// store over P7.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
 /// doubt: the MTA may have accepted it or not; 130 ended by Ctrl-C: receive by the first, send and burst by
@@ -55,6 +57,8 @@ enum Verb {
     Receive(receive::ReceiveArgs),
     /// Submit the messages of a plan, and show the times of each stage
     Burst(burst::BurstArgs),
+    #[command(flatten)]
+    Mailbox(mailbox::MailboxVerb),
 }
 
 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C waits for nothing")]
@@ -121,12 +125,13 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         progress: !cli.json && is_terminal,
         answer_timeout: match &cli.verb {
             Verb::Send(args) => args.answer_timeout,
-            Verb::Receive(_) | Verb::Burst(_) => ua::ANSWER_TIMEOUT,
+            Verb::Receive(_) | Verb::Burst(_) | Verb::Mailbox(_) => ua::ANSWER_TIMEOUT,
         },
     };
     match &cli.verb {
         Verb::Send(args) => send::run(&access, args, cli.json).await,
         Verb::Receive(args) => receive::run(&access, args, cli.json).await,
         Verb::Burst(_) => ExitCode::SUCCESS,
+        Verb::Mailbox(verb) => mailbox::run(&access, verb, cli.json).await,
     }
 }

@@ -9,6 +9,21 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The names under which the files of one message are published.
+pub(crate) trait Naming {
+    /// Those recorded in an earlier, failed try with the same message.
+    fn names(&self) -> &[String];
+
+    /// Records, durably, the names of its files.
+    ///
+    /// # Errors
+    /// They cannot be recorded.
+    fn record(&mut self, names: Vec<String>) -> anyhow::Result<()>;
+
+    /// Eight octets in hexadecimal, specific to one file of this message.
+    fn mark(&self, number: usize) -> String;
+}
+
 /// Octets of one comparison.
 const CHUNK: usize = 64 << 10;
 
@@ -50,6 +65,11 @@ impl Part {
 
     pub(crate) fn write(&mut self, octets: &[u8]) -> io::Result<()> {
         self.file.write_all(octets)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Puts its octets on the disk.
@@ -114,6 +134,16 @@ impl Part {
 fn is_without_links(error: &io::Error) -> bool {
     use ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), PermissionDenied | TooManyLinks | Unsupported)
+}
+
+impl Write for Part {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.file.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Drop for Part {

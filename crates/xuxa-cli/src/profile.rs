@@ -1,5 +1,6 @@
 //! Profiles: a user and an MTA to bind to, from a configuration file.
 
+use crate::part::{Part, sync_dir};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use osi::api::Selectors;
@@ -28,6 +29,9 @@ struct Profiles {
 pub(crate) struct Profile {
     /// Host and port of the MTA's P3 listener.
     pub mta: String,
+    /// Host and port of the P7 listener of its message store.
+    #[serde(default)]
+    pub store: Option<String>,
     /// O/R address to bind with, as in `/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS`.
     pub user: String,
     /// The source of the password.
@@ -86,8 +90,32 @@ impl PasswordSource {
     }
 }
 
+impl PasswordSource {
+    /// The file that has it, if it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+}
+
+/// Replaces a password file, durably: the first line is the new password, and there is no other.
+///
+/// # Errors
+/// It cannot be written; the old one is still there then.
+#[expect(clippy::disallowed_methods, reason = "the directory is synced after it")]
+pub(crate) fn rewrite(path: &Path, password: &str) -> Result<()> {
+    let dir = path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
+    // A link stays a link, and the file that it names is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = path.parent().unwrap_or(dir);
+    let mut part = Part::create(dir, ".xuxa-password")?;
+    part.write(format!("{password}\n").as_bytes())?;
+    part.sync()?;
+    std::fs::rename(part.path(), &path)?;
+    Ok(sync_dir(dir)?)
+}
+
 /// The first line of a password file that only its owner can read; the daemon has the same rule.
-fn from_file(path: &Path) -> Result<String> {
+pub(crate) fn from_file(path: &Path) -> Result<String> {
     let shown = path.display();
     let unread = || Wrong(format!("cannot read the password file {shown}"));
     let mut file = File::open(path).with_context(unread)?;
@@ -144,6 +172,21 @@ impl Profile {
             },
             answer_timeout: ua::ANSWER_TIMEOUT,
         })
+    }
+
+    /// The arguments of the bind to its message store.
+    ///
+    /// # Errors
+    /// [`Wrong`].
+    pub(crate) fn store_login(&self) -> Result<ua::Login> {
+        let Some(store) = &self.store else {
+            bail!(Wrong(format!(
+                "profile {} has no message store: add store = \"HOST:PORT\", the MTA's P7 listener, or take \
+                 what waits with xuxa receive",
+                self.name
+            )));
+        };
+        Ok(ua::Login { mta: store.clone(), ..self.login()? })
     }
 
     /// The directory of received messages.

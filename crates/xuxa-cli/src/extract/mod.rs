@@ -1,12 +1,12 @@
-//! `xuxa receive --extract DIR`: extracts the files in messages, under the names they were sent with.
+//! `xuxa receive --extract DIR` and `xuxa extract`: the files in messages, under the names they were sent with.
 //!
 //! A name from the wire is a proposal. Directories and characters with a meaning to terminals and
 //! shells are removed; no file is overwritten, no link is followed, no file leaves the directory.
 
 mod names;
 
-use crate::inbox::{NotKept, Taking};
-use crate::part::{Part, make_dir, sweep, sync_dir};
+use crate::inbox::NotKept;
+use crate::part::{Naming, Part, make_dir, sweep, sync_dir};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,7 +39,7 @@ pub(crate) struct Files<'a> {
 }
 
 fn not_kept(error: io::Error) -> NotKept {
-    NotKept("write into the directory of --extract".to_owned(), error)
+    NotKept("write into the directory for the files".to_owned(), error)
 }
 
 impl Extraction {
@@ -86,7 +86,7 @@ impl Files<'_> {
 
     /// Gives all complete files their names, durably; returns their paths. The names are recorded
     /// first, so that a repeated delivery after a failure recognises its own files.
-    pub(crate) fn publish(mut self, taking: &mut Taking<'_>) -> Result<Vec<PathBuf>> {
+    pub(crate) fn publish(mut self, taking: &mut impl Naming) -> Result<Vec<PathBuf>> {
         if self.is_open {
             self.files.pop();
         }
@@ -109,7 +109,7 @@ impl Files<'_> {
 
     /// A name for each file: the recorded one, if it is free or the file exists; else the first free
     /// one.
-    fn plan(&self, taking: &Taking<'_>, before: &[String]) -> io::Result<Vec<Chosen>> {
+    fn plan(&self, taking: &impl Naming, before: &[String]) -> io::Result<Vec<Chosen>> {
         let (mut plan, mut used) = (Vec::new(), BTreeSet::new());
         for (number, (part, wish)) in self.files.iter().enumerate() {
             let recorded = before.get(number).filter(|name| is_plain(name));

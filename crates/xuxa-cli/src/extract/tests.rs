@@ -1,5 +1,5 @@
 use super::*;
-use crate::inbox::{Inbox, Kept};
+use crate::inbox::{Inbox, Kept, Taking};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 const ID: &str = "[/ADMD=NATO/C=XX/;7]";

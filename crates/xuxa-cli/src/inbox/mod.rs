@@ -9,7 +9,7 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-use crate::part::{Part, make_dir, sweep, sync_dir, tighten};
+use crate::part::{Naming, Part, make_dir, sweep, sync_dir, tighten};
 use crate::show;
 use anyhow::{Context, Result};
 use log::Log;
@@ -199,19 +199,16 @@ pub(crate) struct Taking<'a> {
     sha256: &'a str,
 }
 
-impl Taking<'_> {
-    /// The names recorded in an earlier, failed delivery of the same message.
-    pub(crate) fn names(&self) -> &[String] {
+impl Naming for Taking<'_> {
+    fn names(&self) -> &[String] {
         self.log.names(self.identifier, self.sha256)
     }
 
-    /// Records, durably, the names of its files.
-    pub(crate) fn record(&mut self, names: Vec<String>) -> Result<()> {
+    fn record(&mut self, names: Vec<String>) -> Result<()> {
         self.log.record(self.identifier, self.sha256, names)
     }
 
-    /// Eight octets in hexadecimal, specific to one file of this message.
-    pub(crate) fn mark(&self, number: usize) -> String {
+    fn mark(&self, number: usize) -> String {
         let hash = Sha256::new().chain_update(self.sha256).chain_update(self.identifier);
         let hash = hash.chain_update([0]).chain_update(number.to_string()).finalize();
         show::hex(hash.get(..8).unwrap_or_default())

@@ -6,6 +6,7 @@ mod reason_text;
 mod report;
 
 pub(crate) use args::{ReceiveArgs, run};
+pub(crate) use reading::Reading;
 pub(crate) use report::{ReceivedReport, ReportLine};
 
 use crate::extract::Extraction;
@@ -20,7 +21,6 @@ use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, operation,
 };
 use p772::RecipientSpecifier;
-use reading::Reading;
 use report::ReportReading;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -1,0 +1,115 @@
+//! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
+
+mod content;
+mod delete;
+mod extract;
+mod fetch;
+mod line;
+mod list;
+mod password;
+mod watch;
+
+use crate::profile::Wrong;
+use crate::submission::MtaAccess;
+use crate::{INTERRUPTED, terminal};
+use anyhow::Result;
+use clap::Subcommand;
+use std::process::ExitCode;
+use ua::store::{MsError, Store, StoreError};
+
+/// A verb on the mailbox.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MailboxVerb {
+    /// List the mailbox in the message store; nothing is taken out of it
+    List(list::ListArgs),
+    /// Search the mailbox: subject, originator, precedence, SIC
+    Search(list::SearchArgs),
+    /// Write the content of a message into a file, octet for octet
+    Fetch(fetch::FetchArgs),
+    /// Put the files of a message into a directory, as they went in
+    Extract(extract::ExtractArgs),
+    /// Delete messages and reports
+    Delete(delete::DeleteArgs),
+    /// Stay bound, and print what arrives at or above a precedence, at once
+    Watch(watch::WatchArgs),
+    /// Change the password
+    Password(password::PasswordArgs),
+}
+
+/// Runs a verb.
+pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) -> ExitCode {
+    let outcome = match verb {
+        MailboxVerb::List(args) => list::list(access, args, json).await,
+        MailboxVerb::Search(args) => list::search(access, args, json).await,
+        MailboxVerb::Fetch(args) => fetch::fetch(access, args, json).await,
+        MailboxVerb::Extract(args) => extract::extract(access, args, json).await,
+        MailboxVerb::Delete(args) => delete::delete(access, args, json).await,
+        MailboxVerb::Watch(args) => watch::watch(access, args, json).await,
+        MailboxVerb::Password(args) => password::password(access, args, json).await,
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let code = code(&error);
+            if code != INTERRUPTED {
+                terminal::report_error(&told(&error));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Something was done before an error: the exit code is 3.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct InPart(String);
+
+fn code(error: &anyhow::Error) -> u8 {
+    let store = error.downcast_ref::<StoreError>();
+    match () {
+        () if matches!(store, Some(StoreError::Interrupted)) => INTERRUPTED,
+        () if error.is::<InPart>() => 3,
+        () if error.is::<Wrong>() => 2,
+        () => 1,
+    }
+}
+
+/// The error in words, with what to do next where there is something.
+fn told(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Operation(MsError::SequenceNumber(problems))) => {
+            let numbers: Vec<String> = problems.iter().map(|(_, n)| n.to_string()).collect();
+            format!("the mailbox has no entry {}: `xuxa list` has the numbers", numbers.join(", "))
+        }
+        _ => text,
+    }
+}
+
+/// Binds to the store.
+async fn bind(access: &MtaAccess<'_>) -> Result<Store> {
+    let login = access.profile.store_login()?;
+    let interrupted = access.interrupted.clone();
+    Ok(Store::bind(&login, access.pcap, access.clock, interrupted).await?)
+}
+
+/// Binds, works, and unbinds.
+async fn with_store<T>(
+    access: &MtaAccess<'_>,
+    work: impl AsyncFnOnce(&mut Store) -> Result<T>,
+) -> Result<T> {
+    let mut store = bind(access).await?;
+    match work(&mut store).await {
+        Ok(done) => {
+            // What was asked for is done.
+            if let Err(error) = store.unbind().await {
+                terminal::report_error(&format!("after the last answer: {error}"));
+            }
+            Ok(done)
+        }
+        Err(error) => {
+            store.abort().await;
+            Err(error)
+        }
+    }
+}
