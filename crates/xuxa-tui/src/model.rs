@@ -10,6 +10,8 @@ pub type Number = u64;
 pub enum Kind {
     /// A message.
     Message,
+    /// A report that was not opened: of deliveries, non-deliveries or both.
+    Report,
     /// A report that confirms a delivery.
     Delivery,
     /// A report of a non-delivery.

@@ -1,8 +1,8 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
-mod content;
+pub(crate) mod content;
 mod delete;
-mod extract;
+pub(crate) mod extract;
 mod fetch;
 mod line;
 mod list;

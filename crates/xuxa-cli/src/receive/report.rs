@@ -53,7 +53,7 @@ pub(crate) struct ReportLine {
 }
 
 impl ReportLine {
-    fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
+    pub(crate) fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
         let mut line = ReportLine {
             recipient: recipient.actual_recipient.address.to_string(),
             supplementary: recipient.supplementary_information.clone(),

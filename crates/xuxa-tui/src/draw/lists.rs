@@ -138,6 +138,7 @@ fn message(app: &App, item: &Row, is_selected: bool, area: Rect, buffer: &mut Bu
 fn of_kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Message => "",
+        Kind::Report => "[report] ",
         Kind::Delivery => "[delivered] ",
         Kind::NonDelivery => "[NOT DELIVERED] ",
         Kind::Notification => "[notification] ",
