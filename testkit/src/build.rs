@@ -108,6 +108,7 @@ pub fn node(mta: &str, prmd: &str, peers: Vec<Peer>) -> NodeConfig {
         listeners: Vec::new(),
         routes: Vec::new(),
         mailboxes: Vec::new(),
+        store: node::config::StoreConfig::default(),
         classify: engine::classify::Policy::default(),
         hold: HoldPolicy::default(),
         times: Default::default(),
@@ -122,6 +123,11 @@ pub fn node(mta: &str, prmd: &str, peers: Vec<Peer>) -> NodeConfig {
 /// A listener for users.
 pub fn p3_listener(id: ListenerId) -> Listener {
     Listener { id, service: ListenerService::P3 { local: Selectors::default() } }
+}
+
+/// A listener for users of the message store.
+pub fn p7_listener(id: ListenerId) -> Listener {
+    Listener { id, service: ListenerService::P7 { local: Selectors::default() } }
 }
 
 /// A listener for a channel of a peer.

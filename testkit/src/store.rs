@@ -4,7 +4,7 @@
 use base::rng::Rng;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
-use engine::journal::{Batch, Op};
+use engine::journal::{Batch, FIRST_ITEM, ItemId, Op};
 use node::{Input, Output, ReadError, Token};
 use sim::Store;
 use std::collections::{BTreeSet, VecDeque};
@@ -168,7 +168,13 @@ impl FaultyStore {
                 let result = Ok(self.store.has_expired_keys(before));
                 Reply::After(delays.commit(rng), Input::Forgot { token, result })
             }
-            Output::ReadContent { token, body, offset, len, .. } => {
+            Output::ReadFront { .. } | Output::ReadMailbox { .. } if self.unread => Reply::None,
+            Output::ReadMailbox { token, read, .. } => {
+                let found = node::mailbox::machine::answer(&self.store, &read);
+                Reply::After(quick, Input::MailboxRead { token, found })
+            }
+            Output::ReadContent { token, body, offset, len, .. }
+            | Output::ReadFront { token, body, offset, len, .. } => {
                 self.octets_read += len as u64;
                 let result = match self.ones {
                     _ if self.all_damaged || self.damaged.1.contains(&body) => {
@@ -229,7 +235,9 @@ impl FaultyStore {
         result: Result<(), String>,
     ) -> Input {
         for op in &batch {
-            if let Op::PutEntry { record, .. } = op {
+            if let Op::PutEntry { record, id, .. } = op
+                && ItemId::of_entry(*id).is_none()
+            {
                 assert!(engine::Record::decode(record).is_ok(), "a record that cannot be read");
             }
         }
@@ -262,17 +270,22 @@ impl FaultyStore {
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
+        let mailboxes = meta(node::mailbox::machine::NAMES).map(Input::RecoveredMailboxes);
         let kept = self
             .store
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
         let mut inputs: Vec<Input> =
-            holds.into_iter().chain(clock).chain(sends).chain(kept).collect();
-        inputs.extend(self.store.entries.iter().map(|(&(precedence, id), record)| {
-            Input::Recovered { precedence, id, record: record.clone() }
+            holds.into_iter().chain(clock).chain(sends).chain(mailboxes).chain(kept).collect();
+        let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
+        inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
+            precedence,
+            id,
+            record: record.clone(),
         }));
-        inputs.push(Input::RecoveredBodies(self.store.bodies.keys().copied().collect()));
+        let bodies = self.store.bodies.keys().copied().filter(|id| id.0 < FIRST_ITEM);
+        inputs.push(Input::RecoveredBodies(bodies.collect()));
         inputs.push(Input::Started);
         inputs
     }

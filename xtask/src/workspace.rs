@@ -21,6 +21,7 @@ pub const PURE: &[&str] = &[
     "status",
     "engine",
     "mailbox",
+    "mailbox-file",
     "node",
     "router",
     "network",

@@ -17,7 +17,9 @@ pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths,
 
 use self::problem::Problems;
 use self::section::peer::ReadPeer;
-use self::section::{clock, events, limits, listen, metrics, peer, precedence, route, secret};
+use self::section::{
+    clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
+};
 use self::tree::{Section, TOP};
 use base::PeerId;
 use node::config::{NodeConfig, Numbers};
@@ -251,6 +253,7 @@ fn read_site(
     precedence.times.clock = clock::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
     let p3 = listen::read_p3(&mut top, problems, &mut listeners);
+    let store = store::read(&mut top, problems, &mut listeners);
     let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
     let mut names = Vec::new();
     let mut peers = Vec::new();
@@ -288,6 +291,7 @@ fn read_site(
             listeners: listeners.node,
             routes,
             mailboxes: Vec::new(),
+            store,
             classify: precedence.policy,
             hold: precedence.hold,
             times: precedence.times,

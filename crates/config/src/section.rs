@@ -11,4 +11,5 @@ pub(crate) mod precedence;
 pub(crate) mod route;
 pub(crate) mod secret;
 pub mod site;
+pub(crate) mod store;
 pub(crate) mod window;

@@ -32,6 +32,13 @@ impl ContentCopies {
         Some(Op::DeleteBody { id: body })
     }
 
+    /// Whether exactly one copy needs this content, and no other can be known later: its content may go with
+    /// it, in one commit.
+    #[must_use]
+    pub fn is_last(&self, body: BodyId) -> bool {
+        self.is_complete && self.copies.get(&body) == Some(&1)
+    }
+
     /// A copy is durably forgotten: what deletes its content, if no other copy needs it.
     pub fn release(&mut self, body: BodyId) -> Option<Op> {
         let copies = self.copies.get_mut(&body)?;

@@ -1,9 +1,11 @@
 //! What others can make an MTA hold or do: limits in numbers, memory that is charged to whom it is held for,
-//! and binds that are checked slowly.
+//! binds that are checked slowly, and whose
+//! fault it is that associations end.
 //!
 //! Pure: no clock, socket, file or randomness.
 
 pub mod access;
+pub mod blame;
 pub mod limits;
 pub mod memory;
 mod names;

@@ -11,6 +11,7 @@ pub mod attributes;
 pub mod delivery;
 pub mod heading;
 pub mod item;
+pub mod machine;
 pub mod query;
 pub mod quota;
 pub mod registrations;
@@ -21,6 +22,7 @@ pub mod totals;
 
 pub use delivery::{Arriving, Delivered, Mailbox, NotDelivered};
 pub use item::{Brief, Item, ItemError, Kind, Status};
+pub use machine::{Mailboxes, Settings};
 pub use query::{Access, Answer, Ask, Fetched, Outcome, Query, Row, Step};
 pub use quota::{Full, Quota};
 pub use registrations::Registrations;

@@ -109,6 +109,11 @@ impl Copies {
         self.submit(now, level, JONES, content)
     }
 
+    /// A message of this level and content. `None` never comes.
+    pub fn message_of(&mut self, now: Utc, level: Precedence, content: Bytes) -> Option<Copy> {
+        self.submit(now, level, JONES, content)
+    }
+
     /// A report: that of a message to nobody. `None` never comes.
     pub fn report(&mut self, now: Utc, level: Precedence) -> Option<Copy> {
         self.submit(now, level, NOBODY, Bytes::new())

@@ -5,7 +5,7 @@
 
 use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use store::{Disk, RealDisk, StoreError};
@@ -74,9 +74,28 @@ pub enum UsersTextError {
     },
 }
 
-/// The users: password hashes (PHC strings) by canonical address.
+/// The users by canonical address.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Users(BTreeMap<String, String>);
+pub struct Users(BTreeMap<String, User>);
+
+/// A user.
+#[derive(Clone, PartialEq, Eq)]
+struct User {
+    /// The hash of his password, a PHC string.
+    hash: String,
+    delivery: DeliveryWay,
+}
+
+/// How a user gets his messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryWay {
+    /// They wait in the queue until he is bound over P3 and takes them.
+    #[default]
+    P3,
+    /// They go into his mailbox in the message store, which he reads over P7.
+    Store,
+}
 
 impl std::fmt::Debug for Users {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,6 +115,8 @@ struct File {
 struct UserLine {
     address: String,
     password: String,
+    #[serde(default)]
+    delivery: DeliveryWay,
 }
 
 impl Users {
@@ -124,7 +145,8 @@ impl Users {
             if let Err(error) = PasswordHash::new(&line.password) {
                 return Err(UsersTextError::Hash { address: line.address, error });
             }
-            users.0.insert(line.address, line.password);
+            let user = User { hash: line.password, delivery: line.delivery };
+            users.0.insert(line.address, user);
         }
         Ok(users)
     }
@@ -151,9 +173,10 @@ impl Users {
 
     /// Writes and syncs a new file, renames it over the old one, then syncs the directory.
     fn write(&self, disk: &dyn Disk) -> io::Result<()> {
-        let line = |(address, password): (&String, &String)| UserLine {
+        let line = |(address, user): (&String, &User)| UserLine {
             address: address.clone(),
-            password: password.clone(),
+            password: user.hash.clone(),
+            delivery: user.delivery,
         };
         let file = File { user: self.0.iter().map(line).collect() };
         let text = toml::to_string(&file).map_err(io::Error::other)?;
@@ -174,7 +197,33 @@ impl Users {
     /// # Errors
     /// [`UsersError::Password`], [`UsersError::Hash`].
     pub fn add(&mut self, address: &str, password: &[u8]) -> Result<bool, UsersError> {
-        Ok(self.0.insert(address.to_owned(), hash(password)?).is_none())
+        let hash = hash(password)?;
+        let delivery = self.0.get(address).map(|user| user.delivery);
+        let user = User { hash, delivery: delivery.unwrap_or_default() };
+        self.0.insert(address.to_owned(), user);
+        Ok(delivery.is_none())
+    }
+
+    /// Sets how a user gets his messages from now on.
+    ///
+    /// # Errors
+    /// [`UsersError::Unknown`].
+    pub fn set_delivery(&mut self, address: &str, delivery: DeliveryWay) -> Result<(), UsersError> {
+        let user = self.0.get_mut(address);
+        let user = user.ok_or_else(|| UsersError::Unknown(address.to_owned()))?;
+        user.delivery = delivery;
+        Ok(())
+    }
+
+    /// How a user gets his messages.
+    pub fn delivery_of(&self, address: &str) -> Option<DeliveryWay> {
+        self.0.get(address).map(|user| user.delivery)
+    }
+
+    /// Those whose messages go into the message store.
+    pub fn stored(&self) -> BTreeSet<String> {
+        let stored = self.0.iter().filter(|(_, user)| user.delivery == DeliveryWay::Store);
+        stored.map(|(address, _)| address.clone()).collect()
     }
 
     /// Removes a user.
@@ -192,7 +241,7 @@ impl Users {
 
     /// The PHC string of a user.
     pub fn hash_of(&self, address: &str) -> Option<&str> {
-        self.0.get(address).map(String::as_str)
+        self.0.get(address).map(|user| user.hash.as_str())
     }
 }
 

@@ -47,6 +47,20 @@ impl From<CommitError> for EdgeError {
     }
 }
 
+/// A password is not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PasswordProblem {
+    /// The old one is wrong: old-credentials-incorrectly-specified.
+    #[error("the old password is wrong")]
+    Old,
+    /// The new one cannot be used: new-credentials-unacceptable.
+    #[error("the new password cannot be used: {0}")]
+    New(String),
+    /// It could not be stored.
+    #[error(transparent)]
+    Failed(#[from] EdgeError),
+}
+
 /// No record was read.
 #[derive(Debug, Error)]
 pub(crate) enum LoadError {

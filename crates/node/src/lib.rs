@@ -5,8 +5,8 @@
 //! same node runs in the daemon, in virtual time and under crash tests.
 //!
 //! [`Node`] composes machines that own their state: admission (connections and binds), arrivals
-//! (reception to commit), outbound (channels, transfers and what is queued), delivery (users) and
-//! operations (what an operator orders). What all of them read is the context. A machine calls no
+//! (reception to commit), outbound (channels, transfers and what is queued), delivery (users),
+//! stores (the mailboxes of the message store) and operations (what an operator orders). What all of them read is the context. A machine calls no
 //! other: what one gives to another, and what concerns several, goes through the node.
 
 mod admission;
@@ -24,6 +24,7 @@ mod node;
 mod operations;
 mod outbound;
 mod queue;
+mod stores;
 mod views;
 
 pub use ::status;
@@ -31,9 +32,10 @@ pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;
 pub use context::kept_sends::SENDING;
 pub use engine::space::DiskSpace;
-pub use error::{CommitError, EdgeError, ReadError};
+pub use error::{CommitError, EdgeError, PasswordProblem, ReadError};
 pub use guard::Secret;
 pub use ids::{ListenerId, Principal, Token};
+pub use mailbox;
 pub use node::Node;
 pub use scheduler::ChannelId;
 pub use scheduler::wall;

@@ -26,6 +26,7 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod faulty;
 mod held;
+mod items;
 mod log_store;
 #[cfg(any(test, feature = "testing"))]
 mod model;

@@ -302,7 +302,7 @@ fn report_rows(table: &mut Table, r: &ReceivedReport) {
 }
 
 /// The outcome for one recipient, in words and by the names of X.411.
-fn outcome(line: &ReportLine) -> String {
+pub(crate) fn outcome(line: &ReportLine) -> String {
     let supplementary = line
         .supplementary
         .as_ref()

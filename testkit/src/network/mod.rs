@@ -260,6 +260,10 @@ impl<S: Durable> Network<S> {
                 let right = self.is_right(site, &principal, &password.0);
                 self.answer(site, Duration::from_micros(50), Input::Verified { token, right });
             }
+            Output::ChangePassword { token, mailbox, .. } => {
+                let changed = Input::PasswordChanged { token, mailbox, result: Ok(()) };
+                self.answer(site, Duration::from_micros(50), changed);
+            }
             Output::Event(event) => self.sites[site].events.push((self.now, event)),
             Output::Operated { request, result } => {
                 self.sites[site].operated.push((request, result));
@@ -335,7 +339,7 @@ impl<S: Durable> Network<S> {
                         .channel(ChannelId { peer, index })
                         .is_some_and(|(_, channel)| channel.name == *name)
             }
-            ListenerService::P3 { .. } => false,
+            ListenerService::P3 { .. } | ListenerService::P7 { .. } => false,
         });
         found.map(|listener| (there, listener.id))
     }

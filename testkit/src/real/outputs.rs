@@ -75,7 +75,12 @@ impl RealStore {
                 let result = found.map_err(|e| EdgeError(e.to_string()));
                 Reply::After(delays.commit(rng), Input::LookedUp { token, result })
             }
-            Output::ReadContent { token, body, offset, len, .. } => {
+            Output::ReadMailbox { token, read, .. } => {
+                let found = node::mailbox::machine::answer(store, &read);
+                Reply::After(QUICK, Input::MailboxRead { token, found })
+            }
+            Output::ReadContent { token, body, offset, len, .. }
+            | Output::ReadFront { token, body, offset, len, .. } => {
                 let found = store.body(body, offset, len.min(MAX_READ));
                 self.end_if_stopped(&found);
                 let damaged = |why: &str| Err(ReadError::Damaged(format!("body {body} {why}")));

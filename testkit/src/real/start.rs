@@ -114,6 +114,8 @@ impl RealStore {
         let mut inputs: Vec<Input> = holds.map(Input::RecoveredHolds).into_iter().collect();
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
+        let numbers = store.meta(node::mailbox::machine::NAMES)?;
+        inputs.extend(numbers.map(Input::RecoveredMailboxes));
         self.spools.clear();
         for store::KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.spools.insert(id, true);

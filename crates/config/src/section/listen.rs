@@ -43,7 +43,7 @@ impl<'n> Listeners<'n> {
         Some((&socket.label, span.clone()))
     }
 
-    fn add(
+    pub(crate) fn add(
         &mut self,
         problems: &mut Problems,
         address: &Spanned<SocketAddr>,

@@ -107,7 +107,7 @@ impl Plan {
                 ListenerService::P1 { peer, channel } => {
                     wanted == ChannelId { peer: *peer, index: *channel }
                 }
-                ListenerService::P3 { .. } => false,
+                ListenerService::P3 { .. } | ListenerService::P7 { .. } => false,
             };
             let its = site.node.listeners.iter().filter(|l| is_it(&l.service));
             its.filter_map(|l| site.listener(l.id)).map(|s| s.address.to_string()).collect()

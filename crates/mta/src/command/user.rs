@@ -4,11 +4,12 @@ use super::output::{load_paths, load_routes, print, print_error, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{AskError, Request, ask};
 use crate::config::{Paths, canonical_address};
-use crate::users::{Users, UsersError};
+use crate::users::{DeliveryWay, Users, UsersError};
 use clap::Subcommand;
 use engine::RouteTarget;
 use p1::names::ORAddress;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,21 @@ enum Verb {
         /// A file whose first line is the password. No other user may read it (mode 0600).
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
+        /// How the user gets messages: they wait until he takes them over P3, or go into his mailbox in the
+        /// message store, which he reads over P7 [default: p3, or as it is]
+        #[arg(long, value_enum)]
+        delivery: Option<DeliveryWay>,
+    },
+    /// Sets how a user gets messages from now on; also what waits in the queue. What is in his mailbox stays there.
+    Delivery {
+        /// The user's O/R address.
+        address: String,
+        /// Over P3, or into the message store.
+        #[arg(value_enum)]
+        delivery: DeliveryWay,
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
     },
     /// Removes a user. Messages in the mailbox stay for a user who is added again with this address.
     Remove {
@@ -61,12 +77,23 @@ enum Verb {
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
     match &arguments.verb {
-        Verb::Add { address, config, password_file } => with(config, address, |paths, address| {
-            belongs_here(config, address)?;
-            let password = password(password_file.as_deref())?;
-            let new = Users::change(&paths.data_dir, |u| u.add(address, &password))?;
-            let done = if new { "added" } else { "password set" };
-            print(&format!("{address}: {done}\n"));
+        Verb::Add { address, config, password_file, delivery } => {
+            with(config, address, |paths, address| {
+                belongs_here(config, address)?;
+                let password = password(password_file.as_deref())?;
+                let new = Users::change(&paths.data_dir, |u| {
+                    let new = u.add(address, &password)?;
+                    delivery.map_or(Ok(()), |delivery| u.set_delivery(address, delivery))?;
+                    Ok(new)
+                })?;
+                let done = if new { "added" } else { "password set" };
+                print(&format!("{address}: {done}\n"));
+                Ok(())
+            })
+        }
+        Verb::Delivery { address, delivery, config } => with(config, address, |paths, address| {
+            Users::change(&paths.data_dir, |u| u.set_delivery(address, *delivery))?;
+            print(&format!("{address}: {}\n", way(*delivery)));
             Ok(())
         }),
         Verb::Remove { address, config } => with(config, address, |paths, address| {
@@ -200,13 +227,34 @@ fn password(file: Option<&Path>) -> Result<Vec<u8>, std::io::Error> {
 #[derive(Serialize)]
 struct Listed {
     users: Vec<String>,
+    /// Those whose messages go into the message store.
+    stored: BTreeSet<String>,
+}
+
+/// How messages get to a user, in words.
+fn way(delivery: DeliveryWay) -> &'static str {
+    match delivery {
+        DeliveryWay::P3 => "messages wait until he takes them over P3",
+        DeliveryWay::Store => "messages go into his mailbox, which he reads over P7",
+    }
+}
+
+fn line(users: &Users, address: &str) -> String {
+    match users.delivery_of(address) {
+        Some(DeliveryWay::Store) => format!("{address} (message store)\n"),
+        _ => format!("{address}\n"),
+    }
 }
 
 fn list(config: &Path, json: bool) -> u8 {
     let Some(paths) = load_paths(config) else { return WRONG };
     match Users::read(&paths.data_dir) {
-        Ok(users) if json => print_json(&Listed { users: users.addresses() }),
-        Ok(users) => print(&users.addresses().iter().map(|a| format!("{a}\n")).collect::<String>()),
+        Ok(users) if json => {
+            print_json(&Listed { users: users.addresses(), stored: users.stored() });
+        }
+        Ok(users) => {
+            print(&users.addresses().iter().map(|a| line(&users, a)).collect::<String>());
+        }
         Err(error) => {
             print_error(&error.to_string());
             return FAILED;

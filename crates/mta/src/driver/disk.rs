@@ -11,6 +11,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
+use node::mailbox;
 use node::status::DamageStatus;
 use node::{CommitError, EdgeError, Input, ReadError, Token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +105,7 @@ impl SpoolJob {
 enum Read {
     Load(Token, EntryKey),
     LookUp(Token, Vec<Digest>, Utc),
+    Mailbox(Token, mailbox::machine::Read),
 }
 
 impl StoreThreads {
@@ -333,6 +335,16 @@ impl StoreThreads {
         }
     }
 
+    /// Reads of a mailbox of the message store.
+    pub(super) fn read_mailbox(
+        &self,
+        token: Token,
+        level: Precedence,
+        read: mailbox::machine::Read,
+    ) {
+        self.read(level, Read::Mailbox(token, read));
+    }
+
     /// Whether there is little room on the disk, at each look: with little, the store gives space back also
     /// while nothing is committed.
     pub(super) fn short_of_space(&self, is_short: bool) {
@@ -517,6 +529,10 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             let fatal = fatal(&result);
             let result = result.map_err(|e| read_error(&e));
             answer(answers, level, fatal, Input::Loaded { token, result });
+        }
+        Read::Mailbox(token, read) => {
+            let found = mailbox::machine::answer(store, &read);
+            answer(answers, level, None, Input::MailboxRead { token, found });
         }
         Read::LookUp(token, keys, now) => {
             let result = store.seen(&keys, now);

@@ -454,6 +454,22 @@ impl Driver {
                 let level = self.node.level(association);
                 self.disk.read_content(token, level, (body, offset, len), outgoing, MAX_UNSENT);
             }
+            Output::ReadFront { token, precedence, body, offset, len } => {
+                let what = (body, offset, len);
+                self.disk.read_content(token, precedence, what, None, MAX_UNSENT);
+            }
+            Output::ReadMailbox { token, precedence, read } => {
+                self.disk.read_mailbox(token, precedence, read);
+            }
+            Output::ChangePassword { token, mailbox, old, new } => {
+                let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
+                let data_dir = self.site.paths.data_dir.clone();
+                tokio::spawn(async move {
+                    let result = verifier.change(&data_dir, &mailbox, old, new).await;
+                    let changed = Input::PasswordChanged { token, mailbox, result };
+                    inbox.answer(Precedence::Immediate, DriverAnswer::Input(changed));
+                });
+            }
             Output::Verify { token, principal, password } => {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
                 tokio::spawn(async move {

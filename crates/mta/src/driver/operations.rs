@@ -106,10 +106,10 @@ impl Driver {
     }
 
     pub(super) fn take_users(&mut self, users: Users) {
-        let addresses = users.addresses();
+        let (addresses, stored) = (users.addresses(), users.stored());
         tracing::info!(users = addresses.len(), "read the users again");
         let changed = self.verifier.set_users(users);
-        self.input(Input::Mailboxes { addresses, changed });
+        self.input(Input::Mailboxes { addresses, stored, changed });
     }
 }
 

@@ -3,9 +3,10 @@
 
 use crate::users::{self, Users, UsersError};
 use base::PeerId;
-use node::{Principal, Secret};
+use node::{EdgeError, PasswordProblem, Principal, Secret};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -55,6 +56,39 @@ impl Verifier {
         changed.retain(|address| current.hash_of(address) != users.hash_of(address));
         *current = users;
         changed
+    }
+
+    /// Changes the password of a user, durably; from then on it is his.
+    pub(crate) async fn change(
+        &self,
+        data_dir: &Path,
+        mailbox: &str,
+        old: Secret,
+        new: Secret,
+    ) -> Result<(), PasswordProblem> {
+        if !self.verify(Principal::User(mailbox.to_owned()), old).await {
+            return Err(PasswordProblem::Old);
+        }
+        let (data_dir, address) = (data_dir.to_owned(), mailbox.to_owned());
+        let write = move || {
+            Users::change(&data_dir, |users| {
+                if users.hash_of(&address).is_none() {
+                    return Err(UsersError::Unknown(address.clone()));
+                }
+                users.add(&address, &new.0)?;
+                Ok(users.clone())
+            })
+        };
+        let failed = |why: String| PasswordProblem::Failed(EdgeError(why));
+        let written = tokio::task::spawn_blocking(write).await;
+        match written.map_err(|error| failed(error.to_string()))? {
+            Ok(users) => {
+                self.set_users(users);
+                Ok(())
+            }
+            Err(error @ UsersError::Password) => Err(PasswordProblem::New(error.to_string())),
+            Err(error) => Err(failed(error.to_string())),
+        }
     }
 
     /// Whether this is the password of that principal.

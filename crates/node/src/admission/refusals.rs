@@ -11,6 +11,7 @@ use guard::Limit;
 use osi::api::{RefuseReason, Request};
 use p1::bind::MtaBindError;
 use p1::p3::MtsBindError;
+use p7::{BindProblem, MsBindError};
 use scheduler::ChannelId;
 
 /// Why a bind is refused.
@@ -129,7 +130,8 @@ impl Admission {
         cx.request(id, Request::Refuse { reason, bind_error: None });
     }
 
-    /// Refuses a user's bind (X.411 8.1.1), with the errors of `refuse_bind`.
+    /// Refuses a user's bind (X.411 8.1.1), with the errors of `refuse_bind`; one to the message store with those of
+    /// X.413 7.1.5, which have no busy: unable-to-establish-association.
     pub(crate) fn refuse_user(
         &self,
         cx: &mut Context,
@@ -139,6 +141,7 @@ impl Admission {
     ) {
         let Some(association) = cx.associations.get(&id) else { return };
         let (origin, remote) = (association.connection.origin, association.connection.remote);
+        let association_is_store = association.store().is_some();
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,
@@ -148,12 +151,28 @@ impl Admission {
             }
         };
         let (why, text) = self.log_refusal(cx, refusal);
-        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {text}"));
-        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         let mut writer = Writer::new();
-        error.write(&mut writer);
+        let said = if association_is_store {
+            let error = store_error(error);
+            error.write(&mut writer);
+            format!("{error} (X.413 7.1.5)")
+        } else {
+            error.write(&mut writer);
+            format!("{error} (X.411 8.1.1)")
+        };
+        let line = refused(None, format!("bind{from}: {said}: {text}"));
+        cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         self.begin_refusing(cx, id);
         let bind_error = Some(Bytes::from(writer.into_vec()));
         cx.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
     }
+}
+
+/// The error of MS-bind for one of MTS-bind.
+fn store_error(error: MtsBindError) -> MsBindError {
+    MsBindError::Unqualified(match error {
+        MtsBindError::AuthenticationError => BindProblem::AUTHENTICATION_ERROR,
+        MtsBindError::UnacceptableSecurityContext => BindProblem::UNACCEPTABLE_SECURITY_CONTEXT,
+        _ => BindProblem::UNABLE_TO_ESTABLISH_ASSOCIATION,
+    })
 }

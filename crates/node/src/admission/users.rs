@@ -18,6 +18,7 @@ use osi::api::{AbortReason, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
 use p1::p3::{MessagesWaiting, MtsBind, ObjectName};
+use p7::MsBindArgument;
 
 impl Admission {
     pub(crate) fn user_bind(
@@ -28,6 +29,9 @@ impl Admission {
         bind: &[u8],
         syntaxes: &[base::ber::Oid],
     ) {
+        if cx.associations.get(&id).is_some_and(|a| a.store().is_some()) {
+            return self.store_bind(cx, now, id, bind);
+        }
         let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
         let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
         let wrong = match parsed {
@@ -53,6 +57,29 @@ impl Admission {
                 }
                 (ObjectName::Mta(name), _) => {
                     format!("initiator-name: MTA {:?} binds over P1, not over P3", name.0)
+                }
+                _ => "initiator-credentials: only simple ones are supported".to_owned(),
+            },
+        };
+        self.refuse_user(cx, now, id, BindRefusal::Wrong(wrong));
+    }
+
+    /// A user binds to the message store (X.413 7.1).
+    fn store_bind(&mut self, cx: &mut Context, now: Now, id: AssociationId, bind: &[u8]) {
+        let parsed = Element::parse(bind).and_then(|e| MsBindArgument::read(&e));
+        let wrong = match parsed {
+            Err(error) => format!("MSBindArgument: {error}"),
+            Ok(bind) if bind.security_context.is_some() => {
+                return self.refuse_user(cx, now, id, BindRefusal::Context);
+            }
+            Ok(bind) => match bind.initiator_credentials {
+                Credentials::Simple(password) => {
+                    if let Some(store) = cx.associations.p3_mut(id).and_then(|p| p.store.as_mut()) {
+                        store.restrictions = bind.fetch_restrictions.unwrap_or_default();
+                    }
+                    let password = Secret(Bytes::copy_from_slice(password.octets()));
+                    let mailbox = engine::canonical(&bind.initiator_name.address);
+                    return self.queue_verification(cx, now, id, false, mailbox, password);
                 }
                 _ => "initiator-credentials: only simple ones are supported".to_owned(),
             },

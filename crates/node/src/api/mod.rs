@@ -14,7 +14,7 @@ use crate::api::event::LogEvent;
 use crate::api::operator::{HoldError, HoldOutcome};
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
-use crate::error::{CommitError, EdgeError, ReadError};
+use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
 use engine::space::DiskSpace;
 use guard::Secret;
+use mailbox::machine::{Found, Read};
 pub use scheduler::{ChannelId, Scope};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -33,6 +34,8 @@ pub enum Input {
     RecoveredHolds(Bytes),
     /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
+    /// The value of [`mailbox::machine::NAMES`] found in the store at start, before the entries.
+    RecoveredMailboxes(Bytes),
     /// The value of [`crate::SENDING`] found in the store at start, before the entries.
     RecoveredSends(Bytes),
     /// A content that an earlier run was receiving, found in the store at start with its notes, before the
@@ -170,12 +173,28 @@ pub enum Input {
         result: Result<bool, EdgeError>,
     },
     /// Answers [`Output::ReadContent`], after what was written before has left our own buffers: the
-    /// delay is the flow control.
+    /// delay is the flow control. Or [`Output::ReadFront`], at once.
     Content {
         /// The token.
         token: Token,
         /// 1 to `len` octets.
         result: Result<Bytes, ReadError>,
+    },
+    /// Answers [`Output::ReadMailbox`].
+    MailboxRead {
+        /// The token.
+        token: Token,
+        /// What was found.
+        found: Found,
+    },
+    /// Answers [`Output::ChangePassword`].
+    PasswordChanged {
+        /// The token.
+        token: Token,
+        /// Whose: his canonical address.
+        mailbox: String,
+        /// It is changed, durably, or why not.
+        result: Result<(), PasswordProblem>,
     },
     /// Answers [`Output::Verify`].
     Verified {
@@ -191,6 +210,8 @@ pub enum Input {
     Mailboxes {
         /// The canonical addresses of all.
         addresses: Vec<String>,
+        /// Those of them whose messages are delivered into the message store.
+        stored: BTreeSet<String>,
         /// Those gone or with another password.
         changed: Vec<String>,
     },
@@ -368,6 +389,40 @@ pub enum Output {
         offset: u64,
         /// Most octets.
         len: usize,
+    },
+    /// Read part of a content, for a delivery into the message store; answered with [`Input::Content`].
+    ReadFront {
+        /// The token.
+        token: Token,
+        /// The precedence of the message.
+        precedence: Precedence,
+        /// The content.
+        body: BodyId,
+        /// From where.
+        offset: u64,
+        /// Most octets.
+        len: usize,
+    },
+    /// Read of a mailbox of the message store.
+    ReadMailbox {
+        /// The token.
+        token: Token,
+        /// The level of what waits for it.
+        precedence: Precedence,
+        /// What.
+        read: Read,
+    },
+    /// A user changes his password: the old one is checked, and the new one is durable when this is
+    /// answered.
+    ChangePassword {
+        /// The token.
+        token: Token,
+        /// His canonical address.
+        mailbox: String,
+        /// The password that must be his.
+        old: Secret,
+        /// The new one.
+        new: Secret,
     },
     /// Check a password (slow by design: not on the node's thread).
     Verify {

@@ -5,6 +5,7 @@ use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
 use crate::arrivals::accepted::AcceptedArrival;
 use crate::arrivals::arrival::{ArrivalHead, OpenArrival, Parsing};
+use crate::association::Association;
 use crate::association::p3::ArrivingUnit;
 use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
@@ -27,10 +28,34 @@ const PACE: u64 = 16 << 10;
 /// Most invocations of a user that may wait for their answer.
 const MAX_PENDING: u32 = 64;
 
+/// The same for a user of the message store, whose results may be long.
+const MAX_PENDING_STORE: u32 = 8;
+
 /// Invoke problems of a ROSE reject (X.229 clause 9).
 const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 
 pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
+
+/// An operation whose argument has come, and which is not of arrivals.
+pub(crate) struct Invoked {
+    pub invoke: i64,
+    pub operation: i64,
+    pub argument: Vec<u8>,
+}
+
+impl OpenArrival {
+    /// The operation, if it is of the message store or changes credentials.
+    fn take_elsewhere(&mut self, association: Option<&Association>) -> Option<Invoked> {
+        let is_store = association.is_some_and(|a| a.store().is_some());
+        let of_store = is_store && self.operation >= p7::operation::SUMMARIZE;
+        if !of_store && self.operation != operation::CHANGE_CREDENTIALS {
+            return None;
+        }
+        let Parsing::Operation(argument) = &mut self.parsing else { return None };
+        let argument = std::mem::take(argument);
+        Some(Invoked { invoke: self.invoke, operation: self.operation, argument })
+    }
+}
 
 impl Arrivals {
     pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: ArrivingUnit) {
@@ -51,8 +76,9 @@ impl Arrivals {
         let is_open = association.is_open();
         let Some(p3) = association.p3_mut() else { return };
         p3.unit = ArrivingUnit::Invocation;
+        let most = if p3.store.is_some() { MAX_PENDING_STORE } else { MAX_PENDING };
         p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
-        let parsing = if !is_open || p3.unanswered >= MAX_PENDING {
+        let parsing = if !is_open || p3.unanswered >= most {
             let problem = RESOURCE_LIMITATION;
             cx.request(id, Request::Reject { invoke: Some(invoke), problem });
             Parsing::Ignoring
@@ -87,28 +113,34 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn invocation_complete(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.take_receiving()) else {
-            return;
-        };
+    /// An argument has come, whole. Gives an operation that is not of arrivals.
+    pub(crate) fn invocation_complete(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+    ) -> Option<Invoked> {
+        let spool = cx.associations.get_mut(&id).and_then(|l| l.take_receiving())?;
         let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
-        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        let arrival = self.open.get_mut(&spool)?;
         arrival.ended = true;
         if !arrival.is_sound() {
             self.drop_arrival(cx, spool);
-            return;
+            return None;
         }
         if let Err(error) = arrival.finish() {
             self.refuse_arrival(cx, spool, AbortReason::InvalidParameter, &error.to_string());
             self.drop_arrival(cx, spool);
-            return;
+            return None;
         }
         if matches!(arrival.parsing, Parsing::Operation(_)) {
-            if let Some(mut arrival) = self.open.remove(&spool) {
+            let mut arrival = self.open.remove(&spool)?;
+            let elsewhere = arrival.take_elsewhere(cx.associations.get(&id));
+            if elsewhere.is_none() {
                 self.operate(cx, now, id, &mut arrival);
-                self.free_memory(&mut arrival);
             }
-            return;
+            self.free_memory(&mut arrival);
+            return elsewhere;
         }
         let keys = match &arrival.head {
             Some(ArrivalHead::Submission(envelope)) => {
@@ -119,6 +151,7 @@ impl Arrivals {
             _ => Vec::new(),
         };
         self.secure(cx, now, spool, keys);
+        None
     }
 
     pub(crate) fn commit_submission(
@@ -228,9 +261,6 @@ impl Arrivals {
             }
             operation::REGISTER => {
                 self.answer_error(cx, id, invoke, &AccessError::RegisterRejected);
-            }
-            operation::CHANGE_CREDENTIALS => {
-                self.answer_error(cx, id, invoke, &AccessError::NewCredentialsUnacceptable);
             }
             _ => {
                 self.reject(cx, id, invoke, UNRECOGNIZED_OPERATION);

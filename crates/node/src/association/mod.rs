@@ -12,7 +12,7 @@ pub(crate) mod transfer;
 
 use crate::association::looks::ProgressLooks;
 use crate::association::p1::{Opener, P1};
-use crate::association::p3::P3;
+use crate::association::p3::{P3, StoreSession};
 use crate::association::transfer::Sending;
 use crate::config::channel_changes::Drain;
 use base::ip_prefix::Origin;
@@ -177,6 +177,11 @@ impl Association {
     }
 
     /// Whether it is a user's who takes deliveries on it.
+    /// What P7 needs, if it is spoken.
+    pub(crate) fn store(&self) -> Option<&StoreSession> {
+        self.p3()?.store.as_ref()
+    }
+
     pub(crate) fn takes_deliveries(&self) -> bool {
         self.p3().is_some_and(|p3| p3.takes_deliveries)
     }

@@ -1,7 +1,8 @@
-//! The data of an association that speaks P3.
+//! The data of an association of a user: P3, or P7 with a message store.
 
 use crate::ids::ListenerId;
-use base::Instant;
+use base::{BodyId, Instant};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Longest wait for a user to take more of a delivery, or to answer it: another association of the
@@ -24,10 +25,29 @@ pub(crate) struct P3 {
     pub delivery_deadline: Option<Instant>,
     /// When the association ends if its user does not continue an argument.
     pub argument_deadline: Option<Instant>,
+    /// What P7 needs, where it is spoken.
+    pub store: Option<StoreSession>,
+}
+
+/// What P7 needs.
+#[derive(Debug, Default)]
+pub(crate) struct StoreSession {
+    /// The fetch-restrictions of the bind.
+    pub restrictions: p7::Restrictions,
+    /// Contents in results that are queued, in their order; the first is being sent.
+    pub fetches: VecDeque<FetchedContent>,
+}
+
+/// The content in the result of a fetch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FetchedContent {
+    pub body: BodyId,
+    /// Octets.
+    pub length: u64,
 }
 
 impl P3 {
-    pub(crate) fn new(listener: ListenerId) -> P3 {
+    pub(crate) fn new(listener: ListenerId, store: Option<StoreSession>) -> P3 {
         P3 {
             listener,
             mailbox: None,
@@ -37,6 +57,7 @@ impl P3 {
             next_invoke: 1,
             delivery_deadline: None,
             argument_deadline: None,
+            store,
         }
     }
 }

@@ -4,6 +4,7 @@ use base::rate_meter::RateMeter;
 use base::{BodyId, EntryId, Instant, Precedence, Utc};
 use bytes::Bytes;
 use engine::Record;
+use guard::blame::TransferPlace;
 use osi::api::ResumePoint;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association as Stack;
@@ -148,16 +149,6 @@ impl Resumption {
             self.tried.push(reference.clone());
         }
     }
-}
-
-/// How far a transfer had come when it failed: at the peer's side, as far as we know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TransferPlace {
-    /// Octets the peer had confirmed.
-    pub confirmed: u64,
-    /// Octets its transport had taken on that association since the transfer began or went on there;
-    /// 0 where it was not asked.
-    pub taken: u64,
 }
 
 /// A transfer that failed.

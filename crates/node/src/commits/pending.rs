@@ -8,6 +8,7 @@ use engine::journal::{Batch, Digest, SpoolId};
 use engine::{NewEntry, Note, Record};
 use guard::NameDigest;
 use guard::memory::MemoryCharge;
+use mailbox::machine::Ticket;
 
 /// Why a spool is being synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,16 @@ pub(crate) enum PendingAnswer {
     Late { entry: EntryId, why: LateReason },
     /// Part of a content is being read for the transfer of this number.
     Content { association: AssociationId, transfer: u64 },
+    /// The record of an entry is being read, to be delivered into its mailbox.
+    LoadStored { entry: EntryId },
+    /// The front of a content is being read, for the same.
+    Front { entry: EntryId },
+    /// A mailbox of the message store waits.
+    Mailbox(Ticket),
+    /// Part of a content is being read for the result of a fetch.
+    Fetched { association: AssociationId },
+    /// A user of P3 changes his password.
+    Password { association: AssociationId, invoke: i64 },
     /// Where our transfers may be resumed is being written.
     KeptSends,
     /// A change that must be made is being tried again.

@@ -144,6 +144,7 @@ impl Changes {
             classify,
             hold,
             times,
+            store,
             minimize,
             limits,
             seed: _,
@@ -158,6 +159,9 @@ impl Changes {
         let mut keys = Keys::default();
         keys.at_once("route", *routes != new.routes);
         keys.at_once("p3", users_listeners(old) != users_listeners(new));
+        keys.at_once("p7", store_listeners(old) != store_listeners(new));
+        let same_store = store.settings == new.store.settings && store.full == new.store.full;
+        keys.at_once("p7", !same_store);
         let waiting =
             Times { clock: new.times.clock, ..*times } != new.times || *minimize != new.minimize;
         let precedence = *classify != new.classify || *hold != new.hold || waiting;
@@ -336,7 +340,7 @@ pub(crate) fn channel_keys(
 fn listeners_of(config: &NodeConfig, id: ChannelId) -> BTreeSet<u32> {
     let its = |service: &ListenerService| match service {
         ListenerService::P1 { peer, channel } => id == ChannelId { peer: *peer, index: *channel },
-        ListenerService::P3 { .. } => false,
+        ListenerService::P3 { .. } | ListenerService::P7 { .. } => false,
     };
     config.listeners.iter().filter(|l| its(&l.service)).map(|l| l.id.0).collect()
 }
@@ -344,9 +348,17 @@ fn listeners_of(config: &NodeConfig, id: ChannelId) -> BTreeSet<u32> {
 fn users_listeners(config: &NodeConfig) -> Vec<(u32, &osi::api::Selectors)> {
     let of_users = config.listeners.iter().filter_map(|l| match &l.service {
         ListenerService::P3 { local } => Some((l.id.0, local)),
-        ListenerService::P1 { .. } => None,
+        ListenerService::P1 { .. } | ListenerService::P7 { .. } => None,
     });
     of_users.collect()
+}
+
+fn store_listeners(config: &NodeConfig) -> Vec<(u32, &osi::api::Selectors)> {
+    let of_store = config.listeners.iter().filter_map(|l| match &l.service {
+        ListenerService::P7 { local } => Some((l.id.0, local)),
+        ListenerService::P1 { .. } | ListenerService::P3 { .. } => None,
+    });
+    of_store.collect()
 }
 
 fn limit_keys(old: &Limits, new: &Limits, keys: &mut Keys) {

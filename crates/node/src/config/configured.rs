@@ -42,8 +42,9 @@ impl Configured {
         old.config
     }
 
-    pub(crate) fn set_mailboxes(&mut self, addresses: Vec<String>) {
+    pub(crate) fn set_mailboxes(&mut self, addresses: Vec<String>, stored: BTreeSet<String>) {
         self.config.mailboxes = addresses;
+        self.config.store.users = stored;
     }
 
     /// Keeps what associations of removed channels still need to know.

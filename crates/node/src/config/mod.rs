@@ -26,6 +26,7 @@ use p1::names::{GlobalDomainId, MtaName, ORAddress};
 pub use scheduler::wall::ClockRules;
 use scheduler::{ChannelId, ChannelRules};
 pub use scheduler::{Hold, Policy as HoldPolicy, Retry};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ pub struct NodeConfig {
     pub routes: Vec<Route>,
     /// Canonical addresses of the local mailboxes.
     pub mailboxes: Vec<String>,
+    /// The message store.
+    pub store: StoreConfig,
     /// How the precedence of a message is found.
     pub classify: engine::classify::Policy,
     /// When a higher message holds the lower ones for the same peer.
@@ -61,6 +64,27 @@ pub struct NodeConfig {
     /// At random for each start, below 36^4: in MTS identifiers beside the epoch, which may come again where
     /// its places are lost. 0: none.
     pub salt: u32,
+}
+
+/// The message store.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// Canonical addresses of those whose messages are delivered into it. Others take deliveries over P3.
+    pub users: BTreeSet<String>,
+    /// Quotas and rules of retention.
+    pub settings: mailbox::Settings,
+    /// A copy that finds no room in its mailbox for so long is reported: recipient-unavailable.
+    pub full: Duration,
+}
+
+impl Default for StoreConfig {
+    fn default() -> StoreConfig {
+        StoreConfig {
+            users: BTreeSet::new(),
+            settings: mailbox::Settings::default(),
+            full: Duration::from_secs(24 * 3600),
+        }
+    }
 }
 
 /// [`Peer::message_aborts`] where nothing else is configured.
@@ -252,6 +276,11 @@ pub enum ListenerService {
         /// Our selectors.
         local: Selectors,
     },
+    /// P7 with any user.
+    P7 {
+        /// Our selectors.
+        local: Selectors,
+    },
 }
 
 /// One line of the routing table.
@@ -355,5 +384,13 @@ pub(crate) fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Con
     osi::api::Config {
         setup_timeout: limits.bind_timeout,
         ..osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
+    }
+}
+
+/// The stack of a P7 association, as its responder.
+pub(crate) fn store_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
+    osi::api::Config {
+        setup_timeout: limits.bind_timeout,
+        ..osi::profiles::p7(local.clone(), Selectors::default(), ConnectionReference::default())
     }
 }

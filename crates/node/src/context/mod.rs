@@ -76,6 +76,12 @@ impl Context {
         }
     }
 
+    /// Whether deliveries to this mailbox of the queue go into the message store.
+    pub(crate) fn is_stored(&self, mailbox: u32) -> bool {
+        let name = self.queue.mailbox_name(mailbox);
+        name.is_some_and(|name| self.config.store.users.contains(name))
+    }
+
     pub(crate) fn output(&mut self, output: Output) {
         self.outputs.push(output);
     }

@@ -6,7 +6,6 @@ use crate::association::transfer::Sending;
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::ReadError;
-use crate::ids::Token;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
@@ -72,11 +71,13 @@ impl Context {
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
-    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, ReadError>) {
-        let Some(PendingAnswer::Content { association: id, transfer }) = self.commits.take(token)
-        else {
-            return;
-        };
+    /// Content for a transfer or a delivery was read.
+    pub(crate) fn content(
+        &mut self,
+        id: AssociationId,
+        transfer: u64,
+        result: Result<Bytes, ReadError>,
+    ) {
         let sending = self.associations.get(&id).and_then(|l| l.sending());
         if sending.is_none_or(|s| s.number != transfer) {
             // The transfer it was read for failed meanwhile.

@@ -12,7 +12,7 @@ use crate::admission::refusals::refused;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
 use crate::association::p1::{Opener, P1};
-use crate::association::p3::P3;
+use crate::association::p3::{P3, StoreSession};
 use crate::association::{Association, AssociationState, Protocol};
 use crate::config::ListenerService;
 use crate::config::levels;
@@ -78,7 +78,11 @@ impl Node {
             }
             Some(ListenerService::P3 { local }) => Some((
                 crate::config::access_config(local, &self.cx.config.limits),
-                Protocol::P3(P3::new(listener)),
+                Protocol::P3(P3::new(listener, None)),
+            )),
+            Some(ListenerService::P7 { local }) => Some((
+                crate::config::store_config(local, &self.cx.config.limits),
+                Protocol::P3(P3::new(listener, Some(StoreSession::default()))),
             )),
             None => None,
         };
@@ -169,7 +173,7 @@ impl Node {
             self.cx.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
-        let protocol = Protocol::P3(P3::new(listener));
+        let protocol = Protocol::P3(P3::new(listener, None));
         let stack = Stack::new(config, Role::Responder);
         let association =
             Association::new(id, stack, protocol, AssociationState::Refusing, now.mono);

@@ -68,6 +68,9 @@ impl Node {
             Some(PendingAnswer::Late { entry, why }) => {
                 return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
             }
+            Some(PendingAnswer::LoadStored { entry }) => {
+                return self.stored_loaded(now, entry, result);
+            }
             _ => return,
         };
         if !self.cx.is_sending(id, entry) {
@@ -127,6 +130,9 @@ impl Node {
             Some(PendingAnswer::Operation(operation)) => {
                 let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
+            }
+            Some(PendingAnswer::Mailbox(ticket)) => {
+                return self.mailbox_committed(now, ticket, result);
             }
             Some(PendingAnswer::KeptSends) => {
                 return self.outbound.sends_written(&mut self.cx, now);

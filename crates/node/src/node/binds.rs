@@ -96,7 +96,11 @@ impl Node {
         if self.cx.associations.get(&id).is_some_and(|a| a.is_binding()) {
             if right {
                 let number = self.cx.queue.mailbox(mailbox);
-                if self.admission.user_has_room(&mut self.cx, now, id, number) {
+                let is_store = self.cx.associations.get(&id).is_some_and(|a| a.store().is_some());
+                let has_room = self.admission.user_has_room(&mut self.cx, now, id, number);
+                if has_room && is_store {
+                    self.stores.bind(&mut self.cx, now, id, mailbox);
+                } else if has_room {
                     let waiting = self.delivery.user_binds(&mut self.cx, now, id, number);
                     self.admission.user_open(&mut self.cx, now, id, mailbox, waiting);
                 }

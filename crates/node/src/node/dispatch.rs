@@ -42,7 +42,12 @@ impl Node {
         while let Some(mailbox) = self.cx.queue.scheduler.changed_mailbox(now.mono) {
             mailboxes.insert(mailbox);
         }
+        mailboxes.extend(self.stores.take_waiting());
         for mailbox in mailboxes {
+            if self.cx.is_stored(mailbox) {
+                self.stores.take_up(&mut self.cx, now, mailbox);
+                continue;
+            }
             self.delivery.dispatch_mailbox(&mut self.cx, now, mailbox);
         }
     }

@@ -1,6 +1,7 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
 use crate::api::event::{Kind, LogLevel};
+use crate::arrivals::submission::Invoked;
 use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::ArrivingUnit;
@@ -54,6 +55,8 @@ impl Node {
             Indication::Rejected { invoke, problem } => {
                 self.delivery.delivery_rejected(&mut self.cx, now, id, invoke, &problem);
             }
+            Indication::NeedContent { offset, max }
+                if self.stores.need_content(&mut self.cx, id, offset, max) => {}
             Indication::NeedContent { offset, max } => {
                 if let Some(p3) = self.cx.associations.p3_mut(id) {
                     p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
@@ -86,7 +89,8 @@ impl Node {
                 self.arrivals.set_pace(&mut self.cx, now, id, last);
                 if last {
                     self.arrivals.set_unit(&mut self.cx, id, ArrivingUnit::None);
-                    self.arrivals.invocation_complete(&mut self.cx, now, id);
+                    let rest = self.arrivals.invocation_complete(&mut self.cx, now, id);
+                    self.operate_elsewhere(now, id, rest);
                 }
             }
             ArrivingUnit::Result { octets, .. } | ArrivingUnit::Error { octets, .. } => {
@@ -102,6 +106,16 @@ impl Node {
                     }
                 }
             }
+        }
+    }
+
+    /// An operation that is not of arrivals.
+    fn operate_elsewhere(&mut self, now: Now, id: AssociationId, invoked: Option<Invoked>) {
+        let Some(Invoked { invoke, operation, argument }) = invoked else { return };
+        if operation == p1::p3::operation::CHANGE_CREDENTIALS {
+            self.credentials_invoked(id, invoke, &argument);
+        } else {
+            self.stores.invoked(&mut self.cx, now, id, (invoke, operation), &argument);
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod refused;
 pub(crate) mod reload;
 pub(crate) mod schedules;
 pub(crate) mod settle;
+pub(crate) mod store;
 
 use crate::admission::Admission;
 use crate::api::{Input, Output};
@@ -23,6 +24,7 @@ use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::operations::Operations;
 use crate::outbound::Outbound;
+use crate::stores::Stores;
 use base::{AssociationId, Instant, Now, Precedence};
 use osi::api as stack;
 use scheduler::ChannelId;
@@ -37,6 +39,7 @@ pub struct Node {
     pub(crate) arrivals: Arrivals,
     pub(crate) outbound: Outbound,
     pub(crate) delivery: Delivery,
+    pub(crate) stores: Stores,
     pub(crate) operations: Operations,
 }
 
@@ -50,6 +53,7 @@ impl Node {
             arrivals: Arrivals::default(),
             outbound: Outbound::new(&config),
             delivery: Delivery::default(),
+            stores: Stores::new(&config.store),
             operations: Operations::default(),
             cx: Context::new(config),
         }
@@ -72,6 +76,12 @@ impl Node {
             Input::Recovered { precedence, id, record } => {
                 // A million of them may follow each other: nothing is begun before the next other input.
                 return self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
+            }
+            Input::RecoveredMailboxes(value) => {
+                if let Err(error) = self.stores.mailboxes.recovered(&value) {
+                    let detail = format!("the numbers of mailboxes: {error}");
+                    self.stores.note(&mut self.cx, detail);
+                }
             }
             Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
@@ -118,12 +128,17 @@ impl Node {
             Input::Loaded { token, result } => self.loaded(now, token, result),
             Input::LookedUp { token, result } => self.looked_up(now, token, result),
             Input::Forgot { token, result } => self.cx.commits.forgot(now, token, &result),
-            Input::Content { token, result } => self.cx.content(token, result),
+            Input::Content { token, result } => self.content_read(now, token, result),
+            Input::MailboxRead { token, found } => self.mailbox_read(now, token, found),
+            Input::PasswordChanged { token, mailbox, result } => {
+                self.password_changed(now, token, &mailbox, result);
+            }
             Input::Verified { token, right } => self.verified(now, token, right),
             Input::Tick => self.tick(now),
-            Input::Mailboxes { addresses, changed } => {
+            Input::Mailboxes { addresses, stored, changed } => {
                 self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
-                self.cx.config.set_mailboxes(addresses);
+                self.cx.config.set_mailboxes(addresses, stored);
+                self.outbound.touch_all(&mut self.cx);
                 self.admission.end_users(&mut self.cx, &changed);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
@@ -154,6 +169,7 @@ impl Node {
         self.keep_schedules(now);
         self.outbound.touch_all(&mut self.cx);
         self.cx.commits.start(now);
+        self.stores.start(&self.cx, now);
     }
 
     /// The number below which are all entries and bodies of earlier starts, and none of this one.
@@ -183,6 +199,7 @@ impl Node {
             self.operations.minimizing.deadline(),
             self.admission.access.deadline(),
             self.cx.steps.deadline(),
+            self.stores.deadline(),
         ]
         .into_iter()
         .flatten()

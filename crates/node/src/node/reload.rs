@@ -31,6 +31,7 @@ impl Node {
             return;
         }
         config.mailboxes.clone_from(&self.cx.config.mailboxes);
+        config.store.users.clone_from(&self.cx.config.store.users);
         (config.seed, config.epoch) = (self.cx.config.seed, self.cx.config.epoch);
         config.limits.sockets = self.cx.config.limits.sockets;
         let changes = Changes::between(&self.cx.config, &config, edge);
@@ -39,6 +40,7 @@ impl Node {
         let old = self.cx.config.replace(config);
         self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
         self.admission.access.reload(&self.cx.config.limits);
+        self.stores.configure(&self.cx.config.store);
         let rules = crate::config::channel_rules(&self.cx.config);
         self.cx.queue.scheduler.configure(now.mono, rules, self.cx.config.hold);
         self.outbound.change_channels(&mut self.cx, now, &channels);

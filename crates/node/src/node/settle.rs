@@ -18,6 +18,7 @@ impl Node {
     /// Drains every touched association, then gives idle ones work, until there is nothing left to do.
     pub(crate) fn settle(&mut self, now: Now) {
         loop {
+            self.drain_stores(now);
             while let Some(id) = self.cx.associations.next_touched() {
                 self.pump(now, id);
             }
@@ -30,6 +31,7 @@ impl Node {
             self.dispatch(now);
             self.outbound.pause_and_continue(&mut self.cx, now);
             if self.cx.associations.touched_count() == 0
+                && !self.stores.has_outputs()
                 && !self.outbound.has_more_to_dispatch(&self.cx)
             {
                 break;
@@ -94,6 +96,7 @@ impl Node {
         self.cx.retry_due(now);
         self.cx.forget_seen(now);
         self.step_on(now);
+        self.stores.retain(&self.cx, now);
         self.cx.keep_clock(now);
     }
 }

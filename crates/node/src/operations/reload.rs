@@ -57,7 +57,11 @@ impl Operations {
                 changes.of_channel(*channel).or((!still).then_some(Drain::Reopened))
             }
             Protocol::P3(p3) => {
-                let still = matches!(serves(p3.listener), Some(ListenerService::P3 { .. }));
+                let still = match serves(p3.listener) {
+                    Some(ListenerService::P3 { .. }) => p3.store.is_none(),
+                    Some(ListenerService::P7 { .. }) => p3.store.is_some(),
+                    _ => false,
+                };
                 (!still).then_some(Drain::Reopened)
             }
         }

@@ -7,12 +7,12 @@ pub(crate) mod transfers;
 
 use crate::config::{NodeConfig, Peer};
 use crate::outbound::channels::state::ChannelState;
-use crate::outbound::faults::blame::Blame;
 use crate::outbound::queued::late::Late;
 use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
 use base::EntryId;
 use base::marks::Marked;
+use guard::blame::Blame;
 use scheduler::ChannelId;
 use scheduler::agenda::ChannelAgenda;
 use std::collections::BTreeSet;

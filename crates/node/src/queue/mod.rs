@@ -75,6 +75,11 @@ impl EntryQueue {
         number
     }
 
+    /// The address of a mailbox of this number.
+    pub(crate) fn mailbox_name(&self, number: u32) -> Option<&str> {
+        self.mailbox_names.get(usize::try_from(number).ok()?).map(String::as_str)
+    }
+
     /// The number of a mailbox for which there was something once.
     pub(crate) fn mailbox_number(&self, address: &str) -> Option<u32> {
         self.mailbox_numbers.get(address).copied()

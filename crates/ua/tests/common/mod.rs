@@ -73,6 +73,7 @@ pub(crate) struct TestStore {
     pub(crate) address: String,
     pub(crate) shared: Arc<Mutex<Shared>>,
     alerts: broadcast::Sender<Vec<u8>>,
+    lost: broadcast::Sender<()>,
 }
 
 impl TestStore {
@@ -90,15 +91,22 @@ impl TestStore {
         }));
         let address = listener.local_addr().unwrap().to_string();
         let (alerts, _) = broadcast::channel(64);
-        let (of_all, of_alerts) = (shared.clone(), alerts.clone());
+        let (lost, _) = broadcast::channel(4);
+        let (of_all, of_alerts, of_lost) = (shared.clone(), alerts.clone(), lost.clone());
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let alerts = of_alerts.subscribe();
-                tokio::spawn(Bound::new(stream, of_all.clone()).run(alerts));
+                let (alerts, mut lost) = (of_alerts.subscribe(), of_lost.subscribe());
+                let bound = Bound::new(stream, of_all.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = bound.run(alerts) => {}
+                        _ = lost.recv() => {}
+                    }
+                });
             }
         });
-        TestStore { address, shared, alerts }
+        TestStore { address, shared, alerts, lost }
     }
 
     pub(crate) fn login(&self) -> Login {
@@ -144,7 +152,22 @@ impl TestStore {
         delivered.item.id.number
     }
 
-    /// The content of the last delivery, as it must arrive.
+    /// Delivers a message with this content.
+    pub(crate) fn deliver_content(&self, level: Precedence, content: &[u8]) -> u32 {
+        let mut shared = self.shared.lock().unwrap();
+        let now = shared.world.now();
+        let content = Bytes::copy_from_slice(content);
+        let copy = shared.world.copies.message_of(now, level, content).unwrap();
+        shared.world.commit(copy.put());
+        self.deliver_copy(&mut shared.world, &copy)
+    }
+
+    /// Ends all associations as a lost connection does.
+    pub(crate) fn drop_associations(&self) {
+        let _ = self.lost.send(());
+    }
+
+    /// The next operation of this code is answered so.
     pub(crate) fn fault(&self, operation: i64, fault: Fault) {
         self.shared.lock().unwrap().faults.push((operation, fault));
     }

@@ -4,9 +4,11 @@ pub(crate) mod content;
 mod delete;
 pub(crate) mod extract;
 mod fetch;
+mod heading;
 mod line;
 mod list;
 mod password;
+mod read;
 mod watch;
 
 use crate::profile::Wrong;
@@ -24,6 +26,8 @@ pub(crate) enum MailboxVerb {
     List(list::ListArgs),
     /// Search the mailbox: subject, originator, precedence, SIC
     Search(list::SearchArgs),
+    /// Show a message with its heading, or a report in words; it stays in the mailbox
+    Read(read::ReadArgs),
     /// Write the content of a message into a file, octet for octet
     Fetch(fetch::FetchArgs),
     /// Put the files of a message into a directory, as they went in
@@ -41,6 +45,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
     let outcome = match verb {
         MailboxVerb::List(args) => list::list(access, args, json).await,
         MailboxVerb::Search(args) => list::search(access, args, json).await,
+        MailboxVerb::Read(args) => read::read(access, args, json).await,
         MailboxVerb::Fetch(args) => fetch::fetch(access, args, json).await,
         MailboxVerb::Extract(args) => extract::extract(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,

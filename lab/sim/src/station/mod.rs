@@ -104,7 +104,7 @@ impl Station {
         };
         let p3 = site.config.listeners.iter().find_map(|listener| match listener.service {
             ListenerService::P3 { .. } => Some(listener.id),
-            ListenerService::P1 { .. } => None,
+            ListenerService::P1 { .. } | ListenerService::P7 { .. } => None,
         });
         let slots = site.users.iter().zip(names).map(|(slot, name)| UserSlot {
             user: SimulatedUser::new(name.clone(), Bytes::from_static(b"secret"), slot.delivery),
@@ -137,7 +137,7 @@ impl Station {
                 ListenerService::P1 { peer, channel } => {
                     site.config.channel(node::ChannelId { peer, index: channel })
                 }
-                ListenerService::P3 { .. } => None,
+                ListenerService::P3 { .. } | ListenerService::P7 { .. } => None,
             });
             let Some((_, channel)) = channel else { continue };
             let listening = Listening::Site { site: self.place, listener: *listener };
@@ -285,6 +285,18 @@ impl Station {
                 let wanted = Wanted { token, body, offset, len };
                 self.wanted.entry(association).or_default().push_back(wanted);
                 self.give_content(simulated, association)?;
+            }
+            Output::ReadFront { token, body, offset, len, .. } => {
+                let result = Ok(self.store.read(body, offset, len)?);
+                self.answer(simulated, Duration::ZERO, Input::Content { token, result });
+            }
+            Output::ReadMailbox { token, read, .. } => {
+                let found = node::mailbox::machine::answer(&self.store, &read);
+                self.answer(simulated, Duration::ZERO, Input::MailboxRead { token, found });
+            }
+            Output::ChangePassword { token, mailbox, .. } => {
+                let changed = Input::PasswordChanged { token, mailbox, result: Ok(()) };
+                self.answer(simulated, VERIFY, changed);
             }
             Output::Verify { token, .. } => {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });

@@ -3,9 +3,10 @@
 
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::REMEMBERED;
-use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
+use engine::journal::{Batch, BodySource, Digest, ItemId, MailboxId, Op, SpoolId};
+use engine::{ItemSource, REMEMBERED};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// What no sound node asks of its store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +51,39 @@ struct SpoolNotes {
     /// Each with the length of the content that it is behind.
     all: Vec<(usize, Bytes)>,
     durable: usize,
+}
+
+impl ItemSource for Store {
+    type Error = Infallible;
+
+    fn value(&self, name: &str) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.meta.get(name).cloned())
+    }
+
+    fn count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, Infallible> {
+        let items = self.entries.keys().filter(|(level, id)| {
+            *level == precedence && ItemId::of_entry(*id).is_some_and(|id| id.mailbox == mailbox)
+        });
+        Ok(items.count() as u64)
+    }
+
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<(u32, Bytes)>, Infallible> {
+        let first = ItemId { mailbox, number: after.saturating_add(1) }.entry();
+        let last = ItemId { mailbox, number: u32::MAX }.entry();
+        let range = self.entries.range((precedence, first)..=(precedence, last));
+        let number = |id: &EntryId| ItemId::of_entry(*id).map_or(0, |id| id.number);
+        Ok(range.take(limit).map(|((_, id), record)| (number(id), record.clone())).collect())
+    }
+
+    fn item(&self, precedence: Precedence, id: ItemId) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.entries.get(&(precedence, id.entry())).cloned())
+    }
 }
 
 impl Store {

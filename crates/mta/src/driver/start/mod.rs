@@ -217,6 +217,7 @@ pub(super) fn make_node(
     commit_one(store, FIRST_BATCH, batch)?;
     let mut config = site.node.clone();
     config.mailboxes = users.addresses();
+    config.store.users = users.stored();
     config.epoch = epoch;
     config.limits.sockets = sockets(site);
     let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));

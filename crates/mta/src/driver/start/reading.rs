@@ -51,6 +51,9 @@ impl Driver {
         if let Some(value) = store.meta(node::SENDING)? {
             self.input(Input::RecoveredSends(value));
         }
+        if let Some(value) = store.meta(node::mailbox::machine::NAMES)? {
+            self.input(Input::RecoveredMailboxes(value));
+        }
         for KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.disk.spool_left(id);
             self.input(Input::RecoveredReception { spool: id, length, notes });

@@ -4,8 +4,8 @@ use crate::api::event::Kind;
 use crate::association::ended::EndedAssociation;
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::faults::blame::TransferFault;
 use base::Now;
+use guard::blame::TransferFault;
 
 impl Outbound {
     /// An association of ours ended: when its channel is opened again.

@@ -1,5 +1,5 @@
 //! What follows when an association ended under a transfer, or the peer refused one for good, by
-//! whose fault it is ([`crate::outbound::faults::blame`]).
+//! whose fault it is ([`guard::blame`]).
 //!
 //! | Fault | The message | The channel |
 //! |---|---|---|
@@ -9,14 +9,14 @@
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
 
 use crate::api::event::{Kind, LogLevel};
-use crate::association::transfer::{FailedTransfer, TransferPlace};
+use crate::association::transfer::FailedTransfer;
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::outbound::Outbound;
 use crate::outbound::channels::state::reopen_wait;
-use crate::outbound::faults::blame::{TransferFault, is_about_the_message};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
+use guard::blame::{TransferFault, TransferPlace, is_about_the_message};
 use osi::api::AbortReason;
 use scheduler::ChannelId;
 

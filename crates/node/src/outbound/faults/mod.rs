@@ -1,4 +1,3 @@
 //! Whose fault it is that transfers fail.
 
-pub(crate) mod blame;
 pub(crate) mod judging;

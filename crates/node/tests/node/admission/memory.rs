@@ -146,12 +146,16 @@ fn a_removed_user_or_one_with_a_new_password_is_unbound() {
     let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut bench, from));
     let ops = engine::canonical(&user_address("OPS").parse().unwrap());
     let (addresses, changed) = (vec![ops.clone()], vec!["somebody else".to_owned()]);
-    bench.feed(node::Input::Mailboxes { addresses, changed });
+    bench.feed(node::Input::Mailboxes { addresses, stored: Default::default(), changed });
     bench.settle();
     assert_eq!(bench.outcome(one), Outcome::Open, "another user changed");
     bench.verifies = false;
     let late = bench.user("192.0.2.3", "OPS", "secret");
-    bench.feed(node::Input::Mailboxes { addresses: Vec::new(), changed: vec![ops] });
+    bench.feed(node::Input::Mailboxes {
+        addresses: Vec::new(),
+        stored: Default::default(),
+        changed: vec![ops],
+    });
     bench.verifies = true;
     bench.settle();
     for id in [one, two] {

@@ -201,7 +201,11 @@ fn a_delivery_over_a_slow_line_succeeds() {
     let hop = NextHop::Mailbox(mailbox.clone());
     let mut line = behind(2_400, 200_000, &[(hop, Precedence::Routine)]);
     line.start();
-    line.feed(Input::Mailboxes { addresses: vec![mailbox], changed: Vec::new() });
+    line.feed(Input::Mailboxes {
+        addresses: vec![mailbox],
+        stored: Default::default(),
+        changed: Vec::new(),
+    });
     let user = line.connect(P3, "192.0.2.7");
     line.address_on(user, &address, "secret");
     line.pass_until(Duration::from_secs(2_000), |line| line.count(Kind::Delivered) > 0);

@@ -199,7 +199,7 @@ fn recipients_already_delivered_are_dropped_and_the_others_are_delivered() {
     relayed.network.feed(
         ACT,
         node::Input::Mailboxes {
-            addresses: vec![canonical(&address(ACT, "OPS"))],
+            addresses: vec![canonical(&address(ACT, stored: Default::default(), "OPS"))],
             changed: Vec::new(),
         },
     );
@@ -207,7 +207,10 @@ fn recipients_already_delivered_are_dropped_and_the_others_are_delivered() {
     relayed.cut_after_arrival(ACT, 1);
     let both = ["OPS", "LOG"].map(|s| canonical(&address(ACT, s)));
     let addresses = both.to_vec();
-    relayed.network.feed(ACT, node::Input::Mailboxes { addresses, changed: Vec::new() });
+    relayed.network.feed(
+        ACT,
+        node::Input::Mailboxes { addresses, stored: Default::default(), changed: Vec::new() },
+    );
     relayed.route_through_relay(NAPLES);
     relayed.network.run_for(Duration::from_secs(60));
     assert_eq!((relayed.messages(1), relayed.messages(2)), (vec![&b"two"[..]], vec![&b"two"[..]]));
@@ -277,7 +280,10 @@ fn a_copy_routed_to_a_mailbox_is_recognised_as_a_duplicate() {
         });
         let mut addresses = relayed.network.sites[NAPLES].config.mailboxes.clone();
         addresses.push(log);
-        relayed.network.feed(NAPLES, node::Input::Mailboxes { addresses, changed: Vec::new() });
+        relayed.network.feed(
+            NAPLES,
+            node::Input::Mailboxes { addresses, stored: Default::default(), changed: Vec::new() },
+        );
         relayed.network.run_for(Duration::from_secs(30));
         assert_eq!(relayed.network.queued(NAPLES), usize::from(!known));
         let held = relayed.network.sites[NAPLES].node.holds();

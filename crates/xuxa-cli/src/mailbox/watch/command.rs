@@ -73,7 +73,7 @@ impl Commands {
     }
 }
 
-/// The program with the entry's fields. Characters that a terminal obeys are escaped, for programs print what they
+/// The program with the entry's fields. Characters that a terminal obeys become spaces, for programs print what they
 /// are given.
 fn command(program: &Path, line: &Line) -> Command {
     let mut command = Command::new(program);
@@ -94,7 +94,8 @@ fn command(program: &Path, line: &Line) -> Command {
     ] {
         // A value from our own environment must not pass for one of the entry.
         let value = value.map(String::as_str).unwrap_or_default();
-        let value = base::shown::line(value);
+        let harmless = |c| if base::shown::is_obeyed(c) { ' ' } else { c };
+        let value: String = value.chars().map(harmless).collect();
         let end = (0..=value.len().min(MAX_VALUE)).rev().find(|at| value.is_char_boundary(*at));
         command.env(name, value.get(..end.unwrap_or(0)).unwrap_or_default());
     }
@@ -114,8 +115,10 @@ mod tests {
     async fn the_program_runs_for_each_the_highest_first_and_text_is_no_command() {
         let dir = tempfile::tempdir().unwrap();
         let (program, out) = (dir.path().join("program"), dir.path().join("out"));
-        let script =
-            format!("#!/bin/sh\necho \"$XUXA_NUMBER $XUXA_SUBJECT\" >>{}\n", out.display());
+        let script = format!(
+            "#!/bin/sh\nprintf '%s\\n' \"$XUXA_NUMBER $XUXA_SUBJECT\" >>{}\n",
+            out.display()
+        );
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         let mut commands = Commands::new(Some(program));

@@ -16,7 +16,6 @@
 //!
 //! The charges are in memory: a restart forgets them, which only delays the report.
 
-use crate::association::transfer::TransferPlace;
 use base::{EntryId, Instant, Precedence};
 use osi::api::AbortReason;
 use scheduler::ChannelId;
@@ -28,21 +27,39 @@ use std::ops::RangeBounds;
 /// only one above all that failed.
 const MAX_TRIALS: usize = 16;
 
+/// How far a transfer had come when it failed: at the peer's side, as far as we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferPlace {
+    /// Octets the peer had confirmed.
+    pub confirmed: u64,
+    /// Octets its transport had taken on that association since the transfer began or went on there;
+    /// 0 where it was not asked.
+    pub taken: u64,
+}
+
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferFault {
+pub enum TransferFault {
     /// Nobody's that is known: the transport connection's.
     Connection,
     /// Nobody's that is known, but the message failed at the same place again.
     Suspect,
     /// The message's: so often now. Whether it is to be given up.
-    Message { charges: u32, give_up: bool },
+    Message {
+        /// Charges so far.
+        charges: u32,
+        /// It is to be given up.
+        give_up: bool,
+    },
     /// The channel's: so many different messages failed since the last that got through.
-    Channel { messages: usize },
+    Channel {
+        /// How many.
+        messages: usize,
+    },
 }
 
 /// Whether an abort with this reason is about what was being transferred.
-pub(crate) fn is_about_the_message(reason: Option<AbortReason>) -> bool {
+pub fn is_about_the_message(reason: Option<AbortReason>) -> bool {
     matches!(
         reason,
         Some(AbortReason::InvalidParameter | AbortReason::ProtocolError | AbortReason::UserError)
@@ -86,8 +103,9 @@ struct Streak {
     cleared: BTreeSet<(Reverse<Precedence>, EntryId)>,
 }
 
+/// What failed, and whose fault it was.
 #[derive(Debug, Default)]
-pub(crate) struct Blame {
+pub struct Blame {
     messages: BTreeMap<EntryId, Charged>,
     streaks: BTreeMap<ChannelId, Streak>,
     /// All that ever failed: of these alone anything is held, on whatever channel.
@@ -99,7 +117,7 @@ pub(crate) struct Blame {
 impl Blame {
     /// An association ended under the transfer of this message. `deliberate` is the
     /// result of [`is_about_the_message`]; `most` is the peer's `message_aborts`.
-    pub(crate) fn failed(
+    pub fn failed(
         &mut self,
         channel: ChannelId,
         (entry, precedence): (EntryId, Precedence),
@@ -150,7 +168,7 @@ impl Blame {
     }
 
     /// A message got through on this channel.
-    pub(crate) fn succeeded(&mut self, channel: ChannelId, entry: EntryId) {
+    pub fn succeeded(&mut self, channel: ChannelId, entry: EntryId) {
         self.forget(entry);
         let Some(streak) = self.streaks.get_mut(&channel) else { return };
         for (id, suspect) in std::mem::take(&mut streak.suspects) {
@@ -166,7 +184,7 @@ impl Blame {
     }
 
     /// The next of those that waited for the channel and may go again now that it works.
-    pub(crate) fn next_cleared(&mut self, channel: ChannelId) -> Option<EntryId> {
+    pub fn next_cleared(&mut self, channel: ChannelId) -> Option<EntryId> {
         let streak = self.streaks.get_mut(&channel)?;
         let next = streak.cleared.pop_first().map(|(_, id)| id);
         if next.is_none() && streak.suspects.is_empty() {
@@ -177,7 +195,7 @@ impl Blame {
 
     /// Begins another wait of a channel that is at fault. Gives how many there were; or, if a wait is in
     /// progress, its end.
-    pub(crate) fn next_round(&mut self, now: Instant, channel: ChannelId) -> Result<u32, Instant> {
+    pub fn next_round(&mut self, now: Instant, channel: ChannelId) -> Result<u32, Instant> {
         let streak = self.streaks.entry(channel).or_default();
         match streak.until.filter(|until| *until > now) {
             Some(until) => Err(until),
@@ -188,17 +206,18 @@ impl Blame {
         }
     }
 
-    pub(crate) fn backs_off_until(&mut self, channel: ChannelId, until: Instant) {
+    /// The channel waits until then.
+    pub fn backs_off_until(&mut self, channel: ChannelId, until: Instant) {
         self.streaks.entry(channel).or_default().until = Some(until);
     }
 
     /// The wait of a channel that is at fault.
-    pub(crate) fn backs_off(&self, channel: ChannelId) -> Option<Instant> {
+    pub fn backs_off(&self, channel: ChannelId) -> Option<Instant> {
         self.streaks.get(&channel)?.until
     }
 
     /// The channels of these for which messages wait until their next try.
-    pub(crate) fn channels(
+    pub fn channels(
         &self,
         of: impl RangeBounds<ChannelId>,
     ) -> impl Iterator<Item = ChannelId> + '_ {
@@ -206,7 +225,7 @@ impl Blame {
     }
 
     /// Messages that wait for the channel's next try.
-    pub(crate) fn waiting(&self, channel: ChannelId) -> impl Iterator<Item = EntryId> + '_ {
+    pub fn waiting(&self, channel: ChannelId) -> impl Iterator<Item = EntryId> + '_ {
         let streak = self.streaks.get(&channel).into_iter();
         let waits = |(id, suspect): (&EntryId, &Suspect)| suspect.waits.then_some(*id);
         streak.flat_map(|s| &s.suspects).filter_map(waits)
@@ -214,12 +233,7 @@ impl Blame {
 
     /// What is to be delayed after this one failed: all that wait, where a wait of the channel
     /// begins; within it they are delayed already.
-    pub(crate) fn that_wait(
-        &mut self,
-        channel: ChannelId,
-        failed: EntryId,
-        begins: bool,
-    ) -> Vec<EntryId> {
+    pub fn that_wait(&mut self, channel: ChannelId, failed: EntryId, begins: bool) -> Vec<EntryId> {
         if let Some(streak) = self.streaks.get_mut(&channel) {
             streak.trial.take_if(|trial| begins || *trial == failed);
         }
@@ -227,7 +241,7 @@ impl Blame {
     }
 
     /// Of those that wait the one to be tried next: in turn, the highest first. One for each wait.
-    pub(crate) fn next_to_try(&mut self, channel: ChannelId) -> Option<EntryId> {
+    pub fn next_to_try(&mut self, channel: ChannelId) -> Option<EntryId> {
         let streak = self.streaks.get_mut(&channel)?;
         if streak.trial.is_some() {
             return None;
@@ -242,25 +256,20 @@ impl Blame {
 
     /// Whether this message is to be tried although the channel backs off: nothing is known against
     /// it.
-    pub(crate) fn may_try(
-        &self,
-        channel: ChannelId,
-        entry: EntryId,
-        precedence: Precedence,
-    ) -> bool {
+    pub fn may_try(&self, channel: ChannelId, entry: EntryId, precedence: Precedence) -> bool {
         let Some(streak) = self.streaks.get(&channel) else { return false };
         let above_all = || streak.suspects.values().all(|suspect| precedence > suspect.precedence);
         !streak.suspects.contains_key(&entry) && (streak.suspects.len() < MAX_TRIALS || above_all())
     }
 
     /// Whether the message was lost with its association before; it was now.
-    pub(crate) fn was_put_back(&mut self, entry: EntryId) -> bool {
+    pub fn was_put_back(&mut self, entry: EntryId) -> bool {
         !self.put_back.insert(entry)
     }
 
     /// An operator changed something: all that is held against a channel and its messages is
     /// forgotten. Gives those that were delayed for it.
-    pub(crate) fn begin_anew(&mut self, channel: ChannelId) -> BTreeSet<EntryId> {
+    pub fn begin_anew(&mut self, channel: ChannelId) -> BTreeSet<EntryId> {
         let messages = self.messages.extract_if(.., |_, message| message.channel == channel);
         let mut delayed: BTreeSet<EntryId> = messages.map(|(id, _)| id).collect();
         if let Some(streak) = self.streaks.remove(&channel) {
@@ -271,7 +280,7 @@ impl Blame {
     }
 
     /// The message is gone, or got through.
-    pub(crate) fn forget(&mut self, entry: EntryId) {
+    pub fn forget(&mut self, entry: EntryId) {
         self.put_back.remove(&entry);
         self.messages.remove(&entry);
         if !self.known.remove(&entry) {

@@ -1,0 +1,99 @@
+//! The numbers of mailboxes, by the addresses of their users: durable before a mailbox has anything.
+
+use super::open::State;
+use super::{Asked, Mailboxes, NAMES, Output};
+use crate::totals::ValueError;
+use base::{Now, Precedence};
+use bytes::Bytes;
+use engine::journal::{MailboxId, Op};
+use std::collections::BTreeMap;
+
+/// Version of the encoding, in its first octet.
+const VERSION: u8 = 1;
+
+/// The numbers given so far.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: BTreeMap<String, u32>,
+    /// How many of them are durable, or being committed.
+    committed: usize,
+    is_committing: bool,
+}
+
+impl Names {
+    pub(super) fn recovered(&mut self, value: &[u8]) -> Result<(), ValueError> {
+        let numbers: BTreeMap<String, u32> = match value.split_first().ok_or(ValueError::Empty)? {
+            (&VERSION, fields) => postcard::from_bytes(fields)?,
+            (&version, _) => return Err(ValueError::Version(version)),
+        };
+        self.committed = numbers.len();
+        self.numbers = numbers;
+        Ok(())
+    }
+
+    pub(super) fn number(&self, address: &str) -> Option<MailboxId> {
+        self.numbers.get(address).copied().map(MailboxId)
+    }
+
+    /// The number of an address, and whether it is new.
+    pub(super) fn give(&mut self, address: &str) -> (MailboxId, bool) {
+        if let Some(id) = self.number(address) {
+            return (id, false);
+        }
+        let next = self.numbers.values().max().map_or(0, |last| last.saturating_add(1));
+        self.numbers.insert(address.to_owned(), next);
+        (MailboxId(next), true)
+    }
+
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.numbers.keys().cloned().collect()
+    }
+
+    fn value(&self) -> Bytes {
+        // Plain data into a growing buffer cannot fail.
+        postcard::to_extend(&self.numbers, vec![VERSION]).unwrap_or_default().into()
+    }
+}
+
+impl Mailboxes {
+    /// Commits new numbers; those that come meanwhile go with the next commit.
+    pub(super) fn commit_names(&mut self) {
+        if self.names.is_committing || self.names.committed == self.names.numbers.len() {
+            return;
+        }
+        self.names.is_committing = true;
+        self.names.committed = self.names.numbers.len();
+        for open in self.open.values_mut().filter(|open| matches!(open.state, State::Unnamed)) {
+            open.state = State::Naming;
+        }
+        let batch = vec![Op::PutMeta { name: NAMES.to_owned(), value: self.names.value() }];
+        let ticket = self.ticket(Asked::Names);
+        self.outputs.push_back(Output::Commit { ticket, precedence: Precedence::Override, batch });
+    }
+
+    pub(super) fn names_committed(&mut self, now: Now, result: Result<(), String>) {
+        self.names.is_committing = false;
+        let named = self.open.iter().filter(|(_, open)| matches!(open.state, State::Naming));
+        let named: Vec<MailboxId> = named.map(|(id, _)| *id).collect();
+        match result {
+            Ok(()) => {
+                for id in named {
+                    if let Some(open) = self.open.get_mut(&id) {
+                        open.state = State::Opening;
+                    }
+                    self.read_open(id);
+                }
+            }
+            Err(why) => {
+                // Their numbers were never used.
+                self.names.numbers.retain(|_, number| !named.contains(&MailboxId(*number)));
+                let waiting = self.open.values().filter(|o| matches!(o.state, State::Unnamed));
+                self.names.committed = self.names.numbers.len().saturating_sub(waiting.count());
+                for id in named {
+                    self.cannot_open(now, id, &why);
+                }
+            }
+        }
+        self.commit_names();
+    }
+}

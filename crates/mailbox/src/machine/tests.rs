@@ -1,0 +1,1 @@
+//! The machine over a store in memory.

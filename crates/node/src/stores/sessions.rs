@@ -1,0 +1,206 @@
+//! Users bound over P7: their binds, operations and alerts.
+
+use super::Stores;
+use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
+use crate::association::p3::FetchedContent;
+use crate::commits::pending::PendingAnswer;
+use crate::context::Context;
+use crate::error::{PasswordProblem, ReadError};
+use base::ber::Writer;
+use base::{AssociationId, BodyId, Now};
+use bytes::Bytes;
+use engine::journal::FIRST_ITEM;
+use guard::Secret;
+use mailbox::Access;
+use mailbox::machine::Response;
+use osi::api::{Payload, Problem, Request};
+use osi::profiles::abstract_syntax;
+use p1::bind::Credentials;
+use p1::p3::{AccessError, ChangeCredentials};
+use p7::auto_action::AutoActionKind;
+use p7::{MsBindResult, operation};
+
+/// Invoke problems of a ROSE reject (X.229 clause 9).
+const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
+const MISTYPED_ARGUMENT: Problem = Problem { kind: 1, value: 2 };
+
+/// Content of items, read for a fetch at once.
+const FIRST_OF_ITEMS: BodyId = BodyId(FIRST_ITEM);
+
+impl Stores {
+    /// A user whose password is right binds: the answer follows when his mailbox is open.
+    pub(crate) fn bind(&mut self, cx: &mut Context, now: Now, id: AssociationId, mailbox: &str) {
+        let Some(p3) = cx.associations.p3_mut(id) else { return };
+        let Some(store) = &mut p3.store else { return };
+        let access = Access::of_1988(std::mem::take(&mut store.restrictions));
+        p3.mailbox = Some(mailbox.to_owned());
+        self.mailboxes.bind(now, id, mailbox, access);
+    }
+
+    /// The result of a bind.
+    pub(crate) fn bind_result(alerted: bool) -> Bytes {
+        let mut result = MsBindResult::new(Credentials::simple(""));
+        result.available_auto_actions = vec![AutoActionKind::AutoAlert.oid()];
+        result.available_attribute_types =
+            p7::attributes::all().map(p7::attributes::AttributeType::oid).collect();
+        result
+            .available_attribute_types
+            .retain(|oid| mailbox::attributes::available(oid).is_some());
+        result.alert_indication = alerted;
+        let mut writer = Writer::new();
+        result.write(&mut writer);
+        writer.into_vec().into()
+    }
+
+    /// An operation of the retrieval port has come, whole.
+    pub(crate) fn invoked(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        (invoke, operation): (i64, i64),
+        argument: &[u8],
+    ) {
+        if let Some(problem) = self.mailboxes.invoke(now, id, (invoke, operation), argument) {
+            let name = operation_name(operation);
+            let detail = format!("{name}: {problem}");
+            cx.event(LogLevel::Warning, Kind::ReceiveFailed, detail).association(id);
+        }
+    }
+
+    /// An operation ended.
+    pub(crate) fn respond(
+        &self,
+        cx: &mut Context,
+        id: AssociationId,
+        (invoke, operation): (i64, i64),
+        response: Response,
+    ) {
+        let Some(p3) = cx.associations.p3_mut(id) else { return };
+        p3.unanswered = p3.unanswered.saturating_sub(1);
+        let request = match response {
+            Response::Result { payload, content } => {
+                if let Some((body, length)) = content
+                    && length > 0
+                    && let Some(store) = &mut p3.store
+                {
+                    store.fetches.push_back(FetchedContent { body, length });
+                }
+                let engine::Payload { head, content_length, tail, .. } = payload;
+                Request::Result {
+                    invoke,
+                    operation,
+                    result: Payload { head, content_length, tail },
+                }
+            }
+            Response::Error { code, parameter } => {
+                Request::Error { invoke, error: code, parameter }
+            }
+            Response::Mistyped => {
+                Request::Reject { invoke: Some(invoke), problem: MISTYPED_ARGUMENT }
+            }
+            Response::Unrecognized => {
+                Request::Reject { invoke: Some(invoke), problem: UNRECOGNIZED_OPERATION }
+            }
+        };
+        cx.request(id, request);
+    }
+
+    /// An alert for a session.
+    pub(crate) fn alert(&self, cx: &mut Context, id: AssociationId, argument: Bytes) {
+        let Some(association) = cx.associations.get_mut(&id).filter(|a| a.is_open()) else {
+            return;
+        };
+        let Some(p3) = association.p3_mut() else { return };
+        let invoke = p3.next_invoke;
+        p3.next_invoke += 1;
+        let request = Request::Invoke {
+            invoke,
+            syntax: abstract_syntax::mrse_88(),
+            operation: operation::ALERT,
+            argument: Payload::whole(argument),
+        };
+        cx.request(id, request);
+    }
+
+    /// The result of a fetch needs more of its content. False if the association sends no result of a fetch.
+    pub(crate) fn need_content(
+        &self,
+        cx: &mut Context,
+        id: AssociationId,
+        offset: u64,
+        max: usize,
+    ) -> bool {
+        let Some(store) = cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut()) else {
+            return false;
+        };
+        let Some(FetchedContent { body, length }) = store.fetches.front().copied() else {
+            cx.request(id, Request::ContentFailed);
+            return true;
+        };
+        debug_assert!(body >= FIRST_OF_ITEMS, "a content of the queue");
+        let left = length.saturating_sub(offset);
+        let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
+        if offset.saturating_add(len as u64) >= length {
+            store.fetches.pop_front();
+        }
+        let token = cx.token(PendingAnswer::Fetched { association: id });
+        cx.output(Output::ReadContent { token, association: id, body, offset, len });
+        true
+    }
+
+    /// Content for the result of a fetch was read.
+    pub(crate) fn fetched(
+        &self,
+        cx: &mut Context,
+        id: AssociationId,
+        result: Result<Bytes, ReadError>,
+    ) {
+        match result {
+            Ok(octets) => cx.request(id, Request::Content(octets)),
+            Err(error) => {
+                let detail = format!("the content of a fetch: {error} (it may have been deleted)");
+                cx.event(LogLevel::Warning, Kind::StoreFailed, detail).association(id);
+                cx.request(id, Request::ContentFailed);
+            }
+        }
+    }
+
+    /// A mailbox cannot be opened: only the log has why.
+    pub(crate) fn note(&self, cx: &mut Context, note: String) {
+        cx.event(LogLevel::Warning, Kind::StoreFailed, note);
+    }
+}
+
+/// The passwords of a change of credentials; the error to answer with otherwise.
+pub(crate) fn passwords(change: &ChangeCredentials) -> Result<(Secret, Secret), AccessError> {
+    let secret = |credentials: &Credentials| match credentials {
+        Credentials::Simple(password) => Some(Secret(Bytes::copy_from_slice(password.octets()))),
+        _ => None,
+    };
+    let old = secret(&change.old).ok_or(AccessError::OldCredentialsIncorrectlySpecified)?;
+    let new = secret(&change.new).ok_or(AccessError::NewCredentialsUnacceptable)?;
+    Ok((old, new))
+}
+
+/// The error that a user gets whose password is not changed.
+pub(crate) fn password_error(problem: &PasswordProblem) -> AccessError {
+    match problem {
+        PasswordProblem::Old => AccessError::OldCredentialsIncorrectlySpecified,
+        PasswordProblem::New(_) | PasswordProblem::Failed(_) => {
+            AccessError::NewCredentialsUnacceptable
+        }
+    }
+}
+
+fn operation_name(code: i64) -> &'static str {
+    match code {
+        operation::SUMMARIZE => "summarize",
+        operation::LIST => "list",
+        operation::FETCH => "fetch",
+        operation::DELETE => "delete",
+        operation::REGISTER_MS => "register-MS",
+        _ => "an operation of P7",
+    }
+}

@@ -1,0 +1,183 @@
+//! `xuxa read`: a message with its heading and text, or a report in words. The entry becomes processed, and stays.
+
+use super::content::{Form, MAX_TEXT, Reader, Seen};
+use super::heading;
+use super::line::Line;
+use super::with_store;
+use crate::receive::ReportLine;
+use crate::show;
+use crate::submission::MtaAccess;
+use crate::terminal;
+use anyhow::Result;
+use base::shown;
+use clap::Args;
+use p1::p3::ReportDelivery;
+use p772::Heading;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use ua::store::Fetched;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// Its number in `xuxa list`
+    number: u32,
+}
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Opened {
+    #[serde(flatten)]
+    entry: Line,
+    /// Fields of the heading, by their labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    heading: BTreeMap<&'static str, Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartLine>,
+    /// What a report says of each recipient.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recipients: Vec<ReportLine>,
+    /// The content is not one of P22 or P772.
+    opaque: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct PartLine {
+    /// `text`, `file`, `binary`, `message`, or a type by its identifier.
+    kind: String,
+    /// Octets of data.
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Octets of the text that are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shown: Option<u64>,
+}
+
+impl From<&Seen> for PartLine {
+    fn from(part: &Seen) -> PartLine {
+        let (kind, name) = match &part.form {
+            Form::Text(..) => ("text".to_owned(), None),
+            Form::File(name) => ("file".to_owned(), name.clone()),
+            Form::Binary => ("binary".to_owned(), None),
+            Form::Message => ("message".to_owned(), None),
+            Form::Other(what) => (what.clone(), None),
+        };
+        let not_shown = Some(part.missing()).filter(|missing| *missing > 0);
+        PartLine { kind, size: part.size, name, text: part.text(), not_shown }
+    }
+}
+
+/// Runs `xuxa read`.
+pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) -> Result<u8> {
+    let mut reader = Reader::default();
+    let fetched = with_store(access, async |store| {
+        Ok(store.fetch(args.number, &mut reader, u64::MAX).await?)
+    })
+    .await?;
+    let opened = opened(&fetched, &reader);
+    if json {
+        terminal::print_json(&opened);
+    } else {
+        terminal::print(&in_words(&opened, reader.heading.as_deref()));
+    }
+    Ok(0)
+}
+
+fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
+    let mut fields: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for (label, value) in reader.heading.as_deref().map(heading::fields).unwrap_or_default() {
+        fields.entry(label).or_default().push(value);
+    }
+    let of_report = |report: &ReportDelivery| {
+        report.recipients.iter().map(ReportLine::from_recipient).collect()
+    };
+    Opened {
+        entry: Line::from(&fetched.entry),
+        heading: fields,
+        parts: reader.parts.iter().map(PartLine::from).collect(),
+        recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
+        opaque: reader.opaque || (reader.notification.is_some() && fetched.octets > 0),
+    }
+}
+
+/// For people: the envelope and heading, then texts, indented deeper, so that no text can imitate them.
+fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
+    let mut out = String::new();
+    let mut add = |label: &str, value: &str| {
+        if !value.is_empty() {
+            out.push_str(&format!("  {label:<12}  {}\n", shown::line(value)));
+        }
+    };
+    let entry = &opened.entry;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    add("number", &format!("{}, {}, it was {}", entry.number, entry.kind, entry.status));
+    add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
+    add("from", &text(&entry.originator));
+    add("delivered to", &text(&entry.this_recipient));
+    for (label, value) in heading.map(heading::fields).unwrap_or_default() {
+        add(label, &value);
+    }
+    if heading.is_none() {
+        add("subject", &text(&entry.subject));
+    }
+    add("submitted", &text(&entry.submission_time));
+    add("delivered", &text(&entry.delivery_time.clone().or(entry.creation_time.clone())));
+    add(if entry.kind == "report" { "about" } else { "MTS id" }, &text(&entry.mts_identifier));
+    add("content id", &text(&entry.content_identifier));
+    add("content", &entry.content_length.map(|size| show::size(size)).unwrap_or_default());
+    for part in opened.parts.iter().filter(|part| part.text.is_none()) {
+        let name = part.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+        add("part", &format!("{}{name}, {}", part.kind, show::size(part.size)));
+    }
+    for line in &opened.recipients {
+        add("recipient", &format!("{}: {}", line.recipient, show::outcome(line)));
+    }
+    if opened.opaque {
+        let number = entry.number;
+        add(
+            "note",
+            &format!("the content cannot be shown: xuxa fetch {number} writes it as it is"),
+        );
+    }
+    for part in &opened.parts {
+        let Some(text) = &part.text else { continue };
+        let text = shown::text(text);
+        out.push_str(&format!("\n    {}\n", text.trim_end().replace('\n', "\n    ")));
+        if let Some(missing) = part.not_shown {
+            let (most, missing) = (show::size(MAX_TEXT as u64), show::size(missing));
+            out.push_str(&format!(
+                "\n  (the first {most} of text; {missing} more are in the content)\n"
+            ));
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use p772::{ContentBuilder, IpmIdentifier};
+    use std::io::Write as _;
+
+    #[test]
+    fn nothing_that_others_wrote_passes_for_the_heading() {
+        let evil = "x\u{1b}[2J\n  from          forged";
+        let heading = Heading {
+            this_ipm: IpmIdentifier { user: None, local: "1".to_owned() },
+            subject: Some(evil.to_owned()),
+            ..Heading::default()
+        };
+        let content = ContentBuilder::new(&heading).unwrap().text("a\n  from          me").finish();
+        let mut reader = Reader::default();
+        reader.write_all(&content).unwrap();
+        let opened = opened(&Fetched::default(), &reader);
+        let shown = in_words(&opened, reader.heading.as_deref());
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        let lines = shown.lines().filter(|line| line.starts_with("  from"));
+        assert_eq!(lines.count(), 0, "{shown}");
+        assert!(shown.ends_with("\n    a\n      from          me"), "{shown}");
+        assert_eq!(opened.heading["subject"], [evil]);
+    }
+}

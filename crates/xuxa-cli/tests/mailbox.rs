@@ -1,0 +1,309 @@
+//! The verbs on a mailbox, as a user types them, against a message store in this process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends where it fails, in helpers too"
+)]
+
+#[path = "../../ua/tests/common/mod.rs"]
+mod common;
+
+use base::Precedence::{Flash, Override, Routine};
+use common::TestStore;
+use p772::{ContentBuilder, Heading, IpmIdentifier, PartForm};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// A store, and a user of it with a profile.
+struct Place {
+    dir: tempfile::TempDir,
+    server: TestStore,
+    _runtime: Runtime,
+}
+
+impl Place {
+    fn new() -> Place {
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(TestStore::start());
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        write("jones.password", "vesuvio\n");
+        let address = &server.address;
+        write(
+            "config.toml",
+            &format!(
+                "[profile.jones]\nmta = \"127.0.0.1:1\"\nstore = \"{address}\"\n\
+                 user = \"/C=XX/ADMD= /PRMD=alpha/S=Jones\"\npassword = {{ file = \"jones.password\" }}\n"
+            ),
+        );
+        Place { dir, server, _runtime: runtime }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xuxa"));
+        command.arg("--config").arg(self.path("config.toml")).args(args);
+        command.current_dir(self.dir.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Standard output of a command that succeeds.
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let text = self.done(&[args, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Numbers of the entries in a listing.
+    fn numbers(&self, args: &[&str]) -> Vec<u64> {
+        let listing = self.json(args);
+        let entries = listing["entries"].as_array().unwrap();
+        entries.iter().map(|entry| entry["number"].as_u64().unwrap()).collect()
+    }
+
+    /// Fails with this code, and says so.
+    fn fails(&self, args: &[&str], code: i32, says: &str) {
+        let output = self.run(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn a_mailbox_is_listed_and_searched() {
+    let place = Place::new();
+    place.server.deliver(Routine, "Fire drill", 10);
+    place.server.deliver(Flash, "Fire in the harbour", 10);
+    place.server.deliver_report(Routine);
+    place.server.deliver(Override, "Withdraw", 10);
+    assert_eq!(place.numbers(&["list", "--new", "--limit", "1"]), [4]);
+    assert_eq!(place.numbers(&["list"]), [4, 2, 1, 3]);
+    assert_eq!(place.numbers(&["list", "--by", "arrival"]), [1, 2, 3, 4]);
+    assert_eq!(
+        place.numbers(&["list", "--precedence", "flash", "--precedence", "routine"]),
+        [2, 1, 3]
+    );
+    assert_eq!(place.numbers(&["list", "--new"]), [0; 0]);
+    assert_eq!(place.numbers(&["list", "--subject", "FIRE"]), [2, 1]);
+    assert_eq!(place.numbers(&["list", "--from", "smith"]), [4, 2, 1]);
+    assert_eq!(place.numbers(&["list", "--from", "nobody"]), [0; 0]);
+    assert_eq!(place.numbers(&["list", "--since", "300101000000Z"]), [0; 0]);
+    assert_eq!(place.numbers(&["search", "fire"]), [2, 1]);
+    assert_eq!(place.numbers(&["search", "fire", "harbour"]), [2]);
+    assert_eq!(place.numbers(&["search", "flash"]), [2]);
+    assert_eq!(place.json(&["list", "--limit", "2"])["more"], true);
+    let text = place.done(&["list"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    assert!(lines[0].contains("precedence") && lines[1].contains("override"), "{text}");
+    assert!(lines[4].contains("report on"), "{text}");
+    place.fails(&["search", ""], 2, "empty");
+}
+
+#[test]
+fn a_content_is_fetched_into_a_file_that_was_not_there() {
+    let place = Place::new();
+    place.server.deliver(Routine, "Large", 3 << 20);
+    place.server.deliver_report(Routine);
+    let fetched = place.json(&["fetch", "1"]);
+    let octets = std::fs::read(place.path("1.content")).unwrap();
+    assert_eq!(fetched["content_length"].as_u64(), Some(octets.len() as u64));
+    assert!(octets.len() > 3 << 20 && octets.ends_with(b"xxxx"));
+    place.fails(&["fetch", "1"], 2, "exists");
+    place.fails(&["fetch", "2", "--out", "report"], 2, "is a report");
+    place.fails(&["fetch", "9"], 1, "no entry 9");
+    let output = place.run(&["fetch", "1", "--out", "-"]);
+    assert_eq!(output.stdout, octets);
+    // Nothing is left of the tries that failed.
+    let mut names: Vec<_> = std::fs::read_dir(place.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["1.content", "config.toml", "jones.password"]);
+}
+
+/// A content with these files.
+fn with_files(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let heading = Heading {
+        this_ipm: IpmIdentifier { user: None, local: "1".to_owned() },
+        ..Heading::default()
+    };
+    let builder = ContentBuilder::new(&heading).unwrap().text("see the files");
+    let part = |builder: ContentBuilder, (name, octets): &(&str, &[u8])| {
+        builder.part(&PartForm::File { name: Some((*name).to_owned()) }, octets)
+    };
+    files.iter().fold(builder, part).finish()
+}
+
+#[test]
+fn files_come_out_as_they_went_in_and_overwrite_nothing() {
+    let place = Place::new();
+    let files: [(&str, &[u8]); 3] =
+        [("chart.bin", &[7; 5_000]), ("../../escape", b"a"), ("chart.bin", b"another")];
+    place.server.deliver_content(Routine, &with_files(&files));
+    let extracted = place.json(&["extract", "1", "--into", "out"]);
+    let read = |name: &str| std::fs::read(place.path("out").join(name)).unwrap();
+    assert_eq!(extracted["extracted"].as_array().unwrap().len(), 3);
+    assert_eq!((read("chart.bin"), read("chart-1.bin")), (vec![7; 5_000], b"another".to_vec()));
+    assert_eq!(read("escape"), b"a");
+    assert!(!Path::new("/tmp/escape").exists());
+    place.done(&["extract", "1", "--into", "out"]);
+    assert_eq!((read("chart.bin"), read("chart-2.bin")), (vec![7; 5_000], vec![7; 5_000]));
+    place.server.deliver_report(Routine);
+    place.fails(&["extract", "2"], 2, "is a report");
+}
+
+#[test]
+fn a_message_is_read_with_its_heading_and_a_report_in_words() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire in the harbour", 10);
+    place.server.deliver_report(Routine);
+    let text = place.done(&["read", "1"]);
+    for part in ["flash", "S=Smith", "Fire in the harbour", "S=Jones", "\n    xxxxxxxxxx\n"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let read = place.json(&["read", "1"]);
+    assert_eq!(
+        (&read["status"], &read["parts"][0]["text"]),
+        (&"processed".into(), &"xxxxxxxxxx".into())
+    );
+    assert_eq!(read["heading"]["subject"][0], "Fire in the harbour");
+    let text = place.done(&["read", "2"]);
+    assert!(text.contains("not delivered: there is no such recipient"), "{text}");
+    assert_eq!(place.json(&["read", "2"])["recipients"][0]["delivered"], false);
+    // Nothing is consumed.
+    assert_eq!(place.numbers(&["list"]), [1, 2]);
+}
+
+#[test]
+fn entries_are_deleted() {
+    let place = Place::new();
+    (0..7).for_each(|_| _ = place.server.deliver(Routine, "Exercise", 10));
+    place.fails(&["delete", "1", "99"], 1, "no entry 99");
+    place.done(&["delete", "7", "2-4"]);
+    assert_eq!(place.numbers(&["list"]), [1, 5, 6]);
+    place.fails(&["delete", "4-2"], 2, "below the first");
+}
+
+#[test]
+fn a_password_is_changed_here_and_there() {
+    let place = Place::new();
+    let new = place.path("new");
+    std::fs::write(&new, "etna\n").unwrap();
+    place.fails(&["password"], 2, "--new-file");
+    place.fails(&["password", "--new-file", "new"], 2, "others may read");
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
+    place.done(&["password", "--new-file", "new"]);
+    let file = place.path("jones.password");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "etna\n");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(place.numbers(&["list"]), [0; 0]);
+    place.fails(&["password", "--new-file", "new"], 2, "is the old one");
+    std::fs::write(&file, "vesuvio\n").unwrap();
+    place.fails(&["list"], 1, "authentication");
+}
+
+#[test]
+fn without_a_store_the_profile_says_what_to_add() {
+    let place = Place::new();
+    let config = place.path("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap().replace("store =", "# store =");
+    std::fs::write(&config, text).unwrap();
+    place.fails(&["list"], 2, "add store = ");
+}
+
+/// A watch, and what it prints.
+struct Watching {
+    child: Child,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Watching {
+    fn start(place: &Place, args: &[&str]) -> Watching {
+        let mut command = place.command(&[&["watch", "--json"], args].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                if sender.send(line.unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        Watching { child, lines }
+    }
+
+    fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(Duration::from_secs(20)).expect("an alert");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn end(mut self) -> Option<i32> {
+        let interrupt = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(interrupt.unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_watch_shows_what_arrives_and_survives_a_lost_connection() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Before", 10);
+    place.server.deliver(Routine, "Not this", 10);
+    let watching = Watching::start(&place, &["--precedence", "immediate"]);
+    assert_eq!(watching.next()["subject"], "Before");
+    place.server.deliver(Routine, "Not this", 10);
+    place.server.deliver(Flash, "At once", 10);
+    assert_eq!(watching.next()["subject"], "At once");
+    place.server.drop_associations();
+    place.server.deliver(Override, "While away", 10);
+    let line = watching.next();
+    assert_eq!((&line["subject"], &line["precedence"]), (&"While away".into(), &"override".into()));
+    place.server.deliver(Flash, "Again", 10);
+    assert_eq!(watching.next()["subject"], "Again");
+    assert_eq!(watching.end(), Some(130));
+}
+
+#[test]
+fn a_watch_ends_after_its_count_and_runs_a_program() {
+    let place = Place::new();
+    let program = place.path("program");
+    let out = place.path("out");
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$XUXA_PRECEDENCE $XUXA_SUBJECT $#\" >>out\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let exec = program.to_str().unwrap();
+    let mut watching = Watching::start(&place, &["--count", "1", "--exec", exec]);
+    place.server.deliver(Flash, "$(touch x) `id`", 10);
+    assert_eq!(watching.next()["number"], 1);
+    assert_eq!(watching.child.wait().unwrap().code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "flash $(touch x) `id` 0\n");
+    assert!(!place.path("x").exists());
+}
