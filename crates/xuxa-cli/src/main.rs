@@ -12,6 +12,7 @@ mod send;
 mod show;
 mod submission;
 mod terminal;
+mod tui;
 
 use crate::submission::MtaAccess;
 use clap::{Parser, Subcommand};
@@ -55,6 +56,8 @@ enum Verb {
     Send(Box<send::SendArgs>),
     /// Receive the deliveries that wait at the MTA
     Receive(receive::ReceiveArgs),
+    /// Read, write and be alerted in a terminal interface
+    Tui,
     /// Submit the messages of a plan, and show the times of each stage
     Burst(burst::BurstArgs),
     #[command(flatten)]
@@ -125,13 +128,14 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         progress: !cli.json && is_terminal,
         answer_timeout: match &cli.verb {
             Verb::Send(args) => args.answer_timeout,
-            Verb::Receive(_) | Verb::Burst(_) | Verb::Mailbox(_) => ua::ANSWER_TIMEOUT,
+            Verb::Receive(_) | Verb::Burst(_) | Verb::Mailbox(_) | Verb::Tui => ua::ANSWER_TIMEOUT,
         },
     };
     match &cli.verb {
         Verb::Send(args) => send::run(&access, args, cli.json).await,
         Verb::Receive(args) => receive::run(&access, args, cli.json).await,
         Verb::Burst(_) => ExitCode::SUCCESS,
+        Verb::Tui => tui::run(&access).await,
         Verb::Mailbox(verb) => mailbox::run(&access, verb, cli.json).await,
     }
 }

@@ -53,7 +53,7 @@ impl Mailbox {
         };
         let pcap = access.pcap.map(PathBuf::from);
         let stores = Stores::new(login, pcap, access.clock, access.interrupted.clone());
-        let book = Book::read(&crate::profile::book_file())?;
+        let book = Book::read(&crate::profile::default_file().with_file_name("book.toml"))?;
         Ok(Mailbox { who, user, stores, book, highest: Cell::new(0), sent: RefCell::default() })
     }
 

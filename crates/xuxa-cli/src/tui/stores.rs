@@ -103,7 +103,8 @@ impl Stores {
         let Some(store) = slot.as_mut() else {
             return Err(BackendError::Lost("not bound".to_owned()));
         };
-        ended(&mut slot, work(store).await, number)
+        let outcome = work(store).await;
+        ended(&mut slot, outcome, number)
     }
 
     /// Works on the slow association, which is bound if it is not.
@@ -120,7 +121,8 @@ impl Stores {
         let Some(store) = slot.as_mut() else {
             return Err(BackendError::Lost("not bound".to_owned()));
         };
-        ended(&mut slot, work(store).await, number)
+        let outcome = work(store).await;
+        ended(&mut slot, outcome, number)
     }
 
     /// Submits on the slow association.
