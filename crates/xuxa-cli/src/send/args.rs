@@ -167,8 +167,8 @@ fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
         let message = Message {
             precedence: args.precedence,
             copy_precedence: args.copy_precedence,
-            to: to.clone(),
-            copy: copy.clone(),
+            to: to.iter().cloned().map(Into::into).collect(),
+            copy: copy.iter().cloned().map(Into::into).collect(),
             subject: args.subject.clone(),
             sics: args.sic.clone(),
             message_type: args.message_type.clone(),
@@ -181,6 +181,11 @@ fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
             civil: args.civil,
             originator: originator.clone(),
             authorised_at: args.dtg.unwrap_or_else(Clock::utc),
+            blind: None,
+            heading: Default::default(),
+            ipm_identifier: None,
+            options: Default::default(),
+            parts: Vec::new(),
             content_identifier: match &args.content_identifier {
                 Some(given) => given.clone(),
                 None => content_identifier(number),
