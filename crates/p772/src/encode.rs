@@ -15,9 +15,9 @@ pub const MAX_FILE_NAME: usize = 255;
 
 const IA5_TEXT: Tag = Tag::context(0);
 const BILATERALLY_DEFINED: Tag = Tag::context(14);
-const EXTENDED: Tag = Tag::context(15);
+pub(crate) const EXTENDED: Tag = Tag::context(15);
 /// single-ASN1-type of EXTERNAL.
-const SINGLE_ASN1_TYPE: Tag = Tag::context(0);
+pub(crate) const SINGLE_ASN1_TYPE: Tag = Tag::context(0);
 /// octet-aligned of EXTERNAL.
 const OCTET_ALIGNED: Tag = Tag::context(1);
 
@@ -119,7 +119,7 @@ impl ContentBuilder {
         heads
     }
 
-    fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
+    pub(crate) fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
         let part_octets = (self.parts.len() + last_head.len()) as u64;
         let body_length = Length::Definite(part_octets.saturating_add(data_length));
         let body_head = Header::encoded_size(u::SEQUENCE, body_length) as u64;
@@ -216,7 +216,11 @@ fn general_text_head(charset: Charset, data_length: u64) -> Vec<u8> {
 
 /// Headers of nested elements around `data_length` octets that follow, innermost first; each level
 /// comes with what precedes it inside the next.
-fn around(mut head: Vec<u8>, data_length: u64, levels: &[(Tag, bool, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn around(
+    mut head: Vec<u8>,
+    data_length: u64,
+    levels: &[(Tag, bool, Vec<u8>)],
+) -> Vec<u8> {
     for (tag, constructed, before) in levels {
         let length = data_length.saturating_add(head.len() as u64);
         let mut level = before.clone();

@@ -9,6 +9,7 @@ mod acp127;
 mod civil;
 mod encode;
 mod file;
+mod forwarded;
 mod heading;
 mod military;
 mod notification;
@@ -23,6 +24,7 @@ mod text;
 pub use acp127::{Acp127Notifications, Acp127Response};
 pub use civil::AutoSubmitted;
 pub use encode::{ContentBuilder, Framing, MAX_FILE_NAME, PartForm};
+pub use forwarded::{Forwarded, content_header, mm_message};
 pub use heading::{
     Heading, Importance, InvalidHeading, IpmIdentifier, MAX_LIST, MAX_LOCAL_IDENTIFIER,
     MAX_SUBJECT, NotificationRequests, OrDescriptor, RecipientSpecifier, Sensitivity,

@@ -56,6 +56,11 @@ pub(crate) fn extended_data_number(content: &[u8]) -> Option<u8> {
     }
 }
 
+/// The content octets of 1.3.26.0.4406.0.7.`n`, `n` below 128: types of body parts.
+pub(crate) fn body_part(n: u8) -> Vec<u8> {
+    [&MMHS[..], &[7, n]].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

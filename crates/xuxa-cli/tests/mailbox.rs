@@ -12,7 +12,10 @@ mod common;
 
 use base::Precedence::{Flash, Override, Routine};
 use common::TestStore;
-use p772::{ContentBuilder, Heading, IpmIdentifier, PartForm};
+use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
+use p772::{
+    ContentBuilder, ContentEvent, ContentParser, Heading, IpmIdentifier, PartForm, PartKind,
+};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -236,6 +239,86 @@ fn without_a_store_the_profile_says_what_to_add() {
     let text = std::fs::read_to_string(&config).unwrap().replace("store =", "# store =");
     std::fs::write(&config, text).unwrap();
     place.fails(&["list"], 2, "add store = ");
+}
+
+/// What was submitted last: envelope and content.
+fn submitted(place: &Place) -> (Box<MessageSubmissionEnvelope>, Vec<u8>) {
+    let all = place.server.shared.lock().unwrap().submitted.clone();
+    let (mut rest, mut content) = (all.last().unwrap().as_slice(), Vec::new());
+    let (mut parser, mut envelope) = (SubmissionParser::default(), None);
+    while let Some(event) = parser.next(&mut rest).unwrap() {
+        match event {
+            ArgumentEvent::Envelope(of) => envelope = Some(of),
+            ArgumentEvent::Content(octets) => content.extend_from_slice(octets),
+            ArgumentEvent::End => {}
+        }
+    }
+    (envelope.unwrap(), content)
+}
+
+/// The heading of a content, and its body parts.
+fn opened(content: &[u8]) -> (Heading, Vec<(PartKind, Vec<u8>)>) {
+    let (mut parser, mut rest) = (ContentParser::new(), content);
+    let (mut heading, mut parts) = (None, Vec::new());
+    while let Some(event) = parser.next(&mut rest).unwrap() {
+        match event {
+            ContentEvent::Heading(of) => heading = Some(*of),
+            ContentEvent::PartBegin(kind) => parts.push((kind, Vec::new())),
+            ContentEvent::Data(data) => parts.last_mut().unwrap().1.extend_from_slice(&data),
+            _ => {}
+        }
+    }
+    (heading.unwrap(), parts)
+}
+
+#[test]
+fn a_reply_goes_to_the_originator_and_names_what_it_answers() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire", 10);
+    let accepted = place.json(&["reply", "1", "--text", "on our way"]);
+    assert_eq!(
+        (&accepted["precedence"], &accepted["mts_identifier"].is_string()),
+        (&"flash".into(), &true)
+    );
+    let (envelope, content) = submitted(&place);
+    let to: Vec<String> =
+        envelope.recipients.iter().map(|r| r.recipient.address.to_string()).collect();
+    assert!(to.len() == 1 && to[0].contains("S=Smith"), "{to:?}");
+    let (heading, parts) = opened(&content);
+    assert_eq!(heading.subject.as_deref(), Some("Re: Fire"));
+    assert_eq!(heading.replied_to.map(|ipm| ipm.local), Some("1".to_owned()));
+    assert_eq!(heading.military.primary_precedence.and_then(|p| p.level()), Some(Flash));
+    assert_eq!(parts[0].1, b"on our way");
+    place.json(&["reply", "1", "--text", "x", "--precedence", "routine", "--subject", "Later"]);
+    let (heading, _) = opened(&submitted(&place).1);
+    assert_eq!(heading.subject.as_deref(), Some("Later"));
+    assert_eq!(heading.military.primary_precedence.and_then(|p| p.level()), Some(Routine));
+    place.server.deliver_report(Routine);
+    place.fails(&["reply", "2", "--text", "x"], 2, "no message that can be replied to");
+}
+
+#[test]
+fn a_message_is_forwarded_whole() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire", 100_000);
+    place.done(&["fetch", "1", "--out", "original"]);
+    let original = std::fs::read(place.path("original")).unwrap();
+    let to = "/C=XX/ADMD= /PRMD=alpha/S=Miller";
+    place.json(&["forward", "1", "--to", to, "--text", "for you"]);
+    let (envelope, content) = submitted(&place);
+    assert!(envelope.recipients[0].recipient.address.to_string().contains("S=Miller"));
+    let (heading, parts) = opened(&content);
+    assert_eq!(heading.subject.as_deref(), Some("Fwd: Fire"));
+    assert_eq!((parts.len(), parts[0].1.as_slice()), (2, &b"for you"[..]));
+    let PartKind::Extended { data, parameters } = &parts[1].0 else { panic!("{:?}", parts[1].0) };
+    assert_eq!(data.to_string(), "1.3.26.0.4406.0.7.9");
+    assert!(parameters.as_ref().unwrap().len() > 50);
+    // As it came, but for the outer tag, which is that of an IPM here.
+    assert_eq!((parts[1].1[0], &parts[1].1[1..]), (0x30, &original[1..]));
+    place.server.deliver_report(Routine);
+    place.fails(&["forward", "2", "--to", to], 2, "is a report");
+    let unreadable = place.server.deliver_content(Routine, b"nothing known").to_string();
+    place.fails(&["forward", &unreadable, "--to", to], 1, "cannot be forwarded");
 }
 
 /// A watch, and what it prints.

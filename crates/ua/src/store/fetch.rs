@@ -4,6 +4,7 @@ use super::call::Call;
 use super::entry::{self, Entry};
 use super::{BadAnswer, Store, StoreError};
 use base::ber::{Element, Error, Limits, Writer, universal as u};
+use bytes::Bytes;
 use p1::p3::{ArgumentEvent, DeliveryParser, MessageDeliveryEnvelope, ReportDelivery};
 use p7::attributes::{self as a, AttributeType};
 use p7::operation::{FETCH, FetchArgument, FetchEvent, FetchResult, FetchResultParser};
@@ -20,6 +21,8 @@ pub struct Fetched {
     pub entry: Entry,
     /// The envelope of its delivery; `None` for a report, and where it cannot be read.
     pub envelope: Option<Box<MessageDeliveryEnvelope>>,
+    /// The envelope as the store has it: of a message a SEQUENCE, of a report a SET.
+    pub envelope_octets: Option<Bytes>,
     /// The report, if it is one and can be read.
     pub report: Option<Box<ReportDelivery>>,
     /// Octets of content that were written.
@@ -158,7 +161,14 @@ fn fetched(information: &EntryInformation, octets: u64) -> Fetched {
     if matches!(report, Some(None)) {
         unreadable(&a::REPORT_DELIVERY_ENVELOPE);
     }
-    Fetched { entry, envelope: envelope.flatten(), report: report.flatten().map(Box::new), octets }
+    let kept = first(&a::MESSAGE_DELIVERY_ENVELOPE).or(first(&a::REPORT_DELIVERY_ENVELOPE));
+    Fetched {
+        envelope_octets: kept.map(|value| value.octets().clone()),
+        envelope: envelope.flatten(),
+        report: report.flatten().map(Box::new),
+        entry,
+        octets,
+    }
 }
 
 /// The envelope of a delivery, which P3 has before the content in one SEQUENCE.

@@ -62,6 +62,14 @@ fn status(status: Status) -> String {
     }
 }
 
+impl Line {
+    /// When it came, to the second.
+    pub(super) fn time(&self) -> String {
+        let time = self.delivery_time.as_deref().or(self.creation_time.as_deref());
+        time.unwrap_or_default().replace(".000000Z", "Z")
+    }
+}
+
 impl From<&Entry> for Line {
     fn from(entry: &Entry) -> Line {
         let name = |name: &p1::names::ORName| name.address.to_string();
@@ -110,7 +118,7 @@ pub(super) fn table(lines: &[Line]) -> show::Table {
             line.number.to_string(),
             line.status.clone(),
             line.precedence.map_or_else(|| "-".to_owned(), |p| p.to_string()),
-            line.delivery_time.clone().or(line.creation_time.clone()).unwrap_or_default(),
+            line.time(),
             from,
             line.subject.clone().unwrap_or_default(),
             line.content_length.map_or_else(|| "-".to_owned(), show::size),

@@ -1,14 +1,17 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
+mod compose;
 pub(crate) mod content;
 mod delete;
 pub(crate) mod extract;
 mod fetch;
+mod forward;
 mod heading;
 mod line;
 mod list;
 mod password;
 mod read;
+mod reply;
 mod watch;
 
 use crate::profile::Wrong;
@@ -32,6 +35,10 @@ pub(crate) enum MailboxVerb {
     Fetch(fetch::FetchArgs),
     /// Put the files of a message into a directory, as they went in
     Extract(extract::ExtractArgs),
+    /// Reply to a message: to whom it asks for replies, else to its originator
+    Reply(reply::ReplyArgs),
+    /// Forward a message, whole, as a body part of a new one
+    Forward(forward::ForwardArgs),
     /// Delete messages and reports
     Delete(delete::DeleteArgs),
     /// Stay bound, and print what arrives at or above a precedence, at once
@@ -48,6 +55,8 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         MailboxVerb::Read(args) => read::read(access, args, json).await,
         MailboxVerb::Fetch(args) => fetch::fetch(access, args, json).await,
         MailboxVerb::Extract(args) => extract::extract(access, args, json).await,
+        MailboxVerb::Reply(args) => reply::reply(access, args, json).await,
+        MailboxVerb::Forward(args) => forward::forward(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,
         MailboxVerb::Watch(args) => watch::watch(access, args, json).await,
         MailboxVerb::Password(args) => password::password(access, args, json).await,
@@ -72,6 +81,7 @@ struct InPart(String);
 fn code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<StoreError>();
     match () {
+        () if error.is::<compose::InDoubt>() => 4,
         () if matches!(store, Some(StoreError::Interrupted)) => INTERRUPTED,
         () if error.is::<InPart>() => 3,
         () if error.is::<Wrong>() => 2,
@@ -113,7 +123,10 @@ async fn with_store<T>(
             Ok(done)
         }
         Err(error) => {
-            store.abort().await;
+            match error.downcast_ref::<StoreError>() {
+                Some(refused) if !refused.is_final() => _ = store.unbind().await,
+                _ => store.abort().await,
+            }
             Err(error)
         }
     }

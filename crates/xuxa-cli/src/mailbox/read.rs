@@ -126,7 +126,7 @@ fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
     add("delivered", &text(&entry.delivery_time.clone().or(entry.creation_time.clone())));
     add(if entry.kind == "report" { "about" } else { "MTS id" }, &text(&entry.mts_identifier));
     add("content id", &text(&entry.content_identifier));
-    add("content", &entry.content_length.map(|size| show::size(size)).unwrap_or_default());
+    add("content", &entry.content_length.map(show::size).unwrap_or_default());
     for part in opened.parts.iter().filter(|part| part.text.is_none()) {
         let name = part.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
         add("part", &format!("{}{name}, {}", part.kind, show::size(part.size)));

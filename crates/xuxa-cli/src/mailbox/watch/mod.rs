@@ -226,13 +226,11 @@ impl Watch<'_> {
 fn in_words(line: &Line) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let precedence = line.precedence.map(|p| p.to_string().to_uppercase()).unwrap_or_default();
-    let time = line.delivery_time.as_ref().or(line.creation_time.as_ref());
     let what = match line.originator.as_ref() {
         Some(from) => format!("from {from}: {}", text(&line.subject)),
         None => format!("{} on {}", line.kind, text(&line.mts_identifier)),
     };
-    let shown =
-        format!("{}  {precedence}  {}  {what}", time.cloned().unwrap_or_default(), line.number);
+    let shown = format!("{}  {precedence}  {}  {what}", line.time(), line.number);
     base::shown::line(&shown).into_owned()
 }
 
