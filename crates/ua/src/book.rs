@@ -256,8 +256,9 @@ impl Book {
     /// Why a recipient's domain may be a mistake: a country code that nobody has, or a domain of which
     /// neither the book nor `known` has an address. An empty book knows no domains.
     pub fn doubts(&self, recipients: &[ORName], known: &[ORName]) -> Vec<String> {
-        let domains: Option<BTreeSet<_>> = (!self.is_empty())
-            .then(|| self.addresses().chain(known.iter().cloned()).map(|n| domain(&n.address)).collect());
+        let domains: Option<BTreeSet<_>> = (!self.is_empty()).then(|| {
+            self.addresses().chain(known.iter().cloned()).map(|n| domain(&n.address)).collect()
+        });
         let mut doubts = BTreeSet::new();
         for recipient in recipients {
             let address = &recipient.address;
@@ -364,9 +365,9 @@ fn edit(
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(error)),
     };
-    let mut document: toml_edit::DocumentMut = text.parse().map_err(|error| {
-        BookError::Syntax { path: shown.clone(), error: format!("{error}") }
-    })?;
+    let mut document: toml_edit::DocumentMut = text
+        .parse()
+        .map_err(|error| BookError::Syntax { path: shown.clone(), error: format!("{error}") })?;
     change(&book, &mut document)?;
     replace(path, &document.to_string()).map_err(failed)?;
     drop(lock);
@@ -447,8 +448,12 @@ mod tests {
         assert!(book.doubts(&recipients, &[name("/C=XX/ADMD=NATO/PRMD=ATC/S=Y")]).is_empty());
         assert!(Book::default().doubts(&recipients, &[]).is_empty());
         assert_eq!(Book::default().doubts(&[name("/C=UK/S=A")], &[]).len(), 1);
-        assert!(Book::parse("[address]\n\"a b\" = \"/C=XX/S=A\"").unwrap_err().contains("invalid name"));
-        assert!(Book::parse("[address]\na = \"x\"\n[group]\nA = []").unwrap_err().contains("twice"));
+        assert!(
+            Book::parse("[address]\n\"a b\" = \"/C=XX/S=A\"").unwrap_err().contains("invalid name")
+        );
+        assert!(
+            Book::parse("[address]\na = \"x\"\n[group]\nA = []").unwrap_err().contains("twice")
+        );
         assert!(Book::parse("[adress]").is_err());
     }
 

@@ -223,7 +223,11 @@ pub fn bracketed(text: &str) -> Result<(&str, Vec<&str>), FormError> {
     let text = text.trim();
     let Some(rest) = text.strip_suffix(']') else {
         let open = text.contains('[');
-        return if open { Err(FormError::Bracket(text.to_owned())) } else { Ok((text, Vec::new())) };
+        return if open {
+            Err(FormError::Bracket(text.to_owned()))
+        } else {
+            Ok((text, Vec::new()))
+        };
     };
     let Some((before, inside)) = rest.rsplit_once('[') else {
         return Err(FormError::Bracket(text.to_owned()));
@@ -239,9 +243,13 @@ mod tests {
     #[test]
     fn times_are_read_in_four_forms() {
         let now = Utc::from_utc_time(b"260504030201Z").unwrap();
-        for text in
-            ["260504030201Z", "2026-05-04T03:02:01Z", "2026-05-04 03:02:01z", "+0s", " 260504030201Z"]
-        {
+        for text in [
+            "260504030201Z",
+            "2026-05-04T03:02:01Z",
+            "2026-05-04 03:02:01z",
+            "+0s",
+            " 260504030201Z",
+        ] {
             assert_eq!(time(text, now), Ok(now), "{text}");
         }
         let minute = Utc::from_utc_time(b"260504030200Z").unwrap();

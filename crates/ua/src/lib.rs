@@ -16,8 +16,8 @@ pub mod heading;
 mod interrupt;
 mod login;
 mod message;
-pub mod store;
 pub mod receipt;
+pub mod store;
 mod submit;
 mod user;
 

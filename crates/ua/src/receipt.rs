@@ -22,11 +22,8 @@ pub enum NotAcknowledged {
 
 /// What the heading asks of the user `me`: of the recipients that have its address, all together.
 pub fn requested(heading: &Heading, me: &ORName) -> NotificationRequests {
-    let recipients = [
-        &heading.primary_recipients,
-        &heading.copy_recipients,
-        &heading.blind_copy_recipients,
-    ];
+    let recipients =
+        [&heading.primary_recipients, &heading.copy_recipients, &heading.blind_copy_recipients];
     let is_me = |specifier: &&RecipientSpecifier| {
         let name = specifier.recipient.formal_name.as_ref();
         name.is_some_and(|name| name.address.same_as(&me.address))
@@ -118,7 +115,8 @@ mod tests {
 
     #[test]
     fn the_notification_goes_to_the_originator_and_names_the_message() {
-        let (me, from) = (form::address("/S=ME/C=XX").unwrap(), form::address("/S=A/C=XX").unwrap());
+        let (me, from) =
+            (form::address("/S=ME/C=XX").unwrap(), form::address("/S=A/C=XX").unwrap());
         let this_ipm = form::ipm("M1*/S=A/C=XX").unwrap();
         let mut heading = Heading { this_ipm, ..Heading::default() };
         let mut specifier = RecipientSpecifier::from(form::address("/s=me/c=xx").unwrap());
@@ -128,8 +126,12 @@ mod tests {
         assert_eq!(requested(&heading, &from), NotificationRequests::default());
         let content_type = ContentType::p772();
         let precedence = Precedence::Flash;
-        let received =
-            Received { heading: &heading, originator: &from, content_type: &content_type, precedence };
+        let received = Received {
+            heading: &heading,
+            originator: &from,
+            content_type: &content_type,
+            precedence,
+        };
         let time = Utc::from_utc_time(b"260504030201Z").unwrap();
         let made = received.acknowledge(&me, time, "ACK-1").unwrap();
         assert_eq!((&made.to, &made.envelope.originator), (&from, &me));
@@ -139,6 +141,8 @@ mod tests {
         assert!(matches!(again.outcome, NotificationOutcome::Receipt(r) if r.time == Some(time)));
         let without = Heading::default();
         let received = Received { heading: &without, ..received };
-        assert!(received.acknowledge(&me, time, "A").unwrap_err().to_string().contains("identifier"));
+        assert!(
+            received.acknowledge(&me, time, "A").unwrap_err().to_string().contains("identifier")
+        );
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod content;
 mod delete;
 pub(crate) mod extract;
 mod fetch;
-mod forward;
+pub(crate) mod forward;
 mod heading;
 mod line;
 mod list;

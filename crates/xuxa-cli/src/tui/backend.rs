@@ -4,9 +4,10 @@ use super::draft::{self, Original};
 use super::pages::{self, Lists, Part};
 use super::show;
 use super::stores::Stores;
-use crate::mailbox::content::Reader;
 use crate::extract::Extraction;
+use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
+use crate::mailbox::forward::Inner;
 use crate::submission::MtaAccess;
 use anyhow::Result;
 use base::rng::Rng;
@@ -14,11 +15,12 @@ use p1::content_type::ContentType;
 use p1::names::ORName;
 use p7::attributes as a;
 use p7::selector::Range;
+use p772::Forwarded;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use ua::Clock;
 use ua::book::{Book, Entry as BookItem};
 use ua::store::{Entry, Filter, Find, Selector, Status, Store, StoreError};
-use ua::{BodyPart, Clock};
 use xuxa_tui::draft::{About, Draft};
 use xuxa_tui::model::{
     BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
@@ -77,7 +79,8 @@ impl Mailbox {
         if query.search.is_empty() {
             return find;
         }
-        let mut any: Vec<Filter> = Find::new().subject(&query.search).filter().into_iter().collect();
+        let mut any: Vec<Filter> =
+            Find::new().subject(&query.search).filter().into_iter().collect();
         let wanted = query.search.to_lowercase();
         for (name, entry) in self.book.entries() {
             let BookItem::Address(address) = entry else { continue };
@@ -94,31 +97,24 @@ impl Mailbox {
         let (About::Answer(number) | About::Forward(number)) = about else {
             return Ok(Original::default());
         };
-        let mut reader = Reader::default();
         let entry = entry_number(number)?;
-        let fetched = self
-            .stores
-            .slow(Some(number), async |store| store.fetch(entry, &mut reader, u64::MAX).await)
-            .await?;
-        let answered = reader.heading.as_ref().map(|heading| heading.this_ipm.clone());
-        if !matches!(about, About::Forward(_)) {
-            return Ok(Original { answered, parts: Vec::new() });
+        if matches!(about, About::Answer(_)) {
+            let mut reader = Reader::default();
+            let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
+            self.stores.slow(Some(number), work).await?;
+            let answered = reader.heading.map(|heading| heading.this_ipm);
+            return Ok(Original { answered, forwarded: None });
         }
-        let shown = show::opened(&fetched, &reader, &self.user, |_| None);
-        let heading = shown.fields.iter().map(|(label, value)| format!("{label}: {value}\n"));
-        let text = format!("----- forwarded message -----\n{}\n{}", heading.collect::<String>(), shown.text);
-        let mut parts = vec![BodyPart::text(&text)];
-        if !shown.files.is_empty() {
-            // They are opened at once, so they may be removed with the directory.
-            let failed = |error: std::io::Error| {
-                BackendError::Failed(format!("the files cannot be passed on: {error}"))
-            };
-            let dir = tempfile::tempdir().map_err(failed)?;
-            for path in self.extract(number, dir.path().to_path_buf()).await? {
-                parts.push(draft::file(&path)?);
-            }
-        }
-        Ok(Original { answered, parts })
+        let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
+        let mut inner = Inner::create().map_err(failed)?;
+        let work = async |store: &mut Store| store.fetch(entry, &mut inner, u64::MAX).await;
+        let fetched = self.stores.slow(Some(number), work).await?;
+        let is_civil =
+            fetched.envelope.as_ref().is_some_and(|e| e.content_type == ContentType::P22);
+        let delivery = fetched.envelope_octets.as_ref().map(|octets| octets.to_vec());
+        let forwarded = Forwarded { military: !is_civil, delivery };
+        let source = inner.source().map_err(failed)?;
+        Ok(Original { answered: None, forwarded: Some((forwarded, source)) })
     }
 
     fn record(&self, draft: &Draft, size: u64, state: &SentState) {
@@ -146,7 +142,8 @@ impl Lists for Listing<'_> {
     async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
         let mut find = self.find.clone();
         if let Some(level) = part.level {
-            let mut any: Vec<Filter> = Find::new().precedences(&[level]).filter().into_iter().collect();
+            let mut any: Vec<Filter> =
+                Find::new().precedences(&[level]).filter().into_iter().collect();
             if level == base::Precedence::Routine {
                 any.extend(Find::new().without_precedence().filter());
             }
@@ -215,9 +212,10 @@ impl Backend for Mailbox {
             self.highest.set(self.highest.get().max(highest));
         }
         let present = summary.attributes.first().map(|counted| counted.present.as_slice());
-        let read = present.unwrap_or_default().iter().filter(|(status, _)| {
-            status.integer().is_ok_and(|status| status == 2)
-        });
+        let read = present
+            .unwrap_or_default()
+            .iter()
+            .filter(|(status, _)| status.integer().is_ok_and(|status| status == 2));
         let read: u64 = read.map(|(_, count)| count).sum();
         let unread = summary.count.saturating_sub(read);
         Ok(Counts { total: summary.count, unread, unread_by_precedence: None })
@@ -254,8 +252,7 @@ impl Backend for Mailbox {
     }
 
     async fn check(&self, draft: &Draft) -> Result<Vec<String>, BackendError> {
-        let original = Original::default();
-        let message = draft::message(draft, &self.user, &self.book, original)?;
+        let message = draft::message(draft, &self.user, &self.book, None)?;
         message.head().map_err(|error| BackendError::Failed(format!("{error:#}")))?;
         let names: Vec<ORName> =
             message.to.iter().chain(&message.copy).map(|to| to.name.clone()).collect();
@@ -264,10 +261,9 @@ impl Backend for Mailbox {
 
     async fn submit(&self, draft: Draft) -> Result<(), BackendError> {
         let original = self.original(draft.about).await?;
-        let message = draft::message(&draft, &self.user, &self.book, original)?;
+        let message = draft::message(&draft, &self.user, &self.book, original.answered)?;
         let (envelope, size) = (message.envelope(), message.size());
-        let content =
-            message.content().map_err(|error| BackendError::Failed(format!("{error:#}")))?;
+        let content = draft::content(message, original.forwarded)?;
         let submitted =
             self.stores.submit(async |store| store.submit(&envelope, &content).await).await;
         let state = match &submitted {
@@ -291,15 +287,14 @@ impl Backend for Mailbox {
         let received = ua::receipt::Received {
             heading,
             originator: &envelope.originator,
-            content_type: &ContentType::p772(),
+            content_type: &envelope.content_type,
             precedence: pages::level(&fetched.entry),
         };
         let now = Clock::utc();
         let identifier = format!("{:016X}", Rng::new(now.0).next_u64());
         let receipt = received.acknowledge(&self.user, now, &identifier).map_err(failed)?;
-        let submit = async |store: &mut Store| {
-            store.submit(&receipt.envelope, &receipt.content).await
-        };
+        let submit =
+            async |store: &mut Store| store.submit(&receipt.envelope, &receipt.content).await;
         self.stores.submit(submit).await.map(drop)
     }
 

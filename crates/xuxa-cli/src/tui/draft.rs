@@ -2,11 +2,11 @@
 
 use p1::flags::ReportRequest;
 use p1::names::ORName;
-use p772::{Charset, PartForm};
+use p772::{Charset, ContentBuilder, Forwarded, IpmIdentifier, PartForm};
 use std::path::Path;
 use ua::book::Book;
 use ua::form::Requests;
-use ua::{BodyPart, Message, Recipient, Source};
+use ua::{BodyPart, Content, Message, Recipient, Source};
 use xuxa_tui::BackendError;
 use xuxa_tui::draft::{About, Body, Draft, Reports};
 
@@ -20,21 +20,26 @@ pub(super) fn resolve(book: &Book, typed: &[String]) -> Result<Vec<ORName>, Back
         let names = book.resolve(text);
         let names = names.map_err(|error| {
             let shown = base::shown::line(text);
-            BackendError::Failed(format!("recipient {shown}: {error}. Key 3 shows the address book"))
+            BackendError::Failed(format!(
+                "recipient {shown}: {error}. Key 3 shows the address book"
+            ))
         })?;
         found.extend(names.into_iter().filter(|name| !found.contains(name)).collect::<Vec<_>>());
     }
     Ok(found)
 }
 
-/// What a message has beside its draft: for a forwarded one the texts and files of the original.
+/// What a message has beside its draft.
 #[derive(Debug, Default)]
 pub(super) struct Original {
     /// IPM identifier of what it answers.
-    pub answered: Option<p772::IpmIdentifier>,
-    /// Body parts that follow the text.
-    pub parts: Vec<BodyPart>,
+    pub answered: Option<IpmIdentifier>,
+    /// The message that it passes on.
+    pub forwarded: Option<(Forwarded, Source)>,
 }
+
+/// Most octets of files that go with a forwarded message: they are held in memory.
+const MAX_WITH_FORWARDED: u64 = 64 << 20;
 
 /// The message of a draft.
 ///
@@ -44,7 +49,7 @@ pub(super) fn message(
     draft: &Draft,
     originator: &ORName,
     book: &Book,
-    original: Original,
+    answered: Option<IpmIdentifier>,
 ) -> Result<Message, BackendError> {
     let wants_receipt = draft.reports == Reports::Receipt;
     let recipients = |typed: &[String]| -> Result<Vec<Recipient>, BackendError> {
@@ -60,20 +65,14 @@ pub(super) fn message(
             BodyPart { form: PartForm::Text(Charset::Ascii), source: Source::Canned(*size) }
         }
     }];
-    parts.extend(original.parts);
     for path in &draft.files {
         parts.push(file(path)?);
     }
     let Some(last) = parts.pop() else {
         return Err(BackendError::Failed("a message has at least one body part".to_owned()));
     };
-    let mut message = Message::canned(
-        originator.clone(),
-        Vec::new(),
-        draft.precedence,
-        0,
-        &draft.identifier,
-    );
+    let mut message =
+        Message::canned(originator.clone(), Vec::new(), draft.precedence, 0, &draft.identifier);
     (message.to, message.copy) = (to, copy);
     message.authorised_at = draft.time;
     message.subject = Some(draft.subject.clone()).filter(|subject| !subject.is_empty());
@@ -83,10 +82,48 @@ pub(super) fn message(
         Reports::Delivery | Reports::Receipt => ReportRequest::Report,
     };
     (message.form, message.source, message.parts) = (last.form, last.source, parts);
-    if let (About::Answer(_), Some(answered)) = (draft.about, original.answered) {
+    if let (About::Answer(_), Some(answered)) = (draft.about, answered) {
         message.heading.replied_to = Some(answered);
     }
     Ok(message)
+}
+
+/// The content of a message, with the message that it passes on as its last body part.
+///
+/// # Errors
+/// The heading cannot be written, a file cannot be read, or there is too much beside the forwarded message.
+pub(super) fn content(
+    message: Message,
+    forwarded: Option<(Forwarded, Source)>,
+) -> Result<Content, BackendError> {
+    let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
+    let Some((forwarded, source)) = forwarded else {
+        return message.content().map_err(failed);
+    };
+    if message.size() > MAX_WITH_FORWARDED {
+        let text =
+            "a forwarded message takes at most 64 MiB of text and files with it: send them apart";
+        return Err(BackendError::Failed(text.to_owned()));
+    }
+    let builder = ContentBuilder::new(&message.full_heading());
+    let mut builder = builder.map_err(|error| BackendError::Failed(error.to_string()))?;
+    let last = BodyPart { form: message.form, source: message.source };
+    for part in message.parts.into_iter().chain([last]) {
+        let mut octets = Vec::new();
+        loop {
+            let piece = part.source.read(octets.len() as u64, 1 << 20).map_err(failed)?;
+            if piece.is_empty() {
+                break;
+            }
+            octets.extend_from_slice(&piece);
+        }
+        let is_nothing = octets.is_empty() && matches!(part.form, PartForm::Text(_));
+        if !is_nothing {
+            builder = builder.part(&part.form, &octets);
+        }
+    }
+    let head = builder.finish_forwarding(&forwarded, source.len()).head;
+    Ok(Content { head: head.into(), source })
 }
 
 /// A file as a body part with its name.

@@ -71,7 +71,8 @@ pub(super) async fn page(
                 if wanted == 0 {
                     return Ok((found, false));
                 }
-                let (more, is_last) = descending(lists, *level, below.take(), wanted, highest).await?;
+                let (more, is_last) =
+                    descending(lists, *level, below.take(), wanted, highest).await?;
                 found.extend(more);
                 if !is_last {
                     return Ok((found, false));
@@ -172,7 +173,11 @@ mod tests {
         }
     }
 
-    fn fake(count: u32, precedence: impl Fn(u32) -> Option<Precedence>, has: impl Fn(u32) -> bool) -> Fake {
+    fn fake(
+        count: u32,
+        precedence: impl Fn(u32) -> Option<Precedence>,
+        has: impl Fn(u32) -> bool,
+    ) -> Fake {
         let entries = (1..=count).filter(|n| has(*n)).map(|n| (n, precedence(n))).collect();
         Fake { entries, calls: 0, listed: 0 }
     }

@@ -13,7 +13,11 @@ pub(super) fn short_name(name: &ORName) -> String {
     let address = name.address.to_string();
     let value = |key: &str| {
         let begins = |part: &&str| part.split_once('=').is_some_and(|(k, _)| k == key);
-        address.split('/').find(begins).and_then(|part| part.split_once('=')).map(|(_, value)| value)
+        address
+            .split('/')
+            .find(begins)
+            .and_then(|part| part.split_once('='))
+            .map(|(_, value)| value)
     };
     let keys = ["PRMD", "O", "OU1", "OU2", "CN", "G", "S"];
     let words: Vec<&str> = keys.iter().filter_map(|key| value(key)).collect();
@@ -61,10 +65,11 @@ pub(super) fn opened(
     envelope_fields(&mut opened, fetched);
     if let Some(report) = &fetched.report {
         opened.text = report_text(report);
-        opened.row.kind = match report.recipients.iter().all(|r| ReportLine::from_recipient(r).delivered) {
-            true => Kind::Delivery,
-            false => Kind::NonDelivery,
-        };
+        opened.row.kind =
+            match report.recipients.iter().all(|r| ReportLine::from_recipient(r).delivered) {
+                true => Kind::Delivery,
+                false => Kind::NonDelivery,
+            };
         return opened;
     }
     body(&mut opened, fetched, reader);
@@ -123,7 +128,9 @@ fn body(opened: &mut Opened, fetched: &Fetched, reader: &Reader) {
                 opened.files.push(File { name, size: part.size });
             }
             Form::Binary => {
-                opened.files.push(File { name: "octets without a name".to_owned(), size: part.size });
+                opened
+                    .files
+                    .push(File { name: "octets without a name".to_owned(), size: part.size });
             }
             Form::Message => texts.push("[a forwarded message]".to_owned()),
             Form::Other(kind) => texts.push(format!("[a body part of type {kind}, not shown]")),

@@ -59,7 +59,10 @@ pub(super) fn dialog(app: &App, dialog: &Dialog, buffer: &mut Buffer) -> Option<
             ("Extract", lines, Some(line), "Enter write   Esc leave")
         }
         Dialog::Search(line) => {
-            let lines = vec!["Messages with this text in the subject, or from such a name of the address book:".to_owned()];
+            let lines = vec![
+                "Messages with this text in the subject, or from such a name of the address book:"
+                    .to_owned(),
+            ];
             ("Search", lines, Some(line), "Enter search   Esc leave")
         }
     };

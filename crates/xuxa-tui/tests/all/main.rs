@@ -12,4 +12,5 @@ mod behaviour;
 mod harness;
 mod hostile;
 mod screens;
+mod terminal;
 mod tmux;

@@ -1,18 +1,7 @@
 //! The interface in a real terminal: tmux types, and what it shows is read.
 
+use crate::terminal::Terminal;
 use std::path::PathBuf;
-use std::process::{Command, Output};
-use std::time::Duration;
-
-/// Longest wait for a text.
-const PATIENCE: Duration = Duration::from_secs(20);
-const STEP: Duration = Duration::from_millis(30);
-
-/// A terminal of its own, with a shell in it.
-struct Terminal {
-    socket: String,
-    runtime: tokio::runtime::Runtime,
-}
 
 /// The example of this crate, which cargo builds with its tests.
 fn example() -> PathBuf {
@@ -20,95 +9,6 @@ fn example() -> PathBuf {
     let path = deps.parent().unwrap().with_file_name("examples").join("memory");
     assert!(path.is_file(), "{} is missing: cargo build -p xuxa-tui --examples", path.display());
     path
-}
-
-impl Terminal {
-    fn new(name: &str, columns: u16, rows: u16) -> Terminal {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let terminal = Terminal { socket: format!("xuxa-{name}-{}", std::process::id()), runtime };
-        let (columns, rows) = (columns.to_string(), rows.to_string());
-        let shell = "env -u NO_COLOR LC_ALL=C.UTF-8 PS1=ready: sh";
-        terminal.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            &columns,
-            "-y",
-            &rows,
-            shell,
-        ]);
-        terminal.waits_for("ready:");
-        terminal
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let output: Output = Command::new("tmux")
-            .args(["-L", &self.socket])
-            .args(arguments)
-            .output()
-            .expect("tmux is needed: apt-get install tmux");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "tmux {arguments:?}: {error}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Types text as it is.
-    fn types(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", text]);
-    }
-
-    /// Presses keys by their names.
-    fn press(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    fn waits_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
-        let mut waited = Duration::ZERO;
-        loop {
-            let screen = self.screen();
-            if holds(&screen) {
-                return screen;
-            }
-            assert!(waited < PATIENCE, "{what} does not come:\n{screen}");
-            self.runtime.block_on(async { tokio::time::sleep(STEP).await });
-            waited += STEP;
-        }
-    }
-
-    fn waits_for(&self, text: &str) -> String {
-        self.waits_until(text, |screen| screen.contains(text))
-    }
-
-    /// Runs a command between two looks at the modes of the terminal.
-    fn starts(&self, command: &str) {
-        self.types(&format!(
-            "a=$(stty -g); {command}; echo exit $?; [ \"$a\" = \"$(stty -g)\" ] && echo as-before"
-        ));
-        self.press(&["Enter"]);
-    }
-
-    /// The program has ended, and the terminal is as it was.
-    fn is_as_before(&self) -> String {
-        let screen =
-            self.waits_until("the shell", |screen| screen.lines().any(|line| line == "as-before"));
-        assert_eq!(
-            self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]).trim(),
-            "0 1"
-        );
-        screen
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = Command::new("tmux").args(["-L", &self.socket, "kill-server"]).output();
-    }
 }
 
 #[test]
