@@ -119,7 +119,7 @@ impl ContentBuilder {
         heads
     }
 
-    fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
+    pub(crate) fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
         let part_octets = (self.parts.len() + last_head.len()) as u64;
         let body_length = Length::Definite(part_octets.saturating_add(data_length));
         let body_head = Header::encoded_size(u::SEQUENCE, body_length) as u64;

@@ -18,6 +18,7 @@ mod login;
 mod message;
 pub mod receipt;
 pub mod sent;
+pub mod store;
 mod submit;
 mod user;
 
@@ -25,6 +26,7 @@ pub use clock::Clock;
 pub use connection::{INTERRUPTED, NotConnected, describe};
 pub use content::{Content, Source};
 pub use interrupt::Interrupted;
+pub use login::{ANSWER_TIMEOUT, Login};
 pub use message::{BodyPart, EnvelopeOptions, Message, Recipient};
 pub use submit::{Attempt, NotAccepted, submit};
 pub use user::{Lost, Refused, Services, User};

@@ -180,6 +180,21 @@ impl Profile {
         })
     }
 
+    /// The arguments of the bind to its message store.
+    ///
+    /// # Errors
+    /// [`Wrong`].
+    pub(crate) fn store_login(&self) -> Result<ua::Login> {
+        let Some(store) = &self.store else {
+            bail!(Wrong(format!(
+                "profile {} has no message store: add store = \"HOST:PORT\", the MTA's P7 listener, or take \
+                 what waits with xuxa receive",
+                self.name
+            )));
+        };
+        Ok(ua::Login { mta: store.clone(), ..self.login()? })
+    }
+
     /// The address book, beside the profiles.
     pub(crate) fn book(&self) -> PathBuf {
         self.home.join("book.toml")

@@ -55,7 +55,7 @@ impl Place {
     fn starts(&self, terminal: &Terminal) {
         let program = env!("CARGO_BIN_EXE_xuxa");
         let home = self.dir.path().display();
-        terminal.starts(&format!("XDG_CONFIG_HOME={home} {program} tui"));
+        terminal.starts(&format!("XDG_CONFIG_HOME={home} XDG_DATA_HOME={home} {program} tui"));
     }
 
     /// What was submitted last: envelope, heading and the octets of its body parts.
@@ -166,7 +166,8 @@ fn a_flash_is_alerted_read_acknowledged_answered_forwarded_extracted_and_deleted
     terminal.waits_for("40 messages");
     terminal.press(&["2"]);
     terminal.waits_for("Sent items");
-    terminal.waits_for("Fwd: CONTACT");
+    let screen = terminal.waits_for("Fwd: CONTACT");
+    assert!(screen.contains("Re: CONTACT") && screen.contains("accepted"), "{screen}");
     terminal.press(&["q", "q"]);
     assert!(terminal.is_as_before().contains("exit 0"));
 }

@@ -8,19 +8,22 @@ use crate::extract::Extraction;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
 use crate::mailbox::forward::Inner;
+use crate::receive::ReportLine;
 use crate::submission::MtaAccess;
 use anyhow::Result;
 use base::rng::Rng;
+use base::{Precedence, Utc};
 use p1::content_type::ContentType;
 use p1::names::ORName;
 use p7::attributes as a;
 use p7::selector::Range;
-use p772::Forwarded;
-use std::cell::{Cell, RefCell};
+use p772::{Forwarded, NotificationOutcome};
+use std::cell::Cell;
 use std::path::PathBuf;
 use ua::Clock;
 use ua::book::{Book, Entry as BookItem};
-use ua::store::{Entry, Filter, Find, Selector, Status, Store, StoreError};
+use ua::sent::{Entry as LogEntry, SentLog, SentMessage, State, Submitted};
+use ua::store::{Entry, Fetched, Filter, Find, Selector, Status, Store, StoreError};
 use xuxa_tui::draft::{About, Draft};
 use xuxa_tui::model::{
     BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
@@ -35,8 +38,8 @@ pub(super) struct Mailbox {
     book: Book,
     /// The highest number that is known to be used.
     highest: Cell<u32>,
-    /// What this run submitted, the latest last.
-    sent: RefCell<Vec<Sent>>,
+    /// The record of what was sent.
+    log: SentLog,
 }
 
 impl Mailbox {
@@ -55,8 +58,9 @@ impl Mailbox {
         };
         let pcap = access.pcap.map(PathBuf::from);
         let stores = Stores::new(login, pcap, access.clock, access.interrupted.clone());
-        let book = Book::read(&crate::profile::default_file().with_file_name("book.toml"))?;
-        Ok(Mailbox { who, user, stores, book, highest: Cell::new(0), sent: RefCell::default() })
+        let book = Book::read(&profile.book())?;
+        let log = SentLog::new(profile.sent_log());
+        Ok(Mailbox { who, user, stores, book, highest: Cell::new(0), log })
     }
 
     fn name(&self, name: &ORName) -> Option<String> {
@@ -117,18 +121,73 @@ impl Mailbox {
         Ok(Original { answered: None, forwarded: Some((forwarded, source)) })
     }
 
-    fn record(&self, draft: &Draft, size: u64, state: &SentState) {
-        let mut sent = self.sent.borrow_mut();
-        sent.retain(|sent| sent.identifier != draft.identifier);
-        let recipients = draft.to.iter().chain(&draft.copy);
-        sent.push(Sent {
-            identifier: draft.identifier.clone(),
-            precedence: draft.precedence,
-            subject: draft.subject.clone(),
-            time: Clock::utc(),
-            size,
-            recipients: recipients.map(|name| (name.clone(), state.clone())).collect(),
-        });
+    fn append(&self, entries: &[LogEntry]) -> Result<(), BackendError> {
+        self.log.append(entries).map_err(|error| {
+            let path = self.log.path().display();
+            BackendError::Failed(format!(
+                "the record of sent messages {path} cannot be written: {error}"
+            ))
+        })
+    }
+
+    /// Records what a report or a notification states about messages of ours.
+    fn record_outcomes(&self, fetched: &Fetched, reader: &Reader) {
+        let entries = outcomes(fetched, reader);
+        // The message is shown in any case; opening it again records it again.
+        if !entries.is_empty() {
+            let _ = self.append(&entries);
+        }
+    }
+}
+
+/// What a report or a notification states, as lines of the record.
+fn outcomes(fetched: &Fetched, reader: &Reader) -> Vec<LogEntry> {
+    if let Some(report) = &fetched.report {
+        let line = |recipient| {
+            let line = ReportLine::from_recipient(recipient);
+            LogEntry::Reported {
+                mts_identifier: report.subject_identifier.to_string(),
+                recipient: line.recipient,
+                delivered: line.delivered,
+                detail: line.delivery_time.or(line.because).unwrap_or_default(),
+            }
+        };
+        return report.recipients.iter().map(line).collect();
+    }
+    let notification = reader.notification.as_ref();
+    let notification = notification.and_then(|octets| p772::Notification::parse(octets).ok());
+    let Some(notification) = notification else { return Vec::new() };
+    let named = notification.originator.as_ref().and_then(|o| o.formal_name.as_ref());
+    let recipient =
+        named.or(fetched.entry.originator.as_ref()).map(|name| name.address.to_string());
+    vec![LogEntry::Notified {
+        ipm: ua::form::show_ipm(&notification.subject_ipm),
+        recipient: recipient.unwrap_or_default(),
+        read: matches!(notification.outcome, NotificationOutcome::Receipt(_)),
+        detail: ua::heading::outcome(&notification.outcome),
+    }]
+}
+
+/// A message of the record as the interface shows it.
+fn sent_item(message: &SentMessage) -> Sent {
+    let submitted = &message.submitted;
+    let state = |state: &State| match state {
+        State::InDoubt => SentState::InDoubt,
+        State::Accepted => SentState::Accepted,
+        State::Delivered(_) => SentState::Delivered,
+        State::Read(_) => SentState::Read,
+        failed @ (State::NotSent(_) | State::NotDelivered(_) | State::NotRead(_)) => {
+            SentState::Failed(failed.to_string())
+        }
+        State::Cancelled => SentState::Failed(State::Cancelled.to_string()),
+    };
+    Sent {
+        identifier: submitted.content_identifier.clone(),
+        precedence: submitted.precedence.parse().unwrap_or(Precedence::Routine),
+        subject: submitted.subject.clone().unwrap_or_default(),
+        time: Utc::from_utc_time(submitted.dtg.as_bytes()).unwrap_or_default(),
+        size: submitted.size,
+        recipients: message.recipients.iter().map(|(name, s)| (name.clone(), state(s))).collect(),
     }
 }
 
@@ -144,7 +203,7 @@ impl Lists for Listing<'_> {
         if let Some(level) = part.level {
             let mut any: Vec<Filter> =
                 Find::new().precedences(&[level]).filter().into_iter().collect();
-            if level == base::Precedence::Routine {
+            if level == Precedence::Routine {
                 any.extend(Find::new().without_precedence().filter());
             }
             find = find.and(match (any.len(), any.pop()) {
@@ -226,6 +285,7 @@ impl Backend for Mailbox {
         let mut reader = Reader::default();
         let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
         let fetched = self.stores.slow(Some(number), work).await?;
+        self.record_outcomes(&fetched, &reader);
         Ok(show::opened(&fetched, &reader, &self.user, |name| self.name(name)))
     }
 
@@ -262,17 +322,33 @@ impl Backend for Mailbox {
     async fn submit(&self, draft: Draft) -> Result<(), BackendError> {
         let original = self.original(draft.about).await?;
         let message = draft::message(&draft, &self.user, &self.book, original.answered)?;
-        let (envelope, size) = (message.envelope(), message.size());
+        let envelope = message.envelope();
+        let mut record = Submitted::new(&message);
+        record.time = draft.time.to_string();
         let content = draft::content(message, original.forwarded)?;
-        let submitted =
+        self.append(&[LogEntry::Begun(record.clone())])?;
+        let answer =
             self.stores.submit(async |store| store.submit(&envelope, &content).await).await;
-        let state = match &submitted {
-            Ok(_) => SentState::Accepted,
-            Err(BackendError::InDoubt(_)) => SentState::InDoubt,
-            Err(error) => SentState::Failed(error.to_string()),
-        };
-        self.record(&draft, size, &state);
-        submitted.map(drop)
+        match answer {
+            Ok(result) => {
+                record.mts_identifier = result.identifier.to_string();
+                // The MTA has it: an error of the record must not make anybody send it again.
+                let _ = self.append(&[LogEntry::Accepted(record)]);
+                Ok(())
+            }
+            Err(error @ BackendError::InDoubt(_)) => Err(error),
+            Err(error) => {
+                let outcome =
+                    if matches!(error, BackendError::Failed(_)) { "refused" } else { "not_sent" };
+                let _ = self.append(&[LogEntry::Ended {
+                    content_identifier: record.content_identifier,
+                    ipm: record.ipm,
+                    outcome: outcome.to_owned(),
+                    reason: error.to_string(),
+                }]);
+                Err(error)
+            }
+        }
     }
 
     async fn acknowledge(&self, number: Number) -> Result<(), BackendError> {
@@ -299,7 +375,13 @@ impl Backend for Mailbox {
     }
 
     async fn sent(&self, count: usize) -> Result<Vec<Sent>, BackendError> {
-        Ok(self.sent.borrow().iter().rev().take(count).cloned().collect())
+        let sent = self.log.read().map_err(|error| {
+            let path = self.log.path().display();
+            BackendError::Failed(format!(
+                "the record of sent messages {path} cannot be read: {error}"
+            ))
+        })?;
+        Ok(sent.messages.iter().rev().take(count).map(sent_item).collect())
     }
 
     async fn book(&self) -> Result<Vec<BookEntry>, BackendError> {
