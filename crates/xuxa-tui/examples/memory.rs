@@ -31,14 +31,16 @@ fn message(number: u64, precedence: Precedence, subject: &str) -> (Row, Stored) 
         number: 0,
         kind: Kind::Message,
         precedence,
-        is_unread: number % 3 != 0,
-        from: if number % 2 == 0 { "act-ops".to_owned() } else { "naples-log".to_owned() },
+        is_unread: !number.is_multiple_of(3),
+        from: if number.is_multiple_of(2) { "act-ops".to_owned() } else { "naples-log".to_owned() },
         subject: subject.to_owned(),
         time: Utc(1_795_000_000_000_000 + number * 60_000_000),
         size: 900 + number * 37 % 90_000,
     };
-    let from =
-        format!("/C=IT/ADMD=NET/PRMD={}/S=OPS", if number % 2 == 0 { "ACT" } else { "NAPLES" });
+    let from = format!(
+        "/C=IT/ADMD=NET/PRMD={}/S=OPS",
+        if number.is_multiple_of(2) { "ACT" } else { "NAPLES" }
+    );
     let fields = [
         ("From", from.as_str()),
         ("To", "/C=IT/ADMD=NET/PRMD=HQ/S=OPS"),
@@ -53,13 +55,13 @@ fn message(number: u64, precedence: Precedence, subject: &str) -> (Row, Stored) 
             "SITUATION REPORT {number}.\n\n1. ALL UNITS REPORT READY.\n2. WEATHER FAIR.\n"
         )
         .repeat(9),
-        files: if number % 4 == 0 {
+        files: if number.is_multiple_of(4) {
             vec![("chart.png".to_owned(), vec![7; 12_345])]
         } else {
             Vec::new()
         },
         answer_to: vec![from],
-        wants_receipt: number % 5 == 0,
+        wants_receipt: number.is_multiple_of(5),
     };
     (row, stored)
 }
@@ -100,7 +102,7 @@ async fn disturb(memory: Rc<Memory>) {
             panic!("as --panic-after asked for");
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -73,7 +73,7 @@ pub trait Backend: 'static {
     /// [`BackendError::Gone`] and others.
     async fn delete(&self, number: Number) -> Result<(), BackendError>;
 
-    /// What the user should know before the draft is submitted (a domain that nobody knows, say), one
+    /// What the user should know before the draft is submitted (that nobody knows a domain, for instance), one
     /// line each.
     ///
     /// # Errors

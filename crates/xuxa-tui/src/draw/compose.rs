@@ -57,11 +57,8 @@ pub(super) fn compose(app: &App, layout: &Layout, buffer: &mut Buffer) -> Option
     let area = layout.text;
     match form.canned {
         Some(_) => {
-            _ = put(
-                buffer,
-                row(area, 0),
-                &[(" generated text (Left and Right choose its size)", Palette::dim())],
-            )
+            let hint = " generated text (Left and Right choose its size)";
+            put(buffer, row(area, 0), &[(hint, Palette::dim())]);
         }
         None => {
             let (rows, (column, at)) = form.text.view(usize::from(area.height));

@@ -55,7 +55,7 @@ pub async fn run<B: Backend>(
     // What is in progress ends here; the store needs not wait for a timeout.
     local
         .run_until(async {
-            _ = tokio::time::timeout(Duration::from_secs(1), backend.close()).await
+            _ = tokio::time::timeout(Duration::from_secs(1), backend.close()).await;
         })
         .await;
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) enum Leave {
 pub(crate) enum Dialog {
     /// Delete this message?
     Delete(Row),
-    /// What becomes of the draft?
+    /// Keep or discard the draft?
     Leave(Leave),
     /// These things should be known before it is sent.
     Send(Box<Draft>, Vec<String>),

@@ -138,7 +138,7 @@ impl Mailbox {
         let order = self.query.order;
         let at = self.rows.iter().take_while(|other| order.is_above(other, &row)).count();
         let is_outside = at == 0 && !self.at_start || at == self.rows.len() && !self.at_end;
-        if is_outside && self.is_loaded || !self.is_loaded {
+        if is_outside || !self.is_loaded {
             return;
         }
         let was_empty = self.rows.is_empty();

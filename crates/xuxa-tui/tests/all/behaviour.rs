@@ -254,12 +254,12 @@ fn a_mailbox_of_half_a_million_is_never_read_whole() {
     assert!(selected(&harness).unwrap().contains("N499997"), "{:?}", selected(&harness));
     harness.keys("o");
     assert!(selected(&harness).unwrap().contains("N500000"));
-    for step in 1..=2_000 {
+    for step in 1..=700 {
         harness.key(KeyCode::Down);
         let expected = format!("N{:06}", total - step);
         assert!(selected(&harness).unwrap().contains(&expected), "{step}");
     }
-    for step in (0..2_000).rev() {
+    for step in (0..700).rev() {
         harness.key(KeyCode::Up);
         assert!(selected(&harness).unwrap().contains(&format!("N{:06}", total - step)));
     }
