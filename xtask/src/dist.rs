@@ -14,7 +14,7 @@ const BINDINGS: &str = "bindings/python";
 const BUILDS: [&str; 2] = ["maturin>=1.9,<2", "mypy>=1.10,<3"];
 
 /// Builds the wheel of the Python bindings into target/dist, and tries it in a virtual environment of its own:
-/// imports, error classes, and the types of the examples. Needs python3 (3.10 or later) with venv, and a package
+/// imports, error classes, types of the examples, and every operation against a message store of the tests. Needs python3 (3.10 or later) with venv, and a package
 /// index for maturin and mypy.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -50,6 +50,8 @@ impl Args {
         let examples = bindings.join("examples").to_string_lossy().into_owned();
         let types = ["--strict", "--python-executable", &python, &smoke, &examples];
         workspace.command(&tools.join("mypy").to_string_lossy(), &types).called("mypy").run()?;
+        let store = ["test", "-p", "xuxa-cli", "--test", "python", "--", "--ignored"];
+        workspace.cargo(&store).env("XUXA_PYTHON", &python).run()?;
         println!("{wheel}");
         Ok(Outcome::from_passed(true))
     }
