@@ -38,7 +38,7 @@ const CLOSED: &str = "the connection closed";
 /// The reason of an interrupted operation.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Why a connection is of no use, or of no more.
+/// Why a connection cannot be used, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
     /// There is no TCP connection.
@@ -67,7 +67,7 @@ pub enum NotConnected {
         address: String,
         /// P3 or P7.
         protocol: &'static str,
-        /// What the resolver says.
+        /// The resolver's error.
         source: std::io::Error,
     },
     /// Nothing answers there.
@@ -391,7 +391,7 @@ async fn connect(address: &str, protocol: &'static str) -> Result<TcpStream, Not
     for at in addresses {
         match timeout(CONNECT_TIMEOUT, TcpStream::connect(at)).await {
             Ok(Ok(stream)) => {
-                // Without it small APDUs are late, no more.
+                // Without it small APDUs are late.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }

@@ -4,7 +4,7 @@
 use base::time::Civil;
 use base::{Utc, quantity};
 use p1::flags::ReportRequest;
-use p1::names::ORName;
+use p1::names::{GlobalDomainId, MtsIdentifier, ORAddress, ORName};
 use p772::{Acp127Notifications, IpmIdentifier, NotificationRequests};
 
 /// Why a text is not what it should be.
@@ -26,6 +26,9 @@ pub enum FormError {
         /// What is wrong with it.
         error: String,
     },
+    /// Not an MTS identifier.
+    #[error("{0:?} is not an MTS identifier: write [/PRMD=P/ADMD=A/C=XX/;LOCAL], as it is shown")]
+    MtsIdentifier(String),
     /// An unknown request.
     #[error(
         "unknown request {0:?}: use rn, nrn, return, reply, report=none, report=non-delivery, \
@@ -153,6 +156,23 @@ pub fn ipm(text: &str) -> Result<IpmIdentifier, FormError> {
     }
 }
 
+/// Reads an MTS identifier as it is shown, `[/PRMD=P/ADMD=A/C=XX/;LOCAL]`.
+///
+/// # Errors
+/// [`FormError::MtsIdentifier`].
+pub fn mts_identifier(text: &str) -> Result<MtsIdentifier, FormError> {
+    let wrong = || FormError::MtsIdentifier(text.to_owned());
+    let inside = text.trim().strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+    let (domain, local) = inside.and_then(|t| t.split_once(';')).ok_or_else(wrong)?;
+    let domain = domain.trim_end_matches('/').parse::<ORAddress>().map_err(|_| wrong())?;
+    let (Some(country), Some(admd)) = (domain.country, domain.admd) else { return Err(wrong()) };
+    let domain = GlobalDomainId { country, admd, prmd: domain.prmd };
+    if !(1..=32).contains(&local.len()) || !local.is_ascii() {
+        return Err(wrong());
+    }
+    Ok(MtsIdentifier { domain, local: local.to_owned() })
+}
+
 /// What is asked of one recipient, and of the MTS about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
@@ -270,6 +290,12 @@ mod tests {
         let text = "M 1*/S=OPS/PRMD=ACT/C=XX";
         assert_eq!(show_ipm(&ipm(text).unwrap()), text);
         assert_eq!(show_ipm(&ipm("M1").unwrap()), "M1");
+        for text in ["[/PRMD=ACT/ADMD=NATO/C=XX/;A.1]", "[/ADMD= /C=GB/;7]"] {
+            assert_eq!(mts_identifier(text).unwrap().to_string(), text);
+        }
+        for bad in ["A.1", "[;A]", "[/C=XX/;A]", "[/ADMD=A/C=XX/;]", "[/ADMD=A/C=XX/;\u{e9}]"] {
+            assert!(mts_identifier(bad).is_err(), "{bad}");
+        }
         assert!(ipm("M1*/X=1").unwrap_err().to_string().contains("invalid O/R address"));
         let (before, words) = bracketed("ops [rn, NRN,return,reply,acp127-transfer]").unwrap();
         assert_eq!(before, "ops");

@@ -10,7 +10,7 @@ pub mod book;
 mod clock;
 mod connection;
 mod content;
-pub mod country;
+pub mod diagnose;
 pub mod form;
 pub mod heading;
 mod interrupt;

@@ -4,10 +4,13 @@ use crate::connection::{INTERRUPTED, describe};
 use crate::content::Content;
 use crate::user::{Lost, User};
 use anyhow::{Context, Result, bail};
-use base::ber::Element;
+use base::ber::{Element, Writer};
 use osi::api::{Indication, Payload, Request};
 use osi::profiles::abstract_syntax;
-use p1::p3::{AccessError, MessageSubmissionEnvelope, SubmissionResult, operation};
+use p1::names::MtsIdentifier;
+use p1::p3::{
+    AccessError, MessageSubmissionEnvelope, ProbeSubmissionEnvelope, SubmissionResult, operation,
+};
 
 /// The MTA answered a submission with this error.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +90,79 @@ async fn converse(
                 bail!(NotAccepted(describe(Some(&other))));
             }
             other => bail!(Lost(describe(other.as_ref()))),
+        }
+    }
+}
+
+/// Invokes an operation of the submission port whose argument is small, and waits for its answer.
+async fn invoke(user: &mut User, operation: i64, argument: Vec<u8>) -> Result<(Answer, Vec<u8>)> {
+    user.request(Request::Invoke {
+        invoke: 1,
+        syntax: abstract_syntax::msse(),
+        operation,
+        argument: Payload::whole(argument),
+    });
+    let (mut answer, mut octets) = (Answer::None, Vec::new());
+    loop {
+        match user.next(None).await? {
+            Some(Indication::Returned { .. }) => answer = Answer::Result,
+            Some(Indication::ReturnedError { error, .. }) => answer = Answer::Error(error),
+            Some(Indication::Data { bytes, last }) => {
+                octets.extend_from_slice(&bytes);
+                if octets.len() > MAX_ANSWER {
+                    bail!(Lost("the answer is longer than 1 MiB".to_owned()));
+                }
+                if last {
+                    return Ok((answer, octets));
+                }
+            }
+            Some(other @ Indication::Rejected { .. }) => {
+                bail!(NotAccepted(describe(Some(&other))));
+            }
+            other => bail!(Lost(describe(other.as_ref()))),
+        }
+    }
+}
+
+/// Longest answer to a small operation, octets.
+const MAX_ANSWER: usize = 1 << 20;
+
+impl User {
+    /// Submits a probe: the MTS answers with a report for each recipient whether a message of this
+    /// type and length could be delivered (X.411 8.2.1.2).
+    ///
+    /// # Errors
+    /// [`NotAccepted`] or [`Lost`].
+    pub async fn probe(&mut self, envelope: &ProbeSubmissionEnvelope) -> Result<SubmissionResult> {
+        let mut argument = Writer::new();
+        envelope.write(&mut argument);
+        let (answer, octets) =
+            invoke(self, operation::PROBE_SUBMISSION, argument.into_vec()).await?;
+        accepted(answer, &octets)
+    }
+
+    /// Cancels the deferred delivery of a message that this user submitted (X.411 8.2.1.3).
+    ///
+    /// # Errors
+    /// [`NotAccepted`] with the MTA's error in words, or [`Lost`].
+    pub async fn cancel_deferred(&mut self, identifier: &MtsIdentifier) -> Result<()> {
+        let mut argument = Writer::new();
+        identifier.write(&mut argument);
+        let (answer, octets) =
+            invoke(self, operation::CANCEL_DEFERRED_DELIVERY, argument.into_vec()).await?;
+        match answer {
+            Answer::Result => Ok(()),
+            Answer::Error(7) => bail!(NotAccepted(
+                "message-submission-identifier-invalid: it holds no message of yours with this \
+                 identifier"
+                    .to_owned()
+            )),
+            Answer::Error(8) => bail!(NotAccepted(
+                "deferred-delivery-cancellation-rejected: it is too late, the message is no longer \
+                 deferred"
+                    .to_owned()
+            )),
+            answer => accepted(answer, &octets).map(drop),
         }
     }
 }

@@ -126,7 +126,7 @@ async fn a_list_out_of_order_ends() {
 }
 
 #[tokio::test]
-async fn a_store_that_aborts_or_says_nothing_is_lost() {
+async fn a_store_that_aborts_or_is_silent_is_lost() {
     let error = list(&store(LIST, Fault::Abort).await).await;
     assert!(matches!(error, StoreError::Lost(_)) && error.is_final(), "{error:?}");
     let error = list(&store(LIST, Fault::Silence).await).await;

@@ -190,7 +190,7 @@ async fn a_wait_is_interrupted() {
 }
 
 #[tokio::test]
-async fn a_refused_bind_says_why() {
+async fn a_refused_bind_names_the_reason() {
     let server = TestStore::start().await;
     let mut login = server.login();
     login.password = Password::new("wrong", PasswordForm::Ia5);

@@ -1,21 +1,26 @@
 //! The client `xuxa`: submits messages at any precedence, receives them, and works on a mailbox.
 
+mod book;
 mod burst;
 mod extract;
 mod inbox;
+mod init;
 mod mailbox;
+mod manual;
 mod part;
+mod probe;
 mod profile;
 mod quantity;
 mod receive;
 mod send;
+mod sent;
 mod show;
 mod submission;
 mod terminal;
 mod tui;
 
 use crate::submission::MtaAccess;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,10 +61,24 @@ enum Verb {
     Send(Box<send::SendArgs>),
     /// Receive the deliveries that wait at the MTA
     Receive(receive::ReceiveArgs),
-    /// Read, write and be alerted in a terminal interface
+    /// Read, write and be alerted in a terminal interface, on the mailbox in the message store
     Tui,
     /// Submit the messages of a plan, and show the times of each stage
     Burst(burst::BurstArgs),
+    /// Show what was sent, and what is known of it since
+    Sent(sent::SentArgs),
+    /// Ask whether a message could be delivered
+    Probe(probe::ProbeArgs),
+    /// Cancel a message whose delivery is deferred
+    Cancel(probe::CancelArgs),
+    /// Show and change the address book
+    Book(book::BookArgs),
+    /// Make a profile: ask for what it needs, and try it
+    Init(init::InitArgs),
+    /// Print the completion script of a shell
+    Completion(manual::CompletionArgs),
+    /// Write the manual pages
+    Man(manual::ManArgs),
     #[command(flatten)]
     Mailbox(mailbox::MailboxVerb),
 }
@@ -70,7 +89,13 @@ fn end_at_once() -> ! {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            terminal::report_error(&format!("{error:#}"));
+            return ExitCode::from(2);
+        }
+    };
     let interrupted = Interrupted::default();
     let flag = interrupted.clone();
     // The second Ctrl-C ends the program immediately.
@@ -94,6 +119,25 @@ fn main() -> ExitCode {
     runtime.block_on(run(&cli, interrupted))
 }
 
+/// Parses the command line; a template adds its options to it.
+fn parse() -> anyhow::Result<Cli> {
+    let mut line: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    let matches = Cli::command().get_matches_from(&line);
+    let cli = Cli::from_arg_matches(&matches)?;
+    let (Verb::Send(args), Some(given)) = (&cli.verb, matches.subcommand_matches("send")) else {
+        return Ok(cli);
+    };
+    let Some(name) = &args.template else { return Ok(cli) };
+    let config = init::config_file(cli.config.as_deref());
+    let home = config.parent().unwrap_or(std::path::Path::new("."));
+    let command = Cli::command();
+    if let Some(send) = command.find_subcommand("send") {
+        line.extend(send::template(home, name, send, given)?);
+    }
+    let cli = Cli::parse_from(line);
+    Ok(cli)
+}
+
 async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let is_terminal = std::io::stderr().is_terminal();
     if let Verb::Burst(args) = &cli.verb {
@@ -106,6 +150,15 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         let profiles =
             burst::Profiles { file: cli.config.as_deref(), name: cli.profile.as_deref() };
         return burst::burst(args, &profiles, cli.json, is_terminal, interrupted).await;
+    }
+    match &cli.verb {
+        Verb::Init(args) => {
+            let config = init::config_file(cli.config.as_deref());
+            return init::run(args, &config, interrupted).await;
+        }
+        Verb::Completion(args) => return manual::completion(args),
+        Verb::Man(args) => return manual::man(args),
+        _ => {}
     }
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
@@ -128,14 +181,19 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         progress: !cli.json && is_terminal,
         answer_timeout: match &cli.verb {
             Verb::Send(args) => args.answer_timeout,
-            Verb::Receive(_) | Verb::Burst(_) | Verb::Mailbox(_) | Verb::Tui => ua::ANSWER_TIMEOUT,
+            _ => ua::ANSWER_TIMEOUT,
         },
     };
     match &cli.verb {
         Verb::Send(args) => send::run(&access, args, cli.json).await,
         Verb::Receive(args) => receive::run(&access, args, cli.json).await,
-        Verb::Burst(_) => ExitCode::SUCCESS,
         Verb::Tui => tui::run(&access).await,
+        Verb::Probe(args) => probe::run(&access, args, cli.json).await,
+        Verb::Cancel(args) => probe::cancel(&access, args, cli.json).await,
+        Verb::Sent(args) => sent::run(&profile, args, cli.json),
+        Verb::Book(args) => book::run(&profile, args, cli.json),
         Verb::Mailbox(verb) => mailbox::run(&access, verb, cli.json).await,
+        // Handled above: they need no profile, or several.
+        Verb::Burst(_) | Verb::Init(_) | Verb::Completion(_) | Verb::Man(_) => ExitCode::SUCCESS,
     }
 }

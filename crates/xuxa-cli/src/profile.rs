@@ -180,6 +180,16 @@ impl Profile {
         })
     }
 
+    /// The address book, beside the profiles.
+    pub(crate) fn book(&self) -> PathBuf {
+        self.home.join("book.toml")
+    }
+
+    /// The record of what was sent.
+    pub(crate) fn sent_log(&self) -> PathBuf {
+        self.inbox().join("sent.log")
+    }
+
     /// The arguments of the bind to its message store.
     ///
     /// # Errors
@@ -193,16 +203,6 @@ impl Profile {
             )));
         };
         Ok(ua::Login { mta: store.clone(), ..self.login()? })
-    }
-
-    /// The address book, beside the profiles.
-    pub(crate) fn book(&self) -> PathBuf {
-        self.home.join("book.toml")
-    }
-
-    /// The record of what was sent.
-    pub(crate) fn sent_log(&self) -> PathBuf {
-        self.inbox().join("sent.log")
     }
 
     /// The directory of received messages.

@@ -1,13 +1,13 @@
 //! Output for people: aligned tables; and text forms shared with JSON.
 
-use crate::receive::{Received, ReceivedMessage};
+use crate::receive::{NotificationLine, Received, ReceivedMessage};
 use crate::receive::{ReceivedReport, ReportLine};
 use crate::send::{SendOutcome, Sent};
 use base::shown;
 use comfy_table::{CellAlignment, presets};
 use p1::content_type::ContentType;
 use p1::flags::Priority;
-use p772::{MessageType, RecipientSpecifier};
+use p772::RecipientSpecifier;
 use std::fmt;
 use std::time::Duration;
 
@@ -40,20 +40,7 @@ pub(crate) fn content_type(kind: &ContentType) -> String {
     }
 }
 
-/// The form of `xuxa send --message-type`; kinds without a name are numbers.
-pub(crate) fn message_type(message_type: &MessageType) -> String {
-    let kind = match message_type.kind {
-        MessageType::EXERCISE => "exercise".to_owned(),
-        MessageType::OPERATION => "operation".to_owned(),
-        MessageType::PROJECT => "project".to_owned(),
-        MessageType::DRILL => "drill".to_owned(),
-        other => other.to_string(),
-    };
-    match &message_type.identifier {
-        Some(name) => format!("{kind}={name}"),
-        None => kind,
-    }
-}
+pub(crate) use ua::heading::message_type;
 
 /// A recipient of a heading: the address, else its free-form name.
 pub(crate) fn recipient(of: &RecipientSpecifier) -> String {
@@ -168,17 +155,6 @@ pub(crate) fn unsent(outcome: &SendOutcome) -> Vec<String> {
     lines.iter().map(|line| shown::line(line).into_owned()).collect()
 }
 
-/// Bound of recipients that are named; the rest is counted.
-const MAX_NAMED: usize = 20;
-
-/// The names in one line, separated by `; `; beyond the bound, a count.
-fn several(names: &[String]) -> String {
-    let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
-    let more = names.len().saturating_sub(named.len());
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    named.join("; ") + &more
-}
-
 /// A warning about a delivery, if it needs one.
 pub(crate) fn warning(line: &Received) -> Option<String> {
     match line {
@@ -210,18 +186,21 @@ fn message_details(m: &ReceivedMessage) -> String {
         }
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    add_line("from", &m.originator);
-    add_line("to", &several(&m.to));
-    add_line("copy", &several(&m.copy));
+    // The envelope's originator, whom the MTS knows, is shown where the heading names another.
+    let has = |label: &str| m.heading.iter().any(|f| f.field == label && f.value == m.originator);
+    if !has("from") {
+        add_line("originator", &m.originator);
+    }
+    m.heading.iter().for_each(|field| add_line(field.field, &field.value));
     let listed = |address: &String| *address == m.this_recipient;
-    if !m.to.iter().chain(&m.copy).any(listed) {
+    if m.notification.is_none() && !m.to.iter().chain(&m.copy).any(listed) {
         add_line("delivered to", &m.this_recipient);
     }
-    add_line("subject", &text(&m.subject));
-    add_line("DTG", &text(&m.dtg));
-    add_line("SIC", &m.sics.join(", "));
-    add_line("type", &text(&m.message_type));
-    m.instructions.iter().for_each(|instruction| add_line("instruction", instruction));
+    if let Some(notification) = &m.notification {
+        add_line("its subject", &text(&notification.subject));
+        add_line("its DTG", &text(&notification.dtg));
+    }
+    add_line("label", &text(&m.label));
     add_line("content id", &text(&m.content_identifier));
     if m.duplicate {
         add_line("again", "it was delivered before and is kept once");
@@ -251,6 +230,7 @@ pub(crate) fn received(lines: &[Received]) -> Table {
         match line {
             Received::Message(m) => {
                 let what = match (m.duplicate, m.identifier_reused) {
+                    (false, false) if m.notification.is_some() => "notification",
                     (true, _) => "message (again)",
                     (false, true) => "message (identifier known)",
                     (false, false) => "message",
@@ -262,13 +242,27 @@ pub(crate) fn received(lines: &[Received]) -> Table {
                     size(m.size),
                     format!("{:.1} ms", m.receive_ms),
                     format!("{:.0}", m.kbit_s),
-                    m.subject.clone().unwrap_or_default(),
+                    match &m.notification {
+                        Some(n) => notified(n, m.ipm.as_deref().unwrap_or_default()),
+                        None => m.subject.clone().unwrap_or_default(),
+                    },
                 ]);
             }
             Received::Report(r) => report_rows(&mut table, r),
         }
     }
     table
+}
+
+/// What a notification states, and about which message.
+fn notified(n: &NotificationLine, ipm: &str) -> String {
+    let mut words = format!("{} by {}; message {ipm}", n.outcome, n.recipient);
+    for (what, value) in [("subject", &n.subject), ("DTG", &n.dtg)] {
+        if let Some(value) = value {
+            words.push_str(&format!(", {what} {value}"));
+        }
+    }
+    words
 }
 
 /// A row for each recipient, with the message's identifier.
@@ -290,7 +284,7 @@ fn report_rows(table: &mut Table, r: &ReceivedReport) {
         row("", format!("{}: too long to read, kept unread", size(r.length)));
     }
     let mut message = format!("message {}", r.mts_identifier);
-    let known = [("content id", &r.content_identifier), ("subject", &r.subject)];
+    let known = [("content id", &r.content_identifier), ("subject", &r.subject), ("DTG", &r.dtg)];
     for (what, value) in known {
         if let Some(value) = value {
             message.push_str(&format!(", {what} {value}"));
@@ -321,8 +315,10 @@ pub(crate) fn outcome(line: &ReportLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::receive::HeadingField;
     use crate::send::Unsent;
     use base::Precedence;
+    use p772::MessageType;
 
     #[test]
     fn sizes_and_rates_read_well() {
@@ -367,6 +363,16 @@ mod tests {
             sics: vec![evil()],
             message_type: Some(evil()),
             instructions: vec![evil()],
+            heading: vec![HeadingField { field: "subject", value: evil() }],
+            label: Some(evil()),
+            ipm: Some(evil()),
+            notification: Some(NotificationLine {
+                read: true,
+                outcome: evil(),
+                recipient: evil(),
+                subject: Some(evil()),
+                dtg: None,
+            }),
             size: 5,
             content_length: 100,
             content_sha256: String::new(),
@@ -450,6 +456,18 @@ mod tests {
     #[test]
     fn messages_and_reports_show_their_kind() {
         let address = |user: &str| format!("/S={user}/PRMD=ACT/ADMD=NATO/C=XX");
+        let name = |user: &str| address(user).parse::<p1::ORName>().unwrap();
+        let mut heading = p772::Heading {
+            originator: Some(name("ALPHA").into()),
+            primary_recipients: (0..22).map(|n| name(&format!("U{n}")).into()).collect(),
+            copy_recipients: vec![name("BRAVO").into()],
+            ..p772::Heading::default()
+        };
+        heading.military.authorised_at = base::Utc::from_utc_time(b"260504030201Z");
+        heading.military.distribution_codes.sics = vec!["ABC".to_owned(), "DEF".to_owned()];
+        let identifier = Some("STEADY".to_owned());
+        heading.military.message_type = Some(MessageType { kind: 0, identifier });
+        heading.military.message_instructions = vec!["BY HAND".to_owned(), "TWICE".to_owned()];
         let message = ReceivedMessage {
             mts_identifier: "[/C=XX/;A.1]".to_owned(),
             originator: address("ALPHA"),
@@ -466,6 +484,12 @@ mod tests {
             file: Some("inbox/m.content".to_owned()),
             extracted: vec!["out/chart.bin".to_owned()],
             not_extracted: 0,
+            heading: ua::heading::fields(&heading)
+                .into_iter()
+                .map(|f| HeadingField { field: f.label, value: f.value })
+                .collect(),
+            label: Some("/secret".to_owned()),
+            notification: None,
             ..message()
         };
         let details = details(&[Received::Message(Box::new(message))]);
@@ -477,6 +501,7 @@ mod tests {
             "\n  SIC           ABC, DEF\n",
             "\n  type          exercise=STEADY\n",
             "\n  instruction   BY HAND\n  instruction   TWICE\n",
+            "\n  label         /secret\n",
             "\n  extracted     out/chart.bin\n",
             "\n\n    hello\n    world\n",
         ] {

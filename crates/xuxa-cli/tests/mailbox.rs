@@ -88,12 +88,12 @@ impl Place {
         entries.iter().map(|entry| entry["number"].as_u64().unwrap()).collect()
     }
 
-    /// Fails with this code, and says so.
-    fn fails(&self, args: &[&str], code: i32, says: &str) {
+    /// Fails with this code and reason.
+    fn fails(&self, args: &[&str], code: i32, reason: &str) {
         let output = self.run(args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        assert!(error.contains(says), "{args:?}: {error}");
+        assert!(error.contains(reason), "{args:?}: {error}");
     }
 }
 
@@ -233,7 +233,7 @@ fn a_password_is_changed_here_and_there() {
 }
 
 #[test]
-fn without_a_store_the_profile_says_what_to_add() {
+fn without_a_store_the_error_names_what_to_add() {
     let place = Place::new();
     let config = place.path("config.toml");
     let text = std::fs::read_to_string(&config).unwrap().replace("store =", "# store =");
@@ -294,7 +294,7 @@ fn a_reply_goes_to_the_originator_and_names_what_it_answers() {
     assert_eq!(heading.subject.as_deref(), Some("Later"));
     assert_eq!(heading.military.primary_precedence.and_then(|p| p.level()), Some(Routine));
     place.server.deliver_report(Routine);
-    place.fails(&["reply", "2", "--text", "x"], 2, "no message that can be replied to");
+    place.fails(&["reply", "2", "--text", "x"], 2, "not a message that can be replied to");
 }
 
 #[test]
@@ -319,6 +319,69 @@ fn a_message_is_forwarded_whole() {
     place.fails(&["forward", "2", "--to", to], 2, "is a report");
     let unreadable = place.server.deliver_content(Routine, b"nothing known").to_string();
     place.fails(&["forward", &unreadable, "--to", to], 1, "cannot be forwarded");
+}
+
+#[test]
+fn an_exported_mailbox_is_whole_can_be_continued_and_resubmitted() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire", 100_000);
+    place.server.deliver_report(Routine);
+    let exported = place.json(&["export", "kept"]);
+    assert_eq!((&exported["exported"], &exported["already_there"]), (&2.into(), &0.into()));
+    let content = std::fs::read(place.path("kept/entries/0000000001.content")).unwrap();
+    place.done(&["fetch", "1", "--out", "fetched"]);
+    assert_eq!(std::fs::read(place.path("fetched")).unwrap(), content);
+    // The index was cut off in its last line, as by a full disk.
+    let index = place.path("kept/index.jsonl");
+    let text = std::fs::read_to_string(&index).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    std::fs::write(&index, &text[..text.len() - 10]).unwrap();
+    place.server.deliver(Routine, "Later", 10);
+    let exported = place.json(&["export", "kept"]);
+    assert_eq!((&exported["exported"], &exported["already_there"]), (&2.into(), &1.into()));
+    let check = place.json(&["import", "kept", "--check"]);
+    assert_eq!((&check["whole"], &check["faulty"].as_array().unwrap().len()), (&3.into(), &0));
+    // Without --check or --resubmit it does nothing, and names them.
+    place.fails(&["import", "kept"], 2, "--resubmit");
+    let resubmitted = place.json(&["import", "kept", "--resubmit"]);
+    assert_eq!(resubmitted["submitted"].as_array().unwrap().len(), 2);
+    assert_eq!(resubmitted["reports_left_out"], 1);
+    let first = place.server.shared.lock().unwrap().submitted[0].clone();
+    assert!(first.ends_with(&content));
+    std::fs::write(place.path("kept/entries/0000000003.content"), b"changed").unwrap();
+    place.fails(&["import", "kept", "--check"], 1, "0000000003.content is not what was exported");
+    place.fails(&["import", "kept", "--resubmit"], 1, "nothing is submitted");
+    std::fs::write(place.path("kept/index.jsonl"), "{}").unwrap();
+    place.fails(&["import", "kept", "--check"], 1, "index is empty");
+    place.fails(&["export", "."], 2, "is not empty");
+}
+
+#[test]
+fn a_mailbox_becomes_a_maildir() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Fire", 10);
+    place.server.deliver_content(Routine, &with_files(&[("../chart.bin", &[7; 100])]));
+    place.server.deliver_content(Routine, b"nothing known");
+    place.server.deliver_report(Routine);
+    assert_eq!(place.json(&["export", "mail", "--maildir"])["exported"], 4);
+    let mut mails: Vec<(String, String)> = std::fs::read_dir(place.path("mail/cur"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            let text = String::from_utf8(std::fs::read(entry.path()).unwrap()).unwrap();
+            (entry.file_name().into_string().unwrap(), text)
+        })
+        .collect();
+    mails.sort_by_key(|(name, _)| name.split('.').nth(1).map(str::to_owned));
+    let has =
+        |at: usize, part: &str| assert!(mails[at].1.contains(part), "{part}: {}", mails[at].1);
+    has(0, "Subject: Fire");
+    has(0, "X400-Precedence: flash");
+    has(1, "chart.bin");
+    has(2, "unreadable.bin");
+    has(3, "there is no such recipient");
+    assert_eq!(std::fs::read_dir(place.path("mail/tmp")).unwrap().count(), 0);
+    place.fails(&["export", "mail", "--maildir"], 2, "is not empty");
 }
 
 /// A watch, and what it prints.

@@ -105,7 +105,7 @@ pub enum BadAnswer {
 }
 
 impl StoreError {
-    /// Whether the association is of no more use: it is over, or the two ends do not agree on what comes next.
+    /// Whether the association cannot be used any longer: it is over, or the two ends do not agree on what comes next.
     /// What remains is to bind again.
     pub fn is_final(&self) -> bool {
         match self {

@@ -12,7 +12,7 @@ use p7::{AttributeSelection, EntryInformation, SequenceNumber, Value};
 use std::io::Write;
 
 /// Octets of a result beside its content that are taken.
-const MOST_BESIDE: u64 = 2 << 20;
+const MAX_BESIDE: u64 = 2 << 20;
 
 /// An entry that was fetched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,7 +122,7 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     fn new(to: &mut (dyn Write + Send), most: u64) -> Taking<'_> {
-        let limits = Limits { octets: most.saturating_add(MOST_BESIDE), ..Limits::default() };
+        let limits = Limits { octets: most.saturating_add(MAX_BESIDE), ..Limits::default() };
         Taking { parser: FetchResultParser::new(limits), to, most, octets: 0, result: None }
     }
 

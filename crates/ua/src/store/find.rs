@@ -1,4 +1,4 @@
-//! Which entries of a mailbox: what a P7 filter can say, in the words of a user.
+//! Which entries of a mailbox: what a P7 filter can express, in the words of a user.
 
 use super::{Kind, Status};
 use base::ber::universal as u;

@@ -74,7 +74,7 @@ impl Store {
     /// Cancels the delivery of a message that was deferred.
     ///
     /// # Errors
-    /// [`StoreError::Operation`] with [`p7::MsError::Access`] (it is on its way already, or not known), or what ended
+    /// [`StoreError::Operation`] with [`p7::MsError::Access`] (it is in transit already, or not known), or what ended
     /// the association.
     pub async fn cancel(&mut self, identifier: &MtsIdentifier) -> Result<(), StoreError> {
         let call =

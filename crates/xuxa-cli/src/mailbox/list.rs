@@ -185,7 +185,7 @@ async fn show(access: &MtaAccess<'_>, which: &Which, find: Find, json: bool) -> 
 /// The entries up to the limit, and whether there are more.
 async fn entries(store: &mut Store, wanted: &Wanted, which: &Which) -> Result<(Vec<Line>, bool)> {
     let limit = which.limit as usize;
-    // One more tells whether there are more; it is listed too.
+    // One more shows whether there are more; it is listed too.
     let size = PAGE.min(which.limit.saturating_add(1));
     let mut pages = Pages::new(&wanted.find, which.order(), size);
     let mut lines = Vec::new();

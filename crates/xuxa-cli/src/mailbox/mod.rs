@@ -3,10 +3,12 @@
 mod compose;
 pub(crate) mod content;
 mod delete;
+mod export;
 pub(crate) mod extract;
 mod fetch;
 pub(crate) mod forward;
 mod heading;
+mod import;
 mod line;
 mod list;
 mod password;
@@ -43,6 +45,10 @@ pub(crate) enum MailboxVerb {
     Delete(delete::DeleteArgs),
     /// Stay bound, and print what arrives at or above a precedence, at once
     Watch(watch::WatchArgs),
+    /// Write the whole mailbox into a directory, to keep it, or as a maildir to read it
+    Export(export::ExportArgs),
+    #[command(about = "Check an exported mailbox, or submit its messages anew")]
+    Import(import::ImportArgs),
     /// Change the password
     Password(password::PasswordArgs),
 }
@@ -59,6 +65,8 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         MailboxVerb::Forward(args) => forward::forward(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,
         MailboxVerb::Watch(args) => watch::watch(access, args, json).await,
+        MailboxVerb::Export(args) => export::export(access, args, json).await,
+        MailboxVerb::Import(args) => import::import(access, args, json).await,
         MailboxVerb::Password(args) => password::password(access, args, json).await,
     };
     match outcome {
@@ -66,7 +74,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         Err(error) => {
             let code = code(&error);
             if code != INTERRUPTED {
-                terminal::report_error(&told(&error));
+                terminal::report_error(&in_words(&error));
             }
             ExitCode::from(code)
         }
@@ -90,7 +98,7 @@ fn code(error: &anyhow::Error) -> u8 {
 }
 
 /// The error in words, with what to do next where there is something.
-fn told(error: &anyhow::Error) -> String {
+fn in_words(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match error.downcast_ref::<StoreError>() {
         Some(StoreError::Operation(MsError::SequenceNumber(problems))) => {

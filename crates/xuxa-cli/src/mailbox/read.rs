@@ -33,7 +33,7 @@ struct Opened {
     heading: BTreeMap<&'static str, Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartLine>,
-    /// What a report says of each recipient.
+    /// The outcome for each recipient, of a report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<ReportLine>,
     /// The content is not one of P22 or P772.

@@ -40,7 +40,7 @@ pub(super) async fn reply(access: &MtaAccess<'_>, args: &ReplyArgs, json: bool) 
         let mut reader = Reader::default();
         let fetched = store.fetch(args.number, &mut reader, u64::MAX).await?;
         let Some(heading) = reader.heading.as_deref() else {
-            bail!(Wrong(format!("entry {} is no message that can be replied to", args.number)));
+            bail!(Wrong(format!("entry {} is not a message that can be replied to", args.number)));
         };
         let (to, copy) = recipients(&fetched, heading, &me, args.all)?;
         let line = Line::from(&fetched.entry);

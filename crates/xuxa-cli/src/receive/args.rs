@@ -1,5 +1,6 @@
 //! Options of `xuxa receive`, and its run.
 
+use super::matching::Matching;
 use super::{StillWaiting, To, Until, receive};
 use crate::extract;
 use crate::inbox;
@@ -31,6 +32,9 @@ pub(crate) struct ReceiveArgs {
     /// number is added
     #[arg(long, value_name = "DIR")]
     extract: Option<PathBuf>,
+    /// Send the receipt notifications that originators asked for
+    #[arg(long)]
+    acknowledge: bool,
 }
 
 /// Runs `xuxa receive`.
@@ -61,8 +65,11 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
         timeout: args.timeout.map(Duration::from_secs),
     };
     let mut lines = Vec::new();
-    let mut to = To { inbox: &mut inbox, files: files.as_ref() };
+    let mut to =
+        To { inbox: &mut inbox, files: files.as_ref(), asked: args.acknowledge.then(Vec::new) };
+    let mut record = Matching::new(access);
     let outcome = receive(access, &mut to, until, |line| {
+        let line = &record.matched(line);
         if let Some(warning) = show::warning(line) {
             terminal::report_error(&warning);
         }
@@ -73,6 +80,8 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
         lines.push(line.clone());
     })
     .await;
+    let asked = to.asked.take().unwrap_or_default();
+    let unacknowledged = super::acknowledge::acknowledge(access, asked).await;
     if json {
         terminal::print_json(&serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {
@@ -82,7 +91,10 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
             terminal::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
         }
     }
-    let code = received_code(args, lines.len(), outcome);
+    let code = match received_code(args, lines.len(), outcome) {
+        code if code == ExitCode::SUCCESS && unacknowledged > 0 => ExitCode::from(3),
+        code => code,
+    };
     // One code at whatever moment Ctrl-C came: in a bind, between deliveries or within one.
     if access.is_interrupted() { ExitCode::from(INTERRUPTED) } else { code }
 }

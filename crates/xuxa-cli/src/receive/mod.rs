@@ -1,6 +1,8 @@
 //! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
 
+mod acknowledge;
 mod args;
+mod matching;
 mod reading;
 mod reason_text;
 mod report;
@@ -17,10 +19,13 @@ use anyhow::{Context, Result, bail};
 use base::Precedence;
 use base::ber::Writer;
 use osi::api::{Indication, Problem, Request};
+use p1::SecurityLabel;
+use p1::extension::number;
+use p1::flags::Priority;
 use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, operation,
 };
-use p772::RecipientSpecifier;
+use p772::{Heading, Notification, NotificationOutcome, RecipientSpecifier};
 use report::ReportReading;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -46,6 +51,46 @@ pub(crate) struct To<'a> {
     pub inbox: &'a mut Inbox,
     /// Destination of the files in them, with `--extract`.
     pub files: Option<&'a Extraction>,
+    /// Messages whose originators asked for a notification of receipt, with `--acknowledge`.
+    pub asked: Option<Vec<Asked>>,
+}
+
+/// A message that asks for an acknowledgement.
+pub(crate) struct Asked {
+    pub mts_identifier: String,
+    heading: Box<Heading>,
+    envelope: Box<MessageDeliveryEnvelope>,
+}
+
+impl Asked {
+    /// The precedence that the heading has, else the lowest that the envelope's priority allows.
+    pub(crate) fn precedence(&self) -> Precedence {
+        let level = self.heading.military.primary_precedence.and_then(|p| p.level());
+        level.unwrap_or(match self.envelope.priority {
+            Priority::Urgent => Precedence::Flash,
+            Priority::Normal => Precedence::Priority,
+            Priority::NonUrgent => Precedence::Deferred,
+        })
+    }
+
+    /// The acknowledgement by the user who received it.
+    pub(crate) fn acknowledge(
+        &self,
+        content_identifier: &str,
+    ) -> Result<ua::receipt::Acknowledgement> {
+        let precedence = self.precedence();
+        let received = ua::receipt::Received {
+            heading: &self.heading,
+            originator: &self.envelope.originator,
+            content_type: &self.envelope.content_type,
+            precedence,
+        };
+        received.acknowledge(&self.envelope.this_recipient, Clock::utc(), content_identifier)
+    }
+
+    pub(crate) fn ipm(&self) -> String {
+        ua::form::show_ipm(&self.heading.this_ipm)
+    }
 }
 
 /// One line of the result.
@@ -86,6 +131,18 @@ pub(crate) struct ReceivedMessage {
     pub message_type: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<String>,
+    /// All fields of the heading, or of the notification, in a fixed order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heading: Vec<HeadingField>,
+    /// message-security-label of the envelope, as `xuxa send --label` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// IPM identifier; that of the message in question where this is a notification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipm: Option<String>,
+    /// What the notification states, where this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notification: Option<NotificationLine>,
     /// Octets of the body parts.
     pub size: u64,
     pub content_length: u64,
@@ -117,6 +174,26 @@ pub(crate) struct ReceivedMessage {
     /// Files of its body beyond the limit; they are in the kept content.
     #[serde(skip_serializing_if = "is_none")]
     pub not_extracted: u64,
+}
+
+/// A field of a heading, its value unchanged.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct HeadingField {
+    pub field: &'static str,
+    pub value: String,
+}
+
+/// A notification, and the message that it is about if we have sent that.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct NotificationLine {
+    pub read: bool,
+    pub outcome: String,
+    /// The user it comes from.
+    pub recipient: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtg: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -300,6 +377,12 @@ async fn take_message(
     let summary = Summary { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
     let length = coming.length;
     let mut message = summary.message(coming.identifier.clone(), length);
+    if let (Some(asked), Some(heading)) = (&mut to.asked, coming.reading.heading.take())
+        && ua::receipt::requested(&heading, &coming.envelope.this_recipient).receipt
+    {
+        let mts_identifier = coming.identifier;
+        asked.push(Asked { mts_identifier, heading, envelope: coming.envelope });
+    }
     message.not_extracted = not_extracted;
     message.received_at = received_at;
     message.receive_ms = elapsed.as_secs_f64() * 1e3;
@@ -316,6 +399,19 @@ struct Summary<'a> {
 }
 
 impl Summary<'_> {
+    fn notification(&self, notification: &Notification) -> NotificationLine {
+        let from = notification.originator.as_ref();
+        let recipient = from.or(notification.intended_recipient.as_ref());
+        let otherwise = || self.envelope.originator.address.to_string();
+        NotificationLine {
+            read: matches!(notification.outcome, NotificationOutcome::Receipt(_)),
+            outcome: ua::heading::outcome(&notification.outcome),
+            recipient: recipient.map_or_else(otherwise, ua::heading::user),
+            subject: None,
+            dtg: None,
+        }
+    }
+
     /// The line of the result, without the measured values.
     fn message(self, mts_identifier: String, length: u64) -> ReceivedMessage {
         let (envelope, reading) = (self.envelope, self.reading);
@@ -325,6 +421,11 @@ impl Summary<'_> {
         let mut copy: Vec<String> = heading.map_or(Vec::new(), |h| names(&h.copy_recipients));
         copy.extend(heading.map_or(Vec::new(), |h| names(&h.blind_copy_recipients)));
         let path = |path: PathBuf| path.display().to_string();
+        let notification = reading.notification.as_deref();
+        let mut fields = heading.map_or(Vec::new(), ua::heading::fields);
+        fields.extend(notification.map_or(Vec::new(), ua::heading::notification));
+        let label = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL);
+        let label = label.and_then(|field| SecurityLabel::parse(&field.value).ok());
         ReceivedMessage {
             mts_identifier,
             originator: envelope.originator.address.to_string(),
@@ -340,6 +441,16 @@ impl Summary<'_> {
             sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
             message_type: military.and_then(|m| m.message_type.as_ref()).map(show::message_type),
             instructions: military.map(|m| m.message_instructions.clone()).unwrap_or_default(),
+            heading: fields
+                .into_iter()
+                .map(|f| HeadingField { field: f.label, value: f.value })
+                .collect(),
+            label: label.map(|label| label.to_string()),
+            ipm: heading
+                .map(|h| &h.this_ipm)
+                .or(notification.map(|n| &n.subject_ipm))
+                .map(ua::form::show_ipm),
+            notification: notification.map(|n| self.notification(n)),
             size: if reading.opaque { length } else { reading.size },
             content_length: length,
             content_sha256: self.kept.sha256,

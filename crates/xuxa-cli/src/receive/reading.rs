@@ -2,7 +2,7 @@
 
 use crate::extract::Files;
 use anyhow::Result;
-use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
+use p772::{Charset, ContentEvent, ContentParser, Heading, Notification, PartKind};
 
 /// Bound of the text shown, in octets.
 pub(crate) const MAX_TEXT: usize = 256;
@@ -11,6 +11,8 @@ pub(crate) const MAX_TEXT: usize = 256;
 pub(crate) struct Reading<'a> {
     parser: ContentParser,
     pub heading: Option<Box<Heading>>,
+    /// The content is a notification instead of a message.
+    pub notification: Option<Box<Notification>>,
     /// Octets of the body parts.
     pub size: u64,
     /// The beginning of the first text, undecoded: a piece may end within a character.
@@ -28,6 +30,7 @@ impl<'a> Reading<'a> {
         Reading {
             parser: ContentParser::new(),
             heading: None,
+            notification: None,
             size: 0,
             text: None,
             in_text: false,
@@ -96,7 +99,11 @@ impl<'a> Reading<'a> {
                         files.end();
                     }
                 }
-                Some(ContentEvent::Notification(_) | ContentEvent::End) => {}
+                Some(ContentEvent::Notification(octets)) => {
+                    self.notification = Notification::parse(&octets).ok().map(Box::new);
+                    self.opaque = self.notification.is_none();
+                }
+                Some(ContentEvent::End) => {}
             }
         }
         Ok(())

@@ -24,6 +24,9 @@ pub(crate) struct ReceivedReport {
     /// Subject line of the message, if the report returns its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Date-time group of the message, if its record is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtg: Option<String>,
     /// Octets of the report.
     pub length: u64,
     pub recipients: Vec<ReportLine>,
@@ -118,6 +121,7 @@ impl ReportReading {
             mts_identifier,
             content_identifier: report.content_identifier,
             subject,
+            dtg: None,
             length: self.length,
             recipients: report.recipients.iter().map(ReportLine::from_recipient).collect(),
             duplicate: false,

@@ -3,14 +3,18 @@
 mod args;
 mod heading;
 mod names;
+mod record;
+mod template;
 
 pub(crate) use args::{SendArgs, content_identifier, run};
 pub(crate) use names::Names;
+pub(crate) use template::arguments as template;
 
 use crate::show;
 use crate::submission::{Accepted, Disposition, Failure, MtaAccess, Prepared, Watch, submit};
 use base::Precedence;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use record::Record;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
@@ -100,13 +104,19 @@ pub(crate) async fn send(
     let mut outcome = SendOutcome::default();
     let mut user = None;
     let mut rest = messages.iter();
+    let log = Record::new(access);
     for message in rest.by_ref() {
+        log.begun(message);
         let mut watch = Watching::new(access.progress, message);
         let submitted = submit(access, &mut user, message, retry_for, &mut watch).await;
         watch.bar.finish_and_clear();
         match submitted {
-            Ok(accepted) => outcome.messages.push(watch.sent(message, &accepted)),
+            Ok(accepted) => {
+                log.accepted(message, &accepted);
+                outcome.messages.push(watch.sent(message, &accepted));
+            }
             Err(failure) => {
+                log.failed(message, &failure);
                 outcome.add(message, &failure);
                 outcome.is_wrong_use |= failure.is_wrong_use;
                 if failure.disposition == Disposition::NotSent {

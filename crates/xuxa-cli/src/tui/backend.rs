@@ -36,6 +36,8 @@ pub(super) struct Mailbox {
     user: ORName,
     stores: Stores,
     book: Book,
+    /// The addresses of the profiles, whose domains are known.
+    known: Vec<ORName>,
     /// The highest number that is known to be used.
     highest: Cell<u32>,
     /// The record of what was sent.
@@ -59,8 +61,10 @@ impl Mailbox {
         let pcap = access.pcap.map(PathBuf::from);
         let stores = Stores::new(login, pcap, access.clock, access.interrupted.clone());
         let book = Book::read(&profile.book())?;
+        let known = profile.known.iter();
+        let known = known.filter_map(|text| ua::form::address(text).ok()).collect();
         let log = SentLog::new(profile.sent_log());
-        Ok(Mailbox { who, user, stores, book, highest: Cell::new(0), log })
+        Ok(Mailbox { who, user, stores, book, known, highest: Cell::new(0), log })
     }
 
     fn name(&self, name: &ORName) -> Option<String> {
@@ -316,7 +320,7 @@ impl Backend for Mailbox {
         message.head().map_err(|error| BackendError::Failed(format!("{error:#}")))?;
         let names: Vec<ORName> =
             message.to.iter().chain(&message.copy).map(|to| to.name.clone()).collect();
-        Ok(self.book.doubts(&names, std::slice::from_ref(&self.user)))
+        Ok(self.book.doubts(&names, &self.known))
     }
 
     async fn submit(&self, draft: Draft) -> Result<(), BackendError> {

@@ -1,8 +1,10 @@
 //! The address book: short names for O/R addresses, and groups of them, in a TOML file that its user
 //! also edits by hand.
 
-use crate::country::is_country;
+pub mod country;
+
 use crate::form;
+use country::is_country;
 use p1::names::{ORAddress, ORName};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,156 @@
+//! `xuxa probe` and `xuxa cancel`: small operations of the submission port.
+
+use crate::send::{Names, content_identifier};
+use crate::submission::MtaAccess;
+use crate::{profile, quantity, terminal};
+use anyhow::{Context as _, Result};
+use base::Utc;
+use clap::Args;
+use p1::content_type::ContentType;
+use p1::eits::EncodedInformationTypes;
+use p1::extension::Extensions;
+use p1::flags::{PerMessageIndicators, ReportRequest};
+use p1::p3::{PerRecipientSubmissionFields, ProbeSubmissionEnvelope};
+use serde_json::json;
+use std::process::ExitCode;
+use ua::sent::{Entry, SentLog, Submitted};
+use ua::{Clock, Services};
+
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// Recipient: an O/R address, or a name or group of the address book
+    #[arg(long, required = true, value_name = "ADDRESS")]
+    to: Vec<String>,
+    /// Size of the message in question
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size)]
+    size: Option<u64>,
+    /// Ask for a civil message (P22) instead of a military one
+    #[arg(long)]
+    civil: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// MTS identifier of the message, as `xuxa sent` shows it, or its content identifier
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Runs `xuxa probe`: the answer comes as a report, which `xuxa receive` takes.
+pub(crate) async fn run(access: &MtaAccess<'_>, args: &ProbeArgs, json: bool) -> ExitCode {
+    ended(probe(access, args, json).await)
+}
+
+/// Runs `xuxa cancel`.
+pub(crate) async fn cancel(access: &MtaAccess<'_>, args: &CancelArgs, json: bool) -> ExitCode {
+    ended(cancel_one(access, args, json).await)
+}
+
+fn ended(outcome: Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::report_error(&format!("{error:#}"));
+            ExitCode::from(if error.is::<profile::Wrong>() { 2 } else { 1 })
+        }
+    }
+}
+
+async fn probe(access: &MtaAccess<'_>, args: &ProbeArgs, json: bool) -> Result<()> {
+    let names = Names::load(access.profile)?;
+    let mut recipients = Vec::new();
+    for text in &args.to {
+        recipients.extend(names.all(text)?);
+    }
+    let identifier = content_identifier(0);
+    let envelope = ProbeSubmissionEnvelope {
+        originator: access.profile.user()?,
+        original_eits: Some(EncodedInformationTypes::default()),
+        content_type: if args.civil { ContentType::P22 } else { ContentType::p772() },
+        content_identifier: Some(identifier.clone()),
+        content_length: args.size.and_then(|size| i64::try_from(size).ok()),
+        indicators: PerMessageIndicators::default(),
+        recipients: recipients
+            .iter()
+            .map(|name| PerRecipientSubmissionFields {
+                recipient: name.clone(),
+                report_request: ReportRequest::Report,
+                ..PerRecipientSubmissionFields::default()
+            })
+            .collect(),
+        extensions: Extensions::default(),
+        unknown: Vec::new(),
+    };
+    let now = Clock::utc();
+    let mut user = access.bind(Services::Submission).await?;
+    let result = user.probe(&envelope).await;
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => {
+            user.abort().await;
+            return Err(error);
+        }
+    };
+    let addresses = recipients.iter().map(|name| name.address.to_string()).collect();
+    let mts_identifier = result.identifier.to_string();
+    record(
+        access,
+        Entry::Accepted(Submitted {
+            mts_identifier: mts_identifier.clone(),
+            time: now.to_string(),
+            ..Submitted::probe(&identifier, addresses, now)
+        }),
+    );
+    user.unbind().await?;
+    if json {
+        terminal::print_json(&json!({
+            "mts_identifier": mts_identifier,
+            "content_identifier": identifier,
+            "submission_time": result.time.utc.map(|time: Utc| time.to_string()),
+        }));
+    } else {
+        terminal::print(&format!(
+            "probe {mts_identifier}: the answer comes as a report, which `xuxa receive` takes"
+        ));
+    }
+    Ok(())
+}
+
+async fn cancel_one(access: &MtaAccess<'_>, args: &CancelArgs, json: bool) -> Result<()> {
+    let wanted = args.id.trim();
+    let by_content = || {
+        let sent = SentLog::new(access.profile.sent_log()).read().ok()?;
+        let found = sent.messages.iter().rev().map(|message| &message.submitted);
+        let mut found = found.filter(|s| s.content_identifier == wanted);
+        found.find(|s| !s.mts_identifier.is_empty()).map(|s| s.mts_identifier.clone())
+    };
+    let text =
+        if wanted.starts_with('[') { wanted.to_owned() } else { by_content().unwrap_or_default() };
+    let identifier = ua::form::mts_identifier(&text).map_err(|_| {
+        profile::Wrong(format!(
+            "{wanted:?} is neither an MTS identifier, as [/PRMD=P/ADMD=A/C=XX/;LOCAL], nor the content \
+             identifier of a message in the record (xuxa sent)"
+        ))
+    })?;
+    let mut user = access.bind(Services::Submission).await?;
+    if let Err(error) = user.cancel_deferred(&identifier).await {
+        user.abort().await;
+        return Err(error).with_context(|| format!("{identifier} is not cancelled"));
+    }
+    record(access, Entry::Cancelled { mts_identifier: identifier.to_string() });
+    user.unbind().await?;
+    if json {
+        terminal::print_json(&json!({ "cancelled": identifier.to_string() }));
+    } else {
+        terminal::print(&format!("{identifier} is cancelled"));
+    }
+    Ok(())
+}
+
+fn record(access: &MtaAccess<'_>, entry: Entry) {
+    let log = SentLog::new(access.profile.sent_log());
+    if let Err(error) = log.append(&[entry]) {
+        let path = log.path().display();
+        terminal::report_error(&format!("warning: cannot write {path}: {error}"));
+    }
+}
