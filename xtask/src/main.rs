@@ -8,6 +8,7 @@ mod bench;
 mod checks;
 mod ci;
 mod demo;
+mod dist;
 mod results;
 mod soak;
 mod studies;
@@ -43,6 +44,7 @@ macro_rules! verbs {
 
 verbs! {
     demo,
+    dist,
     bench,
     ci,
     test,

@@ -29,6 +29,11 @@ const TOOLS: &[Tool] = &[
         package: "iputils-ping",
         purpose: "asks across the laboratory's networks whether a host is there",
     },
+    Tool {
+        program: "tmux",
+        package: "tmux",
+        purpose: "the terminal in which the tests type and read as a user of xuxa tui",
+    },
 ];
 
 /// Where Debian keeps programs that a user's PATH may leave out.
@@ -128,10 +133,10 @@ mod tests {
         let path = empty.path().to_str().unwrap();
         let text = complaint(&missing(path, TOOLS));
         assert!(text.contains("tshark (the independent reader"));
-        assert!(text.ends_with("apt-get install tshark iproute2 iputils-ping"));
+        assert!(text.ends_with("apt-get install tshark iproute2 iputils-ping tmux"));
 
         std::fs::write(empty.path().join("tshark"), "").unwrap();
         let left: Vec<_> = missing(path, TOOLS).iter().map(|tool| tool.program).collect();
-        assert_eq!(left, ["ip", "ping"]);
+        assert_eq!(left, ["ip", "ping", "tmux"]);
     }
 }

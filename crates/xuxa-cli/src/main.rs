@@ -17,6 +17,7 @@ mod sent;
 mod show;
 mod submission;
 mod terminal;
+mod tui;
 
 use crate::submission::MtaAccess;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -60,6 +61,8 @@ enum Verb {
     Send(Box<send::SendArgs>),
     /// Receive the deliveries that wait at the MTA
     Receive(receive::ReceiveArgs),
+    /// Read, write and be alerted in a terminal interface, on the mailbox in the message store
+    Tui,
     /// Submit the messages of a plan, and show the times of each stage
     Burst(burst::BurstArgs),
     /// Show what was sent, and what is known of it since
@@ -184,6 +187,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     match &cli.verb {
         Verb::Send(args) => send::run(&access, args, cli.json).await,
         Verb::Receive(args) => receive::run(&access, args, cli.json).await,
+        Verb::Tui => tui::run(&access).await,
         Verb::Probe(args) => probe::run(&access, args, cli.json).await,
         Verb::Cancel(args) => probe::cancel(&access, args, cli.json).await,
         Verb::Sent(args) => sent::run(&profile, args, cli.json),

@@ -164,6 +164,11 @@ const RULES: &[Rule] = &[
         reason: "pages and pictures are made of data alone, wherever it comes from",
     },
     Rule {
+        from: &["xuxa-tui"],
+        to: Forbidden::Packages(&["osi", "p1", "p7", "p772", "ua", "engine", "node"]),
+        reason: "screens and keys know a backend, and no protocol",
+    },
+    Rule {
         from: &["ua", "xuxa-cli", "load"],
         to: Forbidden::Packages(&["engine", "node"]),
         reason: "clients speak P3 to any MTA, and so cannot lean on ours",

@@ -5,13 +5,13 @@ use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
 use std::io::{self, Write};
 
 /// Most octets of text of one content that are kept.
-pub(super) const MAX_TEXT: usize = 1 << 20;
+pub(crate) const MAX_TEXT: usize = 1 << 20;
 /// A forwarded message among body parts (X.420 7.3.8).
 const MESSAGE: Tag = Tag::context(7);
 
 /// What a body part is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Text in this character set, as far as it is kept.
     Text(Charset, Vec<u8>),
     /// A file, and its name as it was sent.
@@ -26,7 +26,7 @@ pub(super) enum Form {
 
 /// One body part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// What it is.
     pub form: Form,
     /// Its octets of data.
@@ -35,7 +35,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Its text, if it is one.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         let Form::Text(charset, octets) = &self.form else { return None };
         // The cut may be within a character.
         let whole = match std::str::from_utf8(octets) {
@@ -48,7 +48,7 @@ impl Seen {
     }
 
     /// Octets of the text that are not kept.
-    pub(super) fn missing(&self) -> u64 {
+    pub(crate) fn missing(&self) -> u64 {
         match &self.form {
             Form::Text(_, octets) => self.size.saturating_sub(octets.len() as u64),
             _ => 0,
@@ -58,7 +58,7 @@ impl Seen {
 
 /// Takes a content as it is written.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     parser: ContentParser,
     /// The heading, once it came.
     pub heading: Option<Box<Heading>>,

@@ -25,9 +25,33 @@ pub(crate) struct ExtractArgs {
 }
 
 /// Passes a content on to the reader of its files.
-struct Extracting<'a> {
+pub(crate) struct Extracting<'a> {
     reading: Reading<'a>,
     hasher: Sha256,
+}
+
+impl<'a> Extracting<'a> {
+    /// Begins with an entry, whose files without a name are called after its number.
+    pub(crate) fn begin(extraction: &'a Extraction, number: u32) -> Extracting<'a> {
+        let files = extraction.message(format!("message-{number}.bin"));
+        Extracting { reading: Reading::new(Some(files)), hasher: Sha256::new() }
+    }
+
+    /// Gives the files their names; returns their paths, and how many were left out.
+    ///
+    /// # Errors
+    /// The content cannot be read, or a file cannot be written.
+    pub(crate) fn finish(mut self, number: u32) -> Result<(Vec<PathBuf>, u64)> {
+        if self.reading.opaque {
+            bail!(
+                "the content of entry {number} cannot be read: xuxa fetch {number} writes it as it is"
+            );
+        }
+        let Some(files) = self.reading.files() else { bail!("no files were read") };
+        let left_out = files.left_out;
+        let mut unrecorded = Unrecorded { sha256: show::hex(&self.hasher.finalize()) };
+        Ok((files.publish(&mut unrecorded)?, left_out))
+    }
 }
 
 impl Write for Extracting<'_> {
@@ -66,23 +90,14 @@ impl Naming for Unrecorded {
 pub(super) async fn extract(access: &MtaAccess<'_>, args: &ExtractArgs, json: bool) -> Result<u8> {
     let number = args.number;
     let extraction = Extraction::open(&args.into)?;
-    let files = extraction.message(format!("message-{number}.bin"));
-    let mut to = Extracting { reading: Reading::new(Some(files)), hasher: Sha256::new() };
+    let mut to = Extracting::begin(&extraction, number);
     let fetched =
         with_store(access, async |store| Ok(store.fetch(number, &mut to, u64::MAX).await?)).await?;
     if fetched.entry.kind == Kind::Report {
         bail!(Wrong(format!("entry {number} is a report, without files: xuxa read {number}")));
     }
-    if to.reading.opaque {
-        bail!(
-            "the content of entry {number} cannot be read: xuxa fetch {number} writes it as it is"
-        );
-    }
-    let Some(files) = to.reading.files() else { bail!("no files were read") };
-    let left_out = files.left_out;
-    let mut unrecorded = Unrecorded { sha256: show::hex(&to.hasher.finalize()) };
-    let paths: Vec<String> =
-        files.publish(&mut unrecorded)?.iter().map(|path| path.display().to_string()).collect();
+    let (paths, left_out) = to.finish(number)?;
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     if json {
         terminal::print_json(&serde_json::json!({
             "number": number, "extracted": paths, "not_extracted": left_out,

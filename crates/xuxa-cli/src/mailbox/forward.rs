@@ -47,13 +47,7 @@ pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bo
     let address = |text: &String| profile::address("recipient", text);
     let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
     let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
-    let dir = std::env::temp_dir();
-    let cannot = || format!("cannot write into {}", dir.display());
-    sweep(&dir, PREFIX).with_context(cannot)?;
-    let mut inner = Inner {
-        part: Part::create(&dir, PREFIX).with_context(cannot)?,
-        state: State::Front(Vec::new()),
-    };
+    let mut inner = Inner::create()?;
     with_store(access, async |store| {
         let fetched = fetch(store, args.number, &mut inner).await?;
         let line = Line::from(&fetched.entry);
@@ -100,7 +94,7 @@ async fn fetch(store: &mut Store, number: u32, inner: &mut Inner) -> Result<Fetc
 }
 
 /// The contents of the outermost element of a content, in a file.
-struct Inner {
+pub(crate) struct Inner {
     part: Part,
     state: State,
 }
@@ -113,8 +107,17 @@ enum State {
 }
 
 impl Inner {
+    /// Begins, in the directory for temporary files.
+    pub(crate) fn create() -> Result<Inner> {
+        let dir = std::env::temp_dir();
+        let cannot = || format!("cannot write into {}", dir.display());
+        sweep(&dir, PREFIX).with_context(cannot)?;
+        let part = Part::create(&dir, PREFIX).with_context(cannot)?;
+        Ok(Inner { part, state: State::Front(Vec::new()) })
+    }
+
     /// What is forwarded.
-    fn source(&self) -> Result<Source> {
+    pub(crate) fn source(&self) -> Result<Source> {
         let State::Open { indefinite, written } = self.state else {
             bail!("the message has no content that can be forwarded");
         };

@@ -1,12 +1,12 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
 mod compose;
-mod content;
+pub(crate) mod content;
 mod delete;
 mod export;
-mod extract;
+pub(crate) mod extract;
 mod fetch;
-mod forward;
+pub(crate) mod forward;
 mod heading;
 mod import;
 mod line;

@@ -1,0 +1,413 @@
+//! The mailbox as the interface needs it.
+
+use super::draft::{self, Original};
+use super::pages::{self, Lists, Part};
+use super::show;
+use super::stores::Stores;
+use crate::extract::Extraction;
+use crate::mailbox::content::Reader;
+use crate::mailbox::extract::Extracting;
+use crate::mailbox::forward::Inner;
+use crate::receive::ReportLine;
+use crate::submission::MtaAccess;
+use anyhow::Result;
+use base::rng::Rng;
+use base::{Precedence, Utc};
+use p1::content_type::ContentType;
+use p1::names::ORName;
+use p7::attributes as a;
+use p7::selector::Range;
+use p772::{Forwarded, NotificationOutcome};
+use std::cell::Cell;
+use std::path::PathBuf;
+use ua::Clock;
+use ua::book::{Book, Entry as BookItem};
+use ua::sent::{Entry as LogEntry, SentLog, SentMessage, State, Submitted};
+use ua::store::{Entry, Fetched, Filter, Find, Selector, Status, Store, StoreError};
+use xuxa_tui::draft::{About, Draft};
+use xuxa_tui::model::{
+    BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
+};
+use xuxa_tui::{Backend, BackendError};
+
+/// A user's mailbox in a message store, and the MTA behind it.
+pub(super) struct Mailbox {
+    who: Who,
+    user: ORName,
+    stores: Stores,
+    book: Book,
+    /// The addresses of the profiles, whose domains are known.
+    known: Vec<ORName>,
+    /// The highest number that is known to be used.
+    highest: Cell<u32>,
+    /// The record of what was sent.
+    log: SentLog,
+}
+
+impl Mailbox {
+    /// Reads profile and address book; nothing is bound.
+    ///
+    /// # Errors
+    /// One of them is wrong.
+    pub(super) fn open(access: &MtaAccess<'_>) -> Result<Mailbox> {
+        let profile = access.profile;
+        let login = profile.store_login()?;
+        let user = profile.user()?;
+        let who = Who {
+            profile: profile.name.clone(),
+            user: user.address.to_string(),
+            server: login.mta.clone(),
+        };
+        let pcap = access.pcap.map(PathBuf::from);
+        let stores = Stores::new(login, pcap, access.clock, access.interrupted.clone());
+        let book = Book::read(&profile.book())?;
+        let known = profile.known.iter();
+        let known = known.filter_map(|text| ua::form::address(text).ok()).collect();
+        let log = SentLog::new(profile.sent_log());
+        Ok(Mailbox { who, user, stores, book, known, highest: Cell::new(0), log })
+    }
+
+    fn name(&self, name: &ORName) -> Option<String> {
+        self.book.name_of(&name.address).map(str::to_owned)
+    }
+
+    fn row(&self, entry: &Entry) -> Row {
+        self.highest.set(self.highest.get().max(entry.number));
+        show::row(entry, |name| self.name(name))
+    }
+
+    /// The conditions of a query. An originator cannot be searched for in a part: those of the book whose name or
+    /// address has the text are compared whole.
+    fn find(&self, query: &Query) -> Find {
+        let mut find = Find::new();
+        if query.unread_only {
+            let read = Find::new().status(Status::Processed).filter();
+            find = read.into_iter().fold(find, |find, read| find.and(Filter::Not(Box::new(read))));
+        }
+        if query.search.is_empty() {
+            return find;
+        }
+        let mut any: Vec<Filter> =
+            Find::new().subject(&query.search).filter().into_iter().collect();
+        let wanted = query.search.to_lowercase();
+        for (name, entry) in self.book.entries() {
+            let BookItem::Address(address) = entry else { continue };
+            if name.contains(&wanted) || address.to_lowercase().contains(&wanted) {
+                let names = self.book.resolve(name).unwrap_or_default();
+                any.extend(names.iter().filter_map(|name| Find::new().originator(name).filter()));
+            }
+        }
+        find.and(Filter::Or(any))
+    }
+
+    /// What a draft answers or passes on, as it is needed for the message.
+    async fn original(&self, about: About) -> Result<Original, BackendError> {
+        let (About::Answer(number) | About::Forward(number)) = about else {
+            return Ok(Original::default());
+        };
+        let entry = entry_number(number)?;
+        if matches!(about, About::Answer(_)) {
+            let mut reader = Reader::default();
+            let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
+            self.stores.slow(Some(number), work).await?;
+            let answered = reader.heading.map(|heading| heading.this_ipm);
+            return Ok(Original { answered, forwarded: None });
+        }
+        let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
+        let mut inner = Inner::create().map_err(failed)?;
+        let work = async |store: &mut Store| store.fetch(entry, &mut inner, u64::MAX).await;
+        let fetched = self.stores.slow(Some(number), work).await?;
+        let is_civil =
+            fetched.envelope.as_ref().is_some_and(|e| e.content_type == ContentType::P22);
+        let delivery = fetched.envelope_octets.as_ref().map(|octets| octets.to_vec());
+        let forwarded = Forwarded { military: !is_civil, delivery };
+        let source = inner.source().map_err(failed)?;
+        Ok(Original { answered: None, forwarded: Some((forwarded, source)) })
+    }
+
+    fn append(&self, entries: &[LogEntry]) -> Result<(), BackendError> {
+        self.log.append(entries).map_err(|error| {
+            let path = self.log.path().display();
+            BackendError::Failed(format!(
+                "the record of sent messages {path} cannot be written: {error}"
+            ))
+        })
+    }
+
+    /// Records what a report or a notification states about messages of ours.
+    fn record_outcomes(&self, fetched: &Fetched, reader: &Reader) {
+        let entries = outcomes(fetched, reader);
+        // The message is shown in any case; opening it again records it again.
+        if !entries.is_empty() {
+            let _ = self.append(&entries);
+        }
+    }
+}
+
+/// What a report or a notification states, as lines of the record.
+fn outcomes(fetched: &Fetched, reader: &Reader) -> Vec<LogEntry> {
+    if let Some(report) = &fetched.report {
+        let line = |recipient| {
+            let line = ReportLine::from_recipient(recipient);
+            LogEntry::Reported {
+                mts_identifier: report.subject_identifier.to_string(),
+                recipient: line.recipient,
+                delivered: line.delivered,
+                detail: line.delivery_time.or(line.because).unwrap_or_default(),
+            }
+        };
+        return report.recipients.iter().map(line).collect();
+    }
+    let notification = reader.notification.as_ref();
+    let notification = notification.and_then(|octets| p772::Notification::parse(octets).ok());
+    let Some(notification) = notification else { return Vec::new() };
+    let named = notification.originator.as_ref().and_then(|o| o.formal_name.as_ref());
+    let recipient =
+        named.or(fetched.entry.originator.as_ref()).map(|name| name.address.to_string());
+    vec![LogEntry::Notified {
+        ipm: ua::form::show_ipm(&notification.subject_ipm),
+        recipient: recipient.unwrap_or_default(),
+        read: matches!(notification.outcome, NotificationOutcome::Receipt(_)),
+        detail: ua::heading::outcome(&notification.outcome),
+    }]
+}
+
+/// A message of the record as the interface shows it.
+fn sent_item(message: &SentMessage) -> Sent {
+    let submitted = &message.submitted;
+    let state = |state: &State| match state {
+        State::InDoubt => SentState::InDoubt,
+        State::Accepted => SentState::Accepted,
+        State::Delivered(_) => SentState::Delivered,
+        State::Read(_) => SentState::Read,
+        failed @ (State::NotSent(_) | State::NotDelivered(_) | State::NotRead(_)) => {
+            SentState::Failed(failed.to_string())
+        }
+        State::Cancelled => SentState::Failed(State::Cancelled.to_string()),
+    };
+    Sent {
+        identifier: submitted.content_identifier.clone(),
+        precedence: submitted.precedence.parse().unwrap_or(Precedence::Routine),
+        subject: submitted.subject.clone().unwrap_or_default(),
+        time: Utc::from_utc_time(submitted.dtg.as_bytes()).unwrap_or_default(),
+        size: submitted.size,
+        recipients: message.recipients.iter().map(|(name, s)| (name.clone(), state(s))).collect(),
+    }
+}
+
+/// The list operation under a query.
+struct Listing<'a> {
+    store: &'a mut Store,
+    find: Find,
+}
+
+impl Lists for Listing<'_> {
+    async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
+        let mut find = self.find.clone();
+        if let Some(level) = part.level {
+            let mut any: Vec<Filter> =
+                Find::new().precedences(&[level]).filter().into_iter().collect();
+            if level == Precedence::Routine {
+                any.extend(Find::new().without_precedence().filter());
+            }
+            find = find.and(match (any.len(), any.pop()) {
+                (1, Some(one)) => one,
+                (_, last) => Filter::Or(any.into_iter().chain(last).collect()),
+            });
+        }
+        let mut found: Vec<Entry> = Vec::new();
+        let mut from = part.from;
+        loop {
+            let left = part.limit.map(|limit| limit.saturating_sub(found.len()));
+            let number = |number: u32| p7::SequenceNumber(number);
+            let range = Range::SequenceNumber {
+                from: (from > 0).then(|| number(from)),
+                to: part.to.map(number),
+            };
+            let selector = Selector {
+                range: (from > 0 || part.to.is_some()).then_some(range),
+                filter: find.filter(),
+                limit: left.and_then(|left| i64::try_from(left).ok()),
+                ..Selector::default()
+            };
+            let listed = self.store.list(selector).await?;
+            found.extend(listed.entries);
+            let is_enough = part.limit.is_some_and(|limit| found.len() >= limit);
+            match listed.next.filter(|next| !is_enough && part.to.is_none_or(|to| *next <= to)) {
+                Some(next) => from = next,
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+fn entry_number(number: Number) -> Result<u32, BackendError> {
+    u32::try_from(number).map_err(|_| BackendError::Gone(number))
+}
+
+impl Backend for Mailbox {
+    fn who(&self) -> Who {
+        self.who.clone()
+    }
+
+    async fn connect(&self) -> Result<(), BackendError> {
+        self.stores.connect().await
+    }
+
+    async fn list(&self, query: Query, from: From, count: usize) -> Result<Page, BackendError> {
+        if self.highest.get() == 0 {
+            self.counts().await?;
+        }
+        let (find, highest) = (self.find(&query), self.highest.get());
+        let work = async |store: &mut Store| {
+            let mut listing = Listing { store, find };
+            pages::page(&mut listing, query.order, &from, count, highest).await
+        };
+        let (entries, is_last) = self.stores.quick(None, work).await?;
+        Ok(Page { rows: entries.iter().map(|entry| self.row(entry)).collect(), is_last })
+    }
+
+    async fn counts(&self) -> Result<Counts, BackendError> {
+        let kinds = [a::RETRIEVAL_STATUS];
+        let work = async |store: &mut Store| store.summarize(&Find::new(), &kinds).await;
+        let summary = self.stores.quick(None, work).await?;
+        if let Some((_, highest)) = summary.span {
+            self.highest.set(self.highest.get().max(highest));
+        }
+        let present = summary.attributes.first().map(|counted| counted.present.as_slice());
+        let read = present
+            .unwrap_or_default()
+            .iter()
+            .filter(|(status, _)| status.integer().is_ok_and(|status| status == 2));
+        let read: u64 = read.map(|(_, count)| count).sum();
+        let unread = summary.count.saturating_sub(read);
+        Ok(Counts { total: summary.count, unread, unread_by_precedence: None })
+    }
+
+    async fn open(&self, number: Number) -> Result<Opened, BackendError> {
+        let entry = entry_number(number)?;
+        let mut reader = Reader::default();
+        let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
+        let fetched = self.stores.slow(Some(number), work).await?;
+        self.record_outcomes(&fetched, &reader);
+        Ok(show::opened(&fetched, &reader, &self.user, |name| self.name(name)))
+    }
+
+    async fn extract(&self, number: Number, to: PathBuf) -> Result<Vec<PathBuf>, BackendError> {
+        let entry = entry_number(number)?;
+        let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
+        let extraction = Extraction::open(&to).map_err(failed)?;
+        let mut extracting = Extracting::begin(&extraction, entry);
+        let work = async |store: &mut Store| store.fetch(entry, &mut extracting, u64::MAX).await;
+        self.stores.slow(Some(number), work).await?;
+        let (paths, left_out) = extracting.finish(entry).map_err(failed)?;
+        match left_out {
+            0 => Ok(paths),
+            left_out => Err(BackendError::Failed(format!(
+                "{} files written; {left_out} more are in the content only: `xuxa fetch {number}` writes all of it",
+                paths.len()
+            ))),
+        }
+    }
+
+    async fn delete(&self, number: Number) -> Result<(), BackendError> {
+        let entry = entry_number(number)?;
+        self.stores.quick(Some(number), async |store| store.delete(&[entry]).await).await
+    }
+
+    async fn check(&self, draft: &Draft) -> Result<Vec<String>, BackendError> {
+        let message = draft::message(draft, &self.user, &self.book, None)?;
+        message.head().map_err(|error| BackendError::Failed(format!("{error:#}")))?;
+        let names: Vec<ORName> =
+            message.to.iter().chain(&message.copy).map(|to| to.name.clone()).collect();
+        Ok(self.book.doubts(&names, &self.known))
+    }
+
+    async fn submit(&self, draft: Draft) -> Result<(), BackendError> {
+        let original = self.original(draft.about).await?;
+        let message = draft::message(&draft, &self.user, &self.book, original.answered)?;
+        let envelope = message.envelope();
+        let mut record = Submitted::new(&message);
+        record.time = draft.time.to_string();
+        let content = draft::content(message, original.forwarded)?;
+        self.append(&[LogEntry::Begun(record.clone())])?;
+        let answer =
+            self.stores.submit(async |store| store.submit(&envelope, &content).await).await;
+        match answer {
+            Ok(result) => {
+                record.mts_identifier = result.identifier.to_string();
+                // The MTA has it: an error of the record must not make anybody send it again.
+                let _ = self.append(&[LogEntry::Accepted(record)]);
+                Ok(())
+            }
+            Err(error @ BackendError::InDoubt(_)) => Err(error),
+            Err(error) => {
+                let outcome =
+                    if matches!(error, BackendError::Failed(_)) { "refused" } else { "not_sent" };
+                let _ = self.append(&[LogEntry::Ended {
+                    content_identifier: record.content_identifier,
+                    ipm: record.ipm,
+                    outcome: outcome.to_owned(),
+                    reason: error.to_string(),
+                }]);
+                Err(error)
+            }
+        }
+    }
+
+    async fn acknowledge(&self, number: Number) -> Result<(), BackendError> {
+        let entry = entry_number(number)?;
+        let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
+        let mut reader = Reader::default();
+        let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
+        let fetched = self.stores.slow(Some(number), work).await?;
+        let (Some(heading), Some(envelope)) = (&reader.heading, &fetched.envelope) else {
+            return Err(BackendError::Failed("only a message can be acknowledged".to_owned()));
+        };
+        let received = ua::receipt::Received {
+            heading,
+            originator: &envelope.originator,
+            content_type: &envelope.content_type,
+            precedence: pages::level(&fetched.entry),
+        };
+        let now = Clock::utc();
+        let identifier = format!("{:016X}", Rng::new(now.0).next_u64());
+        let receipt = received.acknowledge(&self.user, now, &identifier).map_err(failed)?;
+        let submit =
+            async |store: &mut Store| store.submit(&receipt.envelope, &receipt.content).await;
+        self.stores.submit(submit).await.map(drop)
+    }
+
+    async fn sent(&self, count: usize) -> Result<Vec<Sent>, BackendError> {
+        let sent = self.log.read().map_err(|error| {
+            let path = self.log.path().display();
+            BackendError::Failed(format!(
+                "the record of sent messages {path} cannot be read: {error}"
+            ))
+        })?;
+        Ok(sent.messages.iter().rev().take(count).map(sent_item).collect())
+    }
+
+    async fn book(&self) -> Result<Vec<BookEntry>, BackendError> {
+        let entry = |(name, entry): (&str, &BookItem)| {
+            let (addresses, is_group) = match entry {
+                BookItem::Address(address) => (vec![address.clone()], false),
+                BookItem::Group(members) => (members.clone(), true),
+            };
+            BookEntry { name: name.to_owned(), addresses, is_group }
+        };
+        Ok(self.book.entries().map(entry).collect())
+    }
+
+    async fn alert(&self) -> Result<Row, BackendError> {
+        loop {
+            if let Some(entry) = self.stores.alert().await?.entry {
+                return Ok(self.row(&entry));
+            }
+        }
+    }
+
+    async fn close(&self) {
+        self.stores.close().await;
+    }
+}
