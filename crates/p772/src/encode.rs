@@ -105,6 +105,20 @@ impl ContentBuilder {
         self.frame(&part_head(form, data_length), data_length)
     }
 
+    /// A content whose last body parts have data that the caller sends itself: for each one, in their
+    /// order, the octets before its data. After the last one's data nothing follows.
+    pub fn finish_with_all(self, parts: &[(PartForm, u64)]) -> Vec<Vec<u8>> {
+        let mut heads: Vec<Vec<u8>> =
+            parts.iter().map(|(form, length)| part_head(form, *length)).collect();
+        let before: u64 = heads.iter().skip(1).map(|head| head.len() as u64).sum();
+        let data = parts.iter().fold(before, |sum, (_, length)| sum.saturating_add(*length));
+        match heads.first_mut() {
+            Some(first) => *first = self.frame(first, data).head,
+            None => heads.push(self.finish()),
+        }
+        heads
+    }
+
     pub(crate) fn frame(self, last_head: &[u8], data_length: u64) -> Framing {
         let part_octets = (self.parts.len() + last_head.len()) as u64;
         let body_length = Length::Definite(part_octets.saturating_add(data_length));

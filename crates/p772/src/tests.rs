@@ -424,6 +424,17 @@ fn a_file_of_another_writer_is_read() {
 }
 
 #[test]
+fn several_parts_whose_data_come_from_elsewhere_are_one_content() {
+    let file = PartForm::File { name: Some("A.BIN".into()) };
+    let builder = || ContentBuilder::new(&full_heading()).unwrap();
+    let text = PartForm::Text(Charset::Ascii);
+    let whole = builder().part(&text, b"hello").part(&file, &[0, 255]).finish();
+    let heads = builder().finish_with_all(&[(text, 5), (file, 2)]);
+    assert_eq!([&heads[0][..], b"hello", &heads[1], &[0, 255]].concat(), whole);
+    assert_eq!(builder().finish_with_all(&[]), [builder().finish()]);
+}
+
+#[test]
 fn a_gigabyte_passes_in_pieces() {
     let heading = full_heading();
     let length = 1_000_000_000u64;

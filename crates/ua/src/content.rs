@@ -24,6 +24,8 @@ pub enum Source {
     File(File, u64),
     /// These octets.
     Octets(Bytes),
+    /// These, one after the other: body parts, and the octets before their data.
+    Several(Vec<Source>),
 }
 
 impl Source {
@@ -45,6 +47,7 @@ impl Source {
         match self {
             Source::Canned(len) | Source::File(_, len) => *len,
             Source::Octets(octets) => octets.len() as u64,
+            Source::Several(all) => all.iter().map(Source::len).fold(0, u64::saturating_add),
         }
     }
 
@@ -75,6 +78,16 @@ impl Source {
             Source::Octets(octets) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
                 Ok(octets.slice(start..start + len))
+            }
+            Source::Several(all) => {
+                let mut at = offset;
+                for source in all {
+                    match at.checked_sub(source.len()) {
+                        Some(beyond) => at = beyond,
+                        None => return source.read(at, max),
+                    }
+                }
+                Ok(Bytes::new())
             }
         }
     }
@@ -163,6 +176,22 @@ mod tests {
             }
             assert!(source.read(len, 10).unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn several_sources_are_read_as_one() {
+        let octets = |text: &'static [u8]| Source::Octets(Bytes::from_static(text));
+        let several = Source::Several(vec![
+            octets(b"ab"),
+            octets(b""),
+            Source::Several(vec![octets(b"cde"), Source::Canned(3)]),
+            octets(b"f"),
+        ]);
+        assert_eq!(several.len(), 9);
+        for max in [1, 2, 100] {
+            assert_eq!(all(&several, max), b"abcdeTHEf", "by {max}");
+        }
+        assert!(several.read(9, 5).unwrap().is_empty());
     }
 
     #[test]

@@ -6,12 +6,18 @@
 //! one process. Contents are streamed in both directions; canned ones take no memory of their
 //! size.
 
+pub mod book;
 mod clock;
 mod connection;
 mod content;
+pub mod country;
+pub mod form;
+pub mod heading;
 mod interrupt;
 mod login;
 mod message;
+pub mod receipt;
+pub mod sent;
 pub mod store;
 mod submit;
 mod user;
@@ -21,6 +27,6 @@ pub use connection::{INTERRUPTED, NotConnected, describe};
 pub use content::{Content, Source};
 pub use interrupt::Interrupted;
 pub use login::{ANSWER_TIMEOUT, Login};
-pub use message::Message;
+pub use message::{BodyPart, EnvelopeOptions, Message, Recipient};
 pub use submit::{Attempt, NotAccepted, submit};
 pub use user::{Lost, Refused, Services, User};

@@ -51,6 +51,12 @@ pub(crate) struct Profile {
     /// The profile's own name.
     #[serde(skip)]
     pub name: String,
+    /// The folder of the file of profiles.
+    #[serde(skip)]
+    pub home: PathBuf,
+    /// The addresses of all profiles of the file.
+    #[serde(skip)]
+    pub known: Vec<String>,
 }
 
 /// A password is never in the configuration file itself.
@@ -189,6 +195,16 @@ impl Profile {
         Ok(ua::Login { mta: store.clone(), ..self.login()? })
     }
 
+    /// The address book, beside the profiles.
+    pub(crate) fn book(&self) -> PathBuf {
+        self.home.join("book.toml")
+    }
+
+    /// The record of what was sent.
+    pub(crate) fn sent_log(&self) -> PathBuf {
+        self.inbox().join("sent.log")
+    }
+
     /// The directory of received messages.
     pub(crate) fn inbox(&self) -> PathBuf {
         self.inbox.clone().unwrap_or_else(|| data_home().join("xuxa").join(&self.name))
@@ -235,10 +251,12 @@ pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
     };
     let mut profile = profile.clone();
     name.clone_into(&mut profile.name);
+    profile.known = file.profile.values().map(|profile| profile.user.clone()).collect();
     // Paths are relative to the configuration file.
     let base = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
     profile.inbox = profile.inbox.map(|p| base.join(p));
     profile.password.file = profile.password.file.map(|p| base.join(p));
+    profile.home = base;
     Ok(profile)
 }
 

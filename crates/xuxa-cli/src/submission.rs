@@ -7,6 +7,7 @@ use base::{Precedence, Utc};
 use p1::p3::{MessageSubmissionEnvelope, SubmissionResult};
 use std::path::Path;
 use std::time::Duration;
+use ua::sent::Submitted;
 use ua::{Clock, Content, Interrupted, Lost, Message, NotAccepted, Refused, Services, User};
 
 /// Waits between two attempts: the first one, doubled up to the longest.
@@ -48,6 +49,9 @@ pub(crate) struct Prepared {
     pub dtg: Utc,
     pub envelope: MessageSubmissionEnvelope,
     pub content: Content,
+    /// What the record of what was sent keeps.
+    pub record: Submitted,
+    pub size: u64,
 }
 
 impl Prepared {
@@ -57,13 +61,15 @@ impl Prepared {
             content_identifier: message.content_identifier.clone(),
             dtg: message.authorised_at,
             envelope: message.envelope(),
+            record: Submitted::new(&message),
+            size: message.size(),
             content: message.content()?,
         })
     }
 
     /// Octets of the body.
     pub(crate) fn size(&self) -> u64 {
-        self.content.source.len()
+        self.size
     }
 }
 

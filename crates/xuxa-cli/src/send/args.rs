@@ -1,21 +1,24 @@
 //! Options of `xuxa send`, and the messages that they describe.
 
-use crate::profile;
 use crate::quantity;
 use crate::send;
+use crate::send::heading::{CivilArgs, MilitaryArgs, parse_time};
+use crate::send::names::Names;
 use crate::show;
 use crate::submission::{MtaAccess, Prepared};
 use crate::terminal;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use base::rng::Rng;
 use base::{Precedence, Utc};
 use clap::{Args, ValueEnum};
+use p1::SecurityLabel;
 use p1::flags::ReportRequest;
-use p772::{Charset, MessageType, PartForm};
+use p772::{Charset, Heading, MessageType, PartForm};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use ua::{Clock, Message, Source};
+use ua::{BodyPart, Clock, EnvelopeOptions, Message, Recipient, Source};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReportArg {
@@ -29,27 +32,34 @@ enum ReportArg {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "body", required = true, multiple = false)]
 struct Body {
     /// Generated text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = quantity::parse_size)]
+    #[arg(conflicts_with_all = ["text", "file"], required_unless_present_any = ["text", "file", "template"])]
     size: Vec<u64>,
-    /// Send this file, with its name, as a file transfer body part, of any size
+    /// Send this file, with its name, as a file transfer body part, of any size; repeat for more
     #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Send this text
+    file: Vec<PathBuf>,
+    /// Send this text; `-` reads standard input. With --file: the first body part
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Recipient for action: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS
-    #[arg(long, required = true, value_name = "ADDRESS")]
+    /// Recipient for action: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS, or a name or group
+    /// of the address book. Requests follow in brackets: ops[rn,nrn,return,reply,report=delivery]
+    #[arg(long, value_name = "ADDRESS", required_unless_present_any = ["copy", "bcc", "template"])]
     to: Vec<String>,
     /// Recipient for information
     #[arg(long, value_name = "ADDRESS")]
     copy: Vec<String>,
+    /// Blind recipient: gets a submission of its own, and no other recipient sees it
+    #[arg(long, value_name = "ADDRESS")]
+    bcc: Vec<String>,
+    /// Requests to all recipients: rn, nrn, return, reply, acp127-positive, -negative, -transfer
+    #[arg(long, value_name = "REQUESTS", value_delimiter = ',')]
+    request: Vec<String>,
     /// override, flash, immediate, priority, routine or deferred
     #[arg(long, short, default_value = "routine")]
     precedence: Precedence,
@@ -58,13 +68,16 @@ pub(crate) struct SendArgs {
     copy_precedence: Option<Precedence>,
     #[command(flatten)]
     body: Body,
+    /// Options from the file templates/NAME.toml beside the profiles; options given here replace its
+    #[arg(long, value_name = "NAME")]
+    pub template: Option<String>,
     /// Subject, up to 128 characters
     #[arg(long, short)]
     subject: Option<String>,
     /// Subject indicator code, 3 to 8 characters; up to 8 of them
     #[arg(long, value_name = "SIC")]
     sic: Vec<String>,
-    /// exercise, operation, project or drill, with a name: exercise=STEADY
+    /// exercise, operation, project, drill or a number up to 255, with a name: exercise=STEADY
     #[arg(long, value_name = "KIND[=NAME]", value_parser = parse_message_type)]
     message_type: Option<MessageType>,
     /// Message instruction
@@ -81,24 +94,48 @@ pub(crate) struct SendArgs {
     /// identifier once; the date-time group is part of the content
     #[arg(long, visible_alias = "content-id", value_name = "ID")]
     content_identifier: Option<String>,
-    /// Date-time group of the heading, as in 260504030201Z [default: now]
-    #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_dtg)]
+    /// Date-time group of the heading, as in 260504030201Z or 040302ZMAY26 [default: now]
+    #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_time)]
     dtg: Option<Utc>,
+    #[command(flatten)]
+    envelope: EnvelopeArgs,
+    #[command(flatten)]
+    civil_fields: CivilArgs,
+    #[command(flatten)]
+    military_fields: MilitaryArgs,
     /// How long to repeat a submission whose answer was lost: 500ms, 60s, 5min; 0s: never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
+    #[arg(help_heading = "Submission")]
     pub retry_for: Duration,
     /// How long to wait for the answer after all of a submission was sent
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = quantity::parse_time)]
+    #[arg(help_heading = "Submission")]
     pub answer_timeout: Duration,
+}
+
+/// What the envelope carries.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Envelope")]
+struct EnvelopeArgs {
+    /// Security label: policy and classification, as 1.3.26.0.4406.0.5.1/restricted
+    #[arg(long, value_name = "POLICY/CLASS")]
+    label: Option<SecurityLabel>,
+    /// Deliver it no sooner: 260504030201Z, 040302ZMAY26, 2026-05-04T03:02Z, +2h
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    defer_until: Option<Utc>,
+    /// Deliver it no later: afterwards the MTS reports non-delivery
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    latest: Option<Utc>,
+    /// Have a report of non-delivery return the content
+    #[arg(long)]
+    return_content: bool,
 }
 
 /// Why an option of `send` cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum OptionError {
-    #[error("{0:?} is not one of exercise, operation, project, drill")]
+    #[error("{0:?} is not one of exercise, operation, project, drill, nor a number up to 255")]
     MessageType(String),
-    #[error("invalid date-time group {0:?}: write 260504030201Z")]
-    Dtg(String),
 }
 
 fn parse_message_type(text: &str) -> Result<MessageType, OptionError> {
@@ -111,13 +148,9 @@ fn parse_message_type(text: &str) -> Result<MessageType, OptionError> {
         "operation" => MessageType::OPERATION,
         "project" => MessageType::PROJECT,
         "drill" => MessageType::DRILL,
-        _ => return Err(OptionError::MessageType(kind.to_owned())),
+        number => number.parse().map_err(|_| OptionError::MessageType(kind.to_owned()))?,
     };
     Ok(MessageType { kind, identifier: name })
-}
-
-fn parse_dtg(text: &str) -> Result<Utc, OptionError> {
-    Utc::from_utc_time(text.as_bytes()).ok_or_else(|| OptionError::Dtg(text.to_owned()))
 }
 
 /// Runs `xuxa send`.
@@ -153,63 +186,142 @@ fn sent_code(outcome: &send::SendOutcome) -> u8 {
     }
 }
 
+/// What differs between the copies of a message.
+struct Copy {
+    blind: Option<Recipient>,
+    content_identifier: String,
+    ipm_identifier: String,
+}
+
 fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
-    let address = |text: &String| profile::address("recipient", text);
-    let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
-    let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
+    let names = Names::load(access.profile)?;
+    let [to, copy, bcc] = [&args.to, &args.copy, &args.bcc];
+    let [to, copy, bcc] = [
+        names.recipients(to, &args.request)?,
+        names.recipients(copy, &args.request)?,
+        names.recipients(bcc, &args.request)?,
+    ];
+    [&to, &copy, &bcc].into_iter().for_each(|all| names.warn(all));
     let originator = access.profile.user()?;
-    let bodies = bodies(&args.body)?;
-    if args.content_identifier.is_some() && bodies.len() > 1 {
-        bail!("--content-identifier names one message, and there are {} sizes", bodies.len());
+    let mut heading = Heading::default();
+    args.civil_fields.apply(&mut heading, &names)?;
+    args.military_fields.apply(&mut heading, &names)?;
+    let authorised_at = args.dtg.unwrap_or_else(Clock::utc);
+    let sizes = args.body.size.len().max(1);
+    if args.content_identifier.is_some() && sizes > 1 {
+        bail!("--content-identifier names one message, and there are {sizes} sizes");
     }
+    let text = args.body.text.as_deref().map(text).transpose()?;
     let mut made = Vec::new();
-    for (number, (form, source)) in bodies.into_iter().enumerate() {
-        let message = Message {
-            precedence: args.precedence,
-            copy_precedence: args.copy_precedence,
-            to: to.clone(),
-            copy: copy.clone(),
-            subject: args.subject.clone(),
-            sics: args.sic.clone(),
-            message_type: args.message_type.clone(),
-            instructions: args.instruction.clone(),
-            report: match args.report {
-                ReportArg::None => ReportRequest::None,
-                ReportArg::NonDelivery => ReportRequest::NonDelivery,
-                ReportArg::Delivery => ReportRequest::Report,
-            },
-            civil: args.civil,
-            originator: originator.clone(),
-            authorised_at: args.dtg.unwrap_or_else(Clock::utc),
-            content_identifier: match &args.content_identifier {
-                Some(given) => given.clone(),
-                None => content_identifier(number),
-            },
-            form,
-            source,
-        };
-        check_identifier(&message.content_identifier)?;
-        made.push(Prepared::new(message)?);
+    for number in 0..sizes {
+        for one in copies(args, number, &to, &copy, &bcc)? {
+            let (parts, last) = body(&args.body, number, text.as_deref())?;
+            let message = Message {
+                precedence: args.precedence,
+                copy_precedence: args.copy_precedence,
+                to: to.clone(),
+                copy: copy.clone(),
+                blind: one.blind,
+                subject: args.subject.clone(),
+                sics: args.sic.clone(),
+                message_type: args.message_type.clone(),
+                instructions: args.instruction.clone(),
+                report: match args.report {
+                    ReportArg::None => ReportRequest::None,
+                    ReportArg::NonDelivery => ReportRequest::NonDelivery,
+                    ReportArg::Delivery => ReportRequest::Report,
+                },
+                civil: args.civil,
+                originator: originator.clone(),
+                authorised_at,
+                content_identifier: one.content_identifier,
+                ipm_identifier: Some(one.ipm_identifier),
+                heading: Box::new(heading.clone()),
+                options: args.envelope.options(),
+                parts,
+                form: last.form,
+                source: last.source,
+            };
+            made.push(Prepared::new(message)?);
+        }
     }
     Ok(made)
 }
 
-fn bodies(body: &Body) -> Result<Vec<(PartForm, Source)>> {
-    if let Some(path) = &body.file {
+/// The copy for all whom everybody sees, and one for each blind recipient. A content identifier that
+/// was given makes that of the other copies too: a repetition of the command has the same ones.
+fn copies(
+    args: &SendArgs,
+    number: usize,
+    to: &[Recipient],
+    copy: &[Recipient],
+    bcc: &[Recipient],
+) -> Result<Vec<Copy>> {
+    let first = match &args.content_identifier {
+        Some(given) => given.clone(),
+        None => content_identifier(number),
+    };
+    check_identifier(&first)?;
+    let seen = (!to.is_empty() || !copy.is_empty()).then_some(None);
+    let blind = bcc.iter().cloned().map(Some);
+    let mut copies = Vec::new();
+    for (n, blind) in seen.into_iter().chain(blind).enumerate() {
+        let content_identifier = match n {
+            0 => first.clone(),
+            n => format!("{}.{n}", first.get(..12).unwrap_or(&first)),
+        };
+        check_identifier(&content_identifier)?;
+        copies.push(Copy { blind, content_identifier, ipm_identifier: first.clone() });
+    }
+    Ok(copies)
+}
+
+impl EnvelopeArgs {
+    fn options(&self) -> EnvelopeOptions {
+        EnvelopeOptions {
+            label: self.label.clone(),
+            deferred_until: self.defer_until,
+            latest_delivery: self.latest,
+            return_content: self.return_content,
+        }
+    }
+}
+
+/// Longest text that is read from standard input, octets: a longer one is sent as a file.
+const MAX_STDIN: u64 = 64 << 20;
+
+/// The text of `--text`; `-` is standard input.
+fn text(given: &str) -> Result<String> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut octets = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut octets);
+    read.context("cannot read standard input")?;
+    if octets.len() as u64 > MAX_STDIN {
+        bail!("standard input has more than 64 MiB: put it into a file and send it with --file");
+    }
+    // What is not UTF-8 is taken as Latin-1, so that no octet is lost.
+    Ok(Charset::Ascii.decode(&octets))
+}
+
+/// The body parts of one copy: all but the last, and the last.
+fn body(body: &Body, number: usize, text: Option<&str>) -> Result<(Vec<BodyPart>, BodyPart)> {
+    let mut parts: Vec<BodyPart> = text.map(BodyPart::text).into_iter().collect();
+    for path in &body.file {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        return Ok(vec![(PartForm::File { name }, Source::open(path)?)]);
+        parts.push(BodyPart { form: PartForm::File { name }, source: Source::open(path)? });
     }
-    if let Some(text) = &body.text {
-        let charset = Charset::for_text(text);
-        let octets = charset.encode(text).into();
-        return Ok(vec![(PartForm::Text(charset), Source::Octets(octets))]);
+    if let Some(size) = body.size.get(number) {
+        parts
+            .push(BodyPart { form: PartForm::Text(Charset::Ascii), source: Source::Canned(*size) });
     }
-    let canned = |size: &u64| (PartForm::Text(Charset::Ascii), Source::Canned(*size));
-    Ok(body.size.iter().map(canned).collect())
+    let last = parts.pop().context("give the body: --text, --file or --size")?;
+    Ok((parts, last))
 }
 
 /// A unique content identifier, from time, process and a number, in 16 characters.
-fn content_identifier(number: usize) -> String {
+pub(crate) fn content_identifier(number: usize) -> String {
     let seed = Clock::utc().0 ^ u64::from(std::process::id()) << 44;
     let mut rng = Rng::new(seed.wrapping_add(number as u64));
     format!("{:016X}", rng.next_u64())

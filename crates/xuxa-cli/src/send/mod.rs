@@ -1,8 +1,11 @@
 //! `xuxa send`: submits messages and shows the time until each was accepted.
 
 mod args;
+mod heading;
+mod names;
 
-pub(crate) use args::{SendArgs, run};
+pub(crate) use args::{SendArgs, content_identifier, run};
+pub(crate) use names::Names;
 
 use crate::show;
 use crate::submission::{Accepted, Disposition, Failure, MtaAccess, Prepared, Watch, submit};

@@ -102,6 +102,7 @@ fn message(fetched: &Fetched, parts: Parts) -> MessageBuilder<'static> {
     let to = heading.as_deref().map(|h| h.primary_recipients.as_slice()).unwrap_or_default();
     match (to, &entry.recipient) {
         ([], Some(recipient)) => builder = builder.to(address(&text(recipient))),
+        ([], None) => {}
         (to, _) => builder = builder.to(addresses(to)),
     }
     if let Some(copy) = heading.as_deref().map(|h| &h.copy_recipients).filter(|c| !c.is_empty()) {
