@@ -30,6 +30,17 @@ pub enum Outcome {
     Aborted(String),
 }
 
+/// What an invocation was answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAnswer {
+    /// A result.
+    Result,
+    /// An error of this code.
+    Error(i64),
+    /// A reject.
+    Reject,
+}
+
 /// A stack at the other end.
 pub(super) struct Client {
     pub(super) stack: Association,
@@ -41,6 +52,8 @@ pub(super) struct Client {
     failed: bool,
     /// Invocations so far.
     invokes: i64,
+    /// What its invocations were answered with.
+    answers: Vec<(i64, ClientAnswer)>,
     /// What the node invoked and it has not answered.
     invoked: Option<(i64, i64)>,
 }
@@ -49,7 +62,16 @@ impl Client {
     fn new(config: osi::api::Config, role: Role, p3: bool) -> Client {
         let (outcome, bound) = (Outcome::Nothing, Bytes::new());
         let stack = Association::new(config, role);
-        Client { stack, p3, outcome, bound, failed: false, invokes: 0, invoked: None }
+        Client {
+            stack,
+            p3,
+            outcome,
+            bound,
+            failed: false,
+            invokes: 0,
+            answers: Vec::new(),
+            invoked: None,
+        }
     }
 
     /// A peer to which the node connects.
@@ -173,6 +195,28 @@ impl Bench {
         self.request(id, Request::Invoke { invoke, syntax, operation, argument });
     }
 
+    /// A client invokes an operation. Gives its invoke identifier.
+    pub fn invoke(
+        &mut self,
+        id: AssociationId,
+        (syntax, operation): (base::ber::Oid, i64),
+        argument: Vec<u8>,
+    ) -> i64 {
+        let client = self.connections.get_mut(&id).and_then(|c| c.client.as_mut());
+        let client = client.expect("a client");
+        client.invokes += 1;
+        let invoke = client.invokes;
+        let argument = Payload::whole(argument);
+        self.request(id, Request::Invoke { invoke, syntax, operation, argument });
+        invoke
+    }
+
+    /// What an invocation of a client was answered with.
+    pub fn answer_to(&self, id: AssociationId, invoke: i64) -> Option<ClientAnswer> {
+        let answers = &self.client(id).answers;
+        answers.iter().find(|(of, _)| *of == invoke).map(|(_, answer)| *answer)
+    }
+
     /// The peer confirms the transfer that waited longest.
     pub fn confirm(&mut self) {
         let id = self.script.unconfirmed.pop_front().expect("a transfer that is not confirmed");
@@ -283,6 +327,15 @@ impl Client {
             Indication::TransferFailed { .. } => {
                 self.failed = true;
                 return;
+            }
+            Indication::Returned { invoke } => {
+                return self.answers.push((invoke, ClientAnswer::Result));
+            }
+            Indication::ReturnedError { invoke, error } => {
+                return self.answers.push((invoke, ClientAnswer::Error(error)));
+            }
+            Indication::Rejected { invoke: Some(invoke), .. } => {
+                return self.answers.push((invoke, ClientAnswer::Reject));
             }
             _ => return,
         };

@@ -24,7 +24,7 @@ use node::{Input, Node, Output, Principal, Secret, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-pub use client::Outcome;
+pub use client::{ClientAnswer, Outcome};
 pub use configurations::{
     ACT_FLASH, ACT_ROUTINE, P3, ROME, facing, queued_record, two_peers, user_address,
 };

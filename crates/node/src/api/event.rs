@@ -168,6 +168,8 @@ pub enum Kind {
     Overdue,
     /// The time of a message is over: it is given up.
     Expired,
+    /// The originator cancelled a deferred message.
+    Cancelled,
     /// A transfer stands behind a checkpoint while a higher one is in transfer.
     Paused,
     /// A transfer that was paused continues.
@@ -240,6 +242,7 @@ impl Kind {
             Kind::ReceiveFailed => "receive_failed",
             Kind::Overdue => "overdue",
             Kind::Expired => "expired",
+            Kind::Cancelled => "cancelled",
             Kind::Paused => "paused",
             Kind::Resumed => "resumed",
             Kind::Minimize => "minimize",

@@ -48,7 +48,8 @@ impl OpenArrival {
     fn take_elsewhere(&mut self, association: Option<&Association>) -> Option<Invoked> {
         let is_store = association.is_some_and(|a| a.store().is_some());
         let of_store = is_store && self.operation >= p7::operation::SUMMARIZE;
-        if !of_store && self.operation != operation::CHANGE_CREDENTIALS {
+        let elsewhere = [operation::CHANGE_CREDENTIALS, operation::CANCEL_DEFERRED_DELIVERY];
+        if !of_store && !elsewhere.contains(&self.operation) {
             return None;
         }
         let Parsing::Operation(argument) = &mut self.parsing else { return None };
@@ -250,14 +251,6 @@ impl Arrivals {
             operation::DELIVERY_CONTROL => {
                 // Controls would hold deliveries back; nothing is held, so none waits for them.
                 self.answer_error(cx, id, invoke, &AccessError::ControlViolatesRegistration);
-            }
-            operation::CANCEL_DEFERRED_DELIVERY => {
-                self.answer_error(
-                    cx,
-                    id,
-                    invoke,
-                    &AccessError::DeferredDeliveryCancellationRejected,
-                );
             }
             operation::REGISTER => {
                 self.answer_error(cx, id, invoke, &AccessError::RegisterRejected);

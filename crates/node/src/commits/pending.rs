@@ -104,6 +104,10 @@ pub(crate) enum PendingAnswer {
     Mailbox(Ticket),
     /// Part of a content is being read for the result of a fetch.
     Fetched { association: AssociationId },
+    /// The record of a deferred message is being read, to cancel it.
+    CancelLoad(Cancelling),
+    /// A cancelling is being committed.
+    Cancel(Cancelling),
     /// A user of P3 changes his password.
     Password { association: AssociationId, invoke: i64 },
     /// Where our transfers may be resumed is being written.
@@ -152,4 +156,13 @@ pub(crate) struct HoldOperation {
     pub(crate) hold: bool,
     pub(crate) changed: Vec<EntryId>,
     pub(crate) outcomes: Vec<(EntryId, HoldOutcome)>,
+}
+
+/// A cancelling in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Cancelling {
+    pub association: AssociationId,
+    pub invoke: i64,
+    pub message: String,
+    pub entries: Vec<EntryId>,
 }

@@ -68,6 +68,10 @@ impl Node {
             Some(PendingAnswer::Late { entry, why }) => {
                 return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
             }
+            Some(PendingAnswer::CancelLoad(cancelling)) => {
+                let end = self.operations.cancel_loaded(&mut self.cx, now, cancelling, result);
+                return self.answer_cancel(end);
+            }
             Some(PendingAnswer::LoadStored { entry }) => {
                 return self.stored_loaded(now, entry, result);
             }
@@ -130,6 +134,10 @@ impl Node {
             Some(PendingAnswer::Operation(operation)) => {
                 let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
+            }
+            Some(PendingAnswer::Cancel(cancelling)) => {
+                let end = self.operations.cancel_committed(&mut self.cx, now, cancelling, result);
+                return self.answer_cancel(end);
             }
             Some(PendingAnswer::Mailbox(ticket)) => {
                 return self.mailbox_committed(now, ticket, result);

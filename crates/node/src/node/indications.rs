@@ -6,10 +6,12 @@ use crate::association::Protocol;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::ArrivingUnit;
 use crate::association::p3::DELIVERY_TIMEOUT;
+use crate::commits::pending::Cancelling;
 use crate::node::Node;
+use crate::operations::cancelling::Cancelled;
 use base::{AssociationId, Now};
 use bytes::Bytes;
-use osi::api::Indication;
+use osi::api::{AbortReason, Indication};
 use scheduler::ChannelId;
 
 /// Most octets kept of the result or error with which a user answers a delivery.
@@ -112,10 +114,35 @@ impl Node {
     /// An operation that is not of arrivals.
     fn operate_elsewhere(&mut self, now: Now, id: AssociationId, invoked: Option<Invoked>) {
         let Some(Invoked { invoke, operation, argument }) = invoked else { return };
-        if operation == p1::p3::operation::CHANGE_CREDENTIALS {
-            self.credentials_invoked(id, invoke, &argument);
-        } else {
-            self.stores.invoked(&mut self.cx, now, id, (invoke, operation), &argument);
+        match operation {
+            p1::p3::operation::CHANGE_CREDENTIALS => {
+                self.credentials_invoked(id, invoke, &argument);
+            }
+            p1::p3::operation::CANCEL_DEFERRED_DELIVERY => {
+                match self.operations.cancel(&mut self.cx, now, id, invoke, &argument) {
+                    Cancelled::Mistyped => {
+                        let reason = AbortReason::InvalidParameter;
+                        self.arrivals.refuse_malformed(&mut self.cx, id, invoke, reason);
+                    }
+                    end => self.answer_cancel(end),
+                }
+            }
+            _ => self.stores.invoked(&mut self.cx, now, id, (invoke, operation), &argument),
+        }
+    }
+
+    /// Answers cancel-deferred-delivery.
+    pub(crate) fn answer_cancel(&mut self, end: Cancelled) {
+        match end {
+            Cancelled::Done(Cancelling { association: id, invoke, .. }) => {
+                let operation = p1::p3::operation::CANCEL_DEFERRED_DELIVERY;
+                let empty = Bytes::from_static(&p7::operation::EMPTY_RESULT);
+                self.arrivals.answer(&mut self.cx, id, invoke, operation, empty);
+            }
+            Cancelled::Refused(id, invoke, error) => {
+                self.arrivals.answer_error(&mut self.cx, id, invoke, &error);
+            }
+            Cancelled::Asked | Cancelled::Mistyped => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! Operations: what an operator orders.
 
+pub(crate) mod cancelling;
 pub(crate) mod holding;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;

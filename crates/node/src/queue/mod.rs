@@ -1,9 +1,11 @@
 //! The node's index of the durable queue: its entries, and how many of them need each content. Records
 //! stay on disk until they are sent.
 
+pub(crate) mod deferred;
 pub(crate) mod holds;
 
 use crate::config::times::Times;
+use crate::queue::deferred::Deferred;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, ContentCopies, NextHop, Record};
@@ -31,6 +33,8 @@ pub(crate) struct EntryQueue {
     pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
     pub copies: ContentCopies,
+    /// Entries that wait for their deferred delivery time.
+    pub deferred: Deferred,
     mailbox_numbers: BTreeMap<String, u32>,
     mailbox_names: Vec<String>,
 }
@@ -44,6 +48,7 @@ impl EntryQueue {
             fresh: BTreeMap::new(),
             damaged: BTreeSet::new(),
             copies: ContentCopies::default(),
+            deferred: Deferred::default(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
         }
@@ -99,6 +104,9 @@ impl EntryQueue {
         times: &Times,
     ) {
         let item = self.item(id, precedence, brief, times);
+        if item.not_before > now.mono {
+            self.deferred.add(id, item.not_before, &brief.message);
+        }
         if self.scheduler.insert(now.mono, item)
             && let Some(body) = item.body
         {
@@ -147,6 +155,7 @@ impl EntryQueue {
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
     /// same time none is the last, and [`ContentCopies::release`] deletes the content.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
+        self.deferred.remove(id);
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };

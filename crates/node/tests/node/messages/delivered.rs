@@ -199,7 +199,8 @@ fn recipients_already_delivered_are_dropped_and_the_others_are_delivered() {
     relayed.network.feed(
         ACT,
         node::Input::Mailboxes {
-            addresses: vec![canonical(&address(ACT, stored: Default::default(), "OPS"))],
+            addresses: vec![canonical(&address(ACT, "OPS"))],
+            stored: Default::default(),
             changed: Vec::new(),
         },
     );

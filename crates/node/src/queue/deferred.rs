@@ -1,0 +1,68 @@
+//! Entries that are deferred, by the message they are copies of: for its cancelling.
+
+use base::{EntryId, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deferred entries.
+#[derive(Debug, Default)]
+pub(crate) struct Deferred {
+    by_message: BTreeMap<String, BTreeSet<EntryId>>,
+    by_time: BTreeSet<(Instant, EntryId)>,
+    messages: BTreeMap<EntryId, (Instant, String)>,
+}
+
+impl Deferred {
+    /// An entry of this message is deferred until then.
+    pub(crate) fn add(&mut self, id: EntryId, until: Instant, message: &str) {
+        self.remove(id);
+        self.by_message.entry(message.to_owned()).or_default().insert(id);
+        self.by_time.insert((until, id));
+        self.messages.insert(id, (until, message.to_owned()));
+    }
+
+    /// An entry is gone.
+    pub(crate) fn remove(&mut self, id: EntryId) {
+        let Some((until, message)) = self.messages.remove(&id) else { return };
+        self.by_time.remove(&(until, id));
+        if let Some(entries) = self.by_message.get_mut(&message) {
+            entries.remove(&id);
+            if entries.is_empty() {
+                self.by_message.remove(&message);
+            }
+        }
+    }
+
+    /// Forgets those whose time has come.
+    pub(crate) fn pass(&mut self, now: Instant) {
+        while let Some((_, id)) = self.by_time.first().copied().filter(|(until, _)| *until <= now) {
+            self.remove(id);
+        }
+    }
+
+    /// The deferred entries of a message.
+    pub(crate) fn entries(&self, message: &str) -> Vec<EntryId> {
+        self.by_message.get(message).into_iter().flatten().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_known_until_their_time() {
+        let mut deferred = Deferred::default();
+        for (id, until) in [(1, 10), (2, 10), (3, 30)] {
+            deferred.add(EntryId(id), Instant(until), "a");
+        }
+        deferred.add(EntryId(4), Instant(20), "b");
+        deferred.remove(EntryId(2));
+        assert_eq!(deferred.entries("a"), [EntryId(1), EntryId(3)]);
+        deferred.pass(Instant(10));
+        assert_eq!(deferred.entries("a"), [EntryId(3)]);
+        deferred.pass(Instant(29));
+        assert_eq!((deferred.entries("b"), deferred.entries("a").len()), (Vec::new(), 1));
+        deferred.pass(Instant(30));
+        assert!(deferred.by_message.is_empty() && deferred.messages.is_empty());
+    }
+}

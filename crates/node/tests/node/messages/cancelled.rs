@@ -1,0 +1,114 @@
+//! cancel-deferred-delivery: the originator takes back a message that waits for its time.
+
+use base::AssociationId;
+use base::ber::Writer;
+use engine::Record;
+use node::config::Limits;
+use node::event::Kind;
+use osi::profiles::abstract_syntax;
+use p1::apdu::MtsApduHead;
+use p1::names::MtsIdentifier;
+use p1::p3::operation::CANCEL_DEFERRED_DELIVERY;
+use std::time::Duration;
+use testkit::Events;
+use testkit::bench::{Bench, ClientAnswer, two_peers, user_address};
+use testkit::build::{Submission, canonical};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A user who has submitted a message for himself and for a peer, deferred for an hour.
+fn deferred() -> (Bench, AssociationId) {
+    let mut bench = two_peers(Limits::default(), |config| {
+        config.mailboxes.push(canonical(&user_address("LOG")));
+    });
+    bench.trusts = |_, password| password.0 == "secret";
+    bench.store.unread = false;
+    let user = bench.user("192.0.2.9", "OPS", "secret");
+    bench.settle();
+    let mut submission = Submission::new(&user_address("OPS"), [user_address("OPS")]);
+    submission.deferred = Some(bench.clock().utc + 60 * MINUTE);
+    bench.submit(user, &submission, 0);
+    assert_eq!(queued(&bench), 1);
+    (bench, user)
+}
+
+fn queued(bench: &Bench) -> usize {
+    bench.store.entries.len()
+}
+
+fn identifier(bench: &Bench) -> MtsIdentifier {
+    let record = bench.store.entries.values().next().expect("an entry");
+    match Record::decode(record).expect("a record").head {
+        MtsApduHead::Message(envelope) => envelope.message_identifier.clone(),
+        _ => panic!("a message"),
+    }
+}
+
+fn cancel(bench: &mut Bench, user: AssociationId, identifier: &MtsIdentifier) -> i64 {
+    let mut w = Writer::new();
+    identifier.write(&mut w);
+    let operation = (abstract_syntax::msse(), CANCEL_DEFERRED_DELIVERY);
+    bench.invoke(user, operation, w.into_vec())
+}
+
+#[test]
+fn its_originator_cancels_it_once() {
+    let (mut bench, user) = deferred();
+    let identifier = identifier(&bench);
+    let invoke = cancel(&mut bench, user, &identifier);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Result));
+    assert_eq!((queued(&bench), bench.store.bodies.len()), (0, 0));
+    assert_eq!(bench.count(Kind::Cancelled), 1);
+    let again = cancel(&mut bench, user, &identifier);
+    bench.pass(120 * MINUTE);
+    assert_eq!(bench.answer_to(user, again), Some(ClientAnswer::Error(8)));
+    assert_eq!((bench.count(Kind::Delivered), bench.count(Kind::ReportMade)), (0, 0));
+}
+
+#[test]
+fn nobody_else_does() {
+    let (mut bench, user) = deferred();
+    let identifier = identifier(&bench);
+    let other = bench.user("192.0.2.9", "LOG", "secret");
+    bench.settle();
+    let invoke = cancel(&mut bench, other, &identifier);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(other, invoke), Some(ClientAnswer::Error(7)));
+    let mut elsewhere = identifier.clone();
+    elsewhere.domain.country = p1::names::GlobalDomainId::new("YY", "NATO", None).country;
+    let invoke = cancel(&mut bench, user, &elsewhere);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Error(7)));
+    let operation = (abstract_syntax::msse(), CANCEL_DEFERRED_DELIVERY);
+    let invoke = bench.invoke(user, operation, vec![5, 0]);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Reject));
+    assert_eq!(queued(&bench), 1);
+}
+
+#[test]
+fn after_its_time_it_is_not_cancelled() {
+    let (mut bench, user) = deferred();
+    let identifier = identifier(&bench);
+    bench.pass(61 * MINUTE);
+    let invoke = cancel(&mut bench, user, &identifier);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Error(8)));
+}
+
+#[test]
+fn a_store_that_fails_leaves_it_as_it_was() {
+    let (mut bench, user) = deferred();
+    let identifier = identifier(&bench);
+    bench.store.full = true;
+    let invoke = cancel(&mut bench, user, &identifier);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Error(8)));
+    bench.store.full = false;
+    assert_eq!(queued(&bench), 1);
+    let again = cancel(&mut bench, user, &identifier);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, again), Some(ClientAnswer::Result));
+    assert_eq!(queued(&bench), 0);
+}
