@@ -7,7 +7,6 @@ mod export;
 mod extract;
 mod fetch;
 mod forward;
-mod heading;
 mod import;
 mod line;
 mod list;

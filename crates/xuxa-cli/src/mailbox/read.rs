@@ -1,7 +1,6 @@
 //! `xuxa read`: a message with its heading and text, or a report in words. The entry becomes processed, and stays.
 
 use super::content::{Form, MAX_TEXT, Reader, Seen};
-use super::heading;
 use super::line::Line;
 use super::with_store;
 use crate::receive::ReportLine;
@@ -12,9 +11,10 @@ use anyhow::Result;
 use base::shown;
 use clap::Args;
 use p1::p3::ReportDelivery;
-use p772::Heading;
+use p772::Notification;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ua::heading::{self, Field};
 use ua::store::Fetched;
 
 #[derive(Debug, Args)]
@@ -80,15 +80,25 @@ pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) ->
     if json {
         terminal::print_json(&opened);
     } else {
-        terminal::print(&in_words(&opened, reader.heading.as_deref()));
+        terminal::print(&in_words(&opened, &fields(&reader)));
     }
     Ok(0)
 }
 
+/// Of the heading, or of the notification that the content is instead.
+fn fields(reader: &Reader) -> Vec<Field> {
+    let notification = reader.notification.as_deref();
+    match (&reader.heading, notification.and_then(|octets| Notification::parse(octets).ok())) {
+        (Some(heading), _) => heading::fields(heading),
+        (None, Some(notification)) => heading::notification(&notification),
+        (None, None) => Vec::new(),
+    }
+}
+
 fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
     let mut fields: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for (label, value) in reader.heading.as_deref().map(heading::fields).unwrap_or_default() {
-        fields.entry(label).or_default().push(value);
+    for field in self::fields(reader) {
+        fields.entry(field.label).or_default().push(field.value);
     }
     let of_report = |report: &ReportDelivery| {
         report.recipients.iter().map(ReportLine::from_recipient).collect()
@@ -98,12 +108,12 @@ fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
         heading: fields,
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
-        opaque: reader.opaque || (reader.notification.is_some() && fetched.octets > 0),
+        opaque: reader.opaque || (reader.notification.is_some() && self::fields(reader).is_empty()),
     }
 }
 
 /// For people: the envelope and heading, then texts, indented deeper, so that no text can imitate them.
-fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
+fn in_words(opened: &Opened, fields: &[Field]) -> String {
     let mut out = String::new();
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -116,10 +126,10 @@ fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
     add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
     add("from", &text(&entry.originator));
     add("delivered to", &text(&entry.this_recipient));
-    for (label, value) in heading.map(heading::fields).unwrap_or_default() {
-        add(label, &value);
+    for field in fields {
+        add(field.label, &field.value);
     }
-    if heading.is_none() {
+    if fields.is_empty() {
         add("subject", &text(&entry.subject));
     }
     add("submitted", &text(&entry.submission_time));
@@ -158,7 +168,7 @@ fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p772::{ContentBuilder, IpmIdentifier};
+    use p772::{ContentBuilder, Heading, IpmIdentifier};
     use std::io::Write as _;
 
     #[test]
@@ -173,7 +183,7 @@ mod tests {
         let mut reader = Reader::default();
         reader.write_all(&content).unwrap();
         let opened = opened(&Fetched::default(), &reader);
-        let shown = in_words(&opened, reader.heading.as_deref());
+        let shown = in_words(&opened, &fields(&reader));
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let lines = shown.lines().filter(|line| line.starts_with("  from"));
         assert_eq!(lines.count(), 0, "{shown}");
