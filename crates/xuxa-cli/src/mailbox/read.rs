@@ -50,6 +50,11 @@ struct PartLine {
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// Of a forwarded message: its heading and parts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    heading: BTreeMap<&'static str, Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartLine>,
     /// Octets of the text that are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<u64>,
@@ -61,12 +66,35 @@ impl From<&Seen> for PartLine {
             Form::Text(..) => ("text".to_owned(), None),
             Form::File(name) => ("file".to_owned(), name.clone()),
             Form::Binary => ("binary".to_owned(), None),
-            Form::Message => ("message".to_owned(), None),
+            Form::Message(_) => ("message".to_owned(), None),
             Form::Other(what) => (what.clone(), None),
         };
         let not_shown = Some(part.missing()).filter(|missing| *missing > 0);
-        PartLine { kind, size: part.size, name, text: part.text(), not_shown }
+        let inner = match &part.form {
+            Form::Message(forwarded) => Some(&forwarded.message),
+            _ => None,
+        };
+        PartLine {
+            kind,
+            size: part.size,
+            name,
+            text: part.text(),
+            heading: inner.map(labelled).unwrap_or_default(),
+            parts: inner
+                .map(|inner| inner.parts.iter().map(PartLine::from).collect())
+                .unwrap_or_default(),
+            not_shown,
+        }
     }
+}
+
+/// The fields by their labels.
+fn labelled(reader: &Reader) -> BTreeMap<&'static str, Vec<String>> {
+    let mut labelled: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for field in fields(reader) {
+        labelled.entry(field.label).or_default().push(field.value);
+    }
+    labelled
 }
 
 /// Runs `xuxa read`.
@@ -96,16 +124,12 @@ fn fields(reader: &Reader) -> Vec<Field> {
 }
 
 fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
-    let mut fields: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for field in self::fields(reader) {
-        fields.entry(field.label).or_default().push(field.value);
-    }
     let of_report = |report: &ReportDelivery| {
         report.recipients.iter().map(ReportLine::from_recipient).collect()
     };
     Opened {
         entry: Line::from(&fetched.entry),
-        heading: fields,
+        heading: labelled(reader),
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
         opaque: reader.opaque || (reader.notification.is_some() && self::fields(reader).is_empty()),
@@ -151,18 +175,40 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
             &format!("the content cannot be shown: xuxa fetch {number} writes it as it is"),
         );
     }
-    for part in &opened.parts {
-        let Some(text) = &part.text else { continue };
-        let text = shown::text(text);
-        out.push_str(&format!("\n    {}\n", text.trim_end().replace('\n', "\n    ")));
+    texts(&mut out, &opened.parts, "    ");
+    out.trim_end().to_owned()
+}
+
+/// The texts, each line after `indent`, and forwarded messages deeper.
+fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
+    let mut add = |text: &str| {
+        let text = shown::text(text.trim_end()).replace('\n', &format!("\n{indent}"));
+        out.push_str(&format!("\n{indent}{text}\n"));
+    };
+    let mut inner = Vec::new();
+    for part in parts {
+        if let Some(text) = &part.text {
+            add(text);
+        }
         if let Some(missing) = part.not_shown {
             let (most, missing) = (show::size(MAX_TEXT as u64), show::size(missing));
-            out.push_str(&format!(
-                "\n  (the first {most} of text; {missing} more are in the content)\n"
-            ));
+            add(&format!("(the first {most} of text; {missing} more are in the content)"));
+        }
+        if part.kind == "message" {
+            add("(a forwarded message:)");
+            inner.push(part);
         }
     }
-    out.trim_end().to_owned()
+    for part in inner {
+        let deeper = format!("{indent}    ");
+        out.push('\n');
+        for (label, values) in &part.heading {
+            for value in values {
+                out.push_str(&format!("{deeper}{label:<12}  {}\n", shown::line(value)));
+            }
+        }
+        texts(out, &part.parts, &deeper);
+    }
 }
 
 #[cfg(test)]
