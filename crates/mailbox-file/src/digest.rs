@@ -12,7 +12,7 @@ pub struct Digest(pub [u8; 32]);
 impl Digest {
     /// Of these octets.
     #[must_use]
-    pub fn of(octets: &[u8]) -> Digest {
+    pub fn from_octets(octets: &[u8]) -> Digest {
         let mut summed = Summed::default();
         summed.take(octets);
         summed.finish().1
@@ -86,11 +86,11 @@ mod tests {
     #[test]
     fn a_digest_is_hexadecimal_and_the_same_however_octets_come() {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(Digest::of(b"abc").to_string(), text);
-        assert_eq!(Digest::try_from(text.to_owned()), Ok(Digest::of(b"abc")));
+        assert_eq!(Digest::from_octets(b"abc").to_string(), text);
+        assert_eq!(Digest::try_from(text.to_owned()), Ok(Digest::from_octets(b"abc")));
         let mut summed = Summed::default();
         [&b"a"[..], b"", b"bc"].iter().for_each(|octets| summed.take(octets));
-        assert_eq!(summed.finish(), (3, Digest::of(b"abc")));
+        assert_eq!(summed.finish(), (3, Digest::from_octets(b"abc")));
         for bad in ["", "ab", &text.replace('b', "g"), &format!("+{}", &text[1..])] {
             assert_eq!(Digest::try_from(bad.to_owned()), Err(NotDigest), "{bad}");
         }

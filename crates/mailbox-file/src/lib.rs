@@ -41,7 +41,7 @@ pub enum FormatError {
     Line {
         /// Counted from 1.
         line: u64,
-        /// As the parser says it.
+        /// The error of the parser.
         why: String,
     },
     /// The first line is of another format.
@@ -163,8 +163,8 @@ mod tests {
             created: Some("2026-01-02T03:04:05Z".to_owned()),
             delivered: None,
             submitted: None,
-            envelope: Octets { length: 3, sha256: Digest::of(b"abc") },
-            content: Some(Octets { length: 0, sha256: Digest::of(b"") }),
+            envelope: Octets { length: 3, sha256: Digest::from_octets(b"abc") },
+            content: Some(Octets { length: 0, sha256: Digest::from_octets(b"") }),
         }
     }
 

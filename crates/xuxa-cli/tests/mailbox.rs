@@ -369,7 +369,7 @@ fn a_mailbox_becomes_a_maildir() {
         .map(|entry| entry.unwrap())
         .map(|entry| {
             let text = String::from_utf8(std::fs::read(entry.path()).unwrap()).unwrap();
-            (entry.file_name().into_string().unwrap(), text)
+            (entry.file_name().into_string().unwrap(), text.replace("=\r\n", ""))
         })
         .collect();
     mails.sort_by_key(|(name, _)| name.split('.').nth(1).map(str::to_owned));

@@ -1,6 +1,6 @@
 //! A content while it is fetched: its heading and texts are kept, the rest is counted.
 
-use base::ber::Tag;
+use base::ber::{Header, Length, Tag};
 use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
 use std::io::{self, Write};
 
@@ -8,9 +8,14 @@ use std::io::{self, Write};
 pub(crate) const MAX_TEXT: usize = 1 << 20;
 /// A forwarded message among body parts (X.420 7.3.8).
 const MESSAGE: Tag = Tag::context(7);
+/// Octets of a SEQUENCE's tag, and of that of an IPM in a content.
+const SEQUENCE: u8 = 0x30;
+const IPM: u8 = 0xa0;
+/// Most octets of the parameters before a forwarded message.
+const MAX_FRONT: usize = 256 << 10;
 
 /// What a body part is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Text in this character set, as far as it is kept.
     Text(Charset, Vec<u8>),
@@ -18,14 +23,14 @@ pub(crate) enum Form {
     File(Option<String>),
     /// Octets of any kind.
     Binary,
-    /// A forwarded message.
-    Message,
+    /// A forwarded message, as far as it could be read.
+    Message(Box<Forwarded>),
     /// Another type, by its identifier or tag.
     Other(String),
 }
 
 /// One body part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// What it is.
     pub form: Form,
@@ -56,6 +61,56 @@ impl Seen {
     }
 }
 
+/// A forwarded message as it comes: first its parameters, if they are before it, then the message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Forwarded {
+    /// The front, until it is known where the message begins; `None` from then on.
+    front: Option<Vec<u8>>,
+    /// Parameters are before the message.
+    has_parameters: bool,
+    /// The message.
+    pub message: Reader,
+}
+
+impl Forwarded {
+    fn new(has_parameters: bool, room: usize) -> Forwarded {
+        let message = Reader { room, is_inner: true, ..Reader::default() };
+        Forwarded { front: Some(Vec::new()), has_parameters, message }
+    }
+
+    fn take(&mut self, octets: &[u8]) {
+        let Some(front) = &mut self.front else { return self.message.take_octets(octets) };
+        front.extend_from_slice(octets);
+        let skipped = match self.has_parameters {
+            false => Some(0),
+            true => match Header::parse(front) {
+                Ok(Some(Header { size, length: Length::Definite(length), .. })) => {
+                    usize::try_from(length).ok().map(|length| length.saturating_add(size))
+                }
+                Ok(None) => return,
+                // Indefinite, or not a header at all.
+                _ => None,
+            },
+        };
+        match skipped {
+            Some(skipped) if front.len() > skipped => {
+                let mut message = front.split_off(skipped);
+                self.front = None;
+                // An IPM is a SEQUENCE here; as a content it has the tag of its choice.
+                if let Some(first) = message.first_mut().filter(|first| **first == SEQUENCE) {
+                    *first = IPM;
+                }
+                self.message.take_octets(&message);
+            }
+            Some(_) if front.len() <= MAX_FRONT => {}
+            _ => {
+                self.front = None;
+                self.message.opaque = true;
+            }
+        }
+    }
+}
+
 /// Takes a content as it is written.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -69,7 +124,18 @@ pub(crate) struct Reader {
     /// It cannot be read as P22 or P772.
     pub opaque: bool,
     room: usize,
+    /// It is a forwarded message: those in it are not read.
+    is_inner: bool,
 }
+
+/// Readers of the same message have the same parts.
+impl PartialEq for Reader {
+    fn eq(&self, other: &Reader) -> bool {
+        self.heading == other.heading && self.parts == other.parts
+    }
+}
+
+impl Eq for Reader {}
 
 impl Default for Reader {
     fn default() -> Reader {
@@ -80,6 +146,7 @@ impl Default for Reader {
             notification: None,
             opaque: false,
             room: MAX_TEXT,
+            is_inner: false,
         }
     }
 }
@@ -89,14 +156,28 @@ impl Reader {
         match event {
             ContentEvent::Heading(heading) => self.heading = Some(heading),
             ContentEvent::Notification(octets) => self.notification = Some(octets),
-            ContentEvent::PartBegin(kind) => self.parts.push(Seen { form: form(kind), size: 0 }),
+            ContentEvent::PartBegin(kind) => {
+                let mut form = form(kind, self.room);
+                if self.is_inner && matches!(form, Form::Message(_)) {
+                    form = Form::Other("message".to_owned());
+                }
+                self.parts.push(Seen { form, size: 0 });
+            }
             ContentEvent::Data(octets) => {
                 let Some(part) = self.parts.last_mut() else { return };
                 part.size += octets.len() as u64;
-                if let Form::Text(_, text) = &mut part.form {
-                    let kept = octets.get(..octets.len().min(self.room)).unwrap_or_default();
-                    text.extend_from_slice(kept);
-                    self.room -= kept.len();
+                match &mut part.form {
+                    Form::Text(_, text) => {
+                        let kept = octets.get(..octets.len().min(self.room)).unwrap_or_default();
+                        text.extend_from_slice(kept);
+                        self.room -= kept.len();
+                    }
+                    Form::Message(message) => {
+                        message.take(&octets);
+                        // One bound for all texts.
+                        self.room = message.message.room;
+                    }
+                    Form::File(_) | Form::Binary | Form::Other(_) => {}
                 }
             }
             ContentEvent::PartEnd | ContentEvent::End => {}
@@ -104,8 +185,8 @@ impl Reader {
     }
 }
 
-impl Write for Reader {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+impl Reader {
+    fn take_octets(&mut self, octets: &[u8]) {
         let mut rest = octets;
         while !self.opaque {
             match self.parser.next(&mut rest) {
@@ -115,6 +196,12 @@ impl Write for Reader {
                 Err(_) => self.opaque = true,
             }
         }
+    }
+}
+
+impl Write for Reader {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.take_octets(octets);
         Ok(octets.len())
     }
 
@@ -123,13 +210,15 @@ impl Write for Reader {
     }
 }
 
-fn form(kind: PartKind) -> Form {
+fn form(kind: PartKind, room: usize) -> Form {
+    let message = |has_parameters| Form::Message(Box::new(Forwarded::new(has_parameters, room)));
     match kind {
         PartKind::Text(charset) => Form::Text(charset, Vec::new()),
         PartKind::Binary => Form::Binary,
         PartKind::File { name } => Form::File(name),
+        PartKind::Extended { data, .. } if data.content() == p772::mm_message() => message(false),
         PartKind::Extended { data, .. } => Form::Other(data.to_string()),
-        PartKind::Other { header } if header.tag == MESSAGE => Form::Message,
+        PartKind::Other { header } if header.tag == MESSAGE => message(true),
         PartKind::Other { header } => Form::Other(header.tag.to_string()),
     }
 }
@@ -166,6 +255,33 @@ mod tests {
         let mut reader = Reader::default();
         reader.write_all(b"no content at all").unwrap();
         assert!(reader.opaque);
+    }
+
+    #[test]
+    fn a_forwarded_message_is_read_in_both_forms_however_it_is_cut() {
+        let heading = |subject: &str| Heading {
+            this_ipm: IpmIdentifier { user: None, local: "1".to_owned() },
+            subject: Some(subject.to_owned()),
+            ..Heading::default()
+        };
+        let inner = ContentBuilder::new(&heading("Inner")).unwrap().text("the text").finish();
+        let header = p772::content_header(&inner).unwrap().unwrap();
+        let rest = &inner[header.size..];
+        for military in [false, true] {
+            let forwarded = p772::Forwarded { military, delivery: None };
+            let outer = ContentBuilder::new(&heading("Outer")).unwrap().text("see below");
+            let head = outer.finish_forwarding(&forwarded, rest.len() as u64).head;
+            let content = [head, rest.to_vec()].concat();
+            for slice in [1, 3, 5_000] {
+                let mut reader = Reader::default();
+                content.chunks(slice).for_each(|piece| reader.write_all(piece).unwrap());
+                let Form::Message(inner) = &reader.parts[1].form else { panic!("{reader:?}") };
+                let message = &inner.message;
+                assert_eq!(message.heading.as_ref().unwrap().subject.as_deref(), Some("Inner"));
+                assert_eq!(message.parts[0].text().as_deref(), Some("the text"), "{military}");
+                assert!(!message.opaque && !reader.opaque);
+            }
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@ use super::compose::{self, Draft};
 use super::line::Line;
 use super::with_store;
 use crate::part::{Part, sweep};
-use crate::profile::{self, Wrong};
+use crate::profile::Wrong;
+use crate::send::Names;
 use crate::submission::MtaAccess;
 use anyhow::{Context as _, Result, bail};
 use base::Precedence;
 use base::ber::Length;
 use clap::Args;
+use p1::names::ORName;
 use p772::{ContentBuilder, Forwarded, Heading, content_header};
 use std::io::{self, Write};
 use ua::store::{Fetched, Kind, Store};
@@ -24,7 +26,7 @@ const MAX_HEADER: usize = 16;
 pub(crate) struct ForwardArgs {
     /// Its number in `xuxa list`
     number: u32,
-    /// Recipient for action: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS
+    /// Recipient for action: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS, or a name of the address book
     #[arg(long, required = true, value_name = "ADDRESS")]
     to: Vec<String>,
     /// Recipient for information
@@ -44,9 +46,13 @@ pub(crate) struct ForwardArgs {
 /// Runs `xuxa forward`.
 pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bool) -> Result<u8> {
     let text = args.text.as_deref().map(compose::text).transpose()?;
-    let address = |text: &String| profile::address("recipient", text);
-    let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
-    let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
+    let names = Names::load(access.profile)?;
+    let all = |texts: &[String]| -> Result<Vec<ORName>> {
+        let found: Vec<Vec<ORName>> =
+            texts.iter().map(|text| names.all(text)).collect::<Result<_>>()?;
+        Ok(found.into_iter().flatten().collect())
+    };
+    let (to, copy) = (all(&args.to)?, all(&args.copy)?);
     let mut inner = Inner::create()?;
     with_store(access, async |store| {
         let fetched = fetch(store, args.number, &mut inner).await?;

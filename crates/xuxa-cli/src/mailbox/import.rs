@@ -23,7 +23,7 @@ use ua::{Content, Message, Source};
 /// --resubmit each message is submitted to yourself: its content is the same, octet for octet, but it is a new message
 /// with a new MTS identifier, new times and you as the originator of its envelope. Reports cannot be submitted.
 #[derive(Debug, Args)]
-#[group(id = "what", required = true, multiple = false)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct ImportArgs {
     /// The directory of `xuxa export`
     #[arg(value_name = "DIR")]

@@ -38,7 +38,7 @@ struct Which {
     /// Only from this originator: an O/R address, else a part of one
     #[arg(long, value_name = "ADDRESS|TEXT")]
     from: Option<String>,
-    /// Only what came since this time, 260504030201Z, or in this time until now, 2h
+    /// Only what came since this time, 040302ZMAY26 or 260504030201Z, or in this time until now, 2h
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     since: Option<Utc>,
     /// In which order
@@ -78,7 +78,8 @@ fn parse_since(text: &str) -> Result<Utc, SinceError> {
         let now = Clock::utc().0;
         Some(Utc(now.saturating_sub(u64::try_from(ago.as_micros()).unwrap_or(u64::MAX))))
     };
-    Utc::from_utc_time(text.as_bytes()).or_else(ago).ok_or_else(|| SinceError(text.to_owned()))
+    let time = ua::form::time(text, Clock::utc()).ok();
+    time.or_else(ago).ok_or_else(|| SinceError(text.to_owned()))
 }
 
 /// What the store selects, and what only we can: a part of an originator's name.

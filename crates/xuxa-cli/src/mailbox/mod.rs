@@ -7,7 +7,6 @@ mod export;
 pub(crate) mod extract;
 mod fetch;
 pub(crate) mod forward;
-mod heading;
 mod import;
 mod line;
 mod list;

@@ -1,7 +1,6 @@
 //! `xuxa read`: a message with its heading and text, or a report in words. The entry becomes processed, and stays.
 
 use super::content::{Form, MAX_TEXT, Reader, Seen};
-use super::heading;
 use super::line::Line;
 use super::with_store;
 use crate::receive::ReportLine;
@@ -12,9 +11,10 @@ use anyhow::Result;
 use base::shown;
 use clap::Args;
 use p1::p3::ReportDelivery;
-use p772::Heading;
+use p772::Notification;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ua::heading::{self, Field};
 use ua::store::Fetched;
 
 #[derive(Debug, Args)]
@@ -50,6 +50,11 @@ struct PartLine {
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// Of a forwarded message: its heading and parts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    heading: BTreeMap<&'static str, Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartLine>,
     /// Octets of the text that are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<u64>,
@@ -61,12 +66,35 @@ impl From<&Seen> for PartLine {
             Form::Text(..) => ("text".to_owned(), None),
             Form::File(name) => ("file".to_owned(), name.clone()),
             Form::Binary => ("binary".to_owned(), None),
-            Form::Message => ("message".to_owned(), None),
+            Form::Message(_) => ("message".to_owned(), None),
             Form::Other(what) => (what.clone(), None),
         };
         let not_shown = Some(part.missing()).filter(|missing| *missing > 0);
-        PartLine { kind, size: part.size, name, text: part.text(), not_shown }
+        let inner = match &part.form {
+            Form::Message(forwarded) => Some(&forwarded.message),
+            _ => None,
+        };
+        PartLine {
+            kind,
+            size: part.size,
+            name,
+            text: part.text(),
+            heading: inner.map(labelled).unwrap_or_default(),
+            parts: inner
+                .map(|inner| inner.parts.iter().map(PartLine::from).collect())
+                .unwrap_or_default(),
+            not_shown,
+        }
     }
+}
+
+/// The fields by their labels.
+fn labelled(reader: &Reader) -> BTreeMap<&'static str, Vec<String>> {
+    let mut labelled: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for field in fields(reader) {
+        labelled.entry(field.label).or_default().push(field.value);
+    }
+    labelled
 }
 
 /// Runs `xuxa read`.
@@ -80,30 +108,36 @@ pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) ->
     if json {
         terminal::print_json(&opened);
     } else {
-        terminal::print(&in_words(&opened, reader.heading.as_deref()));
+        terminal::print(&in_words(&opened, &fields(&reader)));
     }
     Ok(0)
 }
 
-fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
-    let mut fields: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for (label, value) in reader.heading.as_deref().map(heading::fields).unwrap_or_default() {
-        fields.entry(label).or_default().push(value);
+/// Of the heading, or of the notification that the content is instead.
+fn fields(reader: &Reader) -> Vec<Field> {
+    let notification = reader.notification.as_deref();
+    match (&reader.heading, notification.and_then(|octets| Notification::parse(octets).ok())) {
+        (Some(heading), _) => heading::fields(heading),
+        (None, Some(notification)) => heading::notification(&notification),
+        (None, None) => Vec::new(),
     }
+}
+
+fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
     let of_report = |report: &ReportDelivery| {
         report.recipients.iter().map(ReportLine::from_recipient).collect()
     };
     Opened {
         entry: Line::from(&fetched.entry),
-        heading: fields,
+        heading: labelled(reader),
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
-        opaque: reader.opaque || (reader.notification.is_some() && fetched.octets > 0),
+        opaque: reader.opaque || (reader.notification.is_some() && fields(reader).is_empty()),
     }
 }
 
 /// For people: the envelope and heading, then texts, indented deeper, so that no text can imitate them.
-fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
+fn in_words(opened: &Opened, fields: &[Field]) -> String {
     let mut out = String::new();
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -116,10 +150,10 @@ fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
     add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
     add("from", &text(&entry.originator));
     add("delivered to", &text(&entry.this_recipient));
-    for (label, value) in heading.map(heading::fields).unwrap_or_default() {
-        add(label, &value);
+    for field in fields {
+        add(field.label, &field.value);
     }
-    if heading.is_none() {
+    if fields.is_empty() {
         add("subject", &text(&entry.subject));
     }
     add("submitted", &text(&entry.submission_time));
@@ -141,24 +175,46 @@ fn in_words(opened: &Opened, heading: Option<&Heading>) -> String {
             &format!("the content cannot be shown: xuxa fetch {number} writes it as it is"),
         );
     }
-    for part in &opened.parts {
-        let Some(text) = &part.text else { continue };
-        let text = shown::text(text);
-        out.push_str(&format!("\n    {}\n", text.trim_end().replace('\n', "\n    ")));
+    texts(&mut out, &opened.parts, "    ");
+    out.trim_end().to_owned()
+}
+
+/// The texts, each line after `indent`, and forwarded messages deeper.
+fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
+    let mut add = |text: &str| {
+        let text = shown::text(text.trim_end()).replace('\n', &format!("\n{indent}"));
+        out.push_str(&format!("\n{indent}{text}\n"));
+    };
+    let mut inner = Vec::new();
+    for part in parts {
+        if let Some(text) = &part.text {
+            add(text);
+        }
         if let Some(missing) = part.not_shown {
             let (most, missing) = (show::size(MAX_TEXT as u64), show::size(missing));
-            out.push_str(&format!(
-                "\n  (the first {most} of text; {missing} more are in the content)\n"
-            ));
+            add(&format!("(the first {most} of text; {missing} more are in the content)"));
+        }
+        if part.kind == "message" {
+            add("(a forwarded message:)");
+            inner.push(part);
         }
     }
-    out.trim_end().to_owned()
+    for part in inner {
+        let deeper = format!("{indent}    ");
+        out.push('\n');
+        for (label, values) in &part.heading {
+            for value in values {
+                out.push_str(&format!("{deeper}{label:<12}  {}\n", shown::line(value)));
+            }
+        }
+        texts(out, &part.parts, &deeper);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p772::{ContentBuilder, IpmIdentifier};
+    use p772::{ContentBuilder, Heading, IpmIdentifier};
     use std::io::Write as _;
 
     #[test]
@@ -173,7 +229,7 @@ mod tests {
         let mut reader = Reader::default();
         reader.write_all(&content).unwrap();
         let opened = opened(&Fetched::default(), &reader);
-        let shown = in_words(&opened, reader.heading.as_deref());
+        let shown = in_words(&opened, &fields(&reader));
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let lines = shown.lines().filter(|line| line.starts_with("  from"));
         assert_eq!(lines.count(), 0, "{shown}");

@@ -132,7 +132,7 @@ fn body(opened: &mut Opened, fetched: &Fetched, reader: &Reader) {
                     .files
                     .push(File { name: "octets without a name".to_owned(), size: part.size });
             }
-            Form::Message => texts.push("[a forwarded message]".to_owned()),
+            Form::Message(_) => texts.push("[a forwarded message]".to_owned()),
             Form::Other(kind) => texts.push(format!("[a body part of type {kind}, not shown]")),
         }
     }

@@ -4,7 +4,6 @@
 //! has no field for is in `X400-` fields. A message is held whole while it is written.
 
 use super::{NotKept, Outcome, each_after, is_of_entry};
-use crate::mailbox::heading;
 use crate::mailbox::with_store;
 use crate::part::{Part, make_dir, sweep, sync_dir};
 use crate::profile::Wrong;
@@ -19,6 +18,7 @@ use p1::names::ORName;
 use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind, RecipientSpecifier};
 use std::io::{self, Write};
 use std::path::Path;
+use ua::heading;
 use ua::store::{Fetched, Status, Store};
 
 /// Prefix of messages that are being written.
@@ -88,7 +88,7 @@ fn address(name: &str) -> Address<'static> {
 }
 
 fn addresses(all: &[RecipientSpecifier]) -> Address<'static> {
-    Address::new_list(all.iter().map(|of| address(&show::recipient(of))).collect())
+    Address::new_list(all.iter().map(|of| address(&heading::recipient(of))).collect())
 }
 
 fn message(fetched: &Fetched, parts: Parts) -> MessageBuilder<'static> {
@@ -102,6 +102,7 @@ fn message(fetched: &Fetched, parts: Parts) -> MessageBuilder<'static> {
     let to = heading.as_deref().map(|h| h.primary_recipients.as_slice()).unwrap_or_default();
     match (to, &entry.recipient) {
         ([], Some(recipient)) => builder = builder.to(address(&text(recipient))),
+        ([], None) => {}
         (to, _) => builder = builder.to(addresses(to)),
     }
     if let Some(copy) = heading.as_deref().map(|h| &h.copy_recipients).filter(|c| !c.is_empty()) {
@@ -120,8 +121,8 @@ fn message(fetched: &Fetched, parts: Parts) -> MessageBuilder<'static> {
     add("Content-Identifier", entry.content_identifier.clone());
     add("Delivered-To", entry.recipient.as_ref().map(text));
     add("Delivery-Time", entry.delivered.map(|time| time.to_string()));
-    for (label, value) in heading.as_deref().map(heading::fields).unwrap_or_default() {
-        fields.push(("Heading", format!("{label}: {value}")));
+    for field in heading.as_deref().map(heading::fields).unwrap_or_default() {
+        fields.push(("Heading", format!("{}: {}", field.label, field.value)));
     }
     let id = format!("{}.{}", entry.number, entry.time().map_or(0, |time| time.0));
     builder = builder.message_id(format!("{id}@x400.invalid"));
