@@ -63,7 +63,7 @@ impl Seen {
 
 /// A forwarded message as it comes: first its parameters, if they are before it, then the message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Forwarded {
+pub(crate) struct Forwarded {
     /// The front, until it is known where the message begins; `None` from then on.
     front: Option<Vec<u8>>,
     /// Parameters are before the message.
