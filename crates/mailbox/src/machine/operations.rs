@@ -11,7 +11,8 @@ use engine::Payload;
 use engine::journal::MailboxId;
 use p1::p3::AccessError;
 use p7::MsError;
-use p7::error::ServiceProblem;
+use p7::auto_action::AutoActionKind;
+use p7::error::{AutoActionRequestProblem, ServiceProblem};
 use p7::operation::{
     self, DeleteArgument, FetchArgument, ListArgument, RegisterMsArgument, RegisterMsResult,
     SummarizeArgument,
@@ -302,6 +303,9 @@ impl Mailboxes {
         mut argument: RegisterMsArgument,
     ) {
         let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) else { return };
+        if let Some(error) = refuse_forwards(&argument) {
+            return self.respond(id, Some(whose), error_response(&error));
+        }
         if let Some(change) = argument.change_credentials.take() {
             let work = Work::Credentials(Box::new(argument));
             ready.changing = Some(Job { session: Some(whose), work });
@@ -348,6 +352,17 @@ impl Operation {
     fn changes(&self) -> bool {
         !matches!(self.argument, Argument::Summarize(_) | Argument::Ends(_))
     }
+}
+
+/// Nobody submits for a user yet: an auto-forward would be registered and never done.
+fn refuse_forwards(argument: &RegisterMsArgument) -> Option<MsError> {
+    let refused = argument.auto_action_registrations.iter().filter(|action| {
+        AutoActionKind::from_oid(&action.auto_action_type) == Some(AutoActionKind::AutoForward)
+    });
+    let problem = AutoActionRequestProblem::UNAVAILABLE_AUTO_ACTION_TYPE;
+    let refused: Vec<_> =
+        refused.map(|action| (problem, action.auto_action_type.clone())).collect();
+    (!refused.is_empty()).then_some(MsError::AutoActionRequest(refused))
 }
 
 /// The level at which a user's operation reads: he waits for it.
