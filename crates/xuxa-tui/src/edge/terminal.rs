@@ -120,6 +120,8 @@ pub(super) fn read_events(to: UnboundedSender<Event>) -> Reader {
     let thread = std::thread::spawn(move || {
         while !flag.load(Ordering::Relaxed) {
             let event = match event::poll(POLL) {
+                // A terminal that hung up has nothing to read, again and again, where SIGHUP is ignored.
+                Ok(false) if !io::stdin().is_terminal() => Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(false) => continue,
                 Ok(true) => event::read(),
                 Err(error) => Err(error),

@@ -72,6 +72,20 @@ impl Terminal {
         }
     }
 
+    /// Closes the terminal under what runs in it.
+    pub(crate) fn closes(&self) {
+        self.tmux(&["kill-server"]);
+    }
+
+    pub(crate) fn waits_without_a_screen(&self, what: &str, holds: impl Fn() -> bool) {
+        let mut waited = Duration::ZERO;
+        while !holds() {
+            assert!(waited < PATIENCE, "{what}: not yet");
+            self.runtime.block_on(async { tokio::time::sleep(STEP).await });
+            waited += STEP;
+        }
+    }
+
     pub(crate) fn waits_for(&self, text: &str) -> String {
         self.waits_until(text, |screen| screen.contains(text))
     }

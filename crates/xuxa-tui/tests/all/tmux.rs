@@ -110,3 +110,19 @@ fn a_lost_store_is_bound_again_and_a_resize_is_followed() {
     terminal.tmux(&["resize-window", "-x", "120", "-y", "24"]);
     terminal.is_as_before();
 }
+
+#[test]
+fn a_terminal_that_is_gone_ends_it_where_the_signal_of_that_is_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let terminal = Terminal::new("gone", 80, 24);
+    let (file_name, example) = (file.display(), example());
+    terminal.types(&format!("trap '' HUP; echo $$ >{file_name}; exec {}", example.display()));
+    terminal.press(&["Enter"]);
+    terminal.waits_for("Mailbox by precedence");
+    let pid = std::fs::read_to_string(&file).unwrap();
+    let process = PathBuf::from(format!("/proc/{}", pid.trim()));
+    assert!(process.exists());
+    terminal.closes();
+    terminal.waits_without_a_screen("the program ends", || !process.exists());
+}
