@@ -78,7 +78,10 @@ async fn converse<B: Backend>(
         screen.draw(&app)?;
         let first = tokio::select! {
             event = events.recv() => event.unwrap_or(Event::Stop),
-            _ = tick.tick() => Event::Tick(utc()),
+            _ = tick.tick() => match terminal::has_hung_up() {
+                true => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                false => Event::Tick(utc()),
+            },
             () = &mut stop => Event::Stop,
             () = tasks.ended() => continue,
         };

@@ -107,10 +107,16 @@ pub(super) struct Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        // Under a terminal that hung up its thread reads for ever, and ends with the program.
+        if let Some(thread) = self.thread.take().filter(|_| !has_hung_up()) {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether the terminal is gone. A program that ignores SIGHUP has to look.
+pub(super) fn has_hung_up() -> bool {
+    !io::stdin().is_terminal()
 }
 
 /// Begins to read keys, pasted text and changes of size.
@@ -120,8 +126,6 @@ pub(super) fn read_events(to: UnboundedSender<Event>) -> Reader {
     let thread = std::thread::spawn(move || {
         while !flag.load(Ordering::Relaxed) {
             let event = match event::poll(POLL) {
-                // A terminal that hung up has nothing to read, again and again, where SIGHUP is ignored.
-                Ok(false) if !io::stdin().is_terminal() => Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(false) => continue,
                 Ok(true) => event::read(),
                 Err(error) => Err(error),
