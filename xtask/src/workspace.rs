@@ -20,6 +20,7 @@ pub const PURE: &[&str] = &[
     "guard",
     "status",
     "engine",
+    "settings",
     "mailbox",
     "mailbox-file",
     "node",

@@ -2,9 +2,7 @@
 
 use base::PeerId;
 
-/// A configured listener ([`crate::config::Listener::id`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListenerId(pub u32);
+pub use settings::ListenerId;
 
 /// Pairs an output with the input that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

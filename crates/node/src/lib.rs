@@ -14,7 +14,6 @@ pub mod api;
 mod arrivals;
 mod association;
 mod commits;
-pub mod config;
 mod context;
 mod delivery;
 mod error;
@@ -27,6 +26,7 @@ mod queue;
 mod stores;
 mod views;
 
+pub use ::settings as config;
 pub use ::status;
 pub use api::{Input, Output, connect, event, operator};
 pub use config::changes;

@@ -1,5 +1,7 @@
 //! What an operator sees of an MTA: plain data, made on request by the node, and completed by the daemon.
 
+pub mod event;
+
 use base::Precedence;
 use dscp::Dscp;
 use serde::{Deserialize, Serialize};

@@ -26,7 +26,6 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod faulty;
 mod held;
-mod items;
 mod log_store;
 #[cfg(any(test, feature = "testing"))]
 mod model;

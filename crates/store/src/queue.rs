@@ -3,7 +3,8 @@
 use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, MailboxId, Op, QueueId, SpoolId};
+use engine::ItemSource;
+use engine::journal::{Batch, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -417,5 +418,33 @@ pub fn for_each_page_of_bodies(
         };
         after = Some(*last);
         visit(page);
+    }
+}
+
+impl ItemSource for dyn QueueStore + '_ {
+    type Error = StoreError;
+
+    fn value(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        self.meta(name)
+    }
+
+    fn count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {
+        self.item_count(mailbox, precedence)
+    }
+
+    fn items(
+        &self,
+        mailbox: MailboxId,
+        precedence: Precedence,
+        after: u32,
+        limit: usize,
+    ) -> Result<Vec<(u32, Bytes)>, StoreError> {
+        let entries = QueueStore::items(self, mailbox, precedence, after, limit)?;
+        let number = |entry: Entry| Some((ItemId::of_entry(entry.id)?.number, entry.record));
+        Ok(entries.into_iter().filter_map(number).collect())
+    }
+
+    fn item(&self, precedence: Precedence, id: ItemId) -> Result<Option<Bytes>, StoreError> {
+        self.entry((precedence, id.entry()))
     }
 }

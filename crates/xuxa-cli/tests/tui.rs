@@ -155,7 +155,9 @@ fn a_flash_is_alerted_read_acknowledged_answered_forwarded_extracted_and_deleted
     terminal.press(&["C-u"]);
     terminal.types(&out.display().to_string());
     terminal.press(&["Enter"]);
-    terminal.waits_for("written:");
+    terminal.waits_until("the file", |screen| {
+        screen.lines().any(|line| line.contains("written:") && !line.contains("overwritten"))
+    });
     let written: Vec<_> = std::fs::read_dir(&out).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(written, [out.join("chart.bin")]);
     assert_eq!(std::fs::read(&written[0]).unwrap(), [0, 27, 255, 7]);

@@ -97,6 +97,11 @@ const RULES: &[Rule] = &[
         reason: "a mailbox asks for what it reads, and does not know who its user's association is",
     },
     Rule {
+        from: &["settings"],
+        to: Forbidden::Packages(&["store", "node", "mta"]),
+        reason: "a configuration is data: who acts on it is above it",
+    },
+    Rule {
         from: &["node"],
         to: Forbidden::Packages(&["store", "mta"]),
         reason: "the daemon drives the node; crash tests drive the same node on another disk",

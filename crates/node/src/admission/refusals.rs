@@ -152,7 +152,7 @@ impl Admission {
         };
         let (why, text) = self.log_refusal(cx, refusal);
         let mut writer = Writer::new();
-        let said = if association_is_store {
+        let shown = if association_is_store {
             let error = store_error(error);
             error.write(&mut writer);
             format!("{error} (X.413 7.1.5)")
@@ -160,7 +160,7 @@ impl Admission {
             error.write(&mut writer);
             format!("{error} (X.411 8.1.1)")
         };
-        let line = refused(None, format!("bind{from}: {said}: {text}"));
+        let line = refused(None, format!("bind{from}: {shown}: {text}"));
         cx.outputs.limited_event(now, why, origin, Some(id), &text, line);
         self.begin_refusing(cx, id);
         let bind_error = Some(Bytes::from(writer.into_vec()));

@@ -6,7 +6,6 @@
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
 pub mod connect;
-pub mod event;
 pub mod operator;
 
 use crate::api::connect::ConnectOutcome;
@@ -24,6 +23,7 @@ use engine::space::DiskSpace;
 use guard::Secret;
 use mailbox::machine::{Found, Read};
 pub use scheduler::{ChannelId, Scope};
+pub use status::event;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 

@@ -14,7 +14,7 @@ use mailbox::machine::{Arrival, Refusal};
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use std::time::Duration;
 
-/// Most copies on their way into mailboxes: each has the front of its content in memory.
+/// Most copies that are being delivered into mailboxes: each has the front of its content in memory.
 const MAX_STORING: usize = 256;
 
 /// What is read of a content: its heading, with what is before it.
@@ -23,7 +23,7 @@ const FRONT: usize = mailbox::heading::MAX_HEADING + 256;
 /// Longest wait of a copy that found no room, before it is tried again.
 const FULL_AGAIN: Duration = Duration::from_secs(300);
 
-/// A copy on its way into a mailbox.
+/// A copy that is being delivered into a mailbox.
 #[derive(Debug)]
 pub(crate) struct Storing {
     /// Its mailbox in the queue.
@@ -153,7 +153,7 @@ impl Stores {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let mut with_it = engine::put_entries(&concluded.entries);
         storing.reports = concluded.entries;
-        // With its last copy; of several on their way none is the last.
+        // With its last copy; of several that are being delivered none is the last.
         storing.deletes_body = record.body.is_some_and(|body| cx.queue.copies.is_last(body));
         if let Some(id) = record.body.filter(|_| storing.deletes_body) {
             with_it.push(Op::DeleteBody { id });

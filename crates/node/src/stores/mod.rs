@@ -19,7 +19,7 @@ const RETAIN_EVERY: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     pub(crate) mailboxes: Mailboxes,
-    /// Copies on their way into a mailbox.
+    /// Copies that are being delivered into a mailbox.
     storing: BTreeMap<EntryId, Storing>,
     /// Mailboxes of the queue with deliveries that wait for others.
     waiting: BTreeSet<u32>,

@@ -1,15 +1,14 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
 pub mod changes;
-pub(crate) mod channel_changes;
-pub(crate) mod configured;
-pub(crate) mod levels;
-pub(crate) mod minimize;
-pub(crate) mod times;
+pub mod channel_changes;
+pub mod configured;
+pub mod levels;
+pub mod minimize;
+pub mod times;
 
-pub use crate::config::minimize::Minimize;
-pub use crate::config::times::Times;
-use crate::ids::ListenerId;
+pub use crate::minimize::Minimize;
+pub use crate::times::Times;
 pub use base::ip_prefix::{NoPrefix, Prefix};
 pub use base::numbers::Numbers;
 use base::{PeerId, Precedence, Windows};
@@ -29,6 +28,10 @@ pub use scheduler::{Hold, Policy as HoldPolicy, Retry};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
+
+/// A configured listener ([`Listener::id`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListenerId(pub u32);
 
 /// A whole MTA.
 #[derive(Clone, Debug)]
@@ -247,7 +250,7 @@ pub enum Connection {
 
 impl Connection {
     /// Whether it is kept open without traffic, at least at certain hours.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         !matches!(self, Connection::OnDemand { .. })
     }
 }
@@ -302,7 +305,7 @@ pub enum Target {
 }
 
 /// What the scheduler needs of it.
-pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
+pub fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
     let rules = |peer: &Peer, id: ChannelId, channel: &Channel| {
         // A message without any channel would wait for ever: the first stands in, though the
         // configuration was checked to have one for each.
@@ -325,7 +328,7 @@ pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
 }
 
 /// What the engine needs of it.
-pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
+pub fn engine_config(config: &NodeConfig) -> engine::Config {
     let routes = config.routes.iter().map(|route| engine::Route {
         prefix: route.prefix.clone(),
         to: match route.to {
@@ -352,7 +355,7 @@ pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
 }
 
 /// Our name and password toward a peer, in an argument and in a result alike.
-pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
+pub fn authentication(peer: &Peer) -> MtaAuthentication {
     let form = if peer.octet_credentials { PasswordForm::Octets } else { PasswordForm::Ia5 };
     MtaAuthentication {
         name: peer.own_name.clone(),
@@ -363,7 +366,7 @@ pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
 }
 
 /// The stack of a P1 association with a peer, either role, with this checkpoint size.
-pub(crate) fn association_config(
+pub fn association_config(
     peer: &Peer,
     channel: &Channel,
     dialogue: Dialogue,
@@ -380,7 +383,7 @@ pub(crate) fn association_config(
 }
 
 /// The stack of a P3 association, as its responder.
-pub(crate) fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
+pub fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
     osi::api::Config {
         setup_timeout: limits.bind_timeout,
         ..osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
@@ -388,7 +391,7 @@ pub(crate) fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Con
 }
 
 /// The stack of a P7 association, as its responder.
-pub(crate) fn store_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
+pub fn store_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
     osi::api::Config {
         setup_timeout: limits.bind_timeout,
         ..osi::profiles::p7(local.clone(), Selectors::default(), ConnectionReference::default())

@@ -3,7 +3,7 @@
 //! The configurations are taken apart whole: a new field does not compile before somebody decided
 //! here what a change of it takes. That table for operators is in `docs/operating.md`.
 
-use crate::config::{Channel, Limits, ListenerService, NodeConfig, Peer, Times};
+use crate::{Channel, Limits, ListenerService, NodeConfig, Peer, Times};
 use base::PeerId;
 use osi::api::RtseParameters;
 use scheduler::ChannelId;
@@ -248,7 +248,7 @@ fn peer_change(old: &NodeConfig, new: &NodeConfig, peer: &Peer, edge: &EdgeChang
 }
 
 /// What changed of a peer, its channels apart.
-pub(crate) fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
+pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     let Peer {
         name: _,
         mta,
@@ -283,7 +283,7 @@ pub(crate) fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
 }
 
 /// What changed of a channel.
-pub(crate) fn channel_keys(
+pub fn channel_keys(
     (old_config, old): (&NodeConfig, &Channel),
     (new_config, new): (&NodeConfig, &Channel),
     id: ChannelId,

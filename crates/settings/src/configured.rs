@@ -1,7 +1,7 @@
 //! The configuration in force, with its peers and channels by identifier: looking one up does not
 //! look through the others.
 
-use crate::config::{Channel, NodeConfig, Peer};
+use crate::{Channel, NodeConfig, Peer};
 use base::PeerId;
 use scheduler::ChannelId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 /// A [`NodeConfig`] whose peers and channels stay as they are.
 #[derive(Debug)]
-pub(crate) struct Configured {
+pub struct Configured {
     config: NodeConfig,
     /// Where in the configuration they stand.
     peers: BTreeMap<PeerId, usize>,
@@ -21,7 +21,8 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    pub(crate) fn new(config: NodeConfig) -> Configured {
+    /// This configuration.
+    pub fn new(config: NodeConfig) -> Configured {
         let (mut peers, mut channels) = (BTreeMap::new(), BTreeMap::new());
         for (at, peer) in config.peers.iter().enumerate() {
             peers.entry(peer.id()).or_insert(at);
@@ -36,24 +37,25 @@ impl Configured {
     }
 
     /// Another configuration holds from now on. Gives the one before it; its removed channels stay.
-    pub(crate) fn replace(&mut self, config: NodeConfig) -> NodeConfig {
+    pub fn replace(&mut self, config: NodeConfig) -> NodeConfig {
         let former = std::mem::take(&mut self.former);
         let old = std::mem::replace(self, Configured { former, ..Configured::new(config) });
         old.config
     }
 
-    pub(crate) fn set_mailboxes(&mut self, addresses: Vec<String>, stored: BTreeSet<String>) {
+    /// The users changed: all of them, and those of the message store.
+    pub fn set_mailboxes(&mut self, addresses: Vec<String>, stored: BTreeSet<String>) {
         self.config.mailboxes = addresses;
         self.config.store.users = stored;
     }
 
     /// Keeps what associations of removed channels still need to know.
-    pub(crate) fn keep_former(&mut self, removed: Vec<Peer>) {
+    pub fn keep_former(&mut self, removed: Vec<Peer>) {
         self.former.extend(removed);
     }
 
     /// Forgets removed channels, but for these.
-    pub(crate) fn forget_former(&mut self, used: &BTreeSet<ChannelId>) {
+    pub fn forget_former(&mut self, used: &BTreeSet<ChannelId>) {
         for peer in &mut self.former {
             let id = peer.id();
             peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
@@ -62,12 +64,12 @@ impl Configured {
     }
 
     /// Peers with their removed channels, in the order in which they were removed.
-    pub(crate) fn former(&self) -> &[Peer] {
+    pub fn former(&self) -> &[Peer] {
         &self.former
     }
 
     /// A channel that is configured, or was while an association of it exists.
-    pub(crate) fn channel_or_former(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+    pub fn channel_or_former(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         self.channel(id).or_else(|| {
             let of_peer = self.former.iter().filter(|peer| peer.id() == id.peer);
             let mut channels =
@@ -77,17 +79,17 @@ impl Configured {
     }
 
     /// Channels with hours of MINIMIZE.
-    pub(crate) fn minimized(&self) -> impl Iterator<Item = ChannelId> + use<'_> {
+    pub fn minimized(&self) -> impl Iterator<Item = ChannelId> + use<'_> {
         self.minimized.iter().copied()
     }
 
     /// As [`NodeConfig::peer`].
-    pub(crate) fn peer(&self, id: PeerId) -> Option<&Peer> {
+    pub fn peer(&self, id: PeerId) -> Option<&Peer> {
         self.config.peers.get(*self.peers.get(&id)?)
     }
 
     /// As [`NodeConfig::channel`].
-    pub(crate) fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+    pub fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         let (peer, channel) = self.channels.get(&id)?;
         let peer = self.config.peers.get(*peer)?;
         Some((peer, peer.channels.get(*channel)?))

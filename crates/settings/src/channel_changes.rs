@@ -1,13 +1,13 @@
 //! What a changed configuration does to the channels there were.
 
-use crate::config::NodeConfig;
-use crate::config::changes::{EdgeChanges, channel_keys, peer_keys};
+use crate::NodeConfig;
+use crate::changes::{EdgeChanges, channel_keys, peer_keys};
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
 
 /// Why an association takes nothing new and ends after what is in transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Drain {
+pub enum Drain {
     /// Another one takes its place, with the configuration of now.
     Reopened,
     /// Its channel is removed: a transfer of ours ends at its next checkpoint.
@@ -16,22 +16,21 @@ pub(crate) enum Drain {
 
 /// The effect of a changed configuration on the channels before it.
 #[derive(Debug, Default)]
-pub(crate) struct ChannelChanges {
-    pub(crate) removed: BTreeSet<ChannelId>,
-    pub(crate) reopened: BTreeSet<ChannelId>,
+pub struct ChannelChanges {
+    /// Those that are gone.
+    pub removed: BTreeSet<ChannelId>,
+    /// Those that stay with other associations.
+    pub reopened: BTreeSet<ChannelId>,
     /// Those of the reopened ones whose peer must bind again: nothing is recovered without a bind.
-    pub(crate) rebound: BTreeSet<ChannelId>,
+    pub rebound: BTreeSet<ChannelId>,
     /// Those whose transfers have other octets from now on: a transfer that was cut off cannot be
     /// resumed.
-    pub(crate) recoded: BTreeSet<ChannelId>,
+    pub recoded: BTreeSet<ChannelId>,
 }
 
 impl ChannelChanges {
-    pub(crate) fn between(
-        old: &NodeConfig,
-        new: &NodeConfig,
-        edge: &EdgeChanges,
-    ) -> ChannelChanges {
+    /// From one configuration to another.
+    pub fn between(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> ChannelChanges {
         let mut changes = ChannelChanges::default();
         for before in &old.peers {
             let now = new.peer(before.id());
@@ -55,7 +54,8 @@ impl ChannelChanges {
         changes
     }
 
-    pub(crate) fn of_channel(&self, channel: ChannelId) -> Option<Drain> {
+    /// What happens to the associations of a channel, if anything does.
+    pub fn of_channel(&self, channel: ChannelId) -> Option<Drain> {
         match (self.removed.contains(&channel), self.reopened.contains(&channel)) {
             (true, _) => Some(Drain::Removed),
             (false, true) => Some(Drain::Reopened),

@@ -4,7 +4,7 @@
 //! free. Of associations, the level is that of the channel, its highest precedence; of memory (see
 //! [`guard::memory`]), that of the message.
 
-use crate::config::{Channel, NodeConfig};
+use crate::{Channel, NodeConfig};
 use base::{PeerId, Precedence};
 use guard::kept;
 use scheduler::ChannelId;
@@ -18,21 +18,21 @@ const OF_ALL: usize = 16;
 
 /// How many associations each level has, of those that are configured.
 #[derive(Debug, Default)]
-pub(crate) struct Levels(BTreeMap<Precedence, usize>);
+pub struct Levels(BTreeMap<Precedence, usize>);
 
 /// The level of a channel: its highest precedence; not one it only stands in for.
-pub(crate) fn of_channel(channel: &Channel) -> Option<Precedence> {
+pub fn of_channel(channel: &Channel) -> Option<Precedence> {
     channel.precedences.iter().max().copied()
 }
 
 /// The level that what comes on a channel has at least.
-pub(crate) fn least_of_channel(channel: &Channel) -> Option<Precedence> {
+pub fn least_of_channel(channel: &Channel) -> Option<Precedence> {
     channel.precedences.iter().min().copied()
 }
 
 impl Levels {
     /// Those of a peer's channels, or of all; `count` gives the associations of a channel.
-    pub(crate) fn new(
+    pub fn new(
         config: &NodeConfig,
         peer: Option<PeerId>,
         count: impl Fn(ChannelId) -> usize,
@@ -53,18 +53,18 @@ impl Levels {
     }
 
     /// Of the associations of one peer.
-    pub(crate) fn kept_of_peer(&self, level: Precedence, most: usize) -> usize {
+    pub fn kept_of_peer(&self, level: Precedence, most: usize) -> usize {
         self.kept(Some(level), share_of_peer(most), most)
     }
 
     /// Of all associations; from users a quarter at most, for three quarters are theirs.
-    pub(crate) fn kept_of_all(&self, level: Option<Precedence>, most: usize) -> usize {
+    pub fn kept_of_all(&self, level: Option<Precedence>, most: usize) -> usize {
         let kept = self.kept(level, (most / OF_ALL).max(1), most);
         if level.is_none() { kept.min(most / 4) } else { kept }
     }
 
     /// Whether a level has its share of a peer's associations.
-    pub(crate) fn has_share(&self, level: Precedence, most: usize) -> bool {
+    pub fn has_share(&self, level: Precedence, most: usize) -> bool {
         self.0.get(&level).is_some_and(|has| *has >= share_of_peer(most))
     }
 }
