@@ -41,6 +41,7 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "record" => p1::records(),
         "node-p1" => [p1::node(), vectors::node()].concat(),
         "node-p3" => p3::node(),
+        "node-p7" => p7::node(),
         "node-initiator" => {
             let good = named(&[("good", crate::targets::node::called())]);
             [good, stack::p1_initiator(), vectors::p1_initiator()].concat()

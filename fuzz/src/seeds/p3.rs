@@ -2,7 +2,7 @@
 
 use super::p1::{CONTENT, NOW, engine, entries, submission};
 use super::{Seed, hex, named, written};
-use crate::targets::node::{REMOTE, Site, USER, user};
+use crate::targets::node::{REMOTE, STORED, Site, USER, user};
 use bytes::Bytes;
 use p1::p3::{
     AccessError, ChangeCredentials, MtsBind, MtsBindError, ObjectName, ProbeSubmissionEnvelope,
@@ -23,6 +23,18 @@ pub fn good_submission() -> Bytes {
 /// One submission for the peer alone.
 pub fn remote_submission() -> Bytes {
     let envelope = submission(USER, &[REMOTE], "AWAY");
+    argument(envelope.argument_head(CONTENT.len() as u64)).into()
+}
+
+/// One submission for the user of the message store.
+pub fn stored_submission() -> Bytes {
+    let envelope = submission(USER, &[STORED], "STORED");
+    argument(envelope.argument_head(CONTENT.len() as u64)).into()
+}
+
+/// One submission of this user.
+pub fn submission_of(originator: &str) -> Bytes {
+    let envelope = submission(originator, &[USER], "OVER-P7");
     argument(envelope.argument_head(CONTENT.len() as u64)).into()
 }
 

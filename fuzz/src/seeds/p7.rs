@@ -1,14 +1,15 @@
 //! Operations of P7.
 
 use super::{Seed, hex, named, written};
-use crate::targets::node::USER;
+use crate::targets::node::{STORED, USER, reader, with_items};
 use base::ber::universal as u;
+use bytes::Bytes;
 use p1::{Credentials, Priority};
 use p7::auto_action::AutoAlert;
 use p7::error::{AttributeProblem, AttributeProblemItem, ServiceProblem};
 use p7::filter::{Assertion, Substring};
 use p7::operation::{
-    AlertArgument, DeleteArgument, DeleteResult, FetchArgument, FetchItem, FetchResult,
+    self, AlertArgument, DeleteArgument, DeleteResult, FetchArgument, FetchItem, FetchResult,
     ListArgument, ListResult, RegisterMsArgument, RegisterMsResult, RegisteredInformation,
     SummarizeArgument,
 };
@@ -91,6 +92,52 @@ pub fn arguments() -> Vec<Seed> {
         ("auto-alert", written(|w| alert.write(w))),
         ("delete", written(|w| delete.write(w))),
         ("modify", modify),
+    ])
+}
+
+/// A summary of a whole mailbox.
+pub fn summarize_all() -> Bytes {
+    written(|w| SummarizeArgument::default().write(w)).into()
+}
+
+/// The octets of users of the message store: one that reads all of a mailbox and deletes it, one that asks what
+/// cannot be answered, one that submits.
+pub fn node() -> Vec<Seed> {
+    let list = ListArgument { requested_attributes: Some(selection()), ..Default::default() };
+    let found = ListArgument { selector: selector(), ..Default::default() };
+    let mut search = FetchArgument::precise(SequenceNumber(1), selection());
+    search.item = FetchItem::Search(Selector::default());
+    let alert = AutoAlert::default().registration(1);
+    let register = RegisterMsArgument {
+        auto_action_registrations: vec![alert],
+        list_attribute_defaults: Some(vec![attributes::SUBJECT.oid()]),
+        ..RegisterMsArgument::default()
+    };
+    let fetch = |number| FetchArgument::precise(SequenceNumber(number), vec![]);
+    let delete = |number| DeleteArgument::new(vec![SequenceNumber(number)]);
+    let whole = [
+        (operation::SUMMARIZE, summarize_all()),
+        (operation::REGISTER_MS, written(|w| register.write(w)).into()),
+        (operation::LIST, written(|w| list.write(w)).into()),
+        (operation::LIST, written(|w| found.write(w)).into()),
+        (operation::FETCH, written(|w| fetch(1).write(w)).into()),
+        (operation::FETCH, written(|w| search.write(w)).into()),
+        (operation::DELETE, written(|w| delete(1).write(w)).into()),
+    ];
+    let wrong = [
+        (operation::FETCH, written(|w| fetch(99).write(w)).into()),
+        (operation::DELETE, written(|w| delete(99).write(w)).into()),
+        (operation::LIST, Bytes::from_static(&[0x31, 0])),
+        (99, Bytes::from_static(&[5, 0])),
+    ];
+    let submission = super::p3::submission_of(STORED);
+    let submits = [(p1::p3::operation::MESSAGE_SUBMISSION, submission)];
+    let record = |units: &[(i64, Bytes)]| with_items().converse(2, &mut reader(units));
+    named(&[
+        ("whole", record(&whole)),
+        ("wrong", record(&wrong)),
+        ("submits", record(&submits)),
+        ("nothing", record(&[])),
     ])
 }
 

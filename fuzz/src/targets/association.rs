@@ -22,6 +22,11 @@ pub fn p3_config() -> Config {
     profiles::p3(Selectors::default(), Selectors::default(), reference())
 }
 
+/// The stack of a P7 association.
+pub fn p7_config() -> Config {
+    profiles::p7(Selectors::default(), Selectors::default(), reference())
+}
+
 fn reference() -> ConnectionReference {
     ConnectionReference {
         user: Bytes::from_static(b"user"),

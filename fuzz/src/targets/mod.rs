@@ -61,6 +61,7 @@ targets! {
     "record" message::record::run, "a record of the durable queue";
     "node-p1" node::p1, "a whole MTA whose peer sends this, and which must go on";
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
+    "node-p7" node::p7, "a whole MTA whose user reads his mailbox with this, and which must go on";
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
     "kept" kept::run, "what a node that starts finds of transfers that were cut off";

@@ -1,6 +1,6 @@
 //! A whole MTA, and an edge that does at once whatever the MTA wants.
 
-use super::association::{p1_config, p3_config, packets};
+use super::association::{p1_config, p3_config, p7_config, packets};
 use super::checked::{AssociationPlan, CheckedAssociation};
 use base::ber::Writer;
 use base::rng::Rng;
@@ -19,6 +19,8 @@ use testkit::{Direct, build};
 
 /// Address of the user that has a mailbox.
 pub const USER: &str = "/C=XX/ADMD=NATO/PRMD=HERE/S=OPS";
+/// Address of the user whose messages go into the message store.
+pub const STORED: &str = "/C=XX/ADMD=NATO/PRMD=HERE/S=STORED";
 /// Address of somebody behind the peer.
 pub const REMOTE: &str = "/C=XX/ADMD=NATO/PRMD=THERE/S=OPS";
 /// Name of the peer MTA.
@@ -40,10 +42,14 @@ fn config() -> NodeConfig {
     let route =
         |prmd: &str, to| Route { prefix: address(&format!("/C=XX/ADMD=NATO/PRMD={prmd}")), to };
     let mut config = build::node("HERE", "HERE", vec![there]);
-    config.listeners =
-        vec![build::p1_listener(ListenerId(0), "there", 0), build::p3_listener(ListenerId(1))];
+    config.listeners = vec![
+        build::p1_listener(ListenerId(0), "there", 0),
+        build::p3_listener(ListenerId(1)),
+        build::p7_listener(ListenerId(2)),
+    ];
     config.routes = vec![route("HERE", Target::Local), route("THERE", Target::Peer(id))];
-    config.mailboxes = vec![build::canonical(USER)];
+    config.mailboxes = vec![build::canonical(USER), build::canonical(STORED)];
+    config.store.users = [build::canonical(STORED)].into();
     config.limits = Limits { envelope: 1 << 16, content: CONTENT, ..Limits::default() };
     config
 }
@@ -271,6 +277,16 @@ pub(super) fn p3(octets: &[u8]) {
     run(1, octets);
 }
 
+pub(super) fn p7(octets: &[u8]) {
+    let mut site = with_items();
+    let association = site.accept(2);
+    hostile(&mut site, association, octets);
+    // Whatever was deleted or registered, its user is served.
+    let mut good = reader(&[(p7::operation::SUMMARIZE, crate::seeds::p7::summarize_all())]);
+    site.converse(2, &mut good);
+    assert_eq!(good.count("Returned"), 1, "{:?}", good.observed);
+}
+
 pub(super) fn initiator(octets: &[u8]) {
     let (mut site, association) = calling();
     hostile(&mut site, association, octets);
@@ -303,6 +319,26 @@ pub fn called() -> Vec<u8> {
     let output = site.carry(association, &mut end);
     assert_eq!(site.waiting(), 0, "{:?}", end.observed);
     output
+}
+
+/// A good user of the message store that invokes these operations.
+pub fn reader(units: &[(i64, Bytes)]) -> CheckedAssociation {
+    let mut w = Writer::new();
+    p7::MsBindArgument::new(address(STORED).into(), Credentials::simple("secret")).write(&mut w);
+    let plan = AssociationPlan { bind: w.into_vec().into(), units: units.to_vec(), release: true };
+    CheckedAssociation::new(p7_config(), Role::Initiator, plan)
+}
+
+/// A site with a message in the message store.
+pub fn with_items() -> Site {
+    let mut site = Site::new();
+    let unit = crate::seeds::p3::stored_submission();
+    let mut good = user(&[(p1::p3::operation::MESSAGE_SUBMISSION, unit)]);
+    site.converse(1, &mut good);
+    let items = site.bench.store.entries.keys();
+    let items = items.filter(|(_, id)| engine::journal::ItemId::of_entry(*id).is_some()).count();
+    assert_eq!(items, 1, "{:?}", good.observed);
+    site
 }
 
 /// A site with a message in the user's mailbox.
