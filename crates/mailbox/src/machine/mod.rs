@@ -30,6 +30,7 @@ use engine::journal::{Batch, ItemId, MailboxId};
 use names::Names;
 use open::{Open, State};
 use p1::p3::ChangeCredentials;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The name under which the store has the numbers of all mailboxes.
@@ -315,8 +316,8 @@ impl Mailboxes {
         if is_new {
             self.open.insert(id, Open::new(State::Unnamed));
             self.commit_names();
-        } else if !self.open.contains_key(&id) {
-            self.open.insert(id, Open::new(State::Opening));
+        } else if let Entry::Vacant(open) = self.open.entry(id) {
+            open.insert(Open::new(State::Opening));
             self.read_open(id);
         }
         id

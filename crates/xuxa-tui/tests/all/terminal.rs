@@ -73,10 +73,12 @@ impl Terminal {
     }
 
     /// Closes the terminal under what runs in it.
+    #[allow(dead_code, reason = "the tests of xuxa-cli use a part of it")]
     pub(crate) fn closes(&self) {
         self.tmux(&["kill-server"]);
     }
 
+    #[allow(dead_code, reason = "as above")]
     pub(crate) fn waits_without_a_screen(&self, what: &str, holds: impl Fn() -> bool) {
         let mut waited = Duration::ZERO;
         while !holds() {
