@@ -2,6 +2,7 @@
 //! answered in any order, fail, or are lost with the process.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test ends where it fails, in helpers too"

@@ -157,7 +157,7 @@ mod tests {
     impl Lists for Fake {
         async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
             let to = part.to.unwrap_or(u32::MAX);
-            let range = if part.from > to { 1..=0 } else { part.from..=to };
+            let range = part.from..=to;
             let entry = |(number, precedence): (&u32, &Option<Precedence>)| Entry {
                 number: *number,
                 precedence: *precedence,
