@@ -81,7 +81,7 @@ impl Forwarded {
     }
 }
 
-/// delivery-time [0] and delivery-envelope [1], of a MessageDeliveryEnvelope.
+/// delivery-time `[0]` and delivery-envelope `[1]`, of a MessageDeliveryEnvelope.
 fn delivery_fields(envelope: &[u8]) -> Result<Vec<u8>, Error> {
     if envelope.len() > MAX_ENVELOPE {
         return Err(Fault::TooLong(MAX_ENVELOPE as u64).into());

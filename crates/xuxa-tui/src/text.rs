@@ -2,7 +2,7 @@
 //!
 //! What a terminal would obey is written out ([`base::shown`]). Beyond that the widths have to be right,
 //! or a row would move its neighbours: a cluster of characters that terminals draw with different widths
-//! (joined emoji, skin tones) is taken apart, and a base character carries at most [`MAX_MARKS`] marks.
+//! (joined emoji, skin tones) is taken apart, and a base character carries at most `MAX_MARKS` marks.
 
 use base::shown;
 use std::borrow::Cow;

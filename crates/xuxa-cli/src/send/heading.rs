@@ -1,5 +1,7 @@
 //! Options of `xuxa send` for the rest of a heading, and what they mean.
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "the comments are the help of the options")]
+
 use crate::send::names::Names;
 use anyhow::{Context as _, Result, bail};
 use base::{Precedence, Utc};
