@@ -65,6 +65,7 @@ struct Plan {
     data_dir: PathBuf,
     channels: Vec<PlannedChannel>,
     p3: Vec<PlannedListener>,
+    p7: Vec<PlannedListener>,
     routes: Vec<PlannedRoute>,
 }
 
@@ -137,19 +138,24 @@ impl Plan {
             });
         }
         let listeners = site.node.listeners.iter();
-        let p3 = listeners.filter(|l| matches!(l.service, ListenerService::P3 { .. }));
+        let (p3, p7): (Vec<_>, Vec<_>) = listeners
+            .filter(|l| !matches!(l.service, ListenerService::P1 { .. }))
+            .partition(|l| matches!(l.service, ListenerService::P3 { .. }));
+        let planned = |listeners: Vec<&node::config::Listener>| -> Vec<PlannedListener> {
+            let sockets = listeners.into_iter().filter_map(|listener| site.listener(listener.id));
+            let listener = |socket: &crate::config::ListenSocket| {
+                let (dscp, dscp_name) = marks(&socket.tcp);
+                PlannedListener { listen: socket.address.to_string(), dscp, dscp_name }
+            };
+            sockets.map(listener).collect()
+        };
         let name = |peer: PeerId| site.node.peer(peer).map_or_else(String::new, |p| p.name.clone());
         Plan {
             mta: site.node.mta.0.clone(),
             data_dir: site.paths.data_dir.clone(),
             channels,
-            p3: p3
-                .filter_map(|listener| site.listener(listener.id))
-                .map(|socket| {
-                    let (dscp, dscp_name) = marks(&socket.tcp);
-                    PlannedListener { listen: socket.address.to_string(), dscp, dscp_name }
-                })
-                .collect(),
+            p3: planned(p3),
+            p7: planned(p7),
             routes: site
                 .node
                 .routes
@@ -190,6 +196,10 @@ impl Plan {
         }
         for p3 in &self.p3 {
             let cells = ["(users)", "p3", "all", &p3.dscp_name, "-", &p3.listen, "-"];
+            channels.add_row(cells);
+        }
+        for p7 in &self.p7 {
+            let cells = ["(users)", "p7", "all", &p7.dscp_name, "-", &p7.listen, "-"];
             channels.add_row(cells);
         }
         text.push_str(&trimmed(&channels));
