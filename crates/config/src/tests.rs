@@ -367,7 +367,7 @@ fn shipped_sites() {
         let (site, report) = check_in(Path::new("/nowhere"), &text);
         assert_eq!(report.render(false), "", "{name}");
         let site = site.unwrap();
-        assert_eq!((site.node.peers[0].channels.len(), site.listeners.len()), (5, 6));
+        assert_eq!((site.node.peers[0].channels.len(), site.listeners.len()), (5, 7));
 
         // The same with all optional keys, at the defaults the comments give.
         let is_key = |line: &&str| line.contains(" = ") || line.starts_with('[');
@@ -400,6 +400,11 @@ fn shipped_sites() {
             listener.tcp.congestion = None;
         }
         full_site.node.minimize = None;
+        // Bounds and rules of the message store have no defaults.
+        let store = &mut full_site.node.store.settings;
+        assert!(store.quota.items.is_some() && store.quota.octets.is_some());
+        (store.quota.items, store.quota.octets) = (None, None);
+        assert_ne!(std::mem::take(&mut store.rules), Default::default());
         full_site.node.listeners.clear();
         site.node.listeners.clear();
         (full_site.numbering, site.numbering) = Default::default();
