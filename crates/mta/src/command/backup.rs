@@ -8,11 +8,19 @@ use crate::backup::{Backup, BackupError, BackupReport, Restored};
 use crate::config::Paths;
 use crate::driver::{SITE, STORE};
 use crate::store_check::{StoreCheck, StoreReport};
+use engine::journal::{Batch, Op};
+use node::mailbox::delivery::MAX_NUMBER;
+use node::mailbox::machine::NAMES;
+use node::mailbox::{Mailboxes, Totals, ValueError};
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::StoreError;
+use store::queue::commit_one;
+use store::{BatchId, QueueStore, StoreError};
+
+/// So many sequence numbers of each mailbox are left out at a restore: more than were given since the backup was made.
+const SKIPPED: u32 = 1_000_000;
 
 /// Copies queue, mailboxes, users and epoch to a new directory. A running daemon does it beside its work, and
 /// as its own user; the copy is what was acknowledged at one moment. Exit code 1 if there is no backup.
@@ -186,6 +194,23 @@ pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
     DONE
 }
 
+/// Mailboxes may have given numbers since the backup was made: none of them is given again.
+fn skip_numbers(store: &dyn QueueStore) -> Result<(), Error> {
+    let Some(names) = store.meta(NAMES)? else { return Ok(()) };
+    let unreadable = |error: ValueError| Error::Failed(format!("{NAMES}: {error}"));
+    let mut mailboxes = Mailboxes::default();
+    mailboxes.recovered(&names).map_err(unreadable)?;
+    let mut batch = Batch::new();
+    for id in mailboxes.numbers() {
+        if let Some(value) = store.meta(&Totals::name(id))? {
+            let mut totals = Totals::decode(&value).map_err(unreadable)?;
+            totals.last = totals.last.saturating_add(SKIPPED).min(MAX_NUMBER);
+            batch.push(Op::PutMeta { name: Totals::name(id), value: totals.encode() });
+        }
+    }
+    Ok(commit_one(store, BatchId(0), batch)?)
+}
+
 fn put_back(
     paths: &Paths,
     own: &str,
@@ -209,7 +234,9 @@ fn put_back(
     }
     let check = StoreCheck::default();
     check.run(&*store, None, |_| ());
+    let numbers = skip_numbers(&*store);
     store.close();
+    numbers?;
     let check = check.report();
     if let Some(why) = check.failed {
         return Err(Error::Failed(why));

@@ -138,6 +138,7 @@ impl Node {
             Input::Mailboxes { addresses, stored, changed } => {
                 self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
                 self.cx.config.set_mailboxes(addresses, stored);
+                self.stores.rooms_changed(&mut self.cx, now);
                 self.outbound.touch_all(&mut self.cx);
                 self.admission.end_users(&mut self.cx, &changed);
             }

@@ -41,6 +41,7 @@ impl Node {
         self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
         self.admission.access.reload(&self.cx.config.limits);
         self.stores.configure(&self.cx.config.store);
+        self.stores.rooms_changed(&mut self.cx, now);
         let rules = crate::config::channel_rules(&self.cx.config);
         self.cx.queue.scheduler.configure(now.mono, rules, self.cx.config.hold);
         self.outbound.change_channels(&mut self.cx, now, &channels);

@@ -6,12 +6,13 @@ use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, LoadError, ReadError};
-use base::{EntryId, Now};
+use base::{EntryId, Now, Precedence};
 use bytes::{Bytes, BytesMut};
 use engine::journal::{ItemId, MailboxId, Op};
 use engine::{NewEntry, NextHop, Record};
 use mailbox::machine::{Arrival, Refusal};
 use p1::reason::{Diagnostic, NonDeliveryReason};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// Most copies that are being delivered into mailboxes: each has the front of its content in memory.
@@ -22,6 +23,10 @@ const FRONT: usize = mailbox::heading::MAX_HEADING + 256;
 
 /// Longest wait of a copy that found no room, before it is tried again.
 const FULL_AGAIN: Duration = Duration::from_secs(300);
+
+/// So many copies that found no room are tried when there is some; each that is stored lets the next one try. All at once
+/// would read and refuse thousands for each deletion.
+const TRIED_AT_ONCE: usize = 16;
 
 /// A copy that is being delivered into a mailbox.
 #[derive(Debug)]
@@ -168,11 +173,16 @@ impl Stores {
     pub(crate) fn stored(
         &mut self,
         cx: &mut Context,
+        now: Now,
         entry: EntryId,
         item: ItemId,
     ) -> Vec<NewEntry> {
         let Some(storing) = self.storing.remove(&entry) else { return Vec::new() };
         self.next_of(storing.mailbox);
+        let precedence = storing.record.as_ref().map(|record| record.precedence);
+        if precedence.is_some_and(|precedence| self.has_room(entry, precedence)) {
+            self.hasten(cx, now, item.mailbox, TRIED_AT_ONCE);
+        }
         if let Some(record) = &storing.record
             && let NextHop::Mailbox(mailbox) = &record.next_hop
         {
@@ -221,7 +231,8 @@ impl Stores {
             return Some((record, full.to_string()));
         }
         let again = FULL_AGAIN.min(most.saturating_sub(waited)).max(Duration::from_secs(1));
-        let is_new = self.without_room.entry(mailbox).or_default().insert(entry);
+        let key = (Reverse(record.precedence), entry);
+        let is_new = self.without_room.entry(mailbox).or_default().insert(key);
         if is_new {
             let detail = format!("held, no room: {full}");
             cx.event(LogLevel::Warning, Kind::DeliveryFailed, detail)
@@ -242,9 +253,7 @@ impl Stores {
         record: &Record,
         why: &str,
     ) {
-        for waiting in self.without_room.values_mut() {
-            waiting.remove(&entry);
-        }
+        self.has_room(entry, record.precedence);
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
             .message(record.message.clone())
             .entry(entry)
@@ -259,11 +268,33 @@ impl Stores {
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
-    /// Items of a mailbox are deleted: what waits for room is tried at once.
+    /// Items of a mailbox are deleted: the highest of what waits for room is tried at once.
     pub(crate) fn room(&mut self, cx: &mut Context, now: Now, mailbox: MailboxId) {
-        for entry in self.without_room.remove(&mailbox).unwrap_or_default() {
+        self.hasten(cx, now, mailbox, TRIED_AT_ONCE);
+    }
+
+    /// The quotas or the users changed: what waits for room may have some, or takes another way.
+    pub(crate) fn rooms_changed(&mut self, cx: &mut Context, now: Now) {
+        let waiting = std::mem::take(&mut self.without_room);
+        for (_, entry) in waiting.into_values().flatten() {
             cx.queue.scheduler.hasten(now.mono, entry);
         }
+    }
+
+    fn hasten(&mut self, cx: &mut Context, now: Now, mailbox: MailboxId, most: usize) {
+        let Some(waiting) = self.without_room.get_mut(&mailbox) else { return };
+        waiting.retain(|(_, entry)| cx.queue.get(*entry).is_some());
+        for (_, entry) in waiting.iter().take(most) {
+            cx.queue.scheduler.hasten(now.mono, *entry);
+        }
+    }
+
+    /// A copy that perhaps waited for room is stored, or reported. Gives whether it waited.
+    fn has_room(&mut self, entry: EntryId, precedence: Precedence) -> bool {
+        let key = (Reverse(precedence), entry);
+        let waited = self.without_room.values_mut().any(|waiting| waiting.remove(&key));
+        self.without_room.retain(|_, waiting| !waiting.is_empty());
+        waited
     }
 
     /// One failed for a while.

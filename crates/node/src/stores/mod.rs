@@ -5,10 +5,11 @@ pub(crate) mod sessions;
 
 use crate::config::StoreConfig;
 use crate::context::Context;
-use base::{EntryId, Instant, Now};
+use base::{EntryId, Instant, Now, Precedence};
 use deliveries::Storing;
 use engine::journal::MailboxId;
 use mailbox::Mailboxes;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ pub(crate) struct Stores {
     storing: BTreeMap<EntryId, Storing>,
     /// Mailboxes of the queue with deliveries that wait for others.
     waiting: BTreeSet<u32>,
-    /// Copies that found no room.
-    without_room: BTreeMap<MailboxId, BTreeSet<EntryId>>,
+    /// Copies that found no room, the highest first.
+    without_room: BTreeMap<MailboxId, BTreeSet<(Reverse<Precedence>, EntryId)>>,
     /// When the rules of retention are applied next.
     retain_at: Option<Instant>,
 }

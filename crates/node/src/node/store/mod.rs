@@ -50,7 +50,7 @@ impl Node {
             }
             O::Alert { session, argument } => self.stores.alert(&mut self.cx, session, argument),
             O::Delivered { entry, item } => {
-                let reports = self.stores.stored(&mut self.cx, entry, item);
+                let reports = self.stores.stored(&mut self.cx, now, entry, item);
                 self.outbound.blame.forget(entry);
                 self.outbound.enqueue_new(&mut self.cx, now, reports);
             }
