@@ -16,6 +16,8 @@ const VERSION: u8 = 1;
 
 /// Most auto-actions of a mailbox.
 pub const MAX_ACTIONS: usize = 32;
+/// Largest registration-identifier (ub-ua-registrations-identifier; from the dissector of another make, *unproven*).
+pub const MAX_IDENTIFIER: i64 = 32_767;
 /// Most octets of all that is registered.
 pub const MAX_OCTETS: usize = 64 << 10;
 
@@ -126,6 +128,9 @@ impl Registrations {
 
     /// Adds an auto-action, instead of one with the same type and identifier.
     fn add(&mut self, action: &AutoActionRegistration) -> Result<(), MsError> {
+        if !(1..=MAX_IDENTIFIER).contains(&action.identifier) {
+            return Err(MsError::InvalidParameters);
+        }
         match AutoActionKind::from_oid(&action.auto_action_type) {
             Some(AutoActionKind::AutoAlert) => {
                 AutoAlert::from_registration(action).map_err(|_| MsError::InvalidParameters)?;

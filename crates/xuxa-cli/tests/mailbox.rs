@@ -438,6 +438,29 @@ fn a_watch_shows_what_arrives_and_survives_a_lost_connection() {
 }
 
 #[test]
+fn a_watch_that_was_away_shows_what_another_client_has_listed() {
+    let place = Place::new();
+    place.server.deliver(Flash, "Old", 10);
+    assert!(place.command(&["list"]).output().unwrap().status.success());
+    let watching = Watching::start(&place, &[]);
+    place.server.deliver(Flash, "First", 10);
+    assert_eq!(watching.next()["subject"], "First");
+    let pid = watching.child.id().to_string();
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    signal("-STOP");
+    place.server.drop_associations();
+    place.server.deliver(Flash, "Listed elsewhere", 10);
+    assert!(place.command(&["list"]).output().unwrap().status.success());
+    signal("-CONT");
+    assert_eq!(watching.next()["subject"], "Listed elsewhere");
+    place.server.deliver(Flash, "Last", 10);
+    assert_eq!(watching.next()["subject"], "Last");
+    assert_eq!(watching.end(), Some(130));
+}
+
+#[test]
 fn a_watch_ends_after_its_count_and_runs_a_program() {
     let place = Place::new();
     let program = place.path("program");

@@ -144,3 +144,16 @@ fn what_the_store_does_not_have_is_refused() {
     let item = Filter::Item(FilterItem::Present(a::MESSAGE_NOTES.oid()));
     assert!(!registered(vec![alert(1, Some(item))]).0.auto_action_registrations.is_empty());
 }
+
+#[test]
+fn an_identifier_has_its_bounds() {
+    for identifier in [0, -1, MAX_IDENTIFIER + 1, i64::MAX] {
+        let argument = RegisterMsArgument {
+            auto_action_registrations: vec![alert(identifier, None)],
+            ..RegisterMsArgument::default()
+        };
+        let refused = Registrations::default().register(&argument);
+        assert_eq!(refused.unwrap_err(), MsError::InvalidParameters, "{identifier}");
+    }
+    registered(vec![alert(MAX_IDENTIFIER, None)]);
+}

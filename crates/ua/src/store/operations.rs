@@ -100,6 +100,23 @@ impl Store {
         }
     }
 
+    /// The highest sequence number of an entry that the store has; 0 if it has none. The store reads at most half of
+    /// its entries for it, and changes none.
+    ///
+    /// # Errors
+    /// As [`Store::summarize`].
+    pub async fn highest(&mut self) -> Result<u32, StoreError> {
+        for bit in (0..31).rev() {
+            let from = Some(SequenceNumber(1 << bit));
+            let range = Some(Range::SequenceNumber { from, to: None });
+            let selector = Selector { range, ..Selector::default() };
+            if let Some(span) = self.summarize_as(selector, Vec::new()).await?.span {
+                return Ok(span.highest.0);
+            }
+        }
+        Ok(0)
+    }
+
     async fn summarize_as(
         &mut self,
         selector: Selector,

@@ -35,6 +35,8 @@ pub struct Pages {
     finds: Vec<Find>,
     /// The first number that was not listed yet.
     from: u32,
+    /// The first number of all.
+    first: u32,
     size: u32,
 }
 
@@ -48,13 +50,13 @@ impl Pages {
                 [find.clone().without_precedence()].into_iter().chain(levels).collect()
             }
         };
-        Pages { finds, from: 0, size: size.max(1) }
+        Pages { finds, from: 0, first: 0, size: size.max(1) }
     }
 
     /// Begins at this number, and not before it.
     #[must_use]
     pub fn from(mut self, number: u32) -> Pages {
-        self.from = number;
+        (self.from, self.first) = (number, number);
         self
     }
 
@@ -106,7 +108,7 @@ impl Store {
                 Some(next) => pages.from = next,
                 None => {
                     pages.finds.pop();
-                    pages.from = 0;
+                    pages.from = pages.first;
                 }
             }
             if !listed.entries.is_empty() {

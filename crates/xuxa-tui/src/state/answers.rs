@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::event::{Answer, Effect, Token};
-use crate::model::Opened;
+use crate::model::{From, Opened};
 use crate::text;
 
 use super::compose::Compose;
@@ -24,6 +24,9 @@ impl App {
         match (asked, answer) {
             (Asked::List { from, generation }, Answer::Page(page)) => {
                 if generation == self.mailbox.generation {
+                    if from == From::Top {
+                        self.listed_newest(&page.rows);
+                    }
                     self.mailbox.apply(&from, page);
                 }
             }

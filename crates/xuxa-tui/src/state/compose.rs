@@ -188,6 +188,13 @@ impl Compose {
         self.is_changed = true;
     }
 
+    /// The body is text, which is being written.
+    pub(crate) fn begin_text(&mut self) {
+        self.canned = None;
+        self.focus = Field::Text;
+        self.is_changed = true;
+    }
+
     /// The word of a recipient that is being typed, if the focus is on recipients.
     fn word(&self) -> Option<&str> {
         let line = match self.focus {
@@ -325,6 +332,16 @@ mod tests {
         assert_eq!(compose.to.text(), "naples, the actuary");
         assert!(!compose.complete(&book));
         assert_eq!(compose.draft().to, ["naples", "the actuary"]);
+    }
+
+    #[test]
+    fn what_is_typed_where_the_body_is_chosen_is_its_text() {
+        let mut compose = typed("");
+        compose.focus = Field::Body;
+        compose.change(true);
+        assert!(matches!(compose.draft().body, Body::Canned(_)));
+        compose.begin_text();
+        assert_eq!((compose.focus, compose.draft().body), (Field::Text, Body::Text(String::new())));
     }
 
     #[test]

@@ -108,6 +108,11 @@ fn edit(compose: &mut Compose, code: KeyCode) {
 
 fn choose(compose: &mut Compose, code: KeyCode) {
     match code {
+        // Whoever types here means the text: nothing typed makes a generated body.
+        KeyCode::Char(_) if compose.focus == Field::Body => {
+            compose.begin_text();
+            edit_text(compose, code);
+        }
         KeyCode::Right | KeyCode::Char(' ') => compose.change(true),
         KeyCode::Left => compose.change(false),
         KeyCode::Down | KeyCode::Enter => compose.move_focus(1),

@@ -131,6 +131,8 @@ pub struct App {
     pub(crate) dialog: Option<Dialog>,
     /// Messages that interrupt and were not looked at yet, the most urgent first.
     pub(crate) alerts: VecDeque<Row>,
+    /// The highest number that was listed or alerted; `None` before the first list.
+    highest: Option<Number>,
     pub(crate) notice: Option<Notice>,
     /// What is asked for, with the time since when.
     pub(crate) pending: BTreeMap<Token, (Asked, Utc)>,
@@ -161,6 +163,7 @@ impl App {
             book: List::default(),
             dialog: None,
             alerts: VecDeque::new(),
+            highest: None,
             notice: None,
             pending: BTreeMap::new(),
             directory: ".".to_owned(),
@@ -270,6 +273,7 @@ impl App {
         self.mailbox.counts.total += 1;
         self.mailbox.counts.unread += u64::from(row.is_unread);
         self.mailbox.arrived(row.clone());
+        self.highest = self.highest.max(Some(row.number));
         if row.precedence < INTERRUPTS {
             let name = crate::draw::style::name(row.precedence);
             let (from, subject) = (text::line(&row.from), text::line(&row.subject));
@@ -279,6 +283,22 @@ impl App {
             });
             return;
         }
+        self.interrupt(row);
+    }
+
+    /// The newest rows were listed: what came while there was no association interrupts as an alert does.
+    fn listed_newest(&mut self, rows: &[Row]) {
+        let newest = rows.iter().map(|row| row.number).max();
+        if let Some(highest) = self.highest {
+            let came = rows.iter().filter(|row| row.number > highest);
+            let interrupts = |row: &&Row| row.is_unread && row.precedence >= INTERRUPTS;
+            let came: Vec<Row> = came.filter(interrupts).cloned().collect();
+            came.into_iter().for_each(|row| self.interrupt(row));
+        }
+        self.highest = self.highest.max(newest).max(Some(Number::default()));
+    }
+
+    fn interrupt(&mut self, row: Row) {
         self.effects.push(Effect::Bell);
         let at = self.alerts.iter().take_while(|other| other.precedence >= row.precedence).count();
         self.alerts.insert(at, row);

@@ -312,6 +312,8 @@ fn a_lost_association_is_shown_and_bound_again() {
     harness.memory.set_away(false);
     harness.bind();
     assert!(shows(&harness, "MEANWHILE") && shows(&harness, "bound to"));
+    // It interrupts as an alert does.
+    assert!(shows(&harness, "OVERRIDE from x: MEANWHILE"), "{}", harness.screen());
 }
 
 #[test]

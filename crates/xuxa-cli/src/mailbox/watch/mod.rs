@@ -27,8 +27,8 @@ const RENEWAL: Duration = Duration::from_secs(60);
 /// Waits between two binds: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// Registrations of watches: this and the number of the precedence.
-const REGISTRATION: i64 = 440_600;
+/// Registrations of watches: this and the number of the precedence. X.413 allows 1 to 32,767.
+const REGISTRATION: i64 = 4_420;
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
@@ -53,6 +53,8 @@ struct Watch<'a> {
     args: &'a WatchArgs,
     json: bool,
     seen: Seen,
+    /// The highest number that this watch knows of.
+    known: Option<u32>,
     commands: Commands,
     shown: u64,
 }
@@ -64,6 +66,7 @@ pub(super) async fn watch(access: &MtaAccess<'_>, args: &WatchArgs, json: bool) 
         args,
         json,
         seen: Seen::default(),
+        known: None,
         commands: Commands::new(args.exec.clone()),
         shown: 0,
     };
@@ -102,15 +105,22 @@ impl Watch<'_> {
         }
     }
 
-    /// Registers, then shows what is new: what comes in between is in both, and shown once.
+    /// Registers, then shows what is new, and after a lost association what came since, whoever has listed it: what
+    /// comes in between is in both, and shown once.
     async fn begin(&mut self, store: &mut Store, only_later: bool) -> Result<(), StoreError> {
         store.register_alert(self.registration(), self.find().filter()).await?;
-        // Only what nobody has listed: a watch that was away has seen nothing of it.
-        let find = self.find().status(Status::New);
-        let mut pages = Pages::new(&find, Order::Precedence, 100);
+        let highest = store.highest().await?;
+        let mut pages = match self.known {
+            Some(known) => {
+                let pages = Pages::new(&self.find(), Order::Precedence, 100);
+                pages.from(known.saturating_add(1))
+            }
+            None => Pages::new(&self.find().status(Status::New), Order::Precedence, 100),
+        };
         loop {
             let page = store.next_page(&mut pages).await?;
             if page.is_empty() || self.access.is_interrupted() {
+                self.known = self.known.max(Some(highest));
                 return Ok(());
             }
             for entry in &page {
@@ -181,6 +191,7 @@ impl Watch<'_> {
     }
 
     fn show(&mut self, entry: &Entry) {
+        self.known = self.known.max(Some(entry.number));
         if !self.seen.is_first(entry.number) {
             return;
         }

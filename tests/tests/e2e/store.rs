@@ -1,0 +1,146 @@
+//! The message store over P7, with real programs: another implementation reads what both ends send, quotas hold, and
+//! kills lose nothing.
+
+use super::tshark::Decoded;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+use testbed::Site;
+use testbed::answer::SendOutput;
+
+/// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action.
+const NO_DISSECTOR: &str = "BER: Dissector for OID not implemented. Contact Wireshark developers if you want this supported";
+
+/// A site whose user OPS has a mailbox in its message store, and the port of its P7 listener.
+struct Mailbox {
+    site: Site,
+    port: u16,
+    profiles: String,
+}
+
+impl Mailbox {
+    fn new(keys: &[(&str, &str)]) -> Mailbox {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut builder = Site::builder("naples").set("p7.listen", format!("127.0.0.1:{port}"));
+        for (key, value) in keys {
+            builder = match value.parse::<i64>() {
+                Ok(number) => builder.set(key, number),
+                Err(_) => builder.set(key, *value),
+            };
+        }
+        let mut site = builder.build().unwrap();
+        // The profile of the user, with its store.
+        let address = site.address("OPS");
+        assert_eq!(site.mta(&["user", "delivery", &address, "store"]).unwrap().code, 0);
+        site.start().unwrap();
+        let text = std::fs::read_to_string(site.profiles()).unwrap();
+        let store = format!("store = \"127.0.0.1:{port}\"\n");
+        let at = text.find("user").expect("a profile");
+        let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
+        let text = format!("{}{store}{}", &text[..begin], &text[begin..]);
+        let profiles = site.profiles().with_file_name("with-store.toml");
+        std::fs::write(&profiles, text).unwrap();
+        Mailbox { port, profiles: profiles.display().to_string(), site }
+    }
+
+    fn send(&self, arguments: &[&str]) -> Vec<String> {
+        let to = self.site.address("OPS");
+        let run = self.site.xuxa("OPS", &[&["--json", "send", "--to", &to], arguments].concat());
+        let sent = run.unwrap().json::<SendOutput>().unwrap().messages;
+        sent.into_iter().map(|message| message.mts_identifier).collect()
+    }
+
+    fn xuxa(&self, arguments: &[&str]) -> Value {
+        let all = [&["--config", &self.profiles, "--json"], arguments].concat();
+        self.site.xuxa("OPS", &all).unwrap().json().unwrap()
+    }
+
+    fn entries(&self) -> Vec<Value> {
+        let listed = self.xuxa(&["list", "--limit", "1000"]);
+        listed["entries"].as_array().unwrap().clone()
+    }
+
+    /// Waits until the mailbox has so many entries.
+    fn waits_for(&self, count: usize) -> Vec<Value> {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let entries = self.entries();
+            if entries.len() >= count {
+                return entries;
+            }
+            assert!(Instant::now() < until, "{} of {count} entries", entries.len());
+        }
+    }
+
+    fn capture(&self, name: &str, arguments: &[&str]) -> Decoded {
+        let path = self.site.path().join(name);
+        let pcap = path.display().to_string();
+        self.xuxa(&[&["--pcap", &pcap], arguments].concat());
+        Decoded::but_for(&path, self.port, Some((NO_DISSECTOR, "")))
+    }
+}
+
+#[test]
+fn tshark_reads_what_both_ends_send() {
+    let mailbox = Mailbox::new(&[]);
+    mailbox.send(&["--size", "100kB", "--subject", "Convoy", "--precedence", "flash"]);
+    mailbox.waits_for(1);
+    let opcode = |decoded: &Decoded, code: &str| {
+        assert!(decoded.count_of("ros.opcode", code) >= 2, "{:?}", decoded.values("ros.opcode"));
+        assert_eq!(decoded.count("ros.returnError_element"), 0);
+        assert_eq!(decoded.values("acse.aSO_context_name"), ["2.6.0.1.4", "2.6.0.1.4"]);
+    };
+    opcode(&mailbox.capture("list.pcap", &["list"]), "21");
+    opcode(&mailbox.capture("read.pcap", &["read", "1"]), "22");
+    let out = mailbox.site.path().join("content").display().to_string();
+    opcode(&mailbox.capture("fetch.pcap", &["fetch", "1", "--out", &out]), "22");
+    opcode(&mailbox.capture("reply.pcap", &["reply", "1", "--text", "OK"]), "3");
+    opcode(&mailbox.capture("delete.pcap", &["delete", "1"]), "23");
+}
+
+#[test]
+fn a_full_mailbox_holds_what_is_lower() {
+    let mailbox = Mailbox::new(&[("p7.items", "4"), ("p7.reserve", "50")]);
+    // Deferred may use 2 of 4, Flash 3.6 of them.
+    mailbox.send(&["--text", "a", "--precedence", "deferred"]);
+    mailbox.send(&["--text", "b", "--precedence", "deferred"]);
+    mailbox.waits_for(2);
+    mailbox.send(&["--text", "held", "--subject", "HELD", "--precedence", "deferred"]);
+    mailbox.send(&["--text", "c", "--subject", "FIRST", "--precedence", "override"]);
+    let entries = mailbox.waits_for(3);
+    assert_eq!(entries.len(), 3);
+    assert!(entries.iter().all(|entry| entry["subject"] != "HELD"), "{entries:?}");
+    let numbers: Vec<String> = entries.iter().map(|entry| entry["number"].to_string()).collect();
+    let arguments: Vec<&str> =
+        ["delete"].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+    mailbox.xuxa(&arguments);
+    let entries = mailbox.waits_for(1);
+    assert_eq!((entries.len(), &entries[0]["subject"]), (1, &"HELD".into()), "{entries:?}");
+    assert_eq!(entries[0]["number"], 4, "no number is given twice");
+}
+
+#[test]
+fn kills_in_the_middle_of_deliveries_lose_and_double_nothing() {
+    let mut mailbox = Mailbox::new(&[]);
+    let mut accepted = BTreeSet::new();
+    for _ in 0..3 {
+        for _ in 0..20 {
+            let sent = mailbox.send(&["--size", "1kB,10kB"]);
+            accepted.extend(sent);
+        }
+        mailbox.site.kill().unwrap();
+        mailbox.site.start().unwrap();
+    }
+    let entries = mailbox.waits_for(accepted.len());
+    let got: Vec<String> = (entries.iter())
+        .map(|entry| entry["mts_identifier"].as_str().unwrap().to_owned())
+        .collect();
+    let numbers: BTreeSet<String> =
+        entries.iter().map(|entry| entry["number"].to_string()).collect();
+    assert_eq!(numbers.len(), entries.len(), "a number is given once");
+    assert_eq!(got.len(), accepted.len());
+    assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), accepted);
+}
