@@ -2,6 +2,7 @@
 
 use super::bind;
 use super::line::Line;
+use super::sent;
 use crate::profile;
 use crate::show;
 use crate::submission::MtaAccess;
@@ -17,6 +18,7 @@ use serde::Serialize;
 use std::io::Read as _;
 use std::time::Duration;
 use tokio::time::timeout;
+use ua::sent::{Entry as LogEntry, Submitted};
 use ua::store::{Store, StoreError};
 use ua::{Clock, Content, Message};
 
@@ -65,6 +67,16 @@ pub(super) struct Prepared {
     at: Utc,
 }
 
+/// A submission that is surely not accepted.
+fn ended(record: &Submitted, error: &anyhow::Error) -> LogEntry {
+    LogEntry::Ended {
+        content_identifier: record.content_identifier.clone(),
+        ipm: record.ipm.clone(),
+        outcome: "not_sent".to_owned(),
+        reason: format!("{error:#}"),
+    }
+}
+
 impl Draft {
     pub(super) fn prepare(self, access: &MtaAccess<'_>) -> Result<Prepared> {
         let at = Clock::utc();
@@ -110,6 +122,21 @@ impl Prepared {
         envelope
     }
 
+    fn record(&self, size: u64) -> Submitted {
+        let recipients = self.draft.to.iter().chain(&self.draft.copy);
+        Submitted {
+            ipm: ua::form::show_ipm(&self.heading().this_ipm),
+            content_identifier: self.identifier.clone(),
+            dtg: self.at.to_utc_time(),
+            subject: self.draft.subject.clone(),
+            recipients: recipients.map(|name| name.address.to_string()).collect(),
+            precedence: self.draft.precedence.to_string(),
+            size,
+            time: self.at.to_string(),
+            ..Submitted::default()
+        }
+    }
+
     /// Submits, again where the answer was lost, and shows the result.
     pub(super) async fn submit(
         &self,
@@ -119,7 +146,20 @@ impl Prepared {
         json: bool,
     ) -> Result<()> {
         let envelope = self.envelope();
-        let result = self.surely(access, store, &envelope, content).await?;
+        let mut record = self.record(content.len());
+        sent::append(access, &[LogEntry::Begun(record.clone())]);
+        let result = self.surely(access, store, &envelope, content).await;
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                if !error.is::<InDoubt>() {
+                    sent::append(access, &[ended(&record, &error)]);
+                }
+                return Err(error);
+            }
+        };
+        record.mts_identifier = result.identifier.to_string();
+        sent::append(access, &[LogEntry::Accepted(record)]);
         let accepted = Accepted {
             mts_identifier: result.identifier.to_string(),
             content_identifier: &self.identifier,

@@ -13,6 +13,7 @@ mod list;
 mod password;
 mod read;
 mod reply;
+pub(crate) mod sent;
 mod watch;
 
 use crate::profile::Wrong;

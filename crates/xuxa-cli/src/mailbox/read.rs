@@ -2,6 +2,7 @@
 
 use super::content::{Form, MAX_TEXT, Reader, Seen};
 use super::line::Line;
+use super::sent;
 use super::with_store;
 use crate::receive::ReportLine;
 use crate::show;
@@ -104,6 +105,7 @@ pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) ->
         Ok(store.fetch(args.number, &mut reader, u64::MAX).await?)
     })
     .await?;
+    sent::append(access, &sent::outcomes(&fetched, &reader));
     let opened = opened(&fetched, &reader);
     if json {
         terminal::print_json(&opened);

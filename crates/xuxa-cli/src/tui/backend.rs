@@ -8,7 +8,6 @@ use crate::extract::Extraction;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
 use crate::mailbox::forward::Inner;
-use crate::receive::ReportLine;
 use crate::submission::MtaAccess;
 use anyhow::Result;
 use base::rng::Rng;
@@ -17,7 +16,7 @@ use p1::content_type::ContentType;
 use p1::names::ORName;
 use p7::attributes as a;
 use p7::selector::Range;
-use p772::{Forwarded, NotificationOutcome};
+use p772::Forwarded;
 use std::cell::Cell;
 use std::path::PathBuf;
 use ua::Clock;
@@ -136,40 +135,12 @@ impl Mailbox {
 
     /// Records what a report or a notification states about messages of ours.
     fn record_outcomes(&self, fetched: &Fetched, reader: &Reader) {
-        let entries = outcomes(fetched, reader);
+        let entries = crate::mailbox::sent::outcomes(fetched, reader);
         // The message is shown in any case; opening it again records it again.
         if !entries.is_empty() {
             let _ = self.append(&entries);
         }
     }
-}
-
-/// What a report or a notification states, as lines of the record.
-fn outcomes(fetched: &Fetched, reader: &Reader) -> Vec<LogEntry> {
-    if let Some(report) = &fetched.report {
-        let line = |recipient| {
-            let line = ReportLine::from_recipient(recipient);
-            LogEntry::Reported {
-                mts_identifier: report.subject_identifier.to_string(),
-                recipient: line.recipient,
-                delivered: line.delivered,
-                detail: line.delivery_time.or(line.because).unwrap_or_default(),
-            }
-        };
-        return report.recipients.iter().map(line).collect();
-    }
-    let notification = reader.notification.as_ref();
-    let notification = notification.and_then(|octets| p772::Notification::parse(octets).ok());
-    let Some(notification) = notification else { return Vec::new() };
-    let named = notification.originator.as_ref().and_then(|o| o.formal_name.as_ref());
-    let recipient =
-        named.or(fetched.entry.originator.as_ref()).map(|name| name.address.to_string());
-    vec![LogEntry::Notified {
-        ipm: ua::form::show_ipm(&notification.subject_ipm),
-        recipient: recipient.unwrap_or_default(),
-        read: matches!(notification.outcome, NotificationOutcome::Receipt(_)),
-        detail: ua::heading::outcome(&notification.outcome),
-    }]
 }
 
 /// A message of the record as the interface shows it.
