@@ -47,7 +47,7 @@ impl Place {
             "config.toml",
             &format!(
                 "[profile.jones]\nmta = \"127.0.0.1:1\"\nstore = \"{address}\"\n\
-                 user = \"/C=XX/ADMD= /PRMD=alpha/S=Jones\"\npassword = {{ file = \"jones.password\" }}\n"
+                 user = \"/C=XX/ADMD= /PRMD=alpha/S=Jones\"\npassword = {{ file = \"jones.password\" }}\ninbox = \"inbox\"\n"
             ),
         );
         Place { dir, server, _runtime: runtime }
@@ -292,6 +292,12 @@ fn a_reply_goes_to_the_originator_and_names_what_it_answers() {
     place.json(&["reply", "1", "--text", "x", "--precedence", "routine", "--subject", "Later"]);
     let (heading, _) = opened(&submitted(&place).1);
     assert_eq!(heading.subject.as_deref(), Some("Later"));
+    // Both are in the record of what was sent.
+    let sent = place.json(&["sent"]);
+    let recorded = sent["messages"].as_array().unwrap();
+    let subjects: Vec<&Value> = recorded.iter().map(|m| &m["message"]["subject"]).collect();
+    assert_eq!(subjects, ["Re: Fire", "Later"]);
+    assert_eq!(recorded[0]["message"]["mts_identifier"], accepted["mts_identifier"]);
     assert_eq!(heading.military.primary_precedence.and_then(|p| p.level()), Some(Routine));
     place.server.deliver_report(Routine);
     place.fails(&["reply", "2", "--text", "x"], 2, "not a message that can be replied to");

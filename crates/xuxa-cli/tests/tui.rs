@@ -46,7 +46,7 @@ impl Place {
             "config.toml",
             &format!(
                 "[profile.jones]\nmta = \"127.0.0.1:1\"\nstore = \"{address}\"\n\
-                 user = \"/C=XX/ADMD= /PRMD=alpha/S=Jones\"\npassword = {{ file = \"jones.password\" }}\n"
+                 user = \"/C=XX/ADMD= /PRMD=alpha/S=Jones\"\npassword = {{ file = \"jones.password\" }}\ninbox = \"inbox\"\n"
             ),
         );
         Place { dir, server, _runtime: runtime }

@@ -129,7 +129,7 @@ fn what_the_store_does_not_have_is_refused() {
     assert_eq!(refused(actions(vec![without])), 29);
     let without = AutoActionRegistration { parameter: None, ..forward(None) };
     assert_eq!(refused(actions(vec![without])), 29);
-    let many = (0..=MAX_ACTIONS as i64).map(|n| alert(n, None)).collect();
+    let many = (1..=MAX_ACTIONS as i64 + 1).map(|n| alert(n, None)).collect();
     assert_eq!(refused(actions(many)), 27);
     let removed = AutoActionDeregistration {
         auto_action_type: AutoActionKind::AutoAlert.oid(),
