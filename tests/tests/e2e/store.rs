@@ -16,7 +16,6 @@ const NO_DISSECTOR: &str = "BER: Dissector for OID not implemented. Contact Wire
 struct Mailbox {
     site: Site,
     port: u16,
-    profiles: String,
 }
 
 impl Mailbox {
@@ -41,9 +40,8 @@ impl Mailbox {
         let at = text.find("user").expect("a profile");
         let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
         let text = format!("{}{store}{}", &text[..begin], &text[begin..]);
-        let profiles = site.profiles().with_file_name("with-store.toml");
-        std::fs::write(&profiles, text).unwrap();
-        Mailbox { port, profiles: profiles.display().to_string(), site }
+        std::fs::write(site.profiles(), text).unwrap();
+        Mailbox { port, site }
     }
 
     fn send(&self, arguments: &[&str]) -> Vec<String> {
@@ -54,7 +52,7 @@ impl Mailbox {
     }
 
     fn xuxa(&self, arguments: &[&str]) -> Value {
-        let all = [&["--config", &self.profiles, "--json"], arguments].concat();
+        let all = [&["--json"], arguments].concat();
         self.site.xuxa("OPS", &all).unwrap().json().unwrap()
     }
 
@@ -79,7 +77,7 @@ impl Mailbox {
         let path = self.site.path().join(name);
         let pcap = path.display().to_string();
         self.xuxa(&[&["--pcap", &pcap], arguments].concat());
-        Decoded::but_for(&path, self.port, Some((NO_DISSECTOR, "")))
+        Decoded::but_for(&path, self.port, Some((NO_DISSECTOR, "ber.error.oid_not_implemented")))
     }
 }
 
