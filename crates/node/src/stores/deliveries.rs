@@ -273,7 +273,7 @@ impl Stores {
         self.hasten(cx, now, mailbox, TRIED_AT_ONCE);
     }
 
-    /// The quotas or the users changed: what waits for room may have some, or takes another way.
+    /// The quotas or the users changed: what waits for room may have some, or is no longer for a mailbox.
     pub(crate) fn rooms_changed(&mut self, cx: &mut Context, now: Now) {
         let waiting = std::mem::take(&mut self.without_room);
         for (_, entry) in waiting.into_values().flatten() {
