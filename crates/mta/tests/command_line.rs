@@ -42,7 +42,7 @@ fn free_port() -> u16 {
 fn site(directory: &Path) -> PathBuf {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
     let mut text = std::fs::read_to_string(shipped).unwrap();
-    for port in [5000, 5001, 5002, 5003, 5004, 5010, 5100, 5101, 5102, 5103, 5104] {
+    for port in [5000, 5001, 5002, 5003, 5004, 5010, 5011, 5100, 5101, 5102, 5103, 5104] {
         let free = free_port();
         text = text.replace(&format!("127.0.0.1:{port}\""), &format!("127.0.0.1:{free}\""));
     }

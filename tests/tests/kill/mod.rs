@@ -275,7 +275,7 @@ fn check_inbox(
             assert!(contents.remove(&hash).is_some(), "{}: not as submitted", path.display());
         } else {
             let name = path.file_name().unwrap().to_string_lossy();
-            let known = name == "received.log" || name.ends_with(".report");
+            let known = ["received.log", "sent.log"].contains(&&*name) || name.ends_with(".report");
             assert!(known, "left over: {}", path.display());
         }
     }

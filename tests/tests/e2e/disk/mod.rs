@@ -117,7 +117,7 @@ fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
         names.sort();
         names
     };
-    assert_eq!(names(), ["ballast", "received.log"]);
+    assert_eq!(names(), ["ballast", "received.log", "sent.log"]);
     // resource-limitation.
     let is_why = |e: &DaemonEvent| {
         let detail = e.detail.as_deref().unwrap_or_default();
