@@ -71,7 +71,16 @@ pub(super) async fn watch(access: &MtaAccess<'_>, args: &WatchArgs, json: bool) 
         shown: 0,
     };
     let mut store = watch.bind().await?;
-    watch.begin(&mut store, args.only_later).await?;
+    if let Err(error) = watch.begin(&mut store, args.only_later).await {
+        // What ended the association is over at the next one. What the store refused, it refuses again.
+        if !matches!(error, StoreError::Lost(_)) {
+            return Err(error.into());
+        }
+        match watch.lost(store, &error).await? {
+            Some(again) => store = again,
+            None => return Ok(INTERRUPTED),
+        }
+    }
     if !json {
         let precedence = args.precedence;
         terminal::report_error(&format!("watching for {precedence} and above; Ctrl-C ends it"));
@@ -141,14 +150,10 @@ impl Watch<'_> {
                     let _ = store.unbind().await;
                     return Ok(code);
                 }
-                Err(error) => {
-                    store.abort().await;
-                    terminal::report_error(&format!("{error}; binding again"));
-                    match self.bind_again().await? {
-                        Some(again) => store = again,
-                        None => return Ok(INTERRUPTED),
-                    }
-                }
+                Err(error) => match self.lost(store, &error).await? {
+                    Some(again) => store = again,
+                    None => return Ok(INTERRUPTED),
+                },
             }
         }
     }
@@ -203,6 +208,13 @@ impl Watch<'_> {
             terminal::print(&in_words(&line));
         }
         self.commands.push(entry.precedence, line);
+    }
+
+    /// Binds again in place of this association; `None` after Ctrl-C.
+    async fn lost(&mut self, store: Store, error: &StoreError) -> Result<Option<Store>> {
+        store.abort().await;
+        terminal::report_error(&format!("{error}; binding again"));
+        self.bind_again().await
     }
 
     /// Binds until it succeeds; `None` after Ctrl-C.
