@@ -111,6 +111,7 @@ impl Mailbox {
             password: Password::new(octets, PasswordForm::Ia5),
             called: Selectors::default(),
             answer_timeout,
+            edition: ua::Edition::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| errors::runtime(&error))?;

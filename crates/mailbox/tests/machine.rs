@@ -382,7 +382,7 @@ impl World {
 }
 
 fn access() -> Access {
-    Access::of_1988(p7::Restrictions::default())
+    Access::default()
 }
 
 proptest! {

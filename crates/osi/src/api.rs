@@ -101,6 +101,8 @@ pub struct Config {
     /// Abstract syntax that carries the bind in the A-ASSOCIATE user information: for RTSE the one
     /// of RTORQ and RTTR (mta-rtse), for ROSE the one of the bind operation (mts).
     pub bind_syntax: Oid,
+    /// Responder: the bind may come in one of these instead; P7 has another for each edition. Empty for RTSE.
+    pub other_bind_syntaxes: Vec<Oid>,
     /// Abstract syntax of what is transferred: for RTSE of the APDU inside the EXTERNAL (mtse).
     /// Unused for ROSE, where each operation names its own.
     pub transfer_syntax_owner: Oid,

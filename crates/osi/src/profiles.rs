@@ -40,6 +40,11 @@ pub mod application_context {
     pub fn ms_access_88() -> Oid {
         oid(&[2, 6, 0, 1, 4])
     }
+
+    /// P7: ms-access, 1994.
+    pub fn ms_access_94() -> Oid {
+        oid(&[2, 6, 0, 1, 11])
+    }
 }
 
 /// Abstract syntaxes of X.419, `{joint-iso-ccitt mhs(6) protocols(0) as(2) n}`.
@@ -64,6 +69,27 @@ pub mod abstract_syntax {
     /// P7: the bind operation, 1988.
     pub fn ms_88() -> Oid {
         oid(&[2, 6, 0, 2, 9])
+    }
+
+    /// P7: submission with the options of a store, 1994. The arcs of 1994 are *unproven*: no octets of another
+    /// implementation were at hand.
+    pub fn ms_msse() -> Oid {
+        oid(&[2, 6, 0, 2, 13])
+    }
+
+    /// Message retrieval operations of P7, 1994: those of 1988, and modify.
+    pub fn mrse_94() -> Oid {
+        oid(&[2, 6, 0, 2, 15])
+    }
+
+    /// Message administration operations of P7, 1994.
+    pub fn mase_94() -> Oid {
+        oid(&[2, 6, 0, 2, 16])
+    }
+
+    /// P7: the bind operation, 1994.
+    pub fn ms_94() -> Oid {
+        oid(&[2, 6, 0, 2, 17])
     }
 
     /// Message administration operations of P3 and P7, 1988.
@@ -110,6 +136,7 @@ pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         application_contexts: vec![application_context::mts_transfer()],
         contexts: contexts(&[acse(), s::mta_rtse(), s::mtse()]),
         bind_syntax: s::mta_rtse(),
+        other_bind_syntaxes: Vec::new(),
         transfer_syntax_owner: s::mtse(),
         tpdu_size: None,
         setup_timeout: Duration::from_secs(30),
@@ -129,6 +156,7 @@ pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         application_contexts: vec![application_context::mts_access()],
         contexts: contexts(&[acse(), s::mts(), s::msse(), s::mdse_88(), s::mase_88()]),
         bind_syntax: s::mts(),
+        other_bind_syntaxes: Vec::new(),
         transfer_syntax_owner: s::mts(),
         tpdu_size: None,
         setup_timeout: Duration::from_secs(30),
@@ -148,6 +176,29 @@ pub fn p7(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         transfer_syntax_owner: s::ms_88(),
         ..p3(local, remote, reference)
     }
+}
+
+/// A P7 association of 1994 (ms-access): contexts 1 ACSE, 3 ms, 5 ms-msse, 7 mrse, 9 mase.
+pub fn p7_94(local: Selectors, remote: Selectors, reference: ConnectionReference) -> Config {
+    use abstract_syntax as s;
+    Config {
+        application_contexts: vec![application_context::ms_access_94()],
+        contexts: contexts(&[acse(), s::ms_94(), s::ms_msse(), s::mrse_94(), s::mase_94()]),
+        bind_syntax: s::ms_94(),
+        transfer_syntax_owner: s::ms_94(),
+        ..p3(local, remote, reference)
+    }
+}
+
+/// A P7 association as its responder: of 1988 or of 1994, as the initiator chooses.
+pub fn p7_responder(local: Selectors) -> Config {
+    let (remote, reference) = (Selectors::default(), ConnectionReference::default());
+    let later = p7_94(local.clone(), remote.clone(), reference.clone());
+    let mut config = p7(local, remote, reference);
+    config.application_contexts.extend(later.application_contexts);
+    config.contexts.extend(later.contexts.into_iter().skip(1));
+    config.other_bind_syntaxes.push(later.bind_syntax);
+    config
 }
 
 #[cfg(test)]
@@ -173,6 +224,15 @@ mod tests {
         let expected = ["1 2.2.1.0.1", "3 2.6.0.2.9", "5 2.6.0.2.1", "7 2.6.0.2.5", "9 2.6.0.2.6"];
         assert_eq!(names, expected);
         assert_eq!(p7.application_contexts[0].to_string(), "2.6.0.1.4");
+        let p7 = p7_94(Selectors::default(), Selectors::default(), ConnectionReference::default());
+        let names: Vec<String> =
+            p7.contexts.iter().map(|c| format!("{} {}", c.id, c.abstract_syntax)).collect();
+        let expected =
+            ["1 2.2.1.0.1", "3 2.6.0.2.17", "5 2.6.0.2.13", "7 2.6.0.2.15", "9 2.6.0.2.16"];
+        assert_eq!(names, expected);
+        assert_eq!(p7.application_contexts[0].to_string(), "2.6.0.1.11");
+        let both = p7_responder(Selectors::default());
+        assert_eq!((both.application_contexts.len(), both.contexts.len()), (2, 9));
         assert_eq!(ber().content(), [0x51, 1]);
     }
 }

@@ -394,6 +394,6 @@ pub fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
 pub fn store_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
     osi::api::Config {
         setup_timeout: limits.bind_timeout,
-        ..osi::profiles::p7(local.clone(), Selectors::default(), ConnectionReference::default())
+        ..osi::profiles::p7_responder(local.clone())
     }
 }

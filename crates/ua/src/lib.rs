@@ -26,7 +26,7 @@ pub use clock::Clock;
 pub use connection::{INTERRUPTED, NotConnected, describe};
 pub use content::{Content, Source};
 pub use interrupt::Interrupted;
-pub use login::{ANSWER_TIMEOUT, Login};
+pub use login::{ANSWER_TIMEOUT, Edition, Login};
 pub use message::{BodyPart, EnvelopeOptions, Message, Recipient};
 pub use submit::{Attempt, NotAccepted, submit};
 pub use user::{Lost, Refused, Services, User};

@@ -23,4 +23,16 @@ pub struct Login {
     /// Longest wait for an answer once the MTA's TCP has acknowledged the whole request. After
     /// that the association is aborted, and the request ends with [`crate::Lost`].
     pub answer_timeout: Duration,
+    /// The edition of P7, of which the bind proposes the application context. P3 does not use it.
+    pub edition: Edition,
+}
+
+/// The edition of the message store's protocol (X.419 annex C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edition {
+    /// 1988, which every store has.
+    #[default]
+    Of1988,
+    /// 1994.
+    Of1994,
 }

@@ -137,6 +137,30 @@ async fn entries_are_deleted_by_number_and_by_range() {
 }
 
 #[tokio::test]
+async fn a_store_of_1994_is_used_alike() {
+    let server = TestStore::start().await;
+    server.deliver(Routine, "Exercise", 100);
+    let login = ua::Login { edition: ua::Edition::Of1994, ..server.login() };
+    let mut store =
+        Store::bind(&login, None, Clock::start(), Interrupted::default()).await.unwrap();
+    store.register_alert(1, Find::new().at_least(Flash).filter()).await.unwrap();
+    server.deliver(Flash, "Fire", 100);
+    let alert = store.alert(Some(Duration::from_secs(20))).await.unwrap().unwrap();
+    assert_eq!(alert.entry.unwrap().number, 2);
+    assert_eq!(numbers(&mut store, &Find::new(), Order::Precedence, 50).await, [2, 1]);
+    let mut content = Vec::new();
+    store.fetch(2, &mut content, 1 << 20).await.unwrap();
+    assert!(!content.is_empty());
+    let jones: p1::names::ORName = JONES.parse().unwrap();
+    let message = Message::canned(jones.clone(), vec![jones], Flash, 100, "REF1");
+    store.submit(&message.envelope(), &message.content().unwrap()).await.unwrap();
+    store.delete(&[1]).await.unwrap();
+    assert_eq!(numbers(&mut store, &Find::new(), Order::Arrival, 50).await, [2]);
+    assert!(server.shared.lock().unwrap().world.access.is_1994);
+    store.unbind().await.unwrap();
+}
+
+#[tokio::test]
 async fn an_alert_wakes_who_waits_and_none_is_lost_meanwhile() {
     let server = TestStore::start().await;
     let mut store = server.bind().await;

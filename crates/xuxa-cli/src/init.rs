@@ -159,6 +159,7 @@ async fn bind(new: &New, user: p1::names::ORName, interrupted: Interrupted) -> R
         password: Password::new(Bytes::from(new.password.clone().into_bytes()), PasswordForm::Ia5),
         called: Selectors::default(),
         answer_timeout: ua::ANSWER_TIMEOUT,
+        edition: ua::Edition::default(),
     };
     let bound = User::bind(&login, Services::Submission, None, Clock::start(), interrupted).await;
     match bound {

@@ -23,6 +23,16 @@ struct Profiles {
     profile: BTreeMap<String, Profile>,
 }
 
+/// The edition of P7.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(crate) enum StoreEdition {
+    #[default]
+    #[serde(rename = "1988")]
+    Of1988,
+    #[serde(rename = "1994")]
+    Of1994,
+}
+
 /// One user at one MTA.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +42,9 @@ pub(crate) struct Profile {
     /// Host and port of the P7 listener of its message store.
     #[serde(default)]
     pub store: Option<String>,
+    /// Edition of P7 that its message store speaks.
+    #[serde(default)]
+    pub edition: StoreEdition,
     /// O/R address to bind with, as in `/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS`.
     pub user: String,
     /// The source of the password.
@@ -177,6 +190,10 @@ impl Profile {
                 presentation: octets(&self.psel),
             },
             answer_timeout: ua::ANSWER_TIMEOUT,
+            edition: match self.edition {
+                StoreEdition::Of1988 => ua::Edition::Of1988,
+                StoreEdition::Of1994 => ua::Edition::Of1994,
+            },
         })
     }
 

@@ -20,7 +20,7 @@ mod source;
 pub use deliveries::Arrival;
 pub use source::answer;
 
-use crate::query::{Access, Ask, Row};
+use crate::query::{Ask, Row};
 use crate::quota::{Full, Quota};
 use crate::retention::Rules;
 use base::{AssociationId, BodyId, EntryId, Now, Precedence};
@@ -327,14 +327,6 @@ impl Mailboxes {
     fn advance(&mut self, now: Now, id: MailboxId) {
         self.commit_next(now, id);
         self.start_operations(now, id);
-    }
-}
-
-impl Access {
-    /// Of a bind with these fetch-restrictions in a context of 1988.
-    #[must_use]
-    pub fn of_1988(restrictions: p7::Restrictions) -> Access {
-        Access { is_1994: false, restrictions }
     }
 }
 

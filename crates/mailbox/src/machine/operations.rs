@@ -2,9 +2,10 @@
 
 use super::open::State;
 use super::{Asked, Found, Mailboxes, Output, Read, Response, Ticket};
+use crate::attributes::{available, unavailable};
 use crate::query::{Access, Answer, Outcome, Query, Step};
 use crate::registrations::Registrations;
-use base::ber::{Element, Error, Writer};
+use base::ber::{Element, Error, Oid, Writer};
 use base::{AssociationId, Now, Precedence};
 use bytes::Bytes;
 use engine::Payload;
@@ -12,10 +13,11 @@ use engine::journal::MailboxId;
 use p1::p3::AccessError;
 use p7::MsError;
 use p7::auto_action::AutoActionKind;
-use p7::error::{AutoActionRequestProblem, ServiceProblem};
+use p7::error::{AttributeProblem, AttributeProblemItem, AutoActionRequestProblem, ServiceProblem};
+use p7::limits::MAX_PROBLEMS;
 use p7::operation::{
-    self, DeleteArgument, FetchArgument, ListArgument, RegisterMsArgument, RegisterMsResult,
-    SummarizeArgument,
+    self, DeleteArgument, FetchArgument, ListArgument, Modification, ModifyArgument,
+    RegisterMsArgument, RegisterMsResult, SummarizeArgument,
 };
 
 /// An operation that was invoked.
@@ -38,7 +40,7 @@ enum Argument {
 }
 
 impl Argument {
-    fn read(code: i64, argument: &[u8]) -> Result<Argument, Error> {
+    fn read(code: i64, is_1994: bool, argument: &[u8]) -> Result<Argument, Error> {
         let read = |e: &Element<'_>| {
             Ok(match code {
                 operation::SUMMARIZE => Argument::Summarize(SummarizeArgument::read(e)?),
@@ -47,6 +49,9 @@ impl Argument {
                 operation::DELETE => Argument::Delete(DeleteArgument::read(e)?),
                 operation::REGISTER_MS => {
                     Argument::Register(Box::new(RegisterMsArgument::read(e)?))
+                }
+                operation::MODIFY if is_1994 => {
+                    Argument::Ends(error_response(&not_modified(&ModifyArgument::read(e)?)))
                 }
                 _ => Argument::Ends(Response::Unrecognized),
             })
@@ -82,11 +87,11 @@ impl Mailboxes {
         argument: &[u8],
     ) -> Option<String> {
         let id = *self.sessions.get(&session)?;
-        let (argument, problem) = match Argument::read(code, argument) {
+        let state = self.open.get_mut(&id).and_then(|open| open.sessions.get_mut(&session))?;
+        let (argument, problem) = match Argument::read(code, state.access.is_1994, argument) {
             Ok(argument) => (argument, None),
             Err(error) => (Argument::Ends(Response::Mistyped), Some(error.to_string())),
         };
-        let state = self.open.get_mut(&id).and_then(|open| open.sessions.get_mut(&session))?;
         state.waiting.push_back(Operation { invoke, code, argument });
         self.start_operations(now, id);
         problem
@@ -363,6 +368,26 @@ fn refuse_forwards(argument: &RegisterMsArgument) -> Option<MsError> {
     let refused: Vec<_> =
         refused.map(|action| (problem, action.auto_action_type.clone())).collect();
     (!refused.is_empty()).then_some(MsError::AutoActionRequest(refused))
+}
+
+/// modify (X.413 8.8, 1994): no attribute of this store can be changed.
+fn not_modified(argument: &ModifyArgument) -> MsError {
+    let problem = |oid: &Oid| match available(oid) {
+        Some(_) => AttributeProblemItem {
+            problem: AttributeProblem::INAPPROPRIATE_FOR_OPERATION,
+            attribute_type: oid.clone(),
+            value: None,
+        },
+        None => unavailable(oid),
+    };
+    let named = argument.modifications.iter().map(|change| match &change.modification {
+        Modification::AddAttribute(attribute) => &attribute.attribute_type,
+        Modification::RemoveAttribute(oid) => oid,
+        Modification::AddValues(ordered) | Modification::RemoveValues(ordered) => {
+            &ordered.attribute_type
+        }
+    });
+    MsError::Attribute(named.take(MAX_PROBLEMS).map(problem).collect())
 }
 
 /// The level at which a user's operation reads: he waits for it.

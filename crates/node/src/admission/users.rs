@@ -75,7 +75,8 @@ impl Admission {
             Ok(bind) => match bind.initiator_credentials {
                 Credentials::Simple(password) => {
                     if let Some(store) = cx.associations.p3_mut(id).and_then(|p| p.store.as_mut()) {
-                        store.restrictions = bind.fetch_restrictions.unwrap_or_default();
+                        store.access.restrictions = bind.fetch_restrictions.unwrap_or_default();
+                        store.wants_configuration = bind.ms_configuration_request;
                     }
                     let password = Secret(Bytes::copy_from_slice(password.octets()));
                     let mailbox = engine::canonical(&bind.initiator_name.address);

@@ -32,8 +32,10 @@ pub(crate) struct P3 {
 /// What P7 needs.
 #[derive(Debug, Default)]
 pub(crate) struct StoreSession {
-    /// The fetch-restrictions of the bind.
-    pub restrictions: p7::Restrictions,
+    /// The edition, from the application context, and the fetch-restrictions of the bind.
+    pub access: mailbox::Access,
+    /// ms-configuration-request of the bind.
+    pub wants_configuration: bool,
     /// Contents in results that are queued, in their order; the first is being sent.
     pub fetches: VecDeque<FetchedContent>,
 }

@@ -33,7 +33,14 @@ impl Node {
 
     fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
-            Indication::Open { bind, syntaxes, .. } => {
+            Indication::Open { bind, application_context, syntaxes, .. } => {
+                let is_1994 =
+                    application_context == osi::profiles::application_context::ms_access_94();
+                if let Some(store) =
+                    self.cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut())
+                {
+                    store.access.is_1994 = is_1994;
+                }
                 self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes);
             }
             Indication::Invoked { invoke, operation } => {

@@ -3,7 +3,7 @@
 use super::Stores;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::p3::FetchedContent;
+use crate::association::p3::{FetchedContent, StoreSession};
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::{PasswordProblem, ReadError};
@@ -12,13 +12,13 @@ use base::{AssociationId, BodyId, Now};
 use bytes::Bytes;
 use engine::journal::FIRST_ITEM;
 use guard::Secret;
-use mailbox::Access;
 use mailbox::machine::Response;
 use osi::api::{Payload, Problem, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
 use p1::p3::{AccessError, ChangeCredentials};
 use p7::auto_action::AutoActionKind;
+use p7::entry::EntryClass;
 use p7::{MsBindResult, operation};
 
 /// Invoke problems of a ROSE reject (X.229 clause 9).
@@ -33,20 +33,26 @@ impl Stores {
     pub(crate) fn bind(&mut self, cx: &mut Context, now: Now, id: AssociationId, mailbox: &str) {
         let Some(p3) = cx.associations.p3_mut(id) else { return };
         let Some(store) = &mut p3.store else { return };
-        let access = Access::of_1988(std::mem::take(&mut store.restrictions));
+        let access = store.access.clone();
         p3.mailbox = Some(mailbox.to_owned());
         self.mailboxes.bind(now, id, mailbox, access);
     }
 
-    /// The result of a bind.
-    pub(crate) fn bind_result(alerted: bool) -> Bytes {
+    /// The result of a bind: what the store can do is in it for who asked (X.413 7.1.1.2).
+    pub(crate) fn bind_result(session: &StoreSession, alerted: bool) -> Bytes {
         let mut result = MsBindResult::new(Credentials::simple(""));
-        result.available_auto_actions = vec![AutoActionKind::AutoAlert.oid()];
-        result.available_attribute_types =
-            p7::attributes::all().map(p7::attributes::AttributeType::oid).collect();
-        result
-            .available_attribute_types
-            .retain(|oid| mailbox::attributes::available(oid).is_some());
+        if session.wants_configuration {
+            result.available_auto_actions = vec![AutoActionKind::AutoAlert.oid()];
+            result.available_attribute_types =
+                p7::attributes::all().map(p7::attributes::AttributeType::oid).collect();
+            result
+                .available_attribute_types
+                .retain(|oid| mailbox::attributes::available(oid).is_some());
+            if session.access.is_1994 {
+                result.of_1994.entry_classes_supported =
+                    vec![EntryClass::DELIVERY, EntryClass::STORED_MESSAGE];
+            }
+        }
         result.alert_indication = alerted;
         let mut writer = Writer::new();
         result.write(&mut writer);
@@ -115,9 +121,11 @@ impl Stores {
         let Some(p3) = association.p3_mut() else { return };
         let invoke = p3.next_invoke;
         p3.next_invoke += 1;
+        let is_1994 = p3.store.as_ref().is_some_and(|store| store.access.is_1994);
+        let syntax = if is_1994 { abstract_syntax::mrse_94() } else { abstract_syntax::mrse_88() };
         let request = Request::Invoke {
             invoke,
-            syntax: abstract_syntax::mrse_88(),
+            syntax,
             operation: operation::ALERT,
             argument: Payload::whole(argument),
         };

@@ -41,6 +41,7 @@ fn config(tpdu_size: Option<u32>) -> Config {
         application_contexts: Vec::new(),
         contexts: Vec::new(),
         bind_syntax: Oid::from_arcs(&[2, 6]).unwrap(),
+        other_bind_syntaxes: Vec::new(),
         transfer_syntax_owner: Oid::from_arcs(&[2, 6]).unwrap(),
         tpdu_size,
         setup_timeout: SETUP,

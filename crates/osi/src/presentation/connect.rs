@@ -183,7 +183,7 @@ impl Presentation {
         if crate::api::calls_another(cp.called.as_ref(), self.local.presentation.as_ref()) {
             return Some(Refusal::Selector);
         }
-        if let Some(missing) = self.required.iter().find(|s| contexts.id_of(s).is_none()) {
+        if let Some(missing) = self.missing(contexts) {
             return Some(Refusal::Context(missing.clone()));
         }
         let lacking = self.requirements & !connect.requirements;
@@ -244,14 +244,13 @@ impl Presentation {
                 .collect(),
         );
         let lacking = self.requirements & !accept.requirements;
-        let problem =
-            if let Some(s) = self.required.iter().find(|s| self.contexts.id_of(s).is_none()) {
-                Some(format!("presentation: the peer accepted no context of {s} (X.226 6.2.4.8)"))
-            } else if lacking != 0 {
-                Some(format!("session: the peer did not accept requirements {lacking:#06x}"))
-            } else {
-                None
-            };
+        let problem = if let Some(s) = self.missing(&self.contexts) {
+            Some(format!("presentation: the peer accepted no context of {s} (X.226 6.2.4.8)"))
+        } else if lacking != 0 {
+            Some(format!("session: the peer did not accept requirements {lacking:#06x}"))
+        } else {
+            None
+        };
         match problem {
             Some(detail) => {
                 let with = With::Detail(ProviderReason::InvalidParameter, Some(1), detail);

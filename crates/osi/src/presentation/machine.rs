@@ -64,8 +64,8 @@ pub(crate) struct Presentation {
     pub(super) remote: crate::api::Selectors,
     /// The contexts that this end proposes as initiator, or supports as responder.
     pub(super) offered: Vec<crate::api::Context>,
-    /// Abstract syntaxes without which there is no connection.
-    pub(super) required: Vec<Oid>,
+    /// Abstract syntaxes without which there is no connection: of each of these sets one.
+    required: Vec<Vec<Oid>>,
     /// Session functional units without which there is no connection.
     pub(super) requirements: u16,
     pub(super) contexts: Contexts,
@@ -83,10 +83,14 @@ pub(crate) struct Presentation {
 impl Presentation {
     pub(crate) fn new(config: &Config, role: Role) -> Presentation {
         let acse = crate::profiles::acse();
-        let mut required = vec![acse, config.bind_syntax.clone()];
+        let mut binds = vec![config.bind_syntax.clone()];
+        if role == Role::Responder {
+            binds.extend_from_slice(&config.other_bind_syntaxes);
+        }
+        let mut required = vec![vec![acse], binds];
         let requirements = match config.service {
             Service::Rtse(_) => {
-                required.push(config.transfer_syntax_owner.clone());
+                required.push(vec![config.transfer_syntax_owner.clone()]);
                 session::requirements::RTSE
             }
             Service::Rose => session::requirements::DUPLEX,
@@ -128,6 +132,12 @@ impl Presentation {
     /// The contexts in force; before the connection is accepted, the ones an initiator proposes.
     pub(crate) fn contexts(&self) -> &Contexts {
         &self.contexts
+    }
+
+    /// An abstract syntax that these contexts lack.
+    pub(super) fn missing(&self, contexts: &Contexts) -> Option<&Oid> {
+        let lacks = |set: &&Vec<Oid>| set.iter().all(|syntax| contexts.id_of(syntax).is_none());
+        self.required.iter().find(lacks)?.first()
     }
 
     /// Octets that are held and not yet sent to the peer.

@@ -10,6 +10,7 @@ use crate::session::service::requirements;
 use crate::shown;
 use crate::stack::Below;
 use crate::table::{Entered, Lacking, Performed};
+use base::ber::Oid;
 
 impl Rose {
     /// Bind, requested.
@@ -108,7 +109,14 @@ impl Rose {
         else {
             return;
         };
-        let value = value.filter(|v| v.context == self.context(below));
+        let is_bind =
+            |value: &Value, syntax: &Oid| below.contexts().id_of(syntax) == Some(value.context);
+        if let Some(value) = &value
+            && let Some(other) = self.other_syntaxes.iter().find(|other| is_bind(value, other))
+        {
+            self.syntax = other.clone();
+        }
+        let value = value.filter(|value| is_bind(value, &self.syntax));
         let bind = match value.map(|v| bind::unwrap_argument(&v.octets)) {
             Some(Ok(bind)) => bind,
             Some(Err(e)) => return self.on(below, Event::Invalid, With::Why(e.to_string())),

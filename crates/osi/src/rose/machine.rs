@@ -66,6 +66,8 @@ pub(crate) struct Rose {
     pub(super) role: Role,
     /// Abstract syntax of the bind.
     pub(super) syntax: Oid,
+    /// Those in which the peer may bind instead.
+    pub(super) other_syntaxes: Vec<Oid>,
     pub(super) reference: ConnectionReference,
     pub(super) queue: VecDeque<Outgoing>,
     /// Release once the queue is empty.
@@ -91,6 +93,10 @@ impl Rose {
             automaton: Automaton::new(),
             role,
             syntax: config.bind_syntax.clone(),
+            other_syntaxes: match role {
+                Role::Initiator => Vec::new(),
+                Role::Responder => config.other_bind_syntaxes.clone(),
+            },
             reference: config.reference.clone(),
             queue: VecDeque::new(),
             release_due: false,

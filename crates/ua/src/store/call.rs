@@ -4,6 +4,7 @@ use super::alert::MAX_ALERTS;
 use super::{BadAnswer, Store, StoreError};
 use crate::connection::describe;
 use crate::content::Content;
+use crate::login::Edition;
 use base::ber::{Element, Oid, Writer};
 use bytes::Bytes;
 use osi::api::{Indication, Payload, Problem, Request};
@@ -20,14 +21,32 @@ const MAX_SMALL: usize = 1 << 20;
 const UNRECOGNISED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 const MISTYPED_ARGUMENT: Problem = Problem { kind: 1, value: 2 };
 
+/// A port of the store: in each edition an abstract syntax of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Port {
+    Submission,
+    Retrieval,
+}
+
+impl Port {
+    fn syntax(self, edition: Edition) -> Oid {
+        match (self, edition) {
+            (Port::Submission, Edition::Of1988) => abstract_syntax::msse(),
+            (Port::Submission, Edition::Of1994) => abstract_syntax::ms_msse(),
+            (Port::Retrieval, Edition::Of1988) => abstract_syntax::mrse_88(),
+            (Port::Retrieval, Edition::Of1994) => abstract_syntax::mrse_94(),
+        }
+    }
+}
+
 /// What is invoked.
 pub(super) struct Call<'a> {
     /// Its name, for errors.
     pub(super) name: &'static str,
     /// Local operation code.
     pub(super) operation: i64,
-    /// The abstract syntax that has it.
-    pub(super) syntax: Oid,
+    /// The port that has it.
+    pub(super) port: Port,
     /// The argument, or what is before the content.
     pub(super) argument: Vec<u8>,
     /// A content whose body ends the argument; its head is in `argument`.
@@ -41,10 +60,9 @@ impl Call<'_> {
         operation: i64,
         write: impl FnOnce(&mut Writer),
     ) -> Call<'static> {
-        let syntax = abstract_syntax::mrse_88();
         let mut w = Writer::new();
         write(&mut w);
-        Call { name, operation, syntax, argument: w.into_vec(), content: None }
+        Call { name, operation, port: Port::Retrieval, argument: w.into_vec(), content: None }
     }
 }
 
@@ -129,7 +147,7 @@ impl Store {
         let content_length = call.content.map_or(0, |content| content.source.len());
         let argument =
             Payload { head: call.argument.clone().into(), content_length, tail: Bytes::new() };
-        let (operation, syntax) = (call.operation, call.syntax.clone());
+        let (operation, syntax) = (call.operation, call.port.syntax(self.edition));
         self.connection.request(Request::Invoke { invoke, syntax, operation, argument });
         invoke
     }

@@ -47,7 +47,7 @@ pub use submission::NotSubmitted;
 use crate::clock::Clock;
 use crate::connection::{Connection, Target, describe, reference};
 use crate::interrupt::Interrupted;
-use crate::login::Login;
+use crate::login::{Edition, Login};
 use base::ber::{Element, Oid, Writer};
 use bytes::Bytes;
 use call::Incoming;
@@ -64,6 +64,7 @@ use std::path::Path;
 pub struct Store {
     connection: Connection,
     name: ORName,
+    edition: Edition,
     bound: MsBindResult,
     /// The last invocation.
     invoked: i64,
@@ -93,13 +94,18 @@ impl Store {
         };
         let mut w = Writer::new();
         argument.write(&mut w);
-        let mut config = profiles::p7(Selectors::default(), login.called.clone(), reference());
+        let profile = match login.edition {
+            Edition::Of1988 => profiles::p7,
+            Edition::Of1994 => profiles::p7_94,
+        };
+        let mut config = profile(Selectors::default(), login.called.clone(), reference());
         config.operation_timeout = login.answer_timeout;
         let target = Target { login, protocol: "P7", config, bind: w.into_vec().into() };
         let connection = Connection::open(target, pcap, clock, interrupted).await?;
         let mut store = Store {
             connection,
             name: login.user.clone(),
+            edition: login.edition,
             bound: MsBindResult::new(credentials),
             invoked: 0,
             unanswered: BTreeSet::new(),

@@ -1,10 +1,9 @@
 //! Indirect submission: P3's operations on the association with the store (X.413 6.1).
 
-use super::call::Call;
+use super::call::{Call, Port};
 use super::{Store, StoreError};
 use crate::content::Content;
 use base::ber::{Element, Writer};
-use osi::profiles::abstract_syntax;
 use p1::names::MtsIdentifier;
 use p1::p3::{MessageSubmissionEnvelope, ProbeSubmissionEnvelope, SubmissionResult, operation};
 
@@ -37,7 +36,7 @@ impl Store {
         let call = Call {
             name: "message-submission",
             operation: operation::MESSAGE_SUBMISSION,
-            syntax: abstract_syntax::msse(),
+            port: Port::Submission,
             argument,
             content: Some(content),
         };
@@ -91,7 +90,7 @@ fn submission(
     operation: i64,
     write: impl FnOnce(&mut Writer),
 ) -> Call<'static> {
-    Call { syntax: abstract_syntax::msse(), ..Call::retrieval(name, operation, write) }
+    Call { port: Port::Submission, ..Call::retrieval(name, operation, write) }
 }
 
 fn result(octets: &[u8], operation: &'static str) -> Result<SubmissionResult, StoreError> {

@@ -12,7 +12,6 @@ use osi::api::{
     AbortReason, Indication, Input, Output, Payload, RefuseReason, Request, Role, Selectors,
 };
 use osi::profiles::{self, abstract_syntax};
-use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use p1::bind::{Credentials, Password, PasswordForm};
 use p1::names::{GlobalDomainId, MtsIdentifier};
@@ -26,7 +25,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use ua::store::{Store, StoreError};
-use ua::{Clock, Interrupted, Login};
+use ua::{Clock, Edition, Interrupted, Login};
 pub(crate) use world::World;
 
 /// Whose mailbox it is.
@@ -79,8 +78,7 @@ pub(crate) struct TestStore {
 impl TestStore {
     pub(crate) async fn start() -> TestStore {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut world = World::new(Arc::new(ModelStore::default()));
-        world.access.is_1994 = false;
+        let world = World::new(Arc::new(ModelStore::default()));
         let shared = Arc::new(Mutex::new(Shared {
             world,
             faults: Vec::new(),
@@ -116,6 +114,7 @@ impl TestStore {
             password: Password::new("vesuvio", PasswordForm::Ia5),
             called: Selectors::default(),
             answer_timeout: std::time::Duration::from_secs(5),
+            edition: Edition::Of1988,
         }
     }
 
@@ -192,8 +191,7 @@ enum Answer {
 
 impl Bound {
     fn new(stream: TcpStream, shared: Arc<Mutex<Shared>>) -> Bound {
-        let reference = ConnectionReference::default();
-        let config = profiles::p7(Selectors::default(), Selectors::default(), reference);
+        let config = profiles::p7_responder(Selectors::default());
         Bound {
             stream,
             stack: Association::new(config, Role::Responder),
@@ -240,14 +238,21 @@ impl Bound {
 
     fn invoke(&mut self, operation: i64, argument: Vec<u8>) {
         self.alerts += 1;
-        let syntax = abstract_syntax::mrse_88();
+        let syntax = match self.shared.lock().unwrap().world.access.is_1994 {
+            false => abstract_syntax::mrse_88(),
+            true => abstract_syntax::mrse_94(),
+        };
         let argument = Payload::whole(argument);
         self.request(Request::Invoke { invoke: self.alerts, syntax, operation, argument });
     }
 
     fn take(&mut self, indication: Indication) {
         match indication {
-            Indication::Open { bind, .. } => self.open(&bind),
+            Indication::Open { bind, application_context, .. } => {
+                let later = profiles::application_context::ms_access_94();
+                self.shared.lock().unwrap().world.access.is_1994 = application_context == later;
+                self.open(&bind);
+            }
             Indication::Invoked { invoke, operation } => {
                 self.incoming = Some((invoke, operation, Vec::new()));
             }

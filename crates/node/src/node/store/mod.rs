@@ -64,8 +64,10 @@ impl Node {
         let Some(association) = self.cx.associations.get(&id).filter(|a| a.is_binding()) else {
             return;
         };
+        let Some(session) = association.store() else { return };
         let name = association.mailbox().unwrap_or_default().to_owned();
-        self.cx.request(id, Request::Accept { bind: Stores::bind_result(alerted) });
+        let bind = Stores::bind_result(session, alerted);
+        self.cx.request(id, Request::Accept { bind });
         self.admission.mark_open(&mut self.cx, now, id, &format!("user {name}, message store"));
     }
 
