@@ -6,6 +6,7 @@ use bytes::Bytes;
 use engine::journal::{BodySource, Digest, Op};
 use engine::{Config, Content, Delivery, Engine, Record, Route, RouteTarget, canonical};
 use p1::content_type::ContentType;
+use p1::eits::EncodedInformationTypes;
 use p1::extension::{Dialect, Extensions};
 use p1::flags::ReportRequest;
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
@@ -144,7 +145,12 @@ fn envelope(level: Precedence, to: &str) -> MessageSubmissionEnvelope {
     let extension = qualifier.extension(Dialect::Modern);
     MessageSubmissionEnvelope {
         originator: name(SMITH),
-        original_eits: None,
+        // ia5-text.
+        original_eits: Some(EncodedInformationTypes {
+            built_in: 1 << 2,
+            extended: Vec::new(),
+            other: Vec::new(),
+        }),
         content_type: ContentType::p772(),
         content_identifier: None,
         priority,

@@ -212,6 +212,25 @@ fn a_fetch_keeps_to_the_restrictions_of_the_bind() {
     assert!(world.fetch(&argument).is_ok());
 }
 
+#[test]
+fn a_fetch_keeps_to_the_encoded_information_types_of_the_bind() {
+    let mut world = filled();
+    // ia5-text, as a bit of the built-in ones and by its object identifier.
+    let eits: Vec<base::ber::Oid> = vec!["2.6.3.4.2".parse().unwrap()];
+    let restrict = |allowed: Vec<base::ber::Oid>| Restrictions {
+        allowed_eits: allowed,
+        ..Restrictions::default()
+    };
+    world.access.restrictions = restrict(vec!["2.6.3.4.9".parse().unwrap()]);
+    let p7::MsError::FetchRestriction(problems) = world.fetch(&whole(1)).unwrap_err() else {
+        panic!("another error")
+    };
+    let others = p7::error::FetchRestriction::Eits(eits.clone());
+    assert_eq!((problems[0].problem, &problems[0].restriction), (2, &others));
+    world.access.restrictions = restrict(eits);
+    assert!(world.fetch(&whole(1)).is_ok());
+}
+
 fn all(filter: Option<Filter>) -> DeleteArgument {
     let selector = Selector { filter, ..Selector::default() };
     DeleteArgument { items: DeleteItems::Selector(selector), ..DeleteArgument::new(vec![]) }

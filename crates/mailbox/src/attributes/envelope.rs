@@ -56,6 +56,7 @@ pub(super) fn of_message(item: &Attributes<'_>, kind: &AttributeType) -> Option<
             let eits = envelope.and_then(|e| e.converted_eits.as_ref());
             Some(eits.map(a::eits).unwrap_or_default().iter().map(Value::from_oid).collect())
         }
+        a::DELIVERED_EITS => Some(item.delivered_eits().iter().map(Value::from_oid).collect()),
         a::MESSAGE_SECURITY_LABEL => {
             Some(extension(envelope.map(|e| &e.extensions), n::MESSAGE_SECURITY_LABEL))
         }

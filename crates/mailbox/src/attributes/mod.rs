@@ -38,6 +38,7 @@ pub const AVAILABLE: &[AttributeType] = &[
     a::CONTENT_IDENTIFIER,
     a::CONTENT_RETURNED,
     a::CONVERTED_EITS,
+    a::DELIVERED_EITS,
     a::ORIGINAL_EITS,
     a::MESSAGE_DELIVERY_ENVELOPE,
     a::MESSAGE_IDENTIFIER,
@@ -164,6 +165,17 @@ impl<'a> Attributes<'a> {
     #[must_use]
     pub fn content_type(&self) -> Option<ContentType> {
         ContentType::read(&Element::parse(self.brief.content_type?).ok()?).ok()
+    }
+
+    /// Encoded information types of a message as it was delivered: the converted ones, else the original ones.
+    #[must_use]
+    pub fn delivered_eits(&self) -> Vec<Oid> {
+        let message = match self.brief.kind {
+            Kind::Message => self.message(),
+            Kind::Report => None,
+        };
+        let eits = message.and_then(|m| m.converted_eits.as_ref().or(m.original_eits.as_ref()));
+        eits.map(a::eits).unwrap_or_default()
     }
 
     /// Values for which the argument or the heading is read.

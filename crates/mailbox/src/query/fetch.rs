@@ -146,9 +146,9 @@ impl Fetch {
         Ok(())
     }
 
-    /// Checks the fetch-restrictions of the bind. Encoded information types are not checked.
+    /// Checks the fetch-restrictions of the bind.
     fn check(&self, item: &Attributes<'_>, entry: &EntryInformation) -> Result<(), MsError> {
-        let Restrictions { allowed_content_types, maximum_attribute_length, .. } =
+        let Restrictions { allowed_content_types, allowed_eits, maximum_attribute_length } =
             &self.access.restrictions;
         let mut problems = Vec::new();
         let is_checked = |which| !self.overridden.contains(which);
@@ -160,6 +160,14 @@ impl Fetch {
         {
             let restriction = FetchRestriction::ContentType(oid);
             problems.push(FetchRestrictionItem { problem: 1, restriction });
+        }
+        if !allowed_eits.is_empty() && is_checked(OverrideRestrictions::EITS) {
+            let mut others = item.delivered_eits();
+            others.retain(|oid| !allowed_eits.contains(oid));
+            if !others.is_empty() {
+                let restriction = FetchRestriction::Eits(others);
+                problems.push(FetchRestrictionItem { problem: 2, restriction });
+            }
         }
         if let Some(most) = *maximum_attribute_length
             && is_checked(OverrideRestrictions::ATTRIBUTE_LENGTH)
