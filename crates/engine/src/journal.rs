@@ -72,6 +72,28 @@ pub enum BodySource {
     Octets(Bytes),
     /// The octets of another content, which was committed before.
     Body(BodyId),
+    /// These octets, and then a part of another content, which was committed before: a message that is forwarded.
+    Framed {
+        /// What is before the part.
+        head: Bytes,
+        /// The other content.
+        body: BodyId,
+        /// Its octets that are left out at the front.
+        from: u64,
+        /// Octets of the part.
+        length: u64,
+    },
+}
+
+impl BodySource {
+    /// The content that it is copied from, if any.
+    #[must_use]
+    pub fn copied(&self) -> Option<BodyId> {
+        match self {
+            BodySource::Body(body) | BodySource::Framed { body, .. } => Some(*body),
+            BodySource::Spool(_) | BodySource::Octets(_) => None,
+        }
+    }
 }
 
 /// One durable change.
@@ -136,11 +158,23 @@ pub enum Op {
 }
 
 impl Op {
+    /// The content that it copies, if any.
+    #[must_use]
+    pub fn copied(&self) -> Option<BodyId> {
+        match self {
+            Op::PutBody { source, .. } => source.copied(),
+            _ => None,
+        }
+    }
+
     /// Octets of records held in memory, without contents in spools.
     pub fn held(&self) -> usize {
         match self {
             Op::PutEntry { record, .. } | Op::PutSeen { record, .. } => record.len(),
-            Op::PutBody { source: BodySource::Octets(octets), .. } => octets.len(),
+            Op::PutBody {
+                source: BodySource::Octets(octets) | BodySource::Framed { head: octets, .. },
+                ..
+            } => octets.len(),
             Op::PutMeta { value, .. } => value.len(),
             Op::PutBody { source: BodySource::Spool(_) | BodySource::Body(_), .. }
             | Op::DeleteEntry { .. }

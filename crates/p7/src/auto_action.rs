@@ -1,8 +1,7 @@
 //! Auto-actions: what a store does by itself when an entry arrives (X.413 6.5 and clause 13).
 //!
-//! The two of 1988 are auto-forward and auto-alert. The parameter of auto-alert is typed; that of
-//! auto-forward, which differs in 1988 and 1994, is kept as an element. No registration is proven by
-//! octets of others.
+//! The two of 1988 are auto-forward ([`crate::auto_forward`]) and auto-alert. No registration is proven by octets of
+//! others.
 
 use crate::filter::Filter;
 use crate::limits::MAX_DESTINATIONS;

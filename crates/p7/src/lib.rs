@@ -16,6 +16,7 @@
 
 pub mod attributes;
 pub mod auto_action;
+pub mod auto_forward;
 pub mod bind;
 pub mod entry;
 pub mod error;

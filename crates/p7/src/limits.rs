@@ -37,3 +37,5 @@ pub const MAX_EXTENSIONS: usize = 64;
 pub const MAX_LABELS: usize = 256;
 /// Destinations of one alert.
 pub const MAX_DESTINATIONS: usize = 64;
+/// Most recipients of one auto-forward. The standard allows 32,767.
+pub const MAX_FORWARD_RECIPIENTS: usize = 64;

@@ -3,6 +3,7 @@
 
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, KeptSpool, QueueStore, Sweep};
+use crate::staging::{framed, part};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{
@@ -52,6 +53,10 @@ impl ModelState {
                         BodySource::Octets(octets) => octets,
                         BodySource::Spool(id) => spool(id),
                         BodySource::Body(id) => self.bodies.get(&id).cloned().unwrap_or_default(),
+                        BodySource::Framed { head, body, from, length } => {
+                            let body = self.bodies.get(&body).cloned().unwrap_or_default();
+                            framed(&head, &part(&body, from, length).unwrap_or_default())
+                        }
                     };
                     self.bodies.insert(id, octets);
                 }
@@ -190,11 +195,14 @@ impl ModelStore {
             spools.insert(id, octets);
         }
         let mut state = lock(&self.state);
-        let copied = batch.iter().filter_map(|op| match op {
-            Op::PutBody { source: BodySource::Body(id), .. } => Some(*id),
-            _ => None,
-        });
-        if let Some(id) = copied.into_iter().find(|id| !state.bodies.contains_key(id)) {
+        let is_lacking = |op: &&Op| match op {
+            Op::PutBody { source: BodySource::Framed { body, from, length, .. }, .. } => {
+                let body = state.bodies.get(body);
+                body.and_then(|octets| part(octets, *from, *length)).is_none()
+            }
+            op => op.copied().is_some_and(|id| !state.bodies.contains_key(&id)),
+        };
+        if let Some(id) = batch.iter().find(is_lacking).and_then(Op::copied) {
             return Committed::NotDone(StoreError::BodyDamaged { id });
         }
         let conflict = state.conflict(batch);

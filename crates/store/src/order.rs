@@ -51,7 +51,9 @@ fn keys(batch: &Batch) -> Vec<Key> {
                 keys.push(Key::Body(*id));
                 match source {
                     BodySource::Spool(spool) => keys.push(Key::Spool(*spool)),
-                    BodySource::Body(of) => keys.push(Key::Body(*of)),
+                    BodySource::Body(of) | BodySource::Framed { body: of, .. } => {
+                        keys.push(Key::Body(*of));
+                    }
                     BodySource::Octets(_) => {}
                 }
             }

@@ -4,6 +4,7 @@ use crate::bodies::Bodies;
 use crate::error::StoreError;
 use crate::spool::{Claim, Content, MAX_INLINE, Spools};
 use base::BodyId;
+use bytes::Bytes;
 use engine::journal::BodySource;
 
 /// The longest record, in octets.
@@ -39,22 +40,69 @@ impl StagedContents {
                 }
                 Some(inline) => Ok(inline),
             },
+            BodySource::Framed { head, body, from, length } => {
+                let damaged = || StoreError::BodyDamaged { id: body };
+                match committed(body)?.ok_or_else(damaged)? {
+                    Content::Inline(octets) => {
+                        let octets = part(&octets, from, length).ok_or_else(damaged)?;
+                        self.write(bodies, framed(&head, &octets))
+                    }
+                    Content::File { number, length: total, sums } => {
+                        let other = Part { number, total, sums: &sums, from, length };
+                        self.frame(bodies, &head, &other)?.ok_or_else(damaged)
+                    }
+                }
+            }
             BodySource::Spool(spool) => {
                 let (claim, content) = spools.claim(spool)?;
                 self.claims.push((claim, content.clone()));
                 Ok(content)
             }
-            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => Ok(Content::Inline(octets)),
-            BodySource::Octets(octets) => {
-                let io = |e| StoreError::io("writing a content", e);
-                let mut body = bodies.create().map_err(io)?;
-                self.files.push(body.number);
-                body.append(&octets).map_err(io)?;
-                body.sync().map_err(io)?;
-                let length = octets.len() as u64;
-                Ok(Content::File { number: body.number, length, sums: body.sums() })
-            }
+            BodySource::Octets(octets) => self.write(bodies, octets),
         }
+    }
+
+    fn write(&mut self, bodies: &Bodies, octets: Bytes) -> Result<Content, StoreError> {
+        if octets.len() <= MAX_INLINE {
+            return Ok(Content::Inline(octets));
+        }
+        let io = |e| StoreError::io("writing a content", e);
+        let mut body = bodies.create().map_err(io)?;
+        self.files.push(body.number);
+        body.append(&octets).map_err(io)?;
+        body.sync().map_err(io)?;
+        let length = octets.len() as u64;
+        Ok(Content::File { number: body.number, length, sums: body.sums() })
+    }
+
+    /// Writes these octets and a part of another file; `None` if that is damaged or shorter.
+    fn frame(
+        &mut self,
+        bodies: &Bodies,
+        head: &[u8],
+        other: &Part<'_>,
+    ) -> Result<Option<Content>, StoreError> {
+        let io = |e| StoreError::io("writing a content", e);
+        let Some(end) = other.from.checked_add(other.length).filter(|end| *end <= other.total)
+        else {
+            return Ok(None);
+        };
+        let mut body = bodies.create().map_err(io)?;
+        self.files.push(body.number);
+        body.append(head).map_err(io)?;
+        let mut at = other.from;
+        while at < end {
+            let length = usize::try_from(end - at).unwrap_or(usize::MAX).min(MAX_INLINE);
+            let octets = bodies
+                .read_checked(other.number, other.total, other.sums, at, length)
+                .map_err(|e| StoreError::io("reading a body", e))?;
+            let Some(octets) = octets.filter(|octets| !octets.is_empty()) else { return Ok(None) };
+            body.append(&octets).map_err(io)?;
+            at += octets.len() as u64;
+        }
+        body.sync().map_err(io)?;
+        let length = head.len() as u64 + other.length;
+        Ok(Some(Content::File { number: body.number, length, sums: body.sums() }))
     }
 
     /// The batch is durable.
@@ -74,6 +122,28 @@ impl StagedContents {
             bodies.unlink(number);
         }
     }
+}
+
+/// A part of the file of a content.
+struct Part<'a> {
+    number: u64,
+    /// Octets of the file.
+    total: u64,
+    sums: &'a [u64],
+    from: u64,
+    length: u64,
+}
+
+/// So many octets from this offset, if there are as many.
+pub(crate) fn part(octets: &Bytes, from: u64, length: u64) -> Option<Bytes> {
+    let from = usize::try_from(from).ok()?;
+    let end = from.checked_add(usize::try_from(length).ok()?)?;
+    (end <= octets.len()).then(|| octets.slice(from..end))
+}
+
+/// Both, one after the other.
+pub(crate) fn framed(head: &[u8], octets: &[u8]) -> Bytes {
+    [head, octets].concat().into()
 }
 
 /// # Errors

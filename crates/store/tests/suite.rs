@@ -45,6 +45,7 @@ for_each_engine!(
     a_content_is_received_part_by_part,
     items_of_mailboxes_are_listed_apart,
     a_content_is_copied_and_outlives_the_first,
+    a_part_of_a_content_is_framed,
 );
 
 fn ok(store: &dyn QueueStore, batch: Batch) {
@@ -66,6 +67,9 @@ fn op() -> impl Strategy<Value = Op> {
         (id.clone(), 0usize..5000).prop_map(|(id, length)| body(id, octets(length, 9))),
         (id.clone(), Just((1 << 20) + 1)).prop_map(|(id, length)| body(id, octets(length, 8))),
         (id.clone(), id.clone()).prop_map(|(from, to)| copy(from, to)),
+        (id.clone(), 0u64..9, 0u64..3000, id.clone()).prop_map(|(other, from, length, to)| {
+            frame(octets(7, 5), other, (from, length), to)
+        }),
         id.clone().prop_map(drop_body),
         (0u8..4, 0u64..9).prop_map(|(key, until)| seen(key, until, b"answer")),
         (0u8..4, 0u64..9).prop_map(|(key, until)| new_seen(key, until, b"first")),
@@ -93,8 +97,7 @@ fn copies_what_was(batch: Batch) -> Batch {
     let mut batch = batch;
     batch.retain(|op| {
         let stays = match op {
-            Op::PutBody { source: BodySource::Body(from), .. } => !changed.contains(from),
-            _ => true,
+            op => op.copied().is_none_or(|from| !changed.contains(&from)),
         };
         if let Op::PutBody { id, .. } | Op::DeleteBody { id } = op {
             changed.push(*id);
@@ -106,11 +109,12 @@ fn copies_what_was(batch: Batch) -> Batch {
 
 /// Whether it copies a content that does not exist.
 fn copies_nothing(model: &ModelState, batch: &Batch) -> bool {
-    let from = batch.iter().filter_map(|op| match op {
-        Op::PutBody { source: BodySource::Body(from), .. } => Some(from),
-        _ => None,
-    });
-    from.into_iter().any(|from| !model.bodies.contains_key(from))
+    batch.iter().any(|op| match op {
+        Op::PutBody { source: BodySource::Framed { body, from, length, .. }, .. } => {
+            model.bodies.get(body).is_none_or(|octets| octets.len() < (from + length) as usize)
+        }
+        op => op.copied().is_some_and(|from| !model.bodies.contains_key(&from)),
+    })
 }
 
 /// Every key that [`op`] uses.
@@ -289,6 +293,33 @@ fn a_content_is_copied_and_outlives_the_first(engine: Engine) {
         drop(store);
         store = site.open();
         assert_eq!(body_files(&site.disk), 1);
+    }
+}
+
+fn a_part_of_a_content_is_framed(engine: Engine) {
+    let mut site = Site::new(engine);
+    let mut store = site.open();
+    // In the record, in a file, and across the bound between them.
+    let large = octets((2 << 20) + 5, 2);
+    for (n, content) in [(1, octets(900, 1)), (2, large.clone()), (3, octets(1 << 20, 3))] {
+        ok(&*store, vec![body(n, content.clone())]);
+        let length = content.len() as u64;
+        ok(&*store, vec![frame(octets(20, 9), n, (3, length - 5), n + 10), drop_body(n)]);
+        let too_much = commit(&*store, vec![frame(octets(2, 9), n + 10, (0, length + 16), 30)]);
+        assert!(matches!(too_much, Committed::NotDone(StoreError::BodyDamaged { .. })));
+        let expected = [&octets(20, 9)[..], &content[3..content.len() - 2]].concat();
+        for _ in 0..2 {
+            assert_eq!(store.body_length(BodyId(n + 10)).unwrap(), Some(length + 15));
+            let read = store.body(BodyId(n + 10), 0, expected.len()).unwrap().unwrap();
+            assert!(read == expected, "{n}");
+            let part = store.body(BodyId(n + 10), 15, 100).unwrap().unwrap();
+            assert_eq!(part, expected[15..115]);
+            if engine == Engine::Model {
+                break;
+            }
+            drop(store);
+            store = site.open();
+        }
     }
 }
 

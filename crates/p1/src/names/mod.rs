@@ -10,7 +10,8 @@ pub use address::{
     DomainDefinedAttribute, ExtensionAttribute, ORAddress, ORName, PersonalName,
     extension_attribute,
 };
-pub(crate) use bounds::{content_identifier, supplementary_information};
+pub use bounds::content_identifier;
+pub(crate) use bounds::supplementary_information;
 pub use compare::{Attribute, normalize};
 pub use domain::{GlobalDomainId, MtaName, MtsIdentifier};
 pub use text_form::AddressError;

@@ -13,7 +13,7 @@ use crate::safeguard::{Safeguard, stands};
 use crate::spool::Content;
 use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
 use base::{BodyId, Precedence};
-use engine::journal::{Batch, BodySource, Digest, Op};
+use engine::journal::{Batch, Digest, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -354,9 +354,7 @@ fn is_in_sequence(group: &[(BatchId, Batch)]) -> bool {
         for op in batch {
             match op {
                 Op::ForgetSeen { .. } => return true,
-                Op::PutBody { source: BodySource::Body(from), .. } if changed.contains(from) => {
-                    return true;
-                }
+                op if op.copied().is_some_and(|from| changed.contains(&from)) => return true,
                 _ => {}
             }
         }

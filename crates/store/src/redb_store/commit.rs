@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, QueueStore};
 use crate::spool::Content;
 use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
+use crate::staging::{framed, part};
 use base::BodyId;
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op};
@@ -55,7 +56,7 @@ impl Staged {
 
 impl RedbStore {
     pub(super) fn commit_group(&self, group: Vec<(BatchId, Batch)>) -> Vec<Committed> {
-        let copies = |op: &Op| matches!(op, Op::PutBody { source: BodySource::Body(_), .. });
+        let copies = |op: &Op| op.copied().is_some();
         if group.len() > 1 && group.iter().any(|(_, batch)| batch.iter().any(copies)) {
             // It may copy what one before it has.
             return group.into_iter().flat_map(|one| self.commit_group(vec![one])).collect();
@@ -286,6 +287,11 @@ impl RedbStore {
             Op::PutBody { id, source } => {
                 let source = match source {
                     BodySource::Body(id) => BodySource::Octets(self.octets_of(id)?),
+                    BodySource::Framed { head, body, from, length } => {
+                        let octets = part(&self.octets_of(body)?, from, length);
+                        let octets = octets.ok_or(StoreError::BodyDamaged { id: body })?;
+                        BodySource::Octets(framed(&head, &octets))
+                    }
                     source => source,
                 };
                 let (spools, bodies) = (&self.spools, &self.bodies);

@@ -183,6 +183,11 @@ pub(crate) fn copy(from: u64, to: u64) -> Op {
     Op::PutBody { id: BodyId(to), source: BodySource::Body(BodyId(from)) }
 }
 
+pub(crate) fn frame(head: Bytes, other: u64, (from, length): (u64, u64), to: u64) -> Op {
+    let source = BodySource::Framed { head, body: BodyId(other), from, length };
+    Op::PutBody { id: BodyId(to), source }
+}
+
 pub(crate) fn spooled(id: u64, spool: u64) -> Op {
     Op::PutBody { id: BodyId(id), source: BodySource::Spool(SpoolId(spool)) }
 }
