@@ -96,6 +96,12 @@ impl Mailbox {
         &self.totals
     }
 
+    /// The number that the next item gets.
+    #[must_use]
+    pub fn next_number(&self) -> u32 {
+        self.totals.last.saturating_add(1)
+    }
+
     /// What it may hold.
     #[must_use]
     pub fn quota(&self) -> Quota {
@@ -125,7 +131,7 @@ impl Mailbox {
         now: Utc,
         arriving: &Arriving<'_>,
     ) -> Result<Delivered, NotDelivered> {
-        let number = self.totals.last.saturating_add(1);
+        let number = self.next_number();
         if number > MAX_NUMBER {
             return Err(Full::Numbers.into());
         }

@@ -9,6 +9,7 @@
 
 pub mod attributes;
 pub mod delivery;
+pub mod forward;
 pub mod heading;
 pub mod item;
 pub mod machine;

@@ -2,10 +2,11 @@
 
 use crate::attributes::{Attributes, Selected, available, unavailable};
 use crate::totals::ValueError;
-use base::ber::{Element, Oid, Tag, Writer, universal as u};
+use base::ber::{Element, Oid, Writer};
 use bytes::Bytes;
 use engine::journal::{MailboxId, Op};
 use p7::auto_action::{AutoActionKind, AutoActionRegistration, AutoAlert};
+use p7::auto_forward::AutoForward;
 use p7::error::{AutoActionRequestProblem, RegistrationProblem, ServiceProblem};
 use p7::operation::{AlertArgument, RegisterMsArgument, RegisterMsResult, RegisteredInformation};
 use p7::registration::RegistrationTypes;
@@ -136,7 +137,7 @@ impl Registrations {
                 AutoAlert::from_registration(action).map_err(|_| MsError::InvalidParameters)?;
             }
             Some(AutoActionKind::AutoForward) => {
-                forward_filter(action).ok_or(MsError::InvalidParameters)?;
+                AutoForward::from_registration(action).map_err(|_| MsError::InvalidParameters)?;
             }
             _ => {
                 let problem = AutoActionRequestProblem::UNAVAILABLE_AUTO_ACTION_TYPE;
@@ -197,14 +198,20 @@ impl Registrations {
         self.actions(AutoActionKind::AutoAlert).filter_map(alert).collect()
     }
 
-    /// The registrations of auto-forward whose filter a new item matches (X.413 13.1). Their parameter states how the
-    /// caller submits it.
+    /// Whether anything is forwarded.
     #[must_use]
-    pub fn forwards(&self, item: &Attributes<'_>) -> Vec<&AutoActionRegistration> {
-        let fits = |action: &&AutoActionRegistration| {
-            forward_filter(action).is_some_and(|filter| matches(filter.as_ref(), item))
+    pub fn has_forwards(&self) -> bool {
+        self.actions(AutoActionKind::AutoForward).next().is_some()
+    }
+
+    /// The registrations of auto-forward whose filter a new item matches, with their identifiers (X.413 13.1).
+    #[must_use]
+    pub fn forwards(&self, item: &Attributes<'_>) -> Vec<(i64, AutoForward)> {
+        let forward = |action: &AutoActionRegistration| {
+            let forward = AutoForward::from_registration(action).ok()?;
+            matches(forward.filter.as_ref(), item).then_some((action.identifier, forward))
         };
-        self.actions(AutoActionKind::AutoForward).filter(fits).collect()
+        self.actions(AutoActionKind::AutoForward).filter_map(forward).collect()
     }
 
     fn actions(&self, kind: AutoActionKind) -> impl Iterator<Item = &AutoActionRegistration> {
@@ -231,21 +238,6 @@ fn refuse_others(argument: &RegisterMsArgument) -> Result<(), MsError> {
     }
     let types = RegistrationTypes { registrations: Some(bits), ..RegistrationTypes::default() };
     Err(MsError::RegisterMs { problem: RegistrationProblem::REGISTRATION_NOT_SUPPORTED, types })
-}
-
-/// The filter of an auto-forward, `[0]` of its parameter; the outer `None` if the parameter is malformed.
-#[expect(clippy::option_option, reason = "a parameter without a filter is for all items")]
-fn forward_filter(action: &AutoActionRegistration) -> Option<Option<Filter>> {
-    let parameter = action.parameter.as_ref()?;
-    let element = parameter.element().ok().filter(|element| element.tag == u::SET)?;
-    let mut members = element.children().ok()?;
-    let mut filter = None;
-    while let Some(member) = members.next().ok()? {
-        if member.tag == Tag::context(0) {
-            filter = Some(Filter::read(&member.only_child().ok()?).ok()?);
-        }
-    }
-    Some(filter)
 }
 
 /// A filter that does not fit the attributes matches nothing.

@@ -9,11 +9,14 @@
 )]
 
 use base::ber::{Element, Writer};
-use base::{AssociationId, EntryId, Instant, Now, Precedence};
-use engine::journal::{Batch, ItemId, Op};
+use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence};
+use engine::journal::{Batch, BodySource, ItemId, Op};
+use mailbox::forward::Forwarding;
 use mailbox::machine::{Arrival, Found, NAMES, Output, Read, Response, Ticket, answer};
 use mailbox::testing::{Copies, Copy, at};
 use mailbox::{Access, Mailboxes};
+use p1::p3::PerRecipientSubmissionFields;
+use p7::auto_forward::{AutoForward, AutoForwardArguments};
 use p7::operation::{
     self, DeleteArgument, DeleteResult, FetchArgument, ListArgument, RegisterMsArgument,
     SummarizeArgument,
@@ -25,7 +28,8 @@ use std::sync::Arc;
 use store::queue::commit_one;
 use store::{BatchId, ModelStore, QueueStore};
 
-const USERS: [&str; 2] = ["C=XX;ADMD=;PRMD=alpha;S=Jones", "C=XX;ADMD=;PRMD=alpha;S=Smith"];
+/// In canonical form, as everywhere in the queue.
+const USERS: [&str; 2] = ["/c=xx/admd=a/prmd=alpha/s=jones", "/c=xx/admd=a/prmd=alpha/s=smith"];
 
 #[derive(Clone, Debug)]
 enum Action {
@@ -36,6 +40,8 @@ enum Action {
     Fetch(usize, u32),
     Delete(usize, u32),
     Register(usize, bool),
+    /// auto-forward of all, which deletes or not.
+    Forward(usize, bool),
     Nonsense(usize, i64),
     Deliver(usize, u8),
     /// Answers one of the reads in progress.
@@ -58,6 +64,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => (one(), 1..12_u32).prop_map(|(s, n)| Action::Fetch(s, n)),
         2 => (one(), 1..12_u32).prop_map(|(s, n)| Action::Delete(s, n)),
         1 => (one(), any::<bool>()).prop_map(|(s, more)| Action::Register(s, more)),
+        1 => (one(), any::<bool>()).prop_map(|(s, deletes)| Action::Forward(s, deletes)),
         1 => (one(), -1..30_i64).prop_map(|(s, code)| Action::Nonsense(s, code)),
         6 => (0..2_usize, 0..6_u8).prop_map(|(user, level)| Action::Deliver(user, level)),
         6 => (one(), prop::bool::weighted(0.85)).prop_map(|(n, ok)| Action::Found(n, ok)),
@@ -95,7 +102,14 @@ struct World {
     gone: BTreeSet<ItemId>,
     /// Numbers that a user asked to delete.
     unwanted: BTreeSet<(usize, u32)>,
+    /// Entries of which a forwarded message is durable.
+    forwarded: BTreeSet<EntryId>,
+    /// Items of them.
+    forwarded_items: BTreeSet<ItemId>,
 }
+
+/// The content of what is forwarded of an entry has its number and this.
+const FORWARDED: u64 = 1 << 40;
 
 fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut w = Writer::new();
@@ -120,6 +134,8 @@ impl World {
             durable: BTreeSet::new(),
             gone: BTreeSet::new(),
             unwanted: BTreeSet::new(),
+            forwarded: BTreeSet::new(),
+            forwarded_items: BTreeSet::new(),
         }
     }
 
@@ -128,6 +144,18 @@ impl World {
     }
 
     fn commit(&mut self, batch: Batch) {
+        // An item is of the entry that its commit deletes.
+        let made = batch.iter().filter_map(|op| match op {
+            Op::PutEntry { id, .. } => ItemId::of_entry(*id),
+            _ => None,
+        });
+        let made: Vec<_> = made.collect();
+        if batch
+            .iter()
+            .any(|op| matches!(op, Op::PutBody { source: BodySource::Framed { .. }, .. }))
+        {
+            self.forwarded_items.extend(made);
+        }
         for op in &batch {
             match op {
                 Op::PutEntry { precedence, id, .. } => {
@@ -138,6 +166,10 @@ impl World {
                 }
                 Op::DeleteEntry { id, .. } => {
                     self.gone.extend(ItemId::of_entry(*id));
+                }
+                Op::PutBody { id, source: BodySource::Framed { .. } } => {
+                    let entry = EntryId(id.0 - FORWARDED);
+                    assert!(self.forwarded.insert(entry), "{entry:?} is forwarded twice");
                 }
                 _ => {}
             }
@@ -206,6 +238,23 @@ impl World {
                 let list_attribute_defaults = Some(if more { vec![subject] } else { vec![] });
                 let argument = RegisterMsArgument { list_attribute_defaults, ..Default::default() };
                 self.invoke(n, operation::REGISTER_MS, &encoded(|w| argument.write(w)), None);
+            }
+            Action::Forward(n, delete_after) => {
+                for mailbox in 0..USERS.len() {
+                    let arguments = AutoForwardArguments {
+                        originator: USERS[mailbox].parse().unwrap(),
+                        recipients: vec![PerRecipientSubmissionFields::default()],
+                        ..AutoForwardArguments::default()
+                    };
+                    let forward = AutoForward { arguments, delete_after, ..AutoForward::default() };
+                    let registration = forward.registration(1);
+                    let argument = RegisterMsArgument {
+                        auto_action_registrations: vec![registration],
+                        ..Default::default()
+                    };
+                    // That of the other user is refused.
+                    self.invoke(n, operation::REGISTER_MS, &encoded(|w| argument.write(w)), None);
+                }
             }
             Action::Nonsense(n, code) => self.invoke(n, code, &[0x04, 0x01, 0xFF], None),
             Action::Deliver(user, level) => {
@@ -327,6 +376,16 @@ impl World {
                     assert!(self.store.entry(key).unwrap().is_some(), "{entry:?} is lost");
                 }
                 Output::Credentials { .. } => panic!("nobody changes credentials"),
+                Output::Forward { entry, address, body, forwards } => {
+                    let (user, copy) = &self.queued[&entry];
+                    assert_eq!((copy.record.body, &*address), (Some(body), USERS[*user]));
+                    let Forwarding { head, part, .. } = forwards[0].clone();
+                    let (from, length) = part.unwrap();
+                    let source = BodySource::Framed { head, body, from, length };
+                    let id = BodyId(FORWARDED + entry.0);
+                    let with_it = vec![Op::PutBody { id, source }];
+                    self.machine.forwarded(self.now(), &address, entry, with_it);
+                }
                 Output::Room(_) | Output::Note(_) => {}
             }
         }
@@ -365,7 +424,8 @@ impl World {
         assert_eq!(self.durable.len(), self.queued.len(), "every message exactly once");
         for item in &self.gone {
             let whose = USERS.iter().position(|u| self.machine.number(u) == Some(item.mailbox));
-            let is_unwanted = self.unwanted.contains(&(whose.unwrap(), item.number));
+            let is_unwanted = self.unwanted.contains(&(whose.unwrap(), item.number))
+                || self.forwarded_items.contains(item);
             assert!(is_unwanted, "nobody deleted {item:?}");
         }
         for user in USERS {
@@ -422,4 +482,19 @@ fn sessions_of_one_mailbox_delete_the_same_item_once() {
         encoded(|w| ListArgument { selector: Selector::default(), ..Default::default() }.write(w));
     world.invoke(1, operation::LIST, &selector, None);
     world.compare();
+}
+
+#[test]
+fn what_is_forwarded_is_durable_with_the_delivery_and_is_deleted_after_it() {
+    for deletes in [false, true] {
+        let mut world = World::new();
+        let begin = [Action::Bind(0), Action::Settle, Action::Forward(0, deletes), Action::Settle];
+        begin.iter().for_each(|action| world.act(action));
+        (0..5).for_each(|level| world.act(&Action::Deliver(0, level)));
+        world.act(&Action::Deliver(1, 3));
+        world.compare();
+        let whose: Vec<usize> = world.forwarded.iter().map(|entry| world.queued[entry].0).collect();
+        assert_eq!(whose, [0; 5], "all of the user who registered it");
+        assert_eq!(world.gone.len(), if deletes { 5 } else { 0 });
+    }
 }

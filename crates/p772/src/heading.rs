@@ -292,6 +292,23 @@ pub(crate) fn decode_all<T>(
 }
 
 impl Heading {
+    /// What it asks of this user: of the recipients that have its address, all together.
+    pub fn requests_of(&self, user: &ORName) -> NotificationRequests {
+        let all = [&self.primary_recipients, &self.copy_recipients, &self.blind_copy_recipients];
+        let is_user = |specifier: &&RecipientSpecifier| {
+            let name = specifier.recipient.formal_name.as_ref();
+            name.is_some_and(|name| name.address.same_as(&user.address))
+        };
+        let mut asked = NotificationRequests::default();
+        for specifier in all.into_iter().flatten().filter(is_user) {
+            let more = specifier.notification_requests;
+            asked.receipt |= more.receipt;
+            asked.non_receipt |= more.non_receipt;
+            asked.return_content |= more.return_content;
+        }
+        asked
+    }
+
     /// Reads a Heading, its members in any order.
     ///
     /// # Errors

@@ -2,12 +2,18 @@
 
 use super::open::{Committing, Ready, State};
 use super::{Asked, Mailboxes, Output, Refusal};
+use crate::attributes::Attributes;
 use crate::delivery::{Arriving, Delivered, NotDelivered};
+use crate::forward::Original;
+use crate::item::Item;
+use crate::query::{Access, Query};
 use base::ber::Writer;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
-use engine::journal::{Batch, MailboxId};
+use engine::journal::{Batch, ItemId, MailboxId};
 use engine::{Delivery, Record};
+use p7::SequenceNumber;
+use p7::operation::DeleteArgument;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -31,15 +37,37 @@ pub struct Arrival {
 
 /// One that waits.
 #[derive(Debug)]
-pub(super) struct Coming(Box<Arrival>);
+pub(super) struct Coming {
+    arrival: Box<Arrival>,
+    forwarding: Forwarding,
+}
+
+/// Whether a copy is forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forwarding {
+    /// It was not looked at.
+    Unknown,
+    /// Its caller was asked to submit: its delivery waits for the answer.
+    Asked { delete_after: bool },
+    /// What is submitted is in its batch, or nothing is.
+    Known { delete_after: bool },
+}
 
 impl Coming {
     pub(super) fn entry(&self) -> EntryId {
-        self.0.entry
+        self.arrival.entry
     }
 
     fn precedence(&self) -> Precedence {
-        self.0.record.precedence
+        self.arrival.record.precedence
+    }
+
+    fn is_asked(&self) -> bool {
+        matches!(self.forwarding, Forwarding::Asked { .. })
+    }
+
+    fn is_deleted_after(&self) -> bool {
+        self.forwarding == Forwarding::Known { delete_after: true }
     }
 }
 
@@ -57,7 +85,8 @@ impl Mailboxes {
         let id = self.mailbox(address);
         if let Some(open) = self.open.get_mut(&id) {
             open.level = open.level.max(arrival.record.precedence);
-            open.coming.push_back(Coming(Box::new(arrival)));
+            let forwarding = Forwarding::Unknown;
+            open.coming.push_back(Coming { arrival: Box::new(arrival), forwarding });
         }
         self.advance(now, id);
     }
@@ -65,9 +94,10 @@ impl Mailboxes {
     /// The next commit of a mailbox, if none is in progress: of the operation that changes it, of what was delivered
     /// meanwhile, of its totals. Deliveries wait for one batch of an operation, and that for one group of them.
     pub(super) fn commit_next(&mut self, now: Now, id: MailboxId) {
+        self.ask_to_forward(now, id);
         let Some(open) = self.open.get_mut(&id) else { return };
         let State::Ready(ready) = &mut open.state else { return };
-        if ready.committing.is_some() {
+        if ready.committing.is_some() || open.coming.iter().any(Coming::is_asked) {
             return;
         }
         let (committing, precedence, batch) = if let Some(batch) = ready.wanted.take() {
@@ -92,6 +122,63 @@ impl Mailboxes {
         ready.committing = Some(committing);
         let ticket = self.ticket(Asked::Commit(id));
         self.outputs.push_back(Output::Commit { ticket, precedence, batch });
+    }
+
+    /// Asks the caller to submit what auto-forward makes of the copies that come (X.413 13.1).
+    fn ask_to_forward(&mut self, now: Now, id: MailboxId) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let State::Ready(ready) = &mut open.state else { return };
+        if !ready.registrations.has_forwards() {
+            return;
+        }
+        for coming in open.coming.iter_mut().filter(|c| c.forwarding == Forwarding::Unknown) {
+            coming.forwarding = Forwarding::Known { delete_after: false };
+            let Arrival { entry, record, delivery, first, .. } = &*coming.arrival;
+            let Some(body) = record.body else { continue };
+            let item = ItemId { mailbox: id, number: ready.mailbox.next_number() };
+            let Ok(item) = Item::new(item, now.utc, record, delivery, first) else { continue };
+            let encoded = item.encode();
+            let Ok(attributes) = Attributes::new(item.id.number, item.precedence, &encoded) else {
+                continue;
+            };
+            let (mut forwards, mut delete_after) = (Vec::new(), false);
+            for (registration, auto) in ready.registrations.forwards(&attributes) {
+                let original = Original { entry: *entry, item: &item, first };
+                match original.forward(now.utc, (registration, &auto)) {
+                    Ok(made) => {
+                        delete_after |= made.delete_after;
+                        forwards.extend(made.all);
+                    }
+                    Err(why) => {
+                        let note = format!("{} is not forwarded: {why}", record.message);
+                        self.outputs.push_back(Output::Note(note));
+                    }
+                }
+            }
+            if !forwards.is_empty() {
+                coming.forwarding = Forwarding::Asked { delete_after };
+                let address = self.names.address(id).unwrap_or_default().to_owned();
+                let entry = *entry;
+                self.outputs.push_back(Output::Forward { entry, address, body, forwards });
+            }
+        }
+    }
+
+    /// Answers [`Output::Forward`]: what is committed with the delivery. Empty if nothing is submitted; then the item
+    /// is not deleted either.
+    pub fn forwarded(&mut self, now: Now, address: &str, entry: EntryId, with_it: Batch) {
+        let Some(id) = self.names.number(address) else { return };
+        let coming = self.open.get_mut(&id).and_then(|open| {
+            open.coming.iter_mut().find(|coming| coming.entry() == entry && coming.is_asked())
+        });
+        if let Some(coming) = coming {
+            let Forwarding::Asked { delete_after } = coming.forwarding else { return };
+            let delete_after = delete_after && !with_it.is_empty();
+            coming.forwarding = Forwarding::Known { delete_after };
+            // Before the content in the queue is deleted, of which it copies.
+            coming.arrival.with_it.splice(0..0, with_it);
+        }
+        self.advance(now, id);
     }
 
     pub(super) fn mailbox_committed(
@@ -131,7 +218,18 @@ impl Mailboxes {
         });
         let Some(open) = self.open.get_mut(&id) else { return };
         let State::Ready(ready) = &mut open.state else { return };
-        for (_, delivered) in &delivered {
+        let forwarded = delivered.iter().filter(|(coming, _)| coming.is_deleted_after());
+        let numbers = forwarded.map(|(_, delivered)| SequenceNumber(delivered.item.id.number));
+        let argument = DeleteArgument::new(numbers.collect());
+        if argument != DeleteArgument::new(Vec::new())
+            && let Ok(delete) = Query::delete(&ready.mailbox, &Access::default(), &argument)
+        {
+            ready.chores.push_back(delete);
+        }
+        for (coming, delivered) in &delivered {
+            if coming.is_deleted_after() {
+                continue;
+            }
             let Ok(attributes) = delivered.attributes() else { continue };
             for alert in ready.registrations.alerts(&attributes) {
                 let mut w = Writer::new();
@@ -180,7 +278,7 @@ fn deliver_all(
 ) -> Vec<(Coming, Delivered)> {
     let mut all = Vec::with_capacity(coming.len());
     for coming in coming {
-        let Arrival { entry, record, delivery, first, .. } = &*coming.0;
+        let Arrival { entry, record, delivery, first, .. } = &*coming.arrival;
         let arriving = Arriving { entry: *entry, record, delivery, first };
         let why = match ready.mailbox.deliver(now.utc, &arriving) {
             Ok(delivered) => {
@@ -201,7 +299,7 @@ fn batch_of(ready: &Ready, delivered: &[(Coming, Delivered)]) -> Batch {
     for (coming, delivered) in delivered {
         let ops = delivered.batch.iter().filter(|op| !is_totals(op));
         batch.extend(ops.cloned());
-        batch.extend(coming.0.with_it.iter().cloned());
+        batch.extend(coming.arrival.with_it.iter().cloned());
     }
     batch.push(ready.mailbox.put_totals());
     batch

@@ -20,6 +20,7 @@ mod source;
 pub use deliveries::Arrival;
 pub use source::answer;
 
+use crate::forward::Forwarding;
 use crate::query::{Ask, Row};
 use crate::quota::{Full, Quota};
 use crate::retention::Rules;
@@ -170,6 +171,17 @@ pub enum Output {
         mailbox: MailboxId,
         /// Why.
         why: Refusal,
+    },
+    /// A copy that comes is to be forwarded; answered with [`Mailboxes::forwarded`].
+    Forward {
+        /// Its entry in the queue.
+        entry: EntryId,
+        /// The user of its mailbox.
+        address: String,
+        /// Its content.
+        body: BodyId,
+        /// What is submitted in his name.
+        forwards: Vec<Forwarding>,
     },
     /// Items of a mailbox are deleted: what found no room may be delivered again.
     Room(MailboxId),

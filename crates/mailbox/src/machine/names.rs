@@ -49,6 +49,10 @@ impl Names {
         self.numbers.values().copied().map(MailboxId)
     }
 
+    pub(super) fn address(&self, id: MailboxId) -> Option<&str> {
+        self.numbers.iter().find(|(_, number)| **number == id.0).map(|(address, _)| &**address)
+    }
+
     pub(super) fn addresses(&self) -> Vec<String> {
         self.numbers.keys().cloned().collect()
     }

@@ -12,7 +12,8 @@ use engine::Payload;
 use engine::journal::MailboxId;
 use p1::p3::AccessError;
 use p7::MsError;
-use p7::auto_action::AutoActionKind;
+use p7::auto_action::AutoActionRegistration;
+use p7::auto_forward::AutoForward;
 use p7::error::{AttributeProblem, AttributeProblemItem, AutoActionRequestProblem, ServiceProblem};
 use p7::limits::MAX_PROBLEMS;
 use p7::operation::{
@@ -308,7 +309,8 @@ impl Mailboxes {
         mut argument: RegisterMsArgument,
     ) {
         let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) else { return };
-        if let Some(error) = refuse_forwards(&argument) {
+        let address = self.names.address(id).unwrap_or_default();
+        if let Some(error) = refuse_forwards(address, &argument) {
             return self.respond(id, Some(whose), error_response(&error));
         }
         if let Some(change) = argument.change_credentials.take() {
@@ -359,12 +361,14 @@ impl Operation {
     }
 }
 
-/// Nobody submits for a user yet: an auto-forward would be registered and never done.
-fn refuse_forwards(argument: &RegisterMsArgument) -> Option<MsError> {
-    let refused = argument.auto_action_registrations.iter().filter(|action| {
-        AutoActionKind::from_oid(&action.auto_action_type) == Some(AutoActionKind::AutoForward)
-    });
-    let problem = AutoActionRequestProblem::UNAVAILABLE_AUTO_ACTION_TYPE;
+/// A user forwards in his own name only: what is registered for another one would be refused each time.
+fn refuse_forwards(address: &str, argument: &RegisterMsArgument) -> Option<MsError> {
+    let is_others = |action: &&AutoActionRegistration| {
+        AutoForward::from_registration(action)
+            .is_ok_and(|auto| engine::canonical(&auto.arguments.originator.address) != address)
+    };
+    let refused = argument.auto_action_registrations.iter().filter(is_others);
+    let problem = AutoActionRequestProblem::AUTO_ACTION_TYPE_NOT_SUBSCRIBED;
     let refused: Vec<_> =
         refused.map(|action| (problem, action.auto_action_type.clone())).collect();
     (!refused.is_empty()).then_some(MsError::AutoActionRequest(refused))

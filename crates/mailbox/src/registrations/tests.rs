@@ -2,9 +2,11 @@ use super::*;
 use crate::item::Item;
 use crate::testing::{Copies, at};
 use base::Precedence;
+use base::ber::universal as u;
 use engine::journal::ItemId;
 use p7::attributes as a;
 use p7::auto_action::AutoActionDeregistration;
+use p7::auto_forward::AutoForwardArguments;
 use p7::{AttributeSelection, FilterItem, Value};
 
 fn subject(text: &str) -> Filter {
@@ -18,19 +20,17 @@ fn alert(identifier: i64, filter: Option<Filter>) -> AutoActionRegistration {
 }
 
 fn forward(filter: Option<&Filter>) -> AutoActionRegistration {
-    let parameter = Value::new(|w| {
-        w.constructed(u::SET, |w| {
-            if let Some(filter) = filter {
-                w.constructed(Tag::context(0), |w| filter.write(w));
-            }
-            w.constructed(Tag::context(2), |w| w.boolean(u::BOOLEAN, true));
-        });
-    });
-    AutoActionRegistration {
-        auto_action_type: AutoActionKind::AutoForward.oid(),
-        identifier: 1,
-        parameter: Some(parameter.unwrap()),
-    }
+    let name = |text: &str| text.parse::<p1::names::ORName>().unwrap();
+    let arguments = AutoForwardArguments {
+        originator: name("/C=XX/ADMD=A/S=Jones"),
+        recipients: vec![p1::p3::PerRecipientSubmissionFields {
+            recipient: name("/C=XX/ADMD=A/S=Smith"),
+            ..Default::default()
+        }],
+        ..AutoForwardArguments::default()
+    };
+    let forward = AutoForward { filter: filter.cloned(), arguments, ..AutoForward::default() };
+    forward.registration(1)
 }
 
 fn registered(actions: Vec<AutoActionRegistration>) -> Registrations {

@@ -36,7 +36,7 @@ pub(crate) struct Storing {
     record: Option<Box<Record>>,
     front: BytesMut,
     /// The reports that its commit queues.
-    reports: Vec<NewEntry>,
+    pub(super) reports: Vec<NewEntry>,
     /// Its commit deletes the content in the queue.
     deletes_body: bool,
 }

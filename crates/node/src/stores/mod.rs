@@ -1,6 +1,7 @@
 //! The message store: mailboxes, the deliveries into them, and what their users ask.
 
 pub(crate) mod deliveries;
+mod forwards;
 pub(crate) mod sessions;
 
 use crate::config::StoreConfig;

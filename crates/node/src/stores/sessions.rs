@@ -42,7 +42,10 @@ impl Stores {
     pub(crate) fn bind_result(session: &StoreSession, alerted: bool) -> Bytes {
         let mut result = MsBindResult::new(Credentials::simple(""));
         if session.wants_configuration {
-            result.available_auto_actions = vec![AutoActionKind::AutoAlert.oid()];
+            result.available_auto_actions =
+                [AutoActionKind::AutoForward, AutoActionKind::AutoAlert]
+                    .map(AutoActionKind::oid)
+                    .to_vec();
             result.available_attribute_types =
                 p7::attributes::all().map(p7::attributes::AttributeType::oid).collect();
             result

@@ -136,7 +136,10 @@ pub(super) fn domain(domain: &GlobalDomainId) -> Result<(), Error> {
 }
 
 /// ContentIdentifier, of any service.
-pub(crate) fn content_identifier(e: &Element<'_>) -> Result<String, Error> {
+///
+/// # Errors
+/// Malformed BER, or another length than 1 to 16 characters.
+pub fn content_identifier(e: &Element<'_>) -> Result<String, Error> {
     CONTENT.read(e).field("content-identifier")
 }
 

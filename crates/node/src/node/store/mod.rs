@@ -55,6 +55,9 @@ impl Node {
                 self.outbound.enqueue_new(&mut self.cx, now, reports);
             }
             O::NotDelivered { entry, mailbox, why } => self.not_stored(now, entry, mailbox, why),
+            O::Forward { entry, address, body, forwards } => {
+                self.stores.forward(&mut self.cx, now, (entry, &address, body), forwards);
+            }
             O::Room(mailbox) => self.stores.room(&mut self.cx, now, mailbox),
             O::Note(note) => self.stores.note(&mut self.cx, note),
         }
