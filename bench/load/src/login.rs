@@ -40,6 +40,7 @@ impl Login {
             password: Password::new(Bytes::from(password.into_bytes()), PasswordForm::Ia5),
             called: Selectors::default(),
             answer_timeout: ANSWER_TIMEOUT,
+            edition: ua::Edition::default(),
         };
         let bound = User::bind(&login, services, None, clock, Interrupted::default()).await;
         bound.with_context(|| self.address.clone())

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use testbed::Site;
-use testbed::answer::SendOutput;
+use testbed::answer::{DeliveredItem, SendOutput};
 
 /// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action.
 const NO_DISSECTOR: &str = "BER: Dissector for OID not implemented. Contact Wireshark developers if you want this supported";
@@ -22,7 +22,8 @@ impl Mailbox {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let mut builder = Site::builder("naples").set("p7.listen", format!("127.0.0.1:{port}"));
+        let builder = Site::builder("naples").users(&["OPS", "LOG"]);
+        let mut builder = builder.set("p7.listen", format!("127.0.0.1:{port}"));
         for (key, value) in keys {
             builder = match value.parse::<i64>() {
                 Ok(number) => builder.set(key, number),
@@ -36,7 +37,7 @@ impl Mailbox {
         site.start().unwrap();
         let text = std::fs::read_to_string(site.profiles()).unwrap();
         let store = format!("store = \"127.0.0.1:{port}\"\n");
-        let at = text.find("user").expect("a profile");
+        let at = text.find(&address).expect("a profile");
         let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
         let text = format!("{}{store}{}", &text[..begin], &text[begin..]);
         std::fs::write(site.profiles(), text).unwrap();
@@ -141,4 +142,32 @@ fn kills_in_the_middle_of_deliveries_lose_and_double_nothing() {
     assert_eq!(numbers.len(), entries.len(), "a number is given once");
     assert_eq!(got.len(), accepted.len());
     assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), accepted);
+}
+
+#[test]
+fn what_comes_is_forwarded_whole_and_deleted() {
+    let mailbox = Mailbox::new(&[]);
+    let to = mailbox.site.address("LOG");
+    let registered = mailbox.xuxa(&["auto-forward", "--to", &to, "-p", "flash", "--delete"]);
+    assert_eq!(registered["delete"], true);
+    // In a record, and in a file.
+    for size in ["20kB", "2MB"] {
+        mailbox.send(&["--size", size, "--precedence", "flash", "--subject", size]);
+    }
+    mailbox.send(&["--size", "1kB", "--precedence", "routine"]);
+    let received = mailbox.site.receive("LOG", 2).unwrap();
+    let messages = received.deliveries.iter().map(|item| match item {
+        DeliveredItem::Message(message) => message,
+        DeliveredItem::Report(report) => panic!("{report:?}"),
+    });
+    let mut found: Vec<_> = messages.map(|m| (m.content_length, m.subject.as_deref())).collect();
+    found.sort_unstable();
+    assert!(found[0].0 > 20_000 && found[1].0 > 2_000_000, "{found:?}");
+    assert_eq!([found[0].1, found[1].1], [Some("Fwd: 20kB"), Some("Fwd: 2MB")]);
+    let left = mailbox.entries();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0]["precedence"], "routine");
+    mailbox.xuxa(&["auto-forward", "--off"]);
+    mailbox.send(&["--size", "1kB", "--precedence", "flash"]);
+    assert_eq!(mailbox.entries().len(), 2);
 }

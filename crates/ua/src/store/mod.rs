@@ -30,6 +30,7 @@ mod entry;
 mod error;
 mod fetch;
 mod find;
+mod forward;
 mod operations;
 mod pages;
 mod submission;

@@ -208,6 +208,12 @@ impl Store {
                     let octets = match source {
                         BodySource::Octets(octets) => octets,
                         BodySource::Body(of) => self.bodies.get(&of).cloned().unwrap_or_default(),
+                        BodySource::Framed { head, body, from, length } => {
+                            let other = self.bodies.get(&body).cloned().unwrap_or_default();
+                            let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+                            let part = other.get(at(from)..at(from.saturating_add(length)));
+                            [&head[..], part.unwrap_or_default()].concat().into()
+                        }
                         BodySource::Spool(spool) => {
                             self.notes.remove(&spool);
                             self.spools.remove(&spool).ok_or(Unsound::NoSpool(spool))?.into()
