@@ -14,7 +14,7 @@ use engine::journal::{Batch, BodySource, ItemId, Op};
 use mailbox::forward::Forwarding;
 use mailbox::machine::{Arrival, Found, NAMES, Output, Read, Response, Ticket, answer};
 use mailbox::testing::{Copies, Copy, at};
-use mailbox::{Access, Mailboxes};
+use mailbox::{Access, Mailboxes, Totals};
 use p1::p3::PerRecipientSubmissionFields;
 use p7::auto_forward::{AutoForward, AutoForwardArguments};
 use p7::operation::{
@@ -497,4 +497,30 @@ fn what_is_forwarded_is_durable_with_the_delivery_and_is_deleted_after_it() {
         assert_eq!(whose, [0; 5], "all of the user who registered it");
         assert_eq!(world.gone.len(), if deletes { 5 } else { 0 });
     }
+}
+
+#[test]
+fn a_count_that_failed_is_made_again() {
+    let mut world = World::new();
+    (0..3).for_each(|_| world.act(&Action::Deliver(0, 3)));
+    world.act(&Action::Bind(0));
+    world.compare();
+    // Totals that an item has left since.
+    let name = Totals::name(world.machine.number(USERS[0]).unwrap());
+    let value = world.store.meta(&name).unwrap().unwrap();
+    world.act(&Action::Delete(0, 1));
+    world.compare();
+    world.commit(vec![Op::PutMeta { name, value }]);
+    world.restart(false);
+    world.act(&Action::Bind(0));
+    // The mailbox is opened; the first read of the count fails.
+    world.answer_read(0, true);
+    world.drain();
+    world.answer_read(0, false);
+    world.settle();
+    let held = |world: &World| world.machine.totals(USERS[0]).unwrap().all().items;
+    assert_eq!(held(&world), 3);
+    world.machine.retain(world.now());
+    world.settle();
+    assert_eq!(held(&world), 2);
 }

@@ -63,6 +63,8 @@ pub(super) struct Ready {
     pub committing: Option<Committing>,
     /// The totals changed beside an operation.
     pub is_dirty: bool,
+    /// Its totals do not agree with its items until it is counted.
+    pub is_doubted: bool,
     /// It is to be counted, or rid of what is too old, as soon as nothing changes it.
     pub chores: VecDeque<Query>,
 }
@@ -74,6 +76,13 @@ pub(super) enum Committing {
     Changing,
     /// Of the totals alone.
     Totals,
+}
+
+impl Ready {
+    /// Whether no chore waits or is being done.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.chores.is_empty() && self.changing.as_ref().is_none_or(|job| !job.is_chore())
+    }
 }
 
 impl Open {
@@ -143,6 +152,7 @@ impl Mailboxes {
             wanted: None,
             committing: None,
             is_dirty: false,
+            is_doubted: recount.is_some(),
             chores: recount.into_iter().collect(),
         }));
         self.answer_binds(id);

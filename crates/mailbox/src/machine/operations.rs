@@ -1,6 +1,6 @@
 //! The operations of a session, from their arguments to their responses.
 
-use super::open::State;
+use super::open::{Open, State};
 use super::{Asked, Found, Mailboxes, Output, Read, Response, Ticket};
 use crate::attributes::{available, unavailable};
 use crate::query::{Access, Answer, Outcome, Query, Step};
@@ -68,6 +68,13 @@ pub(super) struct Job {
     work: Work,
 }
 
+impl Job {
+    /// No session waits for it.
+    pub(super) fn is_chore(&self) -> bool {
+        self.session.is_none()
+    }
+}
+
 #[derive(Debug)]
 enum Work {
     Query(Box<Query>),
@@ -98,8 +105,15 @@ impl Mailboxes {
         problem
     }
 
-    /// Deletes from every open mailbox what its rules give up.
+    /// Deletes from every open mailbox what its rules give up, and counts again those of which the count failed.
     pub fn retain(&mut self, now: Now) {
+        let doubted = |(id, open): (&MailboxId, &mut Open)| {
+            let ready = open.ready().filter(|ready| ready.is_doubted && ready.is_quiet())?;
+            ready.chores.push_back(Query::recount(&ready.mailbox));
+            Some(*id)
+        };
+        let doubted: Vec<MailboxId> = self.open.iter_mut().filter_map(doubted).collect();
+        doubted.into_iter().for_each(|id| self.start_operations(now, id));
         if self.settings.rules.newest(now.utc).is_none() {
             return;
         }
@@ -271,7 +285,13 @@ impl Mailboxes {
                 Outcome::Fetched(fetched) => {
                     Response::Result { payload: fetched.payload(), content: fetched.content }
                 }
-                Outcome::Retained(0) | Outcome::Recounted => return,
+                Outcome::Recounted => {
+                    if let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) {
+                        ready.is_doubted = false;
+                    }
+                    return;
+                }
+                Outcome::Retained(0) => return,
                 Outcome::Retained(count) => {
                     self.outputs.push_back(Output::Room(id));
                     let note = format!("mailbox {}: {count} items deleted by their age", id.0);
