@@ -8,6 +8,7 @@ use base::{AssociationId, Instant, Precedence};
 use osi::api::Selectors;
 use osi::profiles::{self, abstract_syntax};
 use p1::bind::Credentials;
+use p1::flags::ReportRequest;
 use p1::p3::MessageSubmissionEnvelope;
 use p7::operation::{
     AlertArgument, DELETE, DeleteArgument, FETCH, FetchArgument, FetchResult, LIST, ListArgument,
@@ -18,11 +19,12 @@ use p7::{AttributeSelection, MsBindArgument, MsBindResult, SequenceNumber, attri
 /// Where users of the message store connect from.
 const READER: &str = "192.0.2.77";
 
-/// The envelope of a message of this precedence between users of these surnames.
+/// The envelope of a message of this precedence between users of these surnames, with a report if it is not delivered.
 pub fn envelope(from: &str, to: &[&str], precedence: Precedence) -> MessageSubmissionEnvelope {
     let (priority, qualifier) = p1::grade::split(precedence);
     let to = to.iter().map(|name| user_address(name));
-    let submission = Submission { priority, ..Submission::new(&user_address(from), to) };
+    let report = ReportRequest::NonDelivery;
+    let submission = Submission { priority, report, ..Submission::new(&user_address(from), to) };
     let mut envelope = submission.envelope();
     let qualifier = qualifier.extension(p1::Dialect::Modern);
     envelope.extensions = p1::Extensions(qualifier.into_iter().collect());

@@ -194,14 +194,14 @@ fn a_stop_during_a_delivery_into_a_mailbox_leaves_the_message_in_one_place() {
         let mut bench = message_store(|_| {});
         let log = bench.reader("LOG");
         bench.store.pieces = Some(pieces);
-        for n in 0..3 {
+        for n in 0..=pieces {
             send(&mut bench, log, Precedence::Routine, &content(n, 100));
         }
         bench.feed(Input::Stop);
+        assert!(!bench.stopped, "it is being read");
         bench.read_on(10);
-        bench.pass(Duration::from_secs(10));
         assert!(bench.stopped);
-        assert_eq!(queued(&bench) + items(&bench), 3);
-        assert_eq!(bench.store.bodies.len(), 3);
+        assert_eq!((queued(&bench), items(&bench)), (0, pieces + 1));
+        assert_eq!(bench.store.bodies.len(), pieces + 1);
     }
 }

@@ -1,8 +1,14 @@
 //! A full mailbox: what is held, what is tried again, what is reported.
 
 use super::{items, queued, send};
+use base::ber::Element;
 use base::{AssociationId, Precedence};
 use node::event::Kind;
+use p1::ReportType;
+use p1::p3::ReportDelivery;
+use p1::reason::{Diagnostic, NonDeliveryReason};
+use p7::operation::{FETCH, FetchArgument, FetchResult};
+use p7::{AttributeSelection, SequenceNumber, attributes};
 use std::time::Duration;
 use testkit::bench::{ClientAnswer, message_store};
 use testkit::build::content;
@@ -57,10 +63,19 @@ fn what_finds_no_room_in_the_configured_time_is_reported() {
         failed.iter().any(|d| d.starts_with("for good: the mailbox has 2 items")),
         "{failed:?}"
     );
-    let report = bench.last(Kind::NonDelivery).detail.clone();
-    assert!(report.contains("recipient-unavailable"), "{report}");
+    let selected = vec![AttributeSelection::new(attributes::REPORT_DELIVERY_ENVELOPE.oid())];
+    let argument = FetchArgument::precise(SequenceNumber(1), selected);
+    let invoke = bench.retrieve(log, FETCH, |w| argument.write(w));
+    let octets = bench.result_of(log, invoke).expect("a result");
+    let fetched = FetchResult::read(&Element::parse(octets).expect("BER")).expect("a fetch");
+    let entry = fetched.entry_information.expect("an entry");
+    let report = entry.attributes[0].values[0].element().expect("BER");
+    let report = ReportDelivery::read(&report).expect("a report");
+    let (reason, diagnostic) =
+        (NonDeliveryReason::UNABLE_TO_TRANSFER, Some(Diagnostic::RECIPIENT_UNAVAILABLE));
+    assert_eq!(report.recipients[0].report, ReportType::NonDelivery { reason, diagnostic });
     assert_eq!(bench.summarized(ops), 2);
-    assert_eq!(bench.store.bodies.len(), items(&bench));
+    assert_eq!((bench.store.bodies.len(), items(&bench)), (2, 3), "a report has no content");
 }
 
 #[test]
@@ -159,6 +174,7 @@ fn what_was_held_is_held_over_a_restart() {
         send(&mut bench, log, Precedence::Routine, b"content");
     }
     let mut after = message_store(|config| {
+        config.epoch = 2;
         config.store.settings.quota.items = Some(1);
         config.store.full = 2 * HOUR;
     });

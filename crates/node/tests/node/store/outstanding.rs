@@ -3,9 +3,7 @@
 use super::{PROCESSED, send};
 use base::{AssociationId, Precedence};
 use node::Input;
-use osi::api::{Payload, Request};
-use osi::profiles::abstract_syntax;
-use p7::operation::{LIST, SUMMARIZE};
+use p7::operation::SUMMARIZE;
 use std::time::Duration;
 use testkit::bench::{ClientAnswer, Outcome, message_store};
 use testkit::build::content;
@@ -92,10 +90,15 @@ fn an_argument_that_never_ends_ends_its_association() {
     let mut bench = message_store(|_| {});
     let (ops, log) = (bench.reader("OPS"), bench.reader("LOG"));
     let also = bench.reader("OPS");
-    let argument =
-        Payload { head: vec![0x31, 100].into(), content_length: 100, tail: vec![].into() };
-    let syntax = abstract_syntax::mrse_88();
-    bench.request(ops, Request::Invoke { invoke: 77, syntax, operation: LIST, argument });
+    bench.withheld.insert(ops, Vec::new());
+    bench.list(ops);
+    let mut octets = bench.withheld.remove(&ops).expect("octets");
+    // A DT without the end of its TSDU, and without its last octets.
+    octets.truncate(octets.len() - 5);
+    let length = u16::try_from(octets.len()).expect("a short TPKT").to_be_bytes();
+    octets[2..4].copy_from_slice(&length);
+    octets[6] = 0;
+    bench.send(ops, &octets);
     bench.pass(Duration::from_secs(119));
     assert_eq!(bench.outcome(ops), Outcome::Open);
     bench.pass(Duration::from_secs(2));

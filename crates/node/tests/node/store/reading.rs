@@ -180,7 +180,7 @@ fn what_was_delivered_is_there_after_a_crash_and_numbers_go_on() {
     bench.delete(ops, &[2]);
     let mut rng = base::rng::Rng::new(1);
     bench.store.crash(0, &mut rng);
-    let mut after = message_store(|_| {});
+    let mut after = message_store(|config| config.epoch = 2);
     after.store = std::mem::take(&mut bench.store);
     after.node = node::Node::new(after.config.clone());
     let recovered: Vec<Input> = after.store.recovered();
