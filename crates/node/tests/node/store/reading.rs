@@ -4,6 +4,8 @@ use super::{LISTED, NEW, PROCESSED, items, send};
 use base::{AssociationId, Precedence};
 use node::Input;
 use node::event::Kind;
+use p7::operation::{DELETE, DeleteArgument, DeleteItems};
+use p7::{Range, Selector};
 use std::time::Duration;
 use testkit::bench::{ClientAnswer, Outcome, message_store};
 use testkit::build::content;
@@ -160,6 +162,23 @@ fn a_delete_that_cannot_be_committed_deletes_nothing() {
     assert_eq!(bench.summarized(ops), 2);
     let invoke = bench.fetch(ops, 2);
     assert_eq!(bench.fetched(ops, invoke), Some(content(2, 500)));
+}
+
+/// A range that is not understood is no range of everything.
+#[test]
+fn a_delete_until_what_is_no_time_deletes_nothing() {
+    let (mut bench, ops, _) = with(&[content(1, 500)]);
+    for raw in [&b"260231000000Z"[..], b"", b"yesterday"] {
+        let time = || Some(p1::time::Time { raw: bytes::Bytes::copy_from_slice(raw), utc: None });
+        for (from, to) in [(None, time()), (time(), None), (time(), time())] {
+            let range = Some(Range::CreationTime { from, to });
+            let items = DeleteItems::Selector(Selector { range, ..Selector::default() });
+            let argument = DeleteArgument { items, ..DeleteArgument::new(Vec::new()) };
+            let invoke = bench.retrieve(ops, DELETE, |w| argument.write(w));
+            assert_eq!(bench.answer_to(ops, invoke), Some(ClientAnswer::Error(29)));
+        }
+    }
+    assert_eq!(bench.summarized(ops), 1);
 }
 
 #[test]
