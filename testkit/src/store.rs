@@ -181,6 +181,10 @@ impl FaultyStore {
                         Err(ReadError::Damaged("a damaged content".to_owned()))
                     }
                     true => Ok(Bytes::from(vec![1; len])),
+                    // An item may be deleted while it is fetched.
+                    false if body.0 >= FIRST_ITEM && !self.store.bodies.contains_key(&body) => {
+                        Err(ReadError::Damaged("no such content".to_owned()))
+                    }
                     false => Ok(self.store.read(body, offset, len).expect("a content")),
                 };
                 let input = Input::Content { token, result };

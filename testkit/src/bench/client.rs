@@ -3,8 +3,8 @@
 use super::Bench;
 use super::script::{Answer, Disposition, session_refusal};
 use crate::build::{Submission, name};
-use base::AssociationId;
 use base::ber::{Element, Writer};
+use base::{AssociationId, Instant};
 use bytes::Bytes;
 use node::{Input, ListenerId};
 use osi::api::{Indication, Payload, Request, Role, Selectors};
@@ -13,6 +13,8 @@ use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
 use p1::p3::{DeliveryResult, MtsBind, MtsBindError, ObjectName, operation};
+use p7::MsBindError;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The outcome of a bind.
@@ -41,13 +43,21 @@ pub enum ClientAnswer {
     Reject,
 }
 
+/// What a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spoken {
+    P1,
+    P3,
+    P7,
+}
+
 /// A stack at the other end.
 pub(super) struct Client {
     pub(super) stack: Association,
-    p3: bool,
+    spoken: Spoken,
     outcome: Outcome,
     /// The bind result.
-    bound: Bytes,
+    pub(super) bound: Bytes,
     /// A transfer of its failed.
     failed: bool,
     /// Invocations so far.
@@ -56,32 +66,44 @@ pub(super) struct Client {
     answers: Vec<(i64, ClientAnswer)>,
     /// What the node invoked and it has not answered.
     invoked: Option<(i64, i64)>,
+    /// The result or error that arrives: of which invocation, and its octets so far.
+    returning: Option<(i64, Vec<u8>)>,
+    /// Results and parameters of errors that have come, whole.
+    pub(super) returned: BTreeMap<i64, Vec<u8>>,
+    /// The argument of an alert that arrives.
+    argument: Vec<u8>,
+    /// Alerts that have come: when, and their arguments.
+    pub(super) alerts: Vec<(Instant, Vec<u8>)>,
 }
 
 impl Client {
-    fn new(config: osi::api::Config, role: Role, p3: bool) -> Client {
+    fn new(config: osi::api::Config, role: Role, spoken: Spoken) -> Client {
         let (outcome, bound) = (Outcome::Nothing, Bytes::new());
         let stack = Association::new(config, role);
         Client {
             stack,
-            p3,
+            spoken,
             outcome,
             bound,
             failed: false,
             invokes: 0,
             answers: Vec::new(),
             invoked: None,
+            returning: None,
+            returned: BTreeMap::new(),
+            argument: Vec::new(),
+            alerts: Vec::new(),
         }
     }
 
     /// A peer to which the node connects.
     pub(super) fn responder() -> Client {
         let config = profiles::p1(Selectors::default(), Selectors::default(), <_>::default());
-        Client::new(config, Role::Responder, false)
+        Client::new(config, Role::Responder, Spoken::P1)
     }
 }
 
-fn reference() -> ConnectionReference {
+pub(super) fn reference() -> ConnectionReference {
     ConnectionReference {
         user: Bytes::from_static(b"\x04\x01a"),
         common: Bytes::from_static(b"\x17\x0D260102030405Z"),
@@ -113,7 +135,7 @@ impl Bench {
         let mut writer = Writer::new();
         MtaBindArgument::Authenticated(who).write(&mut writer);
         let config = profiles::p1(Selectors::default(), Selectors::default(), reference());
-        self.open(id, config, writer.into_vec().into(), false);
+        self.open(id, config, writer.into_vec().into(), Spoken::P1);
         id
     }
 
@@ -140,17 +162,23 @@ impl Bench {
         let mut writer = Writer::new();
         bind.write(&mut writer);
         let config = profiles::p3(Selectors::default(), Selectors::default(), reference());
-        self.open(id, config, writer.into_vec().into(), true);
+        self.open(id, config, writer.into_vec().into(), Spoken::P3);
     }
 
-    fn open(&mut self, id: AssociationId, mut config: osi::api::Config, bind: Bytes, p3: bool) {
+    pub(super) fn open(
+        &mut self,
+        id: AssociationId,
+        mut config: osi::api::Config,
+        bind: Bytes,
+        spoken: Spoken,
+    ) {
         config.setup_timeout = Duration::from_secs(600);
-        let client = Client::new(config, Role::Initiator, p3);
+        let client = Client::new(config, Role::Initiator, spoken);
         self.connections.get_mut(&id).expect("a connection").client = Some(client);
         self.request(id, Request::Open { bind });
     }
 
-    fn client(&self, id: AssociationId) -> &Client {
+    pub(super) fn client(&self, id: AssociationId) -> &Client {
         self.connections.get(&id).and_then(|c| c.client.as_ref()).expect("a client")
     }
 
@@ -283,12 +311,17 @@ impl Bench {
                 client.invoked = Some((invoke, operation));
                 return;
             }
-            Indication::Data { last: true, .. } => {
-                let Some((invoke, operation)) = client.invoked.take() else { return };
-                script.delivered += 1;
-                let mut writer = Writer::new();
-                DeliveryResult::default().write(&mut writer);
-                let result = Payload::whole(writer.into_vec());
+            Indication::Data { bytes, last } => {
+                let Some((invoke, operation)) = client.take_data(&bytes, last) else { return };
+                let result = if operation == p7::operation::ALERT {
+                    client.alerts.push((now, std::mem::take(&mut client.argument)));
+                    Payload::whole(p7::operation::EMPTY_RESULT.to_vec())
+                } else {
+                    script.delivered += 1;
+                    let mut writer = Writer::new();
+                    DeliveryResult::default().write(&mut writer);
+                    Payload::whole(writer.into_vec())
+                };
                 Request::Result { invoke, operation, result }
             }
             other => return client.learn(other),
@@ -308,6 +341,21 @@ impl Bench {
 }
 
 impl Client {
+    /// Octets of what arrives; what the node invoked, once its argument is whole.
+    fn take_data(&mut self, bytes: &[u8], last: bool) -> Option<(i64, i64)> {
+        if let Some((_, octets)) = &mut self.returning {
+            octets.extend_from_slice(bytes);
+            if last {
+                self.returned.extend(self.returning.take());
+            }
+            return None;
+        }
+        if self.invoked.is_some_and(|(_, operation)| operation == p7::operation::ALERT) {
+            self.argument.extend_from_slice(bytes);
+        }
+        if last { self.invoked.take() } else { None }
+    }
+
     /// Notes the outcome of its bind or its transfer.
     fn learn(&mut self, indication: Indication) {
         self.outcome = match indication {
@@ -317,9 +365,10 @@ impl Client {
             }
             Indication::Refused { bind_error: Some(error), .. } => {
                 let error = Element::parse(&error).expect("BER");
-                Outcome::Refused(match self.p3 {
-                    true => MtsBindError::read(&error).expect("a bind error").to_string(),
-                    false => MtaBindError::read(&error).expect("a bind error").to_string(),
+                Outcome::Refused(match self.spoken {
+                    Spoken::P1 => MtaBindError::read(&error).expect("a bind error").to_string(),
+                    Spoken::P3 => MtsBindError::read(&error).expect("a bind error").to_string(),
+                    Spoken::P7 => MsBindError::read(&error).expect("a bind error").to_string(),
                 })
             }
             Indication::Refused { detail, .. } => Outcome::RefusedBelow(detail),
@@ -329,9 +378,11 @@ impl Client {
                 return;
             }
             Indication::Returned { invoke } => {
+                self.returning = Some((invoke, Vec::new()));
                 return self.answers.push((invoke, ClientAnswer::Result));
             }
             Indication::ReturnedError { invoke, error } => {
+                self.returning = Some((invoke, Vec::new()));
                 return self.answers.push((invoke, ClientAnswer::Error(error)));
             }
             Indication::Rejected { invoke: Some(invoke), .. } => {

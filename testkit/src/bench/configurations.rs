@@ -1,7 +1,7 @@
 //! The configurations of benches, and a record as it is on disk.
 
 use super::{Answer, Bench};
-use crate::build::{self, channel, p1_listener, p3_listener, peer};
+use crate::build::{self, channel, p1_listener, p3_listener, p7_listener, peer};
 use crate::network::Network;
 use crate::sites::{ACT, NAPLES, NOTHING, Setup, address, five_channels};
 use base::Precedence;
@@ -20,6 +20,9 @@ pub const ACT_ROUTINE: ListenerId = ListenerId(1);
 pub const ACT_FLASH: ListenerId = ListenerId(2);
 /// The channel of peer `rome`, which connects from 198.51.100.0/24 only.
 pub const ROME: ListenerId = ListenerId(3);
+
+/// The listener at which users of the message store bind.
+pub const P7: ListenerId = ListenerId(4);
 
 /// The address of a user of the bench's domain.
 pub fn user_address(surname: &str) -> String {
@@ -64,6 +67,28 @@ pub fn two_peers(limits: Limits, change: impl FnOnce(&mut NodeConfig)) -> Bench 
     bench.script.answer = Answer::Silence;
     (bench.closes, bench.store.unread) = (false, true);
     bench.start();
+    bench
+}
+
+/// The same with a message store: OPS and LOG have their mailboxes in it, DESK takes deliveries over P3. Each has the
+/// password `secret`. The store is read.
+pub fn message_store(change: impl FnOnce(&mut NodeConfig)) -> Bench {
+    let mut bench = two_peers(Limits::default(), |config| {
+        config.listeners.push(p7_listener(P7));
+        config.mailboxes =
+            ["OPS", "LOG", "DESK"].map(|name| build::canonical(&user_address(name))).to_vec();
+        let stored = ["OPS", "LOG"].map(|name| build::canonical(&user_address(name)));
+        config.store.users = stored.into();
+        change(config);
+    });
+    bench.trusts = |principal, password| match principal {
+        Principal::Peer(_) => false,
+        Principal::User(address) => {
+            let known = ["ops", "log", "desk"].iter().any(|name| address.contains(name));
+            known && password.0 == "secret"
+        }
+    };
+    (bench.closes, bench.store.unread) = (true, false);
     bench
 }
 

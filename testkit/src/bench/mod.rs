@@ -6,6 +6,7 @@ mod client;
 mod configurations;
 mod connections;
 mod script;
+mod store;
 
 use crate::events::Events;
 use crate::store::{Delays, FaultyStore, Reply};
@@ -20,15 +21,17 @@ use node::changes::EdgeChanges;
 use node::config::NodeConfig;
 use node::connect::ConnectOutcome;
 use node::event::{Kind, LogEvent};
-use node::{Input, Node, Output, Principal, Secret, Token};
+use node::{Input, Node, Output, PasswordProblem, Principal, Secret, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 pub use client::{ClientAnswer, Outcome};
 pub use configurations::{
-    ACT_FLASH, ACT_ROUTINE, P3, ROME, facing, queued_record, two_peers, user_address,
+    ACT_FLASH, ACT_ROUTINE, P3, P7, ROME, facing, message_store, queued_record, two_peers,
+    user_address,
 };
 pub use script::{Answer, Disposition, Script};
+pub use store::envelope;
 
 /// What a connection to nobody takes.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,6 +79,10 @@ pub struct Bench {
     pub verified: usize,
     /// Whether a password is right.
     pub trusts: fn(&Principal, &Secret) -> bool,
+    /// Whether a password is changed: of which mailbox, and the old one.
+    pub changes: fn(&str, &Secret) -> Result<(), PasswordProblem>,
+    /// Passwords that were changed: of which mailbox, and the new one.
+    pub changed: Vec<(String, Secret)>,
     /// What these clients send is collected here, and handed in by the test.
     pub withheld: BTreeMap<AssociationId, Vec<u8>>,
     /// Connections for which the node waits.
@@ -130,6 +137,8 @@ impl Bench {
             verifies: true,
             verified: 0,
             trusts: |_, _| true,
+            changes: |_, _| Ok(()),
+            changed: Vec::new(),
             withheld: BTreeMap::new(),
             opening: BTreeSet::new(),
             most_opening: 0,
@@ -279,6 +288,13 @@ impl Bench {
             }
             Output::Verify { token, principal, password } => {
                 self.passwords.push_back((token, principal, password));
+            }
+            Output::ChangePassword { token, mailbox, old, new } => {
+                let result = (self.changes)(&mailbox, &old);
+                if result.is_ok() {
+                    self.changed.push((mailbox.clone(), new));
+                }
+                self.inputs.push_back(Input::PasswordChanged { token, mailbox, result });
             }
             Output::Event(event) => self.note(event),
             Output::ChannelConnected { request, outcome } => {

@@ -30,6 +30,8 @@ pub(crate) enum Hostile {
     Peer,
     /// A user that opened one.
     User,
+    /// A user of the message store that opened one.
+    Reader,
     /// A peer that was called.
     Called,
 }
@@ -60,6 +62,16 @@ impl Case {
     /// A user with an open association.
     pub(crate) fn user(name: impl Into<String>) -> Case {
         Case::new(name, Hostile::User).sends_all(super::user::opening())
+    }
+
+    /// Somebody that connects to the message store, and has sent nothing yet.
+    pub(crate) fn store(name: impl Into<String>) -> Case {
+        Case::new(name, Hostile::Reader)
+    }
+
+    /// A user of the message store with an open association, and an item in his mailbox.
+    pub(crate) fn reader(name: impl Into<String>) -> Case {
+        Case::store(name).sends_all(super::store::opening())
     }
 
     /// A peer that the node called to transfer a message.
@@ -168,15 +180,20 @@ impl Encounter {
                 let (site, called) = node::calling();
                 (site, Some(called))
             }
-            _ => (Site::new(), None),
+            Hostile::Reader => (node::with_items(), None),
+            Hostile::Peer | Hostile::User => (Site::new(), None),
         };
         let mut driver = node::one_way_peer();
         let good = site.accept(0);
         site.carry(good, &mut driver);
         assert!(driver.is_open(), "{:?}", driver.observed);
         let before = site.events().len();
-        let association =
-            called.unwrap_or_else(|| site.accept(u32::from(hostile == Hostile::User)));
+        let listener = match hostile {
+            Hostile::Peer | Hostile::Called => 0,
+            Hostile::User => 1,
+            Hostile::Reader => 2,
+        };
+        let association = called.unwrap_or_else(|| site.accept(listener));
         Encounter {
             hostile,
             site,
@@ -276,8 +293,8 @@ impl Encounter {
         lines.join("; ")
     }
 
-    /// The good peer's association is still open and takes a message; a user submits one; then, when
-    /// all is over, nothing is left of the hostile end.
+    /// The good peer's association is still open and takes a message; a user submits one; one of the message store reads
+    /// his mailbox, where the hostile end is such a user; then, when all is over, nothing is left of the hostile end.
     pub(crate) fn must_go_on(mut self) {
         let (association, mut good) = self.good;
         good.push(0, seeds::p1::message(45));
@@ -287,6 +304,12 @@ impl Encounter {
         let mut user = node::user(&[(p1::p3::operation::MESSAGE_SUBMISSION, unit)]);
         self.site.converse(1, &mut user);
         assert_eq!(user.count("Returned"), 1, "the good user: {:?}", user.observed);
+        if self.hostile == Hostile::Reader {
+            let all = seeds::p7::summarize_all();
+            let mut reader = node::reader(&[(p7::operation::SUMMARIZE, all)]);
+            self.site.converse(2, &mut reader);
+            assert_eq!(reader.count("Returned"), 1, "the good reader: {:?}", reader.observed);
+        }
         good.release();
         self.site.carry(association, &mut good);
         assert_eq!(good.count("Released"), 1, "the good peer: {:?}", good.observed);

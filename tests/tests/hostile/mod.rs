@@ -10,6 +10,7 @@ mod daemon;
 mod envelope;
 mod octets;
 mod session;
+mod store;
 mod streams;
 mod transfer;
 mod transport;
@@ -38,6 +39,7 @@ fn cases() -> Vec<Case> {
         transfer::cases(),
         envelope::cases(),
         user::cases(),
+        store::cases(),
         called::cases(),
         streams::cases(),
     ]
@@ -57,5 +59,5 @@ fn there_are_as_many_cases_as_promised_each_with_its_own_name_and_deeds() {
         .filter_map(|case| Some((deeds.insert(case.deeds(), &case.name)?, &case.name)))
         .collect();
     assert!(same.is_empty(), "these do the same: {same:?}");
-    assert!(names.len() >= 120, "{} cases", names.len());
+    assert!(names.len() >= 630, "{} cases", names.len());
 }

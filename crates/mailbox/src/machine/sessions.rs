@@ -22,6 +22,13 @@ impl Mailboxes {
         self.advance(now, id);
     }
 
+    /// The sessions of this address whose binds wait for the mailbox to be open.
+    pub fn binding(&self, address: &str) -> impl Iterator<Item = AssociationId> + '_ {
+        let open = self.number(address).and_then(|id| self.open.get(&id));
+        let sessions = open.into_iter().flat_map(|open| &open.sessions);
+        sessions.filter(|(_, session)| !session.is_bound).map(|(id, _)| *id)
+    }
+
     /// A session ended. An operation of it that is in progress goes on to its end, and nobody is answered.
     pub fn unbound(&mut self, now: Now, session: AssociationId) {
         let Some(id) = self.sessions.remove(&session) else { return };

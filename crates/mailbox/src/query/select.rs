@@ -58,8 +58,12 @@ fn bounds(range: Option<&Range>, access: &Access) -> Result<Bounds, MsError> {
             ..all
         },
         Range::CreationTime { from, to } => {
-            let end = |time: &Option<p1::Time>| time.as_ref().and_then(|time| time.utc);
-            Bounds { since: end(from), until: end(to), ..all }
+            // What is no time is no bound: a delete would take more than was meant.
+            let end = |time: &Option<p1::Time>| match time {
+                Some(time) => time.utc.ok_or(MsError::InvalidParameters).map(Some),
+                None => Ok(None),
+            };
+            Bounds { since: end(from)?, until: end(to)?, ..all }
         }
     })
 }

@@ -141,8 +141,13 @@ impl Admission {
     }
 
     /// These mailboxes are gone, or have another password: who bound with the old one is aborted,
-    /// and nobody binds with it any more.
-    pub(crate) fn end_users(&mut self, cx: &mut Context, changed: &[String]) {
+    /// and nobody binds with it any more; `binding` wait for a mailbox to be open.
+    pub(crate) fn end_users(
+        &mut self,
+        cx: &mut Context,
+        changed: &[String],
+        binding: Vec<AssociationId>,
+    ) {
         if changed.is_empty() {
             return;
         }
@@ -151,8 +156,8 @@ impl Admission {
         self.access.unprove(&names);
         cx.commits.doubt_verifications(changed);
         let numbers = changed.iter().filter_map(|mailbox| cx.queue.mailbox_number(mailbox));
-        let ids: Vec<AssociationId> =
-            numbers.flat_map(|n| cx.associations.connections().users(n)).collect();
+        let bound = numbers.flat_map(|n| cx.associations.connections().users(n));
+        let ids: Vec<AssociationId> = bound.chain(binding).collect();
         for id in &ids {
             if let Some(association) = cx.associations.get_mut(id) {
                 association.connection.error =
@@ -173,16 +178,18 @@ impl Admission {
         }
     }
 
-    /// Whether one more association of this mailbox may be bound; else it is refused.
+    /// Whether one more association of this mailbox may be bound; else it is refused. So many wait for the mailbox to be
+    /// open.
     pub(crate) fn user_has_room(
         &self,
         cx: &mut Context,
         now: Now,
         id: AssociationId,
-        mailbox: u32,
+        (mailbox, binding): (u32, usize),
     ) -> bool {
         let most = cx.config.limits.associations_per_user;
-        let has_room = cx.associations.connections().users(mailbox).count() < most;
+        let bound = cx.associations.connections().users(mailbox).count();
+        let has_room = bound.saturating_add(binding) < most;
         if !has_room {
             self.refuse_user(cx, now, id, BindRefusal::Full(Limit::PerUser));
         }

@@ -5,6 +5,7 @@ use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
 use crate::arrivals::Arrivals;
 use crate::arrivals::arrival::{OpenArrival, Parsing};
+use crate::arrivals::submission::RESOURCE_LIMITATION;
 use crate::commits::pending::{PendingAnswer, SyncFor};
 use crate::config::levels;
 use crate::context::Context;
@@ -19,6 +20,7 @@ use guard::NameDigest;
 use guard::memory::{MemoryCharge, NoRoom, Payer};
 use osi::api::{AbortReason, Indication, Request};
 use p1::ApduParser;
+use p1::p3::operation;
 use scheduler::ChannelId;
 
 impl Arrivals {
@@ -222,12 +224,21 @@ impl Arrivals {
         if std::mem::take(&mut arrival.spool_open) {
             cx.output(Output::SpoolDiscard { spool });
         }
-        let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
+        let submits = [operation::MESSAGE_SUBMISSION, operation::PROBE_SUBMISSION]
+            .contains(&arrival.operation);
+        let kind = match channel {
+            None if submits => Kind::SubmissionRefused,
+            _ => Kind::ReceiveFailed,
+        };
         cx.event(LogLevel::Warning, kind, why).association(id).channel(channel);
         let current = cx.associations.get(&id).is_some_and(|l| l.receiving() == Some(spool));
         match channel {
             Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
             Some(_) => {}
+            // The error about a length is one of submissions alone.
+            None if !submits && reason == AbortReason::PermanentProblem => {
+                self.reject(cx, id, invoke, RESOURCE_LIMITATION);
+            }
             None => self.refuse_malformed(cx, id, invoke, reason),
         }
         // Nothing more comes for one that has ended and that no association holds any more.

@@ -176,12 +176,17 @@ impl Association {
         self.p3()?.mailbox.as_deref()
     }
 
-    /// Whether it is a user's who takes deliveries on it.
+    /// Whether no operation of its user waits for an answer.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.p3().is_none_or(|p3| p3.unanswered == 0)
+    }
+
     /// What P7 needs, if it is spoken.
     pub(crate) fn store(&self) -> Option<&StoreSession> {
         self.p3()?.store.as_ref()
     }
 
+    /// Whether it is a user's who takes deliveries on it.
     pub(crate) fn takes_deliveries(&self) -> bool {
         self.p3().is_some_and(|p3| p3.takes_deliveries)
     }

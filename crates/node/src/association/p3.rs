@@ -2,6 +2,7 @@
 
 use crate::ids::ListenerId;
 use base::{BodyId, Instant};
+use mailbox::machine::Response;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -36,8 +37,11 @@ pub(crate) struct StoreSession {
     pub access: mailbox::Access,
     /// ms-configuration-request of the bind.
     pub wants_configuration: bool,
-    /// Contents in results that are queued, in their order; the first is being sent.
-    pub fetches: VecDeque<FetchedContent>,
+    /// The content in the result that is being sent, if it has one.
+    pub fetch: Option<FetchedContent>,
+    /// Responses behind it, in their order. Their operations are unanswered: what a user who does not read makes us
+    /// hold is bounded.
+    pub waiting: VecDeque<QueuedResponse>,
 }
 
 /// The content in the result of a fetch.
@@ -46,6 +50,16 @@ pub(crate) struct FetchedContent {
     pub body: BodyId,
     /// Octets.
     pub length: u64,
+    /// Octets handed to the stack.
+    pub handed: u64,
+}
+
+/// The response to an operation, which waits to be sent.
+#[derive(Debug)]
+pub(crate) struct QueuedResponse {
+    pub invoke: i64,
+    pub operation: i64,
+    pub response: Response,
 }
 
 impl P3 {

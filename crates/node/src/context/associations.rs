@@ -50,7 +50,9 @@ impl Context {
             AssociationState::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
-            AssociationState::Open { .. } if association.is_idle() => self.release(id),
+            AssociationState::Open { .. } if association.is_idle() && association.is_answered() => {
+                self.release(id);
+            }
             AssociationState::Open { .. } => {
                 let sends = association.sending().is_some_and(|s| !s.confirmed);
                 let is_p1 = association.channel().is_some();

@@ -97,7 +97,9 @@ impl Node {
             if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 let is_store = self.cx.associations.get(&id).is_some_and(|a| a.store().is_some());
-                let has_room = self.admission.user_has_room(&mut self.cx, now, id, number);
+                let binding = self.stores.mailboxes.binding(mailbox).count();
+                let has_room =
+                    self.admission.user_has_room(&mut self.cx, now, id, (number, binding));
                 if has_room && is_store {
                     self.stores.bind(&mut self.cx, now, id, mailbox);
                 } else if has_room {

@@ -140,7 +140,9 @@ impl Node {
                 self.cx.config.set_mailboxes(addresses, stored);
                 self.stores.rooms_changed(&mut self.cx, now);
                 self.outbound.touch_all(&mut self.cx);
-                self.admission.end_users(&mut self.cx, &changed);
+                let binding = changed.iter().flat_map(|a| self.stores.mailboxes.binding(a));
+                let binding = binding.collect();
+                self.admission.end_users(&mut self.cx, &changed, binding);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
             Input::Minimize { scope, floor, until } => {

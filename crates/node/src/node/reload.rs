@@ -55,16 +55,20 @@ impl Node {
         self.operations.log_changes(&mut self.cx, &changes);
     }
 
-    /// Ends what of these is drained and has nothing in transfer any more.
+    /// Ends what of these is drained and has nothing in transfer any more; in a stop, all users that are answered.
     pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
-        if self.operations.draining().is_empty() {
+        let is_stopping = self.cx.life.is_stopping();
+        if self.operations.draining().is_empty() && !is_stopping {
             return;
         }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
-            let due = |l: &Association| l.is_open() && l.p3().is_none_or(|p3| p3.unanswered == 0);
-            self.operations.draining().contains(*id)
-                && self.cx.associations.get(id).is_some_and(due)
+            let due = |a: &Association| {
+                let ends =
+                    self.operations.draining().contains(&a.id) || (is_stopping && a.p3().is_some());
+                ends && a.is_open() && a.is_answered()
+            };
+            self.cx.associations.get(id).is_some_and(due)
         };
         let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
         for id in due {

@@ -279,6 +279,9 @@ impl Stores {
         for (_, entry) in waiting.into_values().flatten() {
             cx.queue.scheduler.hasten(now.mono, entry);
         }
+        // What waited for a user to bind over P3 goes into his mailbox.
+        let numbers = cx.queue.mailboxes().map(|(number, _)| number);
+        self.waiting.extend(numbers.filter(|number| cx.is_stored(*number)));
     }
 
     fn hasten(&mut self, cx: &mut Context, now: Now, mailbox: MailboxId, most: usize) {

@@ -3,7 +3,7 @@
 use super::Stores;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::p3::{FetchedContent, StoreSession};
+use crate::association::p3::{FetchedContent, QueuedResponse, StoreSession};
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::{PasswordProblem, ReadError};
@@ -78,7 +78,7 @@ impl Stores {
         }
     }
 
-    /// An operation ended.
+    /// An operation ended. Its response waits for the content of a fetch that is being sent.
     pub(crate) fn respond(
         &self,
         cx: &mut Context,
@@ -86,15 +86,25 @@ impl Stores {
         (invoke, operation): (i64, i64),
         response: Response,
     ) {
+        let queued = QueuedResponse { invoke, operation, response };
+        let store = cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut());
+        match store.filter(|store| store.fetch.is_some()) {
+            Some(store) => store.waiting.push_back(queued),
+            None => self.send_response(cx, id, queued),
+        }
+    }
+
+    /// Sends a response. A fetch is answered once its content was handed to the stack.
+    fn send_response(&self, cx: &mut Context, id: AssociationId, queued: QueuedResponse) {
+        let QueuedResponse { invoke, operation, response } = queued;
         let Some(p3) = cx.associations.p3_mut(id) else { return };
-        p3.unanswered = p3.unanswered.saturating_sub(1);
         let request = match response {
             Response::Result { payload, content } => {
-                if let Some((body, length)) = content
-                    && length > 0
-                    && let Some(store) = &mut p3.store
-                {
-                    store.fetches.push_back(FetchedContent { body, length });
+                match (content.filter(|(_, length)| *length > 0), &mut p3.store) {
+                    (Some((body, length)), Some(store)) => {
+                        store.fetch = Some(FetchedContent { body, length, handed: 0 });
+                    }
+                    _ => p3.unanswered = p3.unanswered.saturating_sub(1),
                 }
                 let engine::Payload { head, content_length, tail, .. } = payload;
                 Request::Result {
@@ -103,14 +113,16 @@ impl Stores {
                     result: Payload { head, content_length, tail },
                 }
             }
-            Response::Error { code, parameter } => {
-                Request::Error { invoke, error: code, parameter }
-            }
-            Response::Mistyped => {
-                Request::Reject { invoke: Some(invoke), problem: MISTYPED_ARGUMENT }
-            }
-            Response::Unrecognized => {
-                Request::Reject { invoke: Some(invoke), problem: UNRECOGNIZED_OPERATION }
+            other => {
+                p3.unanswered = p3.unanswered.saturating_sub(1);
+                let reject = |problem| Request::Reject { invoke: Some(invoke), problem };
+                match other {
+                    Response::Error { code, parameter } => {
+                        Request::Error { invoke, error: code, parameter }
+                    }
+                    Response::Mistyped => reject(MISTYPED_ARGUMENT),
+                    _ => reject(UNRECOGNIZED_OPERATION),
+                }
             }
         };
         cx.request(id, request);
@@ -146,16 +158,13 @@ impl Stores {
         let Some(store) = cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut()) else {
             return false;
         };
-        let Some(FetchedContent { body, length }) = store.fetches.front().copied() else {
+        let Some(FetchedContent { body, length, .. }) = store.fetch else {
             cx.request(id, Request::ContentFailed);
             return true;
         };
         debug_assert!(body >= FIRST_OF_ITEMS, "a content of the queue");
         let left = length.saturating_sub(offset);
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
-        if offset.saturating_add(len as u64) >= length {
-            store.fetches.pop_front();
-        }
         let token = cx.token(PendingAnswer::Fetched { association: id });
         cx.output(Output::ReadContent { token, association: id, body, offset, len });
         true
@@ -168,13 +177,38 @@ impl Stores {
         id: AssociationId,
         result: Result<Bytes, ReadError>,
     ) {
+        let store = cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut());
+        let Some(fetch) = store.and_then(|store| store.fetch.as_mut()) else { return };
         match result {
-            Ok(octets) => cx.request(id, Request::Content(octets)),
+            Ok(octets) => {
+                fetch.handed = fetch.handed.saturating_add(octets.len() as u64);
+                let is_whole = fetch.handed >= fetch.length;
+                cx.request(id, Request::Content(octets));
+                if is_whole {
+                    self.fetch_answered(cx, id);
+                }
+            }
             Err(error) => {
                 let detail = format!("the content of a fetch: {error} (it may have been deleted)");
                 cx.event(LogLevel::Warning, Kind::StoreFailed, detail).association(id);
                 cx.request(id, Request::ContentFailed);
             }
+        }
+    }
+
+    /// The content of a fetch is with the stack: what waited for it is sent, until the next content.
+    fn fetch_answered(&self, cx: &mut Context, id: AssociationId) {
+        let Some(p3) = cx.associations.p3_mut(id) else { return };
+        p3.unanswered = p3.unanswered.saturating_sub(1);
+        if let Some(store) = &mut p3.store {
+            store.fetch = None;
+        }
+        let next = |cx: &mut Context| {
+            let store = cx.associations.p3_mut(id)?.store.as_mut()?;
+            if store.fetch.is_some() { None } else { store.waiting.pop_front() }
+        };
+        while let Some(queued) = next(cx) {
+            self.send_response(cx, id, queued);
         }
     }
 

@@ -14,3 +14,4 @@ mod messages;
 mod operation;
 mod recovery;
 mod scheduling;
+mod store;
