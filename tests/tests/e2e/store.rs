@@ -8,7 +8,8 @@ use std::net::TcpListener;
 use testbed::Site;
 use testbed::answer::SendOutput;
 
-/// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action.
+/// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action
+/// (docs/conformance.md).
 const NO_DISSECTOR: &str = "BER: Dissector for OID not implemented. Contact Wireshark developers if you want this supported";
 
 /// A site whose user OPS has a mailbox in its message store, and the port of its P7 listener.
