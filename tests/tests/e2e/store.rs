@@ -4,7 +4,6 @@
 use super::tshark::Decoded;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 use testbed::Site;
 use testbed::answer::SendOutput;
 
@@ -20,10 +19,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn new(keys: &[(&str, &str)]) -> Mailbox {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let mut builder = Site::builder("naples").set("p7.listen", format!("127.0.0.1:{port}"));
+        let mut builder = Site::builder("naples").users(&[]).mailboxes(&["OPS"]);
         for (key, value) in keys {
             builder = match value.parse::<i64>() {
                 Ok(number) => builder.set(key, number),
@@ -31,17 +27,8 @@ impl Mailbox {
             };
         }
         let mut site = builder.build().unwrap();
-        // The profile of the user, with its store.
-        let address = site.address("OPS");
-        assert_eq!(site.mta(&["user", "delivery", &address, "store"]).unwrap().code, 0);
         site.start().unwrap();
-        let text = std::fs::read_to_string(site.profiles()).unwrap();
-        let store = format!("store = \"127.0.0.1:{port}\"\n");
-        let at = text.find("user").expect("a profile");
-        let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
-        let text = format!("{}{store}{}", &text[..begin], &text[begin..]);
-        std::fs::write(site.profiles(), text).unwrap();
-        Mailbox { port, site }
+        Mailbox { port: site.p7().unwrap().port(), site }
     }
 
     fn send(&self, arguments: &[&str]) -> Vec<String> {
