@@ -16,7 +16,7 @@ pub(super) const BOX: &str = "BOX";
 /// Longest end of a client that was asked to end.
 const SOON: Duration = Duration::from_secs(60);
 /// Between two lists.
-const PAUSE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(500);
 /// Of which precedences an alert is asked for: flash and above.
 const ALERTED: [&str; 2] = ["flash", "override"];
 
