@@ -1,6 +1,9 @@
 //! The message store over P7, with real programs: another implementation reads what both ends send, quotas hold, and
 //! kills lose nothing.
 
+mod bindings;
+mod tui;
+
 use super::tshark::Decoded;
 use serde_json::Value;
 use std::collections::BTreeSet;
