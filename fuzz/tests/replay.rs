@@ -12,7 +12,7 @@ fn mutations(target: &str) -> u64 {
     match target {
         "presentation" | "acse" | "rtse" | "rose" => 400,
         "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 1_000,
-        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 60,
+        "node-p1" | "node-p3" | "node-p7" | "node-initiator" | "node-delivery" => 60,
         "config" | "observed" | "kept" => 1_000,
         "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 2_500,
         _ => 5_000,

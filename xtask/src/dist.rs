@@ -14,8 +14,8 @@ const BINDINGS: &str = "bindings/python";
 const BUILDS: [&str; 2] = ["maturin>=1.9,<2", "mypy>=1.10,<3"];
 
 /// Builds the wheel of the Python bindings into target/dist, and tries it in a virtual environment of its own:
-/// imports, error classes, types of the examples, and every operation against a message store of the tests. Needs python3 (3.10 or later) with venv, and a package
-/// index for maturin and mypy.
+/// imports, error classes, types of the examples, and every operation against a message store of the tests and against
+/// a daemon. Needs python3 (3.10 or later) with venv, and a package index for maturin and mypy.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Where the wheel is put
@@ -47,11 +47,15 @@ impl Args {
         let python = tried.join("python").to_string_lossy().into_owned();
         let smoke = bindings.join("smoke.py").to_string_lossy().into_owned();
         workspace.command(&python, &[&smoke]).called("python").run()?;
-        let examples = bindings.join("examples").to_string_lossy().into_owned();
-        let types = ["--strict", "--python-executable", &python, &smoke, &examples];
+        let [examples, scripts] = ["examples", "tests"]
+            .map(|folder| bindings.join(folder).to_string_lossy().into_owned());
+        let types = ["--strict", "--python-executable", &python, &smoke, &examples, &scripts];
         workspace.command(&tools.join("mypy").to_string_lossy(), &types).called("mypy").run()?;
         let store = ["test", "-p", "xuxa-cli", "--test", "python", "--", "--ignored"];
         workspace.cargo(&store).env("XUXA_PYTHON", &python).run()?;
+        workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli"]).run()?;
+        let site = ["test", "-p", "tests", "--test", "all", "--", "--ignored", "bindings::"];
+        workspace.cargo(&site).env("XUXA_PYTHON", &python).run()?;
         println!("{wheel}");
         Ok(Outcome::from_passed(true))
     }

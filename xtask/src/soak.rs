@@ -15,7 +15,8 @@ use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
 /// Kills two daemons at random moments while messages of every size and precedence go both ways between
-/// them, and checks after each round that nothing acknowledged is lost, doubled or altered. Each round that
+/// them, to users who receive over P3 and to mailboxes that are read over P7, and checks after each round that nothing
+/// acknowledged is lost, doubled or altered. Each round that
 /// held is a line of the log; those that are there are not repeated. About 20 seconds for 35 kills.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -43,11 +44,13 @@ struct Round {
     repetitions_known: u64,
     delivered_again: u64,
     body_files: u64,
+    in_mailboxes: u64,
+    alerts: u64,
 }
 
 /// The headings of the log.
 const HEADER: &str = "seed\tkills\tmessages\tin doubt\tretried\trepetitions known\tdelivered again\t\
-                      body files\tlost\tdoubled\taltered\tseconds\tcommit";
+                      body files\tlost\tdoubled\taltered\tseconds\tcommit\tin mailboxes\talerts";
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
@@ -121,17 +124,20 @@ impl Round {
         self.repetitions_known += half.repetitions_known;
         self.delivered_again += half.delivered_again;
         self.body_files += half.body_files;
+        self.in_mailboxes += half.in_mailboxes;
+        self.alerts += half.alerts;
         Ok(())
     }
 
     fn line(&self, seed: u64, seconds: u64, commit: &str) -> String {
         let Round { kills, messages, in_doubt, retried, repetitions_known: known, .. } = self;
         let (again, files) = (self.delivered_again, self.body_files);
+        let (stored, alerts) = (self.in_mailboxes, self.alerts);
         // The test fails where one of these is not 0, and then there is no line.
         let wrong = "0\t0\t0";
         format!(
             "{seed}\t{kills}\t{messages}\t{in_doubt}\t{retried}\t{known}\t{again}\t{files}\t{wrong}\t\
-             {seconds}\t{commit}"
+             {seconds}\t{commit}\t{stored}\t{alerts}"
         )
     }
 }
@@ -171,7 +177,7 @@ mod tests {
         assert_eq!(read(&log).unwrap(), []);
         let mut round = Round::default();
         let half = "{\"kills\":21,\"messages\":90,\"in_doubt\":1,\"retried\":2,\"repetitions_known\":3,\
-                    \"delivered_again\":4,\"body_files\":5}";
+                    \"delivered_again\":4,\"body_files\":5,\"in_mailboxes\":6,\"alerts\":7}";
         round.add(half).unwrap();
         round.add(half).unwrap();
         round.add("test kill::x ... ok").unwrap_err();
@@ -179,9 +185,9 @@ mod tests {
         append(&log, &Round { kills: 5, ..Round::default() }.line(8, 20, "abc")).unwrap();
         assert_eq!(read(&log).unwrap(), [(7, 42), (8, 5)]);
         let text = fs::read_to_string(&log).unwrap();
-        assert!(text.contains("7\t42\t180\t2\t4\t6\t8\t10\t0\t0\t0\t20\tabc\n"), "{text}");
+        assert!(text.contains("7\t42\t180\t2\t4\t6\t8\t10\t0\t0\t0\t20\tabc\t12\t14\n"), "{text}");
         let columns = |line: &str| line.split('\t').count();
-        assert_eq!(text.lines().map(columns).collect::<Vec<_>>(), [13, 13, 13]);
+        assert_eq!(text.lines().map(columns).collect::<Vec<_>>(), [15, 15, 15]);
         fs::write(&log, "seed\nno number\n").unwrap();
         read(&log).unwrap_err();
     }

@@ -13,6 +13,7 @@
 //!
 //! No octets of another implementation were at hand. The tags follow the published module of X.413
 //! (1999); bounds, matching and attribute syntaxes that come from memory are marked *unproven*.
+//! `docs/conformance.md` lists what tshark proves.
 
 pub mod attributes;
 pub mod auto_action;

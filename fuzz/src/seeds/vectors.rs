@@ -36,6 +36,23 @@ fn cases(prefixes: &[&str]) -> Vec<(String, Vec<u8>)> {
     names.into_iter().filter_map(|name| Some((name.clone(), sent(&name)?))).collect()
 }
 
+/// The vectors of P7 that are of these kinds.
+pub fn p7(kinds: &[&str]) -> Vec<Seed> {
+    let folder = directory().join("p7");
+    let mut paths: Vec<PathBuf> = (std::fs::read_dir(folder).into_iter().flatten())
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.sort();
+    let seed = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        let kind = text.lines().find_map(|line| line.strip_prefix("# kind: "))?;
+        let is_wanted = kinds.iter().any(|of| kind.split(' ').any(|word| word == *of));
+        let name = format!("vector-{}", path.file_stem()?.to_str()?);
+        is_wanted.then(|| Some((name, crate::hex::decode(&text)?)))?
+    };
+    paths.into_iter().filter_map(seed).collect()
+}
+
 /// Bind, one transfer or another end, release.
 pub fn p1_responder() -> Vec<Seed> {
     let bind = sent("bind-ia5").unwrap_or_default();

@@ -8,7 +8,7 @@ pub mod checked;
 mod files;
 pub mod kept;
 mod lower;
-mod message;
+pub(crate) mod message;
 pub mod network;
 pub mod node;
 mod packet;
@@ -59,6 +59,7 @@ targets! {
     "p772" message::p772::content, "a content, at any cut";
     "peek" message::p772::peek, "the precedence of a content, from its first octets";
     "record" message::record::run, "a record of the durable queue";
+    "mailbox" message::mailbox::run, "a record of a mailbox: an item, registrations, totals; a content's beginning";
     "node-p1" node::p1, "a whole MTA whose peer sends this, and which must go on";
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
     "node-p7" node::p7, "a whole MTA whose user reads his mailbox with this, and which must go on";

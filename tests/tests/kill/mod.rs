@@ -1,11 +1,13 @@
 //! Daemons killed at any moment (SIGKILL) while messages of every size and precedence go both ways:
 //! nothing that was acknowledged is lost, nothing is there twice.
 
+mod mailbox;
 mod moment;
 mod traffic;
 
 use super::e2e::disk::SmallDisk;
 use super::e2e::print_line;
+use mailbox::BOX;
 use moment::{Log, Moment, SEED, When};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,7 +94,8 @@ fn strike(
 ) {
     let builder = Pair::builder(peer).unwrap();
     let json = ["--log-format", "json"];
-    let pair = builder.each(|site| site.users(&USERS).run_with(&json)).build().unwrap();
+    let pair =
+        builder.each(|site| site.users(&USERS).mailboxes(&[BOX]).run_with(&json)).build().unwrap();
     let mut sites = sites(pair);
     for (site, disk) in sites.iter().zip(disks.into_iter().flatten()) {
         move_to(site, disk);
@@ -100,6 +103,7 @@ fn strike(
     sites.iter_mut().for_each(|site| site.start().unwrap());
     let mut traffic = Traffic::new(repeat.seed << 16 | numbers.start);
     traffic.may_refuse = disks.is_some();
+    traffic.begin(&sites);
     let mut ballast = None;
     let (mut reached, mut missed, mut kills) = (0, Vec::new(), 0);
     for number in numbers {
@@ -141,7 +145,7 @@ fn strike(
     // On a full disk there is little to wait for, and a busy machine is slow: some must have come.
     let is_full = disks.is_some();
     assert!(is_full || reached > 0, "no moment at an event ever came: {missed:?}");
-    check(&mut sites, &traffic, kills);
+    check(&mut sites, &mut traffic, kills);
 }
 
 /// Keeps the traffic going until the moment has come; how many events of the victim there were.
@@ -201,8 +205,8 @@ fn is_empty(site: &Site) -> anyhow::Result<bool> {
 }
 
 /// All that must hold once everything has come to rest.
-fn check(sites: &mut [Site; 2], traffic: &Traffic, kills: usize) {
-    let (mut again, mut duplicates) = (0, 0);
+fn check(sites: &mut [Site; 2], traffic: &mut Traffic, kills: usize) {
+    let (mut again, mut duplicates, mut alerts, mut stored) = (0, 0, 0, 0);
     for (index, site) in sites.iter_mut().enumerate() {
         for user in USERS {
             check_inbox(site, user, traffic.expected(index, user));
@@ -213,6 +217,11 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, kills: usize) {
             let expected = traffic.expected_reports(index, user);
             assert_eq!(reports, expected, "{user} at {}: reports by subject", site.name());
         }
+        let expected = traffic.expected(index, BOX);
+        let mailbox = &mut traffic.mailboxes[index];
+        alerts += mailbox.check(site, expected);
+        stored += mailbox.count();
+        let in_mailbox = mailbox.count();
         let events = site.events().unwrap();
         let wrong: Vec<&DaemonEvent> = events.iter().filter(|e| e.level == "ERROR").collect();
         assert!(traffic.may_refuse || wrong.is_empty(), "{}: {wrong:#?}", site.name());
@@ -227,7 +236,7 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, kills: usize) {
         };
         let kept: usize = USERS.iter().map(kept).sum();
         // One whose forgetting was not committed is delivered again, and confirmed as before.
-        again += delivered.saturating_sub(kept);
+        again += delivered.saturating_sub(kept + in_mailbox);
         assert_eq!(site.stop().unwrap().code(), Some(0));
         check_store(site);
     }
@@ -246,7 +255,8 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, kills: usize) {
     );
     moment::report(&format!(
         "{{\"kills\":{kills},\"messages\":{},\"in_doubt\":{doubts},\"retried\":{retried},\
-         \"repetitions_known\":{duplicates},\"delivered_again\":{again},\"body_files\":{}}}",
+         \"repetitions_known\":{duplicates},\"delivered_again\":{again},\"body_files\":{},\
+         \"in_mailboxes\":{stored},\"alerts\":{alerts}}}",
         traffic.planned.len(),
         files.iter().sum::<usize>(),
     ));

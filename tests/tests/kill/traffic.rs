@@ -1,6 +1,7 @@
 //! Mixed traffic both ways, submitted and received by real clients that do not know that a
 //! daemon will die.
 
+use super::mailbox::{BOX, Mailbox};
 use base::rng::Rng;
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,6 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 use testbed::answer::{SendOutput, SubmittedMessage};
+use testbed::clock::Deadline;
 use testbed::{Pair, ProgramOutput, RunningClient, Site};
 
 /// The users of each site: the first one submits, both receive.
@@ -43,10 +45,11 @@ impl Planned {
     fn new(seed: u64, number: u64) -> Planned {
         let mut rng = Rng::new(seed.rotate_left(32) ^ number);
         let from = rng.below(2) as usize;
-        // To the other site or, now and then, at home; every fifth one to both users there.
+        // To the other site or, now and then, at home; every seventh one to all users there.
         let site = if rng.below(6) == 0 { from } else { 1 - from };
-        let to = match rng.below(5) {
-            0 => USERS.map(|user| (site, user)).to_vec(),
+        let to = match rng.below(7) {
+            0 => [USERS[0], USERS[1], BOX].map(|user| (site, user)).to_vec(),
+            1 | 2 => vec![(site, BOX)],
             n => vec![(site, USERS[n as usize % 2])],
         };
         // Few that have a file for their body (more than 1 MiB), and those in every run.
@@ -70,6 +73,14 @@ impl Planned {
             doubts: 0,
             answer: None,
         }
+    }
+
+    /// A Flash at home for the user who has a mailbox, whose alert shows that the watch there has begun.
+    fn first(seed: u64, number: u64) -> Planned {
+        let site = number as usize;
+        let to = vec![(site, BOX)];
+        let planned = Planned::new(seed, number);
+        Planned { from: site, to, size: "1kB", precedence: "flash", reports: false, ..planned }
     }
 
     fn submit(&self, sites: &[Site; 2]) -> RunningClient {
@@ -115,6 +126,8 @@ pub(super) struct Traffic {
     /// Not sent, or in doubt: to be submitted again as they were.
     again: VecDeque<usize>,
     receiving: BTreeMap<(usize, &'static str), RunningClient>,
+    /// One at each site.
+    pub(super) mailboxes: [Mailbox; 2],
     /// A disk is full now and then: a submission may be refused, and is repeated.
     pub(super) may_refuse: bool,
     /// Files of bodies seen at each site.
@@ -129,9 +142,21 @@ impl Traffic {
             submitting: Vec::new(),
             again: VecDeque::new(),
             receiving: BTreeMap::new(),
+            mailboxes: Default::default(),
             may_refuse: false,
             bodies: Default::default(),
         }
+    }
+
+    /// The watches of both mailboxes begin, with a message in each.
+    pub(super) fn begin(&mut self, sites: &[Site; 2]) {
+        self.planned = (0..2).map(|number| Planned::first(self.seed, number)).collect();
+        self.again.extend(0..2);
+        let begun = || {
+            self.tend(sites, false);
+            Ok(self.mailboxes.iter().all(Mailbox::is_watched).then_some(()))
+        };
+        Deadline::after(SOON).wait_for("the first alerts", begun).unwrap();
     }
 
     /// Looks after all clients; whether any of what was planned is not answered yet. Where
@@ -165,6 +190,9 @@ impl Traffic {
             };
             self.submitting.push((number, self.planned[number].submit(sites)));
         }
+        for (mailbox, site) in self.mailboxes.iter_mut().zip(sites) {
+            mailbox.tend(site);
+        }
         for (index, site) in sites.iter().enumerate() {
             for user in USERS {
                 let ended = self.receiving.get_mut(&(index, user)).map(|c| c.ended().unwrap());
@@ -177,8 +205,9 @@ impl Traffic {
         !self.submitting.is_empty()
     }
 
-    /// Kills a receiver, if it runs.
+    /// Kills a receiver, if it runs, and a client of the mailbox there.
     pub(super) fn kill_receiver(&mut self, (site, user): (usize, usize)) {
+        self.mailboxes[site].kill_client();
         if let Some(client) = self.receiving.get_mut(&(site, USERS[user])) {
             let _ = client.signal(Signal::SIGKILL);
         }
@@ -186,6 +215,7 @@ impl Traffic {
 
     /// Ends the receivers in order.
     pub(super) fn stop_receiving(&mut self) {
+        self.mailboxes.iter_mut().for_each(Mailbox::stop);
         for ((site, user), mut client) in std::mem::take(&mut self.receiving) {
             client.signal(Signal::SIGINT).unwrap();
             let run = client.wait(SOON).unwrap();
@@ -196,12 +226,15 @@ impl Traffic {
 
     /// Whether all that was acknowledged stands in the inboxes of this site's users.
     pub(super) fn has_arrived(&self, site: &Site, index: usize) -> bool {
-        USERS.iter().all(|user| {
-            let (messages, reports) = received(site, user);
-            let of = |subject: &String| reports.iter().filter(|report| *report == subject).count();
-            self.expected(index, user).0.is_subset(&messages.into_iter().collect())
-                && self.expected_reports(index, user).iter().all(|(id, n)| of(id) >= *n)
-        })
+        let in_mailbox = self.mailboxes[index].has_all(&self.expected(index, BOX).0);
+        in_mailbox
+            && USERS.iter().all(|user| {
+                let (messages, reports) = received(site, user);
+                let of =
+                    |subject: &String| reports.iter().filter(|report| *report == subject).count();
+                self.expected(index, user).0.is_subset(&messages.into_iter().collect())
+                    && self.expected_reports(index, user).iter().all(|(id, n)| of(id) >= *n)
+            })
     }
 
     /// Reports each user has to have in the end, by their subject: one for each of its recipients.

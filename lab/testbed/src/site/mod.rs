@@ -43,6 +43,7 @@ pub struct SiteBuilder {
     programs: Option<Programs>,
     place: SiteLocation,
     users: Vec<String>,
+    mailboxes: Vec<String>,
     peers: Vec<PeerConfig>,
     secrets: Vec<(String, String)>,
     settings: Vec<(String, Value)>,
@@ -60,6 +61,13 @@ impl SiteBuilder {
     /// With these users instead of only `OPS`.
     pub fn users(mut self, users: &[&str]) -> SiteBuilder {
         self.users = users.iter().map(|user| (*user).to_owned()).collect();
+        self
+    }
+
+    /// With these users too, whose deliveries go into mailboxes of the message store: the site listens for P7, and
+    /// their profiles name the store.
+    pub fn mailboxes(mut self, users: &[&str]) -> SiteBuilder {
+        self.mailboxes = users.iter().map(|user| (*user).to_owned()).collect();
         self
     }
 
@@ -120,6 +128,13 @@ impl SiteBuilder {
         let home = home.context("a directory")?;
         let p3 = self.place.free_port()?;
         let mut table = config::site(&self.name, p3)?;
+        let p7 = match self.mailboxes.as_slice() {
+            [] => None,
+            _ => Some(self.place.free_port()?),
+        };
+        if let Some(p7) = p7 {
+            toml_path::set(&mut table, "p7.listen", p7.to_string())?;
+        }
         for peer in &self.peers {
             config::add_peer(&mut table, &self.name, peer)?;
         }
@@ -132,6 +147,7 @@ impl SiteBuilder {
             path: home.path().to_owned(),
             home: Some(home),
             p3,
+            p7,
             place: self.place,
             arguments: self.arguments,
             secrets: Vec::new(),
@@ -146,7 +162,10 @@ impl SiteBuilder {
         }
         let mut profiles = Table::new();
         for user in &self.users {
-            site.add_user(user, &mut profiles)?;
+            site.add_user(user, None, &mut profiles)?;
+        }
+        for user in &self.mailboxes {
+            site.add_user(user, p7, &mut profiles)?;
         }
         fs::write(site.profiles(), toml::to_string(&profiles).context("profiles as TOML")?)?;
         Ok(site)
@@ -162,6 +181,7 @@ pub struct Site {
     home: Option<TempDir>,
     path: PathBuf,
     p3: SocketAddr,
+    p7: Option<SocketAddr>,
     place: SiteLocation,
     arguments: Vec<String>,
     secrets: Vec<String>,
@@ -229,6 +249,14 @@ impl RunningClient {
         self.child.signal(signal)
     }
 
+    /// What it has written to standard output so far.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn printed(&self) -> Result<String> {
+        fs::read_to_string(&self.stdout).context("the output of a client")
+    }
+
     /// Waits for its end.
     ///
     /// # Errors
@@ -255,6 +283,7 @@ impl Site {
             programs: None,
             place: SiteLocation::new(),
             users: vec!["OPS".to_owned()],
+            mailboxes: Vec::new(),
             peers: Vec::new(),
             secrets: Vec::new(),
             settings: Vec::new(),
@@ -281,6 +310,16 @@ impl Site {
     /// The address at which users bind.
     pub fn p3(&self) -> SocketAddr {
         self.p3
+    }
+
+    /// The address of the message store, where a user has a mailbox.
+    pub fn p7(&self) -> Option<SocketAddr> {
+        self.p7
+    }
+
+    /// The client.
+    pub fn xuxa_program(&self) -> &Path {
+        &self.programs.xuxa
     }
 
     /// The file with the password of one of its users.
@@ -584,11 +623,19 @@ impl Site {
         Ok(())
     }
 
-    fn add_user(&mut self, user: &str, profiles: &mut Table) -> Result<()> {
+    /// A user, with a mailbox where there is a message store for it.
+    fn add_user(
+        &mut self,
+        user: &str,
+        store: Option<SocketAddr>,
+        profiles: &mut Table,
+    ) -> Result<()> {
         let password = password(&format!("{}-{user}", self.name))?;
         let file = user_secret(user);
         let address = self.address(user);
-        let run = self.mta_with_input(&["user", "add", &address], &format!("{password}\n"))?;
+        let add = ["user", "add", &address, "--delivery", "store"];
+        let add = if store.is_some() { &add[..] } else { &add[..3] };
+        let run = self.mta_with_input(add, &format!("{password}\n"))?;
         if run.code != 0 {
             bail!("mta user add {address} ended with {}: {}", run.code, run.stderr.trim());
         }
@@ -598,6 +645,9 @@ impl Site {
         toml_path::set(profiles, &format!("{profile}.user"), address)?;
         toml_path::set(profiles, &format!("{profile}.password.file"), file)?;
         toml_path::set(profiles, &format!("{profile}.inbox"), format!("inbox-{user}"))?;
+        if let Some(store) = store {
+            toml_path::set(profiles, &format!("{profile}.store"), store.to_string())?;
+        }
         Ok(())
     }
 }

@@ -1,14 +1,17 @@
 //! The message store over P7, with real programs: another implementation reads what both ends send, quotas hold, and
 //! kills lose nothing.
 
+mod bindings;
+mod tui;
+
 use super::tshark::Decoded;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 use testbed::Site;
 use testbed::answer::{DeliveredItem, SendOutput};
 
-/// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action.
+/// Where this tshark has no dissector for the values of an attribute of P772, or of an auto-action
+/// (docs/conformance.md).
 const NO_DISSECTOR: &str = "BER: Dissector for OID not implemented. Contact Wireshark developers if you want this supported";
 
 /// A site whose user OPS has a mailbox in its message store, and the port of its P7 listener.
@@ -19,11 +22,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn new(keys: &[(&str, &str)]) -> Mailbox {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let builder = Site::builder("naples").users(&["OPS", "LOG"]);
-        let mut builder = builder.set("p7.listen", format!("127.0.0.1:{port}"));
+        let mut builder = Site::builder("naples").users(&["LOG"]).mailboxes(&["OPS"]);
         for (key, value) in keys {
             builder = match value.parse::<i64>() {
                 Ok(number) => builder.set(key, number),
@@ -31,17 +30,8 @@ impl Mailbox {
             };
         }
         let mut site = builder.build().unwrap();
-        // The profile of the user, with its store.
-        let address = site.address("OPS");
-        assert_eq!(site.mta(&["user", "delivery", &address, "store"]).unwrap().code, 0);
         site.start().unwrap();
-        let text = std::fs::read_to_string(site.profiles()).unwrap();
-        let store = format!("store = \"127.0.0.1:{port}\"\n");
-        let at = text.find(&address).expect("a profile");
-        let begin = text[..at].rfind('\n').map_or(0, |at| at + 1);
-        let text = format!("{}{store}{}", &text[..begin], &text[begin..]);
-        std::fs::write(site.profiles(), text).unwrap();
-        Mailbox { port, site }
+        Mailbox { port: site.p7().unwrap().port(), site }
     }
 
     fn send(&self, arguments: &[&str]) -> Vec<String> {
