@@ -28,6 +28,7 @@ fn config() -> Config {
             .map(|(n, abstract_syntax)| Context { id: 2 * n + 1, abstract_syntax })
             .collect(),
         bind_syntax: syntax(9),
+        other_bind_syntaxes: Vec::new(),
         transfer_syntax_owner: syntax(9),
         tpdu_size: None,
         setup_timeout: Duration::from_secs(30),
