@@ -240,9 +240,9 @@ impl World {
                 self.invoke(n, operation::REGISTER_MS, &encoded(|w| argument.write(w)), None);
             }
             Action::Forward(n, delete_after) => {
-                for mailbox in 0..USERS.len() {
+                for user in USERS {
                     let arguments = AutoForwardArguments {
-                        originator: USERS[mailbox].parse().unwrap(),
+                        originator: user.parse().unwrap(),
                         recipients: vec![PerRecipientSubmissionFields::default()],
                         ..AutoForwardArguments::default()
                     };

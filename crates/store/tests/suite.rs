@@ -96,9 +96,7 @@ fn copies_what_was(batch: Batch) -> Batch {
     let mut changed = Vec::new();
     let mut batch = batch;
     batch.retain(|op| {
-        let stays = match op {
-            op => op.copied().is_none_or(|from| !changed.contains(&from)),
-        };
+        let stays = op.copied().is_none_or(|from| !changed.contains(&from));
         if let Op::PutBody { id, .. } | Op::DeleteBody { id } = op {
             changed.push(*id);
         }
@@ -301,7 +299,7 @@ fn a_part_of_a_content_is_framed(engine: Engine) {
     let mut store = site.open();
     // In the record, in a file, and across the bound between them.
     let large = octets((2 << 20) + 5, 2);
-    for (n, content) in [(1, octets(900, 1)), (2, large.clone()), (3, octets(1 << 20, 3))] {
+    for (n, content) in [(1, octets(900, 1)), (2, large), (3, octets(1 << 20, 3))] {
         ok(&*store, vec![body(n, content.clone())]);
         let length = content.len() as u64;
         ok(&*store, vec![frame(octets(20, 9), n, (3, length - 5), n + 10), drop_body(n)]);
