@@ -43,14 +43,15 @@ fn streaming() -> (Bench, AssociationId, i64) {
 fn what_waits_for_a_user_goes_into_his_mailbox_when_he_has_one() {
     let mut bench = message_store(|_| {});
     let log = bench.reader("LOG");
-    for n in 0..40 {
+    // More than are delivered at a time.
+    for n in 0..600 {
         send_to(&mut bench, log, "DESK", Precedence::ALL[n % 6], &content(n, 100));
     }
-    assert_eq!((queued(&bench), items(&bench)), (40, 0));
+    assert_eq!((queued(&bench), items(&bench)), (600, 0));
     store_for(&mut bench, &["OPS", "LOG", "DESK"]);
-    assert_eq!((queued(&bench), items(&bench)), (0, 40));
+    assert_eq!((queued(&bench), items(&bench)), (0, 600));
     let desk = bench.reader("DESK");
-    assert_eq!(bench.summarized(desk), 40);
+    assert_eq!(bench.summarized(desk), 600);
     over_p3(&mut bench, "DESK");
     assert_eq!(bench.script.delivered, 0);
 }
