@@ -101,7 +101,7 @@ fn a_probe_is_answered_and_reported_into_the_mailbox() {
         content_identifier: None,
         content_length: Some(1_000),
         indicators: Default::default(),
-        recipients: model.recipients.clone(),
+        recipients: model.recipients,
         extensions: Default::default(),
         unknown: Vec::new(),
     };
