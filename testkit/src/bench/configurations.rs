@@ -70,13 +70,13 @@ pub fn two_peers(limits: Limits, change: impl FnOnce(&mut NodeConfig)) -> Bench 
     bench
 }
 
-/// The same with a message store: OPS and LOG have their mailboxes in it, DESK takes deliveries over P3. Each has the
+/// The same with a message store: OPS and LOG have their mailboxes in it, PLANS takes deliveries over P3. Each has the
 /// password `secret`. The store is read.
 pub fn message_store(change: impl FnOnce(&mut NodeConfig)) -> Bench {
     let mut bench = two_peers(Limits::default(), |config| {
         config.listeners.push(p7_listener(P7));
         config.mailboxes =
-            ["OPS", "LOG", "DESK"].map(|name| build::canonical(&user_address(name))).to_vec();
+            ["OPS", "LOG", "PLANS"].map(|name| build::canonical(&user_address(name))).to_vec();
         let stored = ["OPS", "LOG"].map(|name| build::canonical(&user_address(name)));
         config.store.users = stored.into();
         change(config);
@@ -84,7 +84,7 @@ pub fn message_store(change: impl FnOnce(&mut NodeConfig)) -> Bench {
     bench.trusts = |principal, password| match principal {
         Principal::Peer(_) => false,
         Principal::User(address) => {
-            let known = ["ops", "log", "desk"].iter().any(|name| address.contains(name));
+            let known = ["ops", "log", "plans"].iter().any(|name| address.contains(name));
             known && password.0 == "secret"
         }
     };

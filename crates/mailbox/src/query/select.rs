@@ -58,7 +58,7 @@ fn bounds(range: Option<&Range>, access: &Access) -> Result<Bounds, MsError> {
             ..all
         },
         Range::CreationTime { from, to } => {
-            // What is no time is no bound: a delete would take more than was meant.
+            // An invalid time is refused: without a bound a delete would take more than was meant.
             let end = |time: &Option<p1::Time>| match time {
                 Some(time) => time.utc.ok_or(MsError::InvalidParameters).map(Some),
                 None => Ok(None),

@@ -202,11 +202,12 @@ fn skip_numbers(store: &dyn QueueStore) -> Result<(), Error> {
     mailboxes.recovered(&names).map_err(unreadable)?;
     let mut batch = Batch::new();
     for id in mailboxes.numbers() {
-        if let Some(value) = store.meta(&Totals::name(id))? {
-            let mut totals = Totals::decode(&value).map_err(unreadable)?;
-            totals.last = totals.last.saturating_add(SKIPPED).min(MAX_NUMBER);
-            batch.push(Op::PutMeta { name: Totals::name(id), value: totals.encode() });
-        }
+        // One without totals had nothing yet.
+        let value = store.meta(&Totals::name(id))?;
+        let totals = value.map(|value| Totals::decode(&value)).transpose();
+        let mut totals = totals.map_err(unreadable)?.unwrap_or_default();
+        totals.last = totals.last.saturating_add(SKIPPED).min(MAX_NUMBER);
+        batch.push(Op::PutMeta { name: Totals::name(id), value: totals.encode() });
     }
     Ok(commit_one(store, BatchId(0), batch)?)
 }

@@ -3,7 +3,7 @@
 use crate::ids::ListenerId;
 use base::{BodyId, Instant};
 use mailbox::machine::Response;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Longest wait for a user to take more of a delivery, or to answer it: another association of the
@@ -42,6 +42,8 @@ pub(crate) struct StoreSession {
     /// Responses behind it, in their order. Their operations are unanswered: what a user who does not read makes us
     /// hold is bounded.
     pub waiting: VecDeque<QueuedResponse>,
+    /// Invoke identifiers of alerts that are not answered.
+    pub alerts: BTreeSet<i64>,
 }
 
 /// The content in the result of a fetch.

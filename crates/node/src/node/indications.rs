@@ -47,6 +47,7 @@ impl Node {
                 self.arrivals.invoked(&mut self.cx, now, id, invoke, operation);
             }
             Indication::Returned { invoke } => {
+                self.stores.alert_answered(&mut self.cx, id, invoke);
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
@@ -54,6 +55,7 @@ impl Node {
                 );
             }
             Indication::ReturnedError { invoke, error } => {
+                self.stores.alert_answered(&mut self.cx, id, invoke);
                 self.arrivals.set_unit(
                     &mut self.cx,
                     id,
@@ -62,6 +64,9 @@ impl Node {
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
             Indication::Rejected { invoke, problem } => {
+                if let Some(invoke) = invoke {
+                    self.stores.alert_answered(&mut self.cx, id, invoke);
+                }
                 self.delivery.delivery_rejected(&mut self.cx, now, id, invoke, &problem);
             }
             Indication::NeedContent { offset, max }

@@ -21,6 +21,9 @@ use p7::auto_action::AutoActionKind;
 use p7::entry::EntryClass;
 use p7::{MsBindResult, operation};
 
+/// Most alerts of an association that are not answered: what a user who does not read makes us hold is bounded.
+const MAX_ALERTS: usize = 64;
+
 /// Invoke problems of a ROSE reject (X.229 clause 9).
 const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 const MISTYPED_ARGUMENT: Problem = Problem { kind: 1, value: 2 };
@@ -128,13 +131,17 @@ impl Stores {
         cx.request(id, request);
     }
 
-    /// An alert for a session.
+    /// An alert for a session, unless it leaves too many unanswered.
     pub(crate) fn alert(&self, cx: &mut Context, id: AssociationId, argument: Bytes) {
         let Some(association) = cx.associations.get_mut(&id).filter(|a| a.is_open()) else {
             return;
         };
         let Some(p3) = association.p3_mut() else { return };
         let invoke = p3.next_invoke;
+        let Some(store) = p3.store.as_mut().filter(|store| store.alerts.len() < MAX_ALERTS) else {
+            return;
+        };
+        store.alerts.insert(invoke);
         p3.next_invoke += 1;
         let is_1994 = p3.store.as_ref().is_some_and(|store| store.access.is_1994);
         let syntax = if is_1994 { abstract_syntax::mrse_94() } else { abstract_syntax::mrse_88() };
@@ -145,6 +152,13 @@ impl Stores {
             argument: Payload::whole(argument),
         };
         cx.request(id, request);
+    }
+
+    /// An invocation of ours was answered, perhaps an alert.
+    pub(crate) fn alert_answered(&self, cx: &mut Context, id: AssociationId, invoke: i64) {
+        if let Some(store) = cx.associations.p3_mut(id).and_then(|p3| p3.store.as_mut()) {
+            store.alerts.remove(&invoke);
+        }
     }
 
     /// The result of a fetch needs more of its content. False if the association sends no result of a fetch.

@@ -90,6 +90,32 @@ fn tshark_reads_what_both_ends_send() {
     opcode(&mailbox.capture("delete.pcap", &["delete", "1"]), "23");
 }
 
+/// Numbers that were given since the backup was made are not given again.
+#[test]
+fn a_restored_mailbox_gives_no_number_twice() {
+    let mut mailbox = Mailbox::new(&[]);
+    // The first backup has the mailbox, with nothing in it yet.
+    assert_eq!(mailbox.entries().len(), 0);
+    let backups = tempfile::tempdir().unwrap();
+    for (name, before, lost, after) in
+        [("empty", 0, 1, 1_000_001), ("one", 1, 1_000_002, 2_000_002u64)]
+    {
+        let directory = backups.path().join(name);
+        let backup = mailbox.site.mta(&["backup", directory.to_str().unwrap()]).unwrap();
+        assert_eq!(backup.code, 0, "{}", backup.stderr);
+        mailbox.send(&["--text", "lost"]);
+        assert_eq!(mailbox.waits_for(before + 1)[before]["number"], lost);
+        assert_eq!(mailbox.site.stop().unwrap().code(), Some(0));
+        let verb = ["restore", "--replace", directory.to_str().unwrap()];
+        let restored = mailbox.site.mta(&verb).unwrap();
+        assert_eq!(restored.code, 0, "{}", restored.stderr);
+        mailbox.site.start().unwrap();
+        assert_eq!(mailbox.entries().len(), before);
+        mailbox.send(&["--text", "later"]);
+        assert_eq!(mailbox.waits_for(before + 1)[before]["number"], after);
+    }
+}
+
 #[test]
 fn a_full_mailbox_holds_what_is_lower() {
     let mailbox = Mailbox::new(&[("p7.items", "4"), ("p7.reserve", "50")]);

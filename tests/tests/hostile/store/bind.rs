@@ -128,7 +128,7 @@ fn binds() -> Vec<Case> {
             "CC, RF(2) CPR AARE(1, user 1) RTORJ, closed",
             "authentication-error (X.413 7.1.5): MSBindArgument: personal-name: it",
         ),
-        with("store bind: a name that is no address", &|b| {
+        with("store bind: a name that is not an address", &|b| {
             b.members[0] = vec![0x60, 2, 0x30, 0];
         })
         .must("open", ""),

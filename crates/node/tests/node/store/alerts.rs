@@ -89,6 +89,38 @@ fn a_registration_that_is_taken_back_alerts_no_more() {
     assert_eq!(registrations, [1, 2, 2]);
 }
 
+/// A client that does not answer makes us hold 64 of them at most, and has all others again once it answers.
+#[test]
+fn alerts_that_are_not_answered_are_bounded() {
+    let mut bench = message_store(|_| {});
+    let (ops, log) = (bench.reader("OPS"), bench.reader("LOG"));
+    register(&mut bench, ops, &urgent(1));
+    bench.withheld.insert(ops, Vec::new());
+    for _ in 0..200 {
+        send(&mut bench, log, Precedence::Flash, b"flash");
+    }
+    assert_eq!(bench.alerts(ops).len(), 64);
+    let answers = bench.withheld.remove(&ops).expect("its answers");
+    bench.send(ops, &answers);
+    send(&mut bench, log, Precedence::Flash, b"flash");
+    assert_eq!(bench.alerts(ops).last().map(|alert| alert.2), Some(Some(201)));
+    assert_eq!(bench.states(ops).len(), 201);
+}
+
+#[test]
+fn a_client_that_never_answers_an_alert_is_aborted_in_the_end() {
+    let mut bench = message_store(|_| {});
+    let (ops, also, log) = (bench.reader("OPS"), bench.reader("OPS"), bench.reader("LOG"));
+    register(&mut bench, ops, &urgent(1));
+    bench.withheld.insert(ops, Vec::new());
+    send(&mut bench, log, Precedence::Flash, b"flash");
+    bench.pass(Duration::from_secs(590));
+    assert_eq!(bench.outcome(ops), Outcome::Open);
+    bench.pass(Duration::from_secs(20));
+    assert!(!bench.is_connected(ops));
+    assert_eq!((bench.outcome(also), bench.alerts(also).len()), (Outcome::Open, 1));
+}
+
 /// The alert waits behind what is being sent on its association, and another association has it at once.
 #[test]
 fn a_fetch_that_streams_delays_the_alert_of_its_own_association_alone() {

@@ -62,15 +62,15 @@ fn too_many_wrong_passwords_are_not_looked_at() {
 #[test]
 fn a_user_whose_delivery_is_p3_binds_and_his_messages_do_not_go_into_the_mailbox() {
     let mut bench = message_store(|_| {});
-    let desk = bench.reader("DESK");
-    assert_eq!(bench.outcome(desk), Outcome::Open);
+    let plans = bench.reader("PLANS");
+    assert_eq!(bench.outcome(plans), Outcome::Open);
     let log = bench.reader("LOG");
-    send_to(&mut bench, log, "DESK", Precedence::Routine, b"over P3");
-    assert_eq!((bench.summarized(desk), items(&bench)), (0, 0));
-    let over_p3 = bench.user("192.0.2.9", "DESK", "secret");
+    send_to(&mut bench, log, "PLANS", Precedence::Routine, b"over P3");
+    assert_eq!((bench.summarized(plans), items(&bench)), (0, 0));
+    let over_p3 = bench.user("192.0.2.9", "PLANS", "secret");
     bench.settle();
     assert_eq!((bench.outcome(over_p3), bench.script.delivered), (Outcome::Open, 1));
-    assert_eq!(bench.summarized(desk), 0);
+    assert_eq!(bench.summarized(plans), 0);
 }
 
 #[test]

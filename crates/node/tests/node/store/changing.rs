@@ -43,15 +43,16 @@ fn streaming() -> (Bench, AssociationId, i64) {
 fn what_waits_for_a_user_goes_into_his_mailbox_when_he_has_one() {
     let mut bench = message_store(|_| {});
     let log = bench.reader("LOG");
-    for n in 0..40 {
-        send_to(&mut bench, log, "DESK", Precedence::ALL[n % 6], &content(n, 100));
+    // More than are delivered at a time.
+    for n in 0..600 {
+        send_to(&mut bench, log, "PLANS", Precedence::ALL[n % 6], &content(n, 100));
     }
-    assert_eq!((queued(&bench), items(&bench)), (40, 0));
-    store_for(&mut bench, &["OPS", "LOG", "DESK"]);
-    assert_eq!((queued(&bench), items(&bench)), (0, 40));
-    let desk = bench.reader("DESK");
-    assert_eq!(bench.summarized(desk), 40);
-    over_p3(&mut bench, "DESK");
+    assert_eq!((queued(&bench), items(&bench)), (600, 0));
+    store_for(&mut bench, &["OPS", "LOG", "PLANS"]);
+    assert_eq!((queued(&bench), items(&bench)), (0, 600));
+    let plans = bench.reader("PLANS");
+    assert_eq!(bench.summarized(plans), 600);
+    over_p3(&mut bench, "PLANS");
     assert_eq!(bench.script.delivered, 0);
 }
 
@@ -89,21 +90,21 @@ fn a_copy_that_goes_into_the_mailbox_is_not_delivered_over_p3_too() {
 fn a_copy_that_is_being_delivered_over_p3_is_not_stored_too() {
     let mut bench = message_store(|_| {});
     let log = bench.reader("LOG");
-    let desk = over_p3(&mut bench, "DESK");
-    bench.withheld.insert(desk, Vec::new());
-    send_to(&mut bench, log, "DESK", Precedence::Routine, &content(1, 100));
+    let plans = over_p3(&mut bench, "PLANS");
+    bench.withheld.insert(plans, Vec::new());
+    send_to(&mut bench, log, "PLANS", Precedence::Routine, &content(1, 100));
     assert_eq!(bench.script.delivered, 1);
-    store_for(&mut bench, &["OPS", "LOG", "DESK"]);
+    store_for(&mut bench, &["OPS", "LOG", "PLANS"]);
     assert_eq!((queued(&bench), items(&bench)), (1, 0));
-    let octets = bench.withheld.remove(&desk).expect("its answer");
-    bench.send(desk, &octets);
+    let octets = bench.withheld.remove(&plans).expect("its answer");
+    bench.send(plans, &octets);
     assert_eq!((queued(&bench), items(&bench)), (0, 0));
     // One whose delivery breaks goes into the mailbox.
     store_for(&mut bench, &["OPS", "LOG"]);
-    bench.withheld.insert(desk, Vec::new());
-    send_to(&mut bench, log, "DESK", Precedence::Routine, &content(2, 100));
-    store_for(&mut bench, &["OPS", "LOG", "DESK"]);
-    bench.close(desk);
+    bench.withheld.insert(plans, Vec::new());
+    send_to(&mut bench, log, "PLANS", Precedence::Routine, &content(2, 100));
+    store_for(&mut bench, &["OPS", "LOG", "PLANS"]);
+    bench.close(plans);
     bench.pass(Duration::from_secs(700));
     assert_eq!((queued(&bench), items(&bench)), (0, 1));
 }

@@ -7,6 +7,7 @@ use testkit::bench::{ClientAnswer, envelope};
 mod alerts;
 mod binding;
 mod changing;
+mod delivering;
 mod full;
 mod outstanding;
 mod reading;

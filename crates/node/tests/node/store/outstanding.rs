@@ -66,6 +66,25 @@ fn results_that_wait_behind_a_fetch_count_as_outstanding() {
     assert_eq!(bench.answer_to(ops, invoke), Some(ClientAnswer::Result), "there is room again");
 }
 
+/// Its end has the connection; nothing else of the mailbox waits for it.
+#[test]
+fn a_reader_that_stops_in_the_middle_of_a_fetch_is_aborted_in_the_end() {
+    let mut bench = message_store(|_| {});
+    bench.wire = Box::new(|| Box::new(Paced::that_stops(1_000_000, 200_000, 0)));
+    let ops = bench.reader("OPS");
+    bench.wire = Box::new(|| Box::<testkit::Direct>::default());
+    let (also, log) = (bench.reader("OPS"), bench.reader("LOG"));
+    send(&mut bench, log, Precedence::Routine, &content(1, LONG));
+    bench.pass(Duration::from_secs(10));
+    let fetch = bench.fetch(ops, 1);
+    bench.pass(Duration::from_secs(590));
+    assert_eq!(bench.summarized(also), 1);
+    bench.pass(Duration::from_secs(100));
+    assert_eq!(bench.fetched(ops, fetch), None);
+    assert!(!bench.is_connected(ops), "{:?}", bench.outcome(ops));
+    assert_eq!(bench.states(also), [(1, PROCESSED)]);
+}
+
 #[test]
 fn fetches_wait_for_each_other_and_each_has_its_own_content() {
     let (mut bench, ops, log) = slow();

@@ -164,7 +164,7 @@ fn a_delete_that_cannot_be_committed_deletes_nothing() {
     assert_eq!(bench.fetched(ops, invoke), Some(content(2, 500)));
 }
 
-/// A range that is not understood is no range of everything.
+/// A range that is not understood does not select everything.
 #[test]
 fn a_delete_until_what_is_no_time_deletes_nothing() {
     let (mut bench, ops, _) = with(&[content(1, 500)]);

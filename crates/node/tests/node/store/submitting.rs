@@ -188,6 +188,23 @@ fn a_user_changes_his_password_with_register_ms() {
 }
 
 #[test]
+fn a_user_changes_his_password_with_the_operation_of_p3() {
+    let mut bench = message_store(|_| {});
+    let ops = bench.reader("OPS");
+    bench.changes = |_, old| if old.0 == "secret" { Ok(()) } else { Err(PasswordProblem::Old) };
+    for (old, changed) in [("guess", 0), ("secret", 1)] {
+        let change = change(old, "new").change_credentials.expect("a change");
+        let mut w = Writer::new();
+        change.write(&mut w);
+        let operation = (abstract_syntax::mase_88(), operation::CHANGE_CREDENTIALS);
+        let invoke = bench.invoke(ops, operation, w.into_vec());
+        let is_result = bench.answer_to(ops, invoke) == Some(ClientAnswer::Result);
+        assert_eq!((is_result, bench.changed.len()), (changed == 1, changed));
+    }
+    assert_eq!(bench.summarized(ops), 0);
+}
+
+#[test]
 fn a_new_password_that_cannot_be_stored_is_an_error_of_its_own() {
     let mut bench = message_store(|_| {});
     let ops = bench.reader("OPS");
