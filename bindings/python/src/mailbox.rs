@@ -24,8 +24,8 @@ use ua::{Clock, Interrupted, Login};
 const SLICE: Duration = Duration::from_millis(100);
 /// Entries that are read at once.
 const PAGE: u32 = 100;
-/// The registration of alerts; other programs of this project have others.
-const REGISTRATION: i64 = 4_407;
+/// Registrations of alerts: this and the number of the precedence; other programs of this project have others.
+const REGISTRATION: i64 = 101;
 
 /// The association and what runs it.
 struct Association {

@@ -35,6 +35,9 @@ pub const MAX_PROBLEMS: usize = 4_096;
 pub const MAX_EXTENSIONS: usize = 64;
 /// Security labels in one list.
 pub const MAX_LABELS: usize = 256;
+/// The largest alert-registration-identifier (ub-auto-actions; from the dissector of another make). That of a
+/// registration may be larger, but then its alerts are out of bounds.
+pub const MAX_ALERT_IDENTIFIER: i64 = 128;
 /// Destinations of one alert.
 pub const MAX_DESTINATIONS: usize = 64;
 /// Most recipients of one auto-forward. The standard allows 32,767.

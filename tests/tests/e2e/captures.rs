@@ -1,7 +1,7 @@
 //! Every kind of PDU we send, as tshark reads it: how many of each, and with which values.
 
 use super::proxy::{Disposition, Proxy};
-use super::tshark::Decoded;
+use super::tshark::{Decoded, Excused};
 use super::{SOON, assert_arrived};
 use std::path::PathBuf;
 use testbed::answer::{SendOutput, SubmittedMessage};
@@ -358,9 +358,12 @@ fn p3_errors_and_refusals() {
     // tshark reads the operations of the abstract syntax msse with P7's tables, which share them; but
     // P7's have none of P3's errors, whose codes are other numbers there (21 and up): so it finds the
     // error and its code, and reports that it cannot read the parameter, here NULL.
-    let unread = "ROS: Dissector for OID 2.6.0.2.1 not implemented";
-    let excused = Some((unread, "ros.dissector_oid_not_implemented"));
-    let decoded = Decoded::but_for(&path, port, excused);
+    let unread = Excused {
+        message: "ROS: Dissector for OID 2.6.0.2.1 not implemented",
+        fields: &["ros.dissector_oid_not_implemented"],
+        operation: None,
+    };
+    let decoded = Decoded::but_for(&path, port, &[unread]);
     assert_session(&decoded, &[("CN", 1), ("AC", 1), ("DT", 2), ("FN", 1), ("DN", 1)]);
     assert_counts(
         &decoded,

@@ -104,6 +104,17 @@ const BAD: &[&str] = &[
 /// Severity of an expert's warning; an error is higher.
 const WARNING: u64 = 0x0060_0000;
 
+/// What this tshark shows of octets that are right.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Excused {
+    /// The expert's message.
+    pub(super) message: &'static str,
+    /// The fields in which it shows.
+    pub(super) fields: &'static [&'static str],
+    /// In invocations of this operation alone.
+    pub(super) operation: Option<&'static str>,
+}
+
 /// All that tshark found, in order, whatever the frame.
 #[derive(Debug)]
 pub(super) struct Decoded {
@@ -116,24 +127,26 @@ impl Decoded {
     /// Has tshark read a capture of connections to this port. Fails where it could not read anything,
     /// or complains of something.
     pub(super) fn from_capture(capture: &Path, port: u16) -> Decoded {
-        Decoded::but_for(capture, port, None)
+        Decoded::but_for(capture, port, &[])
     }
 
-    /// As [`Decoded::from_capture`], but for what this tshark cannot read though it is right: the expert's
-    /// message and the field in which it shows.
-    pub(super) fn but_for(capture: &Path, port: u16, excused: Option<(&str, &str)>) -> Decoded {
+    /// As [`Decoded::from_capture`], but for what this tshark cannot read though it is right.
+    pub(super) fn but_for(capture: &Path, port: u16, excused: &[Excused]) -> Decoded {
         let bad = bad_fields();
-        let experts = ["_ws.expert.severity", "_ws.expert.message"];
-        for row in rows(capture, port, &[&experts[..], bad].concat()) {
+        let own = ["_ws.expert.severity", "_ws.expert.message", "ros.opcode"];
+        for row in rows(capture, port, &[&own[..], bad].concat()) {
             let severities = row[0].split(AGGREGATOR).filter_map(|s| s.parse::<u64>().ok());
             let worst = severities.max().unwrap_or(0);
-            let only = |message: &str| row[1].split(AGGREGATOR).all(|shown| shown == message);
-            let excused = excused.filter(|(message, _)| only(message));
+            let here: Vec<&Excused> = excused
+                .iter()
+                .filter(|one| one.operation.is_none_or(|code| row[2] == code))
+                .collect();
+            let is_excused = row[1].split(AGGREGATOR).all(|m| here.iter().any(|e| e.message == m));
             let at = capture.display();
-            assert!(worst < WARNING || excused.is_some(), "tshark on {at}: {}", row[1]);
-            for (field, value) in bad.iter().zip(&row[2..]) {
-                let excused = excused.is_some_and(|(_, excused)| excused == *field);
-                assert!(value.is_empty() || excused, "tshark on {at}: {field}");
+            assert!(worst < WARNING || is_excused, "tshark on {at}: {}", row[1]);
+            for (field, value) in bad.iter().zip(&row[own.len()..]) {
+                let is_excused = is_excused && here.iter().any(|one| one.fields.contains(field));
+                assert!(value.is_empty() || is_excused, "tshark on {at}: {field}");
             }
         }
         let mut values: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();

@@ -93,7 +93,7 @@ fn every_operation_and_error_has_a_vector() {
 fn the_page_names_what_is_unproven() {
     let page = std::fs::read_to_string(folder().join("../../../docs/conformance.md")).unwrap();
     let (_, page) = page.split_once("## Unproven").unwrap();
-    let (page, _) = page.split_once("## Where").unwrap();
+    let (page, _) = page.split_once("## Bounds").unwrap();
     let named: BTreeSet<&str> =
         page.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
     let unproven = all();

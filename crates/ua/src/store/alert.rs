@@ -31,7 +31,7 @@ pub(super) fn read(argument: &[u8]) -> Result<Alert, Error> {
 
 impl Store {
     /// Registers an alert for every new entry that matches the filter, all without one. It replaces the registration of
-    /// the same number, 1 or more, and lasts until it is deregistered, also when nobody is bound.
+    /// the same number, 1 to [`p7::limits::MAX_ALERT_IDENTIFIER`], and lasts until it is deregistered, also when nobody is bound.
     ///
     /// # Errors
     /// [`StoreError::Operation`]: the store does not have auto-alert, or an attribute of the filter.

@@ -10,7 +10,8 @@ use xuxa_tui::BackendError;
 use xuxa_tui::model::Number;
 
 /// The registration of the alerts of this program; `xuxa watch` has others.
-const REGISTRATION: i64 = 4_406;
+const REGISTRATION: i64 = 100;
+const _: () = assert!(REGISTRATION <= p7::limits::MAX_ALERT_IDENTIFIER);
 
 /// An association, opened when it is needed.
 pub(super) struct Slot {

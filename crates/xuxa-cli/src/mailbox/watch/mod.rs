@@ -27,8 +27,9 @@ const RENEWAL: Duration = Duration::from_secs(60);
 /// Waits between two binds: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// Registrations of watches: this and the number of the precedence. X.413 allows 1 to 32,767.
-const REGISTRATION: i64 = 4_420;
+/// Registrations of watches: this and the number of the precedence, at most [`p7::limits::MAX_ALERT_IDENTIFIER`].
+const REGISTRATION: i64 = 110;
+const _: () = assert!(REGISTRATION + 5 <= p7::limits::MAX_ALERT_IDENTIFIER);
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
