@@ -46,6 +46,9 @@ pub(crate) enum MailboxVerb {
     /// Stay bound, and print what arrives at or above a precedence, at once
     Watch(watch::WatchArgs),
     /// Write the whole mailbox into a directory, to keep it, or as a maildir to read it
+    ///
+    /// An export fetches every entry, and so makes every entry processed, as if it was read: P7 has no way to fetch a
+    /// content that leaves the status as it is. The index of the export has the status of each entry before.
     Export(export::ExportArgs),
     #[command(about = "Check an exported mailbox, or submit its messages anew")]
     Import(import::ImportArgs),

@@ -1,7 +1,7 @@
 //! The mailbox as the interface needs it.
 
 use super::draft::{self, Original};
-use super::pages::{self, Lists, Part};
+use super::pages::{self, Listing};
 use super::show;
 use super::stores::Stores;
 use crate::extract::Extraction;
@@ -15,14 +15,13 @@ use base::{Precedence, Utc};
 use p1::content_type::ContentType;
 use p1::names::ORName;
 use p7::attributes as a;
-use p7::selector::Range;
 use p772::Forwarded;
 use std::cell::Cell;
 use std::path::PathBuf;
 use ua::Clock;
 use ua::book::{Book, Entry as BookItem};
 use ua::sent::{Entry as LogEntry, SentLog, SentMessage, State, Submitted};
-use ua::store::{Entry, Fetched, Filter, Find, Selector, Status, Store, StoreError};
+use ua::store::{Entry, Fetched, Filter, Find, Status, Store};
 use xuxa_tui::draft::{About, Draft};
 use xuxa_tui::model::{
     BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
@@ -166,52 +165,6 @@ fn sent_item(message: &SentMessage) -> Sent {
     }
 }
 
-/// The list operation under a query.
-struct Listing<'a> {
-    store: &'a mut Store,
-    find: Find,
-}
-
-impl Lists for Listing<'_> {
-    async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
-        let mut find = self.find.clone();
-        if let Some(level) = part.level {
-            let mut any: Vec<Filter> =
-                Find::new().precedences(&[level]).filter().into_iter().collect();
-            if level == Precedence::Routine {
-                any.extend(Find::new().without_precedence().filter());
-            }
-            find = find.and(match (any.len(), any.pop()) {
-                (1, Some(one)) => one,
-                (_, last) => Filter::Or(any.into_iter().chain(last).collect()),
-            });
-        }
-        let mut found: Vec<Entry> = Vec::new();
-        let mut from = part.from;
-        loop {
-            let left = part.limit.map(|limit| limit.saturating_sub(found.len()));
-            let number = |number: u32| p7::SequenceNumber(number);
-            let range = Range::SequenceNumber {
-                from: (from > 0).then(|| number(from)),
-                to: part.to.map(number),
-            };
-            let selector = Selector {
-                range: (from > 0 || part.to.is_some()).then_some(range),
-                filter: find.filter(),
-                limit: left.and_then(|left| i64::try_from(left).ok()),
-                ..Selector::default()
-            };
-            let listed = self.store.list(selector).await?;
-            found.extend(listed.entries);
-            let is_enough = part.limit.is_some_and(|limit| found.len() >= limit);
-            match listed.next.filter(|next| !is_enough && part.to.is_none_or(|to| *next <= to)) {
-                Some(next) => from = next,
-                None => return Ok(found),
-            }
-        }
-    }
-}
-
 fn entry_number(number: Number) -> Result<u32, BackendError> {
     u32::try_from(number).map_err(|_| BackendError::Gone(number))
 }
@@ -231,7 +184,7 @@ impl Backend for Mailbox {
         }
         let (find, highest) = (self.find(&query), self.highest.get());
         let work = async |store: &mut Store| {
-            let mut listing = Listing { store, find };
+            let mut listing = Listing { store, find, is_sparing: false };
             pages::page(&mut listing, query.order, &from, count, highest).await
         };
         let (entries, is_last) = self.stores.quick(None, work).await?;

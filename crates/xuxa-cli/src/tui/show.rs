@@ -25,7 +25,7 @@ pub(super) fn short_name(name: &ORName) -> String {
 }
 
 /// A row of the list; `name` finds the short name of an address.
-pub(super) fn row(entry: &Entry, name: impl Fn(&ORName) -> Option<String>) -> Row {
+pub(crate) fn row(entry: &Entry, name: impl Fn(&ORName) -> Option<String>) -> Row {
     let from = entry.originator.as_ref().map(|from| name(from).unwrap_or_else(|| short_name(from)));
     let is_report = entry.kind == EntryKind::Report;
     let about = || entry.content_identifier.as_ref().map(|id| format!("about message {id}"));
