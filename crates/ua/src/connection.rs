@@ -390,9 +390,9 @@ async fn connect(
     protocol: &'static str,
     patience: Duration,
 ) -> Result<TcpStream, NotConnected> {
-    let addresses = tokio::net::lookup_host(address).await.map_err(|error| {
-        NotConnected::Address { address: address.to_owned(), protocol, error }
-    })?;
+    let addresses = tokio::net::lookup_host(address)
+        .await
+        .map_err(|error| NotConnected::Address { address: address.to_owned(), protocol, error })?;
     let mut why = "no address".to_owned();
     for at in addresses {
         match timeout(CONNECT_TIMEOUT.min(patience), TcpStream::connect(at)).await {

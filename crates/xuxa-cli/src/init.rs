@@ -90,7 +90,10 @@ async fn init(
     let (shown, try_it) = (config.display(), if new.store.is_some() { "list" } else { "receive" });
     let store = match &new.store {
         Some(store) => format!("its message store is {store}"),
-        None => "it has no message store: the verbs on a mailbox need a line `store = \"HOST:PORT\"`".to_owned(),
+        None => {
+            "it has no message store: the verbs on a mailbox need a line `store = \"HOST:PORT\"`"
+                .to_owned()
+        }
     };
     Ok(format!(
         "profile {} is in {shown}, its password in {}; {store}\ntry: xuxa --profile {} {try_it}",
@@ -194,7 +197,9 @@ async fn bind(
         called: Selectors::default(),
         answer_timeout,
     };
-    if !new.store_is_guess && let Some(store) = &new.store {
+    if !new.store_is_guess
+        && let Some(store) = &new.store
+    {
         bind_store(store, &login, interrupted.clone()).await?;
     }
     bind_mta(new, &login, interrupted.clone()).await?;

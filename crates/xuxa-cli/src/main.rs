@@ -152,7 +152,9 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
             return ExitCode::from(2);
         }
         if cli.answer_timeout.is_some() {
-            terminal::report_error("give answer_timeout in the plan: a burst has no --answer-timeout");
+            terminal::report_error(
+                "give answer_timeout in the plan: a burst has no --answer-timeout",
+            );
             return ExitCode::from(2);
         }
         let profiles =

@@ -13,10 +13,10 @@ mod place;
 
 use base::Precedence::{Flash, Override, Routine};
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
-use place::Place;
 use p772::{
     ContentBuilder, ContentEvent, ContentParser, Heading, IpmIdentifier, PartForm, PartKind,
 };
+use place::Place;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;

@@ -13,8 +13,8 @@ mod place;
 
 use base::Precedence::{Flash, Routine};
 use common::Fault;
-use p772::{ContentBuilder, Heading, IpmIdentifier, PartForm, RecipientSpecifier};
 use p7::operation as op;
+use p772::{ContentBuilder, Heading, IpmIdentifier, PartForm, RecipientSpecifier};
 use place::Place;
 use std::io::Write as _;
 use std::net::TcpListener;

@@ -142,8 +142,20 @@ pub struct Opened {
     pub others_to: Vec<String>,
     /// The recipients for information, without us.
     pub others_copy: Vec<String>,
-    /// The originator asked for a notification of receipt, and none was sent.
-    pub wants_receipt: bool,
+    /// The notification of receipt.
+    pub receipt: Receipt,
+}
+
+/// The notification of receipt for a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receipt {
+    /// The originator did not ask us for one.
+    #[default]
+    NotAsked,
+    /// The originator asked for one, and none was sent.
+    Asked,
+    /// It was sent, here or by another client of this user.
+    Sent,
 }
 
 /// What is known of a message to one recipient.

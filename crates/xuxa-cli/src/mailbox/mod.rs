@@ -1,5 +1,6 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
+pub(crate) mod acknowledge;
 mod compose;
 pub(crate) mod content;
 mod delete;
@@ -11,7 +12,7 @@ mod import;
 mod line;
 mod list;
 mod password;
-mod read;
+pub(crate) mod read;
 mod reply;
 pub(crate) mod sent;
 mod watch;
@@ -39,6 +40,8 @@ pub(crate) enum MailboxVerb {
     Extract(extract::ExtractArgs),
     /// Reply to a message: to whom it asks for replies, else to its originator
     Reply(reply::ReplyArgs),
+    /// Send the notification of receipt that the originator of a message asked for, once
+    Acknowledge(acknowledge::AcknowledgeArgs),
     /// Forward a message, whole, as a body part of a new one
     Forward(forward::ForwardArgs),
     /// Delete messages and reports
@@ -65,6 +68,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         MailboxVerb::Fetch(args) => fetch::fetch(access, args, json).await,
         MailboxVerb::Extract(args) => extract::extract(access, args, json).await,
         MailboxVerb::Reply(args) => reply::reply(access, args, json).await,
+        MailboxVerb::Acknowledge(args) => acknowledge::acknowledge(access, args, json).await,
         MailboxVerb::Forward(args) => forward::forward(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,
         MailboxVerb::Watch(args) => watch::watch(access, args, json).await,

@@ -5,12 +5,12 @@ use super::pages::{self, Listing};
 use super::show;
 use super::stores::Stores;
 use crate::extract::Extraction;
+use crate::mailbox::acknowledge;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
 use crate::mailbox::forward::Inner;
 use crate::submission::MtaAccess;
 use anyhow::Result;
-use base::rng::Rng;
 use base::{Precedence, Utc};
 use p1::content_type::ContentType;
 use p1::names::ORName;
@@ -18,13 +18,12 @@ use p7::attributes as a;
 use p772::Forwarded;
 use std::cell::Cell;
 use std::path::PathBuf;
-use ua::Clock;
 use ua::book::{Book, Entry as BookItem};
 use ua::sent::{Entry as LogEntry, SentLog, SentMessage, State, Submitted};
 use ua::store::{Entry, Fetched, Filter, Find, Status, Store};
 use xuxa_tui::draft::{About, Draft};
 use xuxa_tui::model::{
-    BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
+    BookEntry, Counts, From, Number, Opened, Page, Query, Receipt, Row, Sent, SentState, Who,
 };
 use xuxa_tui::{Backend, BackendError};
 
@@ -214,7 +213,11 @@ impl Backend for Mailbox {
         let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
         let fetched = self.stores.slow(Some(number), work).await?;
         self.record_outcomes(&fetched, &reader);
-        Ok(show::opened(&fetched, &reader, &self.user, |name| self.name(name)))
+        let mut opened = show::opened(&fetched, &reader, &self.user, |name| self.name(name));
+        if opened.receipt == Receipt::Asked && acknowledge::is_done(&self.log, &fetched) {
+            opened.receipt = Receipt::Sent;
+        }
+        Ok(opened)
     }
 
     async fn extract(&self, number: Number, to: PathBuf) -> Result<Vec<PathBuf>, BackendError> {
@@ -285,21 +288,15 @@ impl Backend for Mailbox {
         let mut reader = Reader::default();
         let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
         let fetched = self.stores.slow(Some(number), work).await?;
-        let (Some(heading), Some(envelope)) = (&reader.heading, &fetched.envelope) else {
-            return Err(BackendError::Failed("only a message can be acknowledged".to_owned()));
-        };
-        let received = ua::receipt::Received {
-            heading,
-            originator: &envelope.originator,
-            content_type: &envelope.content_type,
-            precedence: pages::level(&fetched.entry),
-        };
-        let now = Clock::utc();
-        let identifier = format!("{:016X}", Rng::new(now.0).next_u64());
-        let receipt = received.acknowledge(&self.user, now, &identifier).map_err(failed)?;
-        let submit =
-            async |store: &mut Store| store.submit(&receipt.envelope, &receipt.content).await;
-        self.stores.submit(submit).await.map(drop)
+        let begun = acknowledge::begin(&self.log, &self.user, &fetched, &reader).map_err(failed)?;
+        // Another client of this user was first.
+        let Some(begun) = begun else { return Ok(()) };
+        let (envelope, content) = (&begun.made.envelope, &begun.made.content);
+        let submit = async |store: &mut Store| store.submit(envelope, content).await;
+        let result = self.stores.submit(submit).await?;
+        // The MTA has it, and knows it again: an error of the record makes nobody get a second one.
+        let _ = self.append(&[begun.done(result.identifier.to_string())]);
+        Ok(())
     }
 
     async fn sent(&self, count: usize) -> Result<Vec<Sent>, BackendError> {

@@ -89,7 +89,8 @@ impl Listing<'_> {
     /// The first number from which on a part has no more than so many entries.
     async fn narrowed(&mut self, part: Part, most: u64) -> Result<u32, StoreError> {
         let find = self.of(part.level);
-        let Some(mut high) = part.to.or(self.store.summarize_range(&find, part.from, None).await?.span.map(|s| s.1))
+        let Some(mut high) =
+            part.to.or(self.store.summarize_range(&find, part.from, None).await?.span.map(|s| s.1))
         else {
             return Ok(part.from);
         };

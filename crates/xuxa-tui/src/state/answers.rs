@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::event::{Answer, Effect, Token};
-use crate::model::{From, Opened};
+use crate::model::{From, Kind, Opened, Receipt};
 use crate::text;
 
 use super::compose::Compose;
@@ -67,7 +67,7 @@ impl App {
                 if let Some(reading) = &mut self.reading
                     && reading.opened.row.number == number
                 {
-                    reading.opened.wants_receipt = false;
+                    reading.opened.receipt = Receipt::Sent;
                 }
             }
             (Asked::Sent, Answer::Sent(sent)) => self.sent.set(sent),
@@ -170,14 +170,31 @@ impl App {
                 let dialog = Dialog::Extract(opened.row.number, opened.files.len(), line);
                 self.dialog = Some(dialog);
             }
-            Then::Acknowledge if !opened.wants_receipt => {
-                self.info(
-                    "the originator did not ask for a notification; r answers instead".to_owned(),
-                );
+            Then::Acknowledge => self.acknowledge(&opened),
+        }
+    }
+
+    /// Sends the notification of receipt, if there is one to send.
+    fn acknowledge(&mut self, opened: &Opened) {
+        let number = opened.row.number;
+        let mut pending = self.pending.values();
+        let is_asked = |asked: &Asked| matches!(asked, Asked::Acknowledge(of) if *of == number);
+        match (opened.receipt, opened.row.kind) {
+            (Receipt::Asked, _) if pending.any(|(asked, _)| is_asked(asked)) => {
+                self.info("the notification of receipt is being sent".to_owned());
             }
-            Then::Acknowledge => {
-                let number = opened.row.number;
+            (Receipt::Asked, _) => {
                 self.ask(Asked::Acknowledge(number), |token| Effect::Acknowledge(token, number));
+            }
+            (Receipt::Sent, _) => {
+                self.info("acknowledged already: a notification of receipt was sent".to_owned());
+            }
+            (Receipt::NotAsked, Kind::Message) => {
+                let text = "the originator did not ask for a notification; r answers instead";
+                self.info(text.to_owned());
+            }
+            (Receipt::NotAsked, _) => {
+                self.info("only a message is acknowledged, no report or notification".to_owned());
             }
         }
     }

@@ -106,7 +106,7 @@ fn a_message_is_read_answered_forwarded_extracted_acknowledged_and_deleted() {
     harness.keys("a");
     assert!(shows(&harness, "gets a notification"));
     harness.keys("a");
-    assert!(shows(&harness, "did not ask for a notification"));
+    assert!(shows(&harness, "acknowledged already"));
 
     let dir = tempfile::tempdir().unwrap();
     harness.keys("x");

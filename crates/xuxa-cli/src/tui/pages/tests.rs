@@ -112,8 +112,7 @@ fn pages_downward_and_upward_are_the_whole_mailbox_in_order() {
                 let all = expected(&fake, order);
                 let (mut at, mut seen) = (From::Top, Vec::new());
                 loop {
-                    let (rows, is_last) =
-                        block(page(&mut fake, order, &at, count, 1_000)).unwrap();
+                    let (rows, is_last) = block(page(&mut fake, order, &at, count, 1_000)).unwrap();
                     seen.extend(rows.iter().map(|entry| entry.number));
                     match rows.last() {
                         Some(last) => at = From::After(row(last)),
@@ -128,8 +127,7 @@ fn pages_downward_and_upward_are_the_whole_mailbox_in_order() {
                 assert!(!is_sparing || fake.listed == all.len(), "nothing is listed in vain");
                 let (mut at, mut seen) = (From::Bottom, Vec::new());
                 loop {
-                    let (rows, is_last) =
-                        block(page(&mut fake, order, &at, count, 1_000)).unwrap();
+                    let (rows, is_last) = block(page(&mut fake, order, &at, count, 1_000)).unwrap();
                     seen.splice(..0, rows.iter().map(|entry| entry.number));
                     if is_last {
                         break;
