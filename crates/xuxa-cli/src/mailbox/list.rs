@@ -189,7 +189,7 @@ async fn entries(store: &mut Store, wanted: &Wanted, which: &Which) -> Result<(V
         By::Precedence => DisplayOrder::Precedence,
     };
     let limit = which.limit as usize;
-    let mut listing = Listing { store, find: wanted.find.clone(), is_sparing: true };
+    let mut listing = Listing { store, find: wanted.find.clone(), least: None, is_sparing: true };
     // Before they are listed: new ones are not new afterwards.
     let all = listing.store.summarize_range(&wanted.find, 0, None).await?;
     let (mut from, mut lines) = (From::Top, Vec::new());

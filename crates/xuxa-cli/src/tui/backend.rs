@@ -183,7 +183,7 @@ impl Backend for Mailbox {
         }
         let (find, highest) = (self.find(&query), self.highest.get());
         let work = async |store: &mut Store| {
-            let mut listing = Listing { store, find, is_sparing: false };
+            let mut listing = Listing { store, find, least: query.least, is_sparing: false };
             pages::page(&mut listing, query.order, &from, count, highest).await
         };
         let (entries, is_last) = self.stores.quick(None, work).await?;

@@ -67,6 +67,8 @@ async fn first(lists: &mut (impl Lists + ?Sized), part: Part) -> Result<Option<S
 pub(crate) struct Listing<'a> {
     pub store: &'a mut Store,
     pub find: Find,
+    /// Lower precedences are not asked for.
+    pub least: Option<Precedence>,
     /// Nothing is listed that is of no use: what is listed is not new afterwards. The store counts instead.
     pub is_sparing: bool,
 }
@@ -110,6 +112,9 @@ impl Listing<'_> {
 
 impl Lists for Listing<'_> {
     async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
+        if matches!((part.level, self.least), (Some(level), Some(least)) if level < least) {
+            return Ok(Vec::new());
+        }
         let find = self.of(part.level);
         let mut found: Vec<Entry> = Vec::new();
         let mut from = part.from;

@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::event::{Answer, Effect, Token};
-use crate::model::{From, Kind, Opened, Receipt};
+use crate::model::{Kind, Opened, Receipt};
 use crate::text;
 
 use super::compose::Compose;
@@ -24,12 +24,10 @@ impl App {
         match (asked, answer) {
             (Asked::List { from, generation }, Answer::Page(page)) => {
                 if generation == self.mailbox.generation {
-                    if from == From::Top {
-                        self.listed_newest(&page.rows);
-                    }
                     self.mailbox.apply(&from, page);
                 }
             }
+            (Asked::Urgent, Answer::Page(page)) => self.listed_urgent(page.rows),
             (Asked::Count, Answer::Counts(counts)) => self.mailbox.counts = counts,
             (Asked::Open(_, then), Answer::Opened(opened)) => self.opened(*opened, then),
             (Asked::Extract, Answer::Extracted(paths)) => {
@@ -138,7 +136,11 @@ impl App {
         let columns = usize::from(self.layout().reading.width);
         self.reading = Some(Reading::new(opened, columns));
         match then {
-            Then::Show => self.enter(View::Reading),
+            Then::Show => {
+                // The keys may have moved the selection since.
+                self.mailbox.select(number);
+                self.enter(View::Reading);
+            }
             then => self.act_on_opened(then),
         }
     }
