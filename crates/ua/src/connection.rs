@@ -52,7 +52,7 @@ pub(crate) enum Broken {
     Interrupted,
     /// The capture cannot be written.
     #[error("cannot write the capture: {0}")]
-    Capture(#[source] std::io::Error),
+    Capture(std::io::Error),
 }
 
 /// Why there is no TCP connection.
@@ -60,7 +60,7 @@ pub(crate) enum Broken {
 pub enum NotConnected {
     /// The text is not the address of a listener.
     #[error(
-        "{address:?} is not an address: give HOST:PORT of the MTA's {protocol} listener ({source})"
+        "{address:?} is not an address: give HOST:PORT of the MTA's {protocol} listener ({error})"
     )]
     Address {
         /// What was given.
@@ -68,7 +68,7 @@ pub enum NotConnected {
         /// P3 or P7.
         protocol: &'static str,
         /// The resolver's error.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// Nothing answers there.
     #[error("no connection to the MTA at {address}: {why}; does it run? (mta status)")]
@@ -119,9 +119,11 @@ impl Connection {
         clock: Clock,
         interrupted: Interrupted,
     ) -> Result<Connection, Broken> {
-        let Target { login, protocol, config, bind } = target;
+        let Target { login, protocol, mut config, bind } = target;
+        // The answer to a bind is one too.
+        config.setup_timeout = config.setup_timeout.min(login.answer_timeout);
         let stream = tokio::select! {
-            stream = connect(&login.mta, protocol) => stream.map_err(Broken::NotConnected)?,
+            stream = connect(&login.mta, protocol, login.answer_timeout) => stream.map_err(Broken::NotConnected)?,
             () = interrupted.wait() => return Err(Broken::Interrupted),
         };
         let capture = pcap.map(|path| start_capture(path, &stream)).transpose();
@@ -289,7 +291,7 @@ impl Connection {
                 biased;
                 written = self.stream.write(&self.unwritten) => written,
                 () = given_up => Err(ErrorKind::Other.into()),
-                () = sleep(WRITE_TIMEOUT) => Err(ErrorKind::TimedOut.into()),
+                () = sleep(WRITE_TIMEOUT.min(self.patience)) => Err(ErrorKind::TimedOut.into()),
             };
             match written {
                 Ok(n @ 1..) => {
@@ -337,7 +339,7 @@ impl Connection {
     pub(crate) async fn unbind(mut self) -> Result<(), Broken> {
         self.interrupted = Interrupted::default();
         self.request(Request::Release);
-        let outcome = self.next(Some(RELEASE_TIMEOUT)).await;
+        let outcome = self.next(Some(RELEASE_TIMEOUT.min(self.patience))).await;
         if let Some(mut capture) = self.capture.take() {
             capture.closed(Clock::utc()).map_err(Broken::Capture)?;
             capture.into_inner().flush().map_err(Broken::Capture)?;
@@ -383,13 +385,17 @@ pub(crate) fn reference() -> ConnectionReference {
     }
 }
 
-async fn connect(address: &str, protocol: &'static str) -> Result<TcpStream, NotConnected> {
-    let addresses = tokio::net::lookup_host(address).await.map_err(|source| {
-        NotConnected::Address { address: address.to_owned(), protocol, source }
-    })?;
+async fn connect(
+    address: &str,
+    protocol: &'static str,
+    patience: Duration,
+) -> Result<TcpStream, NotConnected> {
+    let addresses = tokio::net::lookup_host(address)
+        .await
+        .map_err(|error| NotConnected::Address { address: address.to_owned(), protocol, error })?;
     let mut why = "no address".to_owned();
     for at in addresses {
-        match timeout(CONNECT_TIMEOUT, TcpStream::connect(at)).await {
+        match timeout(CONNECT_TIMEOUT.min(patience), TcpStream::connect(at)).await {
             Ok(Ok(stream)) => {
                 // Without it small APDUs are late.
                 let _ = stream.set_nodelay(true);

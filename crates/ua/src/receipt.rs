@@ -9,7 +9,7 @@ use p1::eits::EncodedInformationTypes;
 use p1::extension::{Dialect, Extensions};
 use p1::flags::PerMessageIndicators;
 use p1::names::ORName;
-use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
+use p1::p3::{MessageDeliveryEnvelope, MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use p772::{Heading, Notification, NotificationRequests, RecipientSpecifier};
 
 /// Why a message cannot be acknowledged.
@@ -31,6 +31,24 @@ pub fn requested(heading: &Heading, me: &ORName) -> NotificationRequests {
     let mut asked = NotificationRequests::default();
     for specifier in recipients.into_iter().flatten().filter(is_me) {
         let more = specifier.notification_requests;
+        asked.receipt |= more.receipt;
+        asked.non_receipt |= more.non_receipt;
+        asked.return_content |= more.return_content;
+    }
+    asked
+}
+
+/// What a message asks of the user `me` who has received it. Its heading may name the user as the envelope of the
+/// delivery does, or the one who was meant first, from whom it was redirected.
+pub fn requested_of(
+    heading: &Heading,
+    envelope: &MessageDeliveryEnvelope,
+    me: &ORName,
+) -> NotificationRequests {
+    let names = [Some(me), Some(&envelope.this_recipient), envelope.intended_recipient.as_ref()];
+    let mut asked = NotificationRequests::default();
+    for name in names.into_iter().flatten() {
+        let more = requested(heading, name);
         asked.receipt |= more.receipt;
         asked.non_receipt |= more.non_receipt;
         asked.return_content |= more.return_content;

@@ -144,6 +144,16 @@ pub enum Entry {
         /// MTS identifier of the message.
         mts_identifier: String,
     },
+    /// We are about to acknowledge a message that we received: a notification that is submitted again after a lost
+    /// answer has the same identifier and time.
+    Acknowledging {
+        /// MTS identifier of the delivery.
+        mts_identifier: String,
+        /// Content identifier of the notification.
+        content_identifier: String,
+        /// The receipt time in it, UTCTime.
+        time: String,
+    },
     /// We have acknowledged a message that we received.
     Acknowledged {
         /// MTS identifier of the delivery.
@@ -254,6 +264,8 @@ pub struct Sent {
     pub acknowledged: Vec<String>,
     /// Lines that could not be read.
     pub unreadable: u64,
+    /// Content identifier and time of the notification of each delivery of which one was begun.
+    acknowledging: BTreeMap<String, (String, String)>,
     by_key: BTreeMap<(String, String), usize>,
     by_mts: BTreeMap<String, usize>,
     by_ipm: BTreeMap<String, Vec<usize>>,
@@ -345,6 +357,10 @@ impl Sent {
                     message.set_all(&State::Cancelled);
                 }
             }
+            Entry::Acknowledging { mts_identifier, content_identifier, time } => {
+                // The first one counts: the MTA may have it already.
+                self.acknowledging.entry(mts_identifier).or_insert((content_identifier, time));
+            }
             Entry::Acknowledged { mts_identifier, .. } => self.acknowledged.push(mts_identifier),
         }
     }
@@ -404,6 +420,37 @@ impl SentLog {
         written
     }
 
+    /// Begins the acknowledgement of a delivery, with this content identifier if none was begun: returns the content
+    /// identifier and the time that its notification has to have. `None`: the delivery is acknowledged already.
+    ///
+    /// # Errors
+    /// The record cannot be read or written: nothing should be sent then, for it might be sent twice.
+    pub fn acknowledge(
+        &self,
+        delivery: &str,
+        content_identifier: &str,
+        now: Utc,
+    ) -> io::Result<Option<(String, Utc)>> {
+        let begun = |sent: &Sent| {
+            let (identifier, time) = sent.acknowledging.get(delivery)?;
+            Some((identifier.clone(), Utc::from_utc_time(time.as_bytes())?))
+        };
+        let sent = self.read()?;
+        if sent.acknowledged.iter().any(|done| done == delivery) {
+            return Ok(None);
+        }
+        if let Some(begun) = begun(&sent) {
+            return Ok(Some(begun));
+        }
+        self.append(&[Entry::Acknowledging {
+            mts_identifier: delivery.to_owned(),
+            content_identifier: content_identifier.to_owned(),
+            time: now.to_utc_time(),
+        }])?;
+        // Another process may have been first.
+        Ok(begun(&self.read()?).or_else(|| Some((content_identifier.to_owned(), now))))
+    }
+
     /// Reads all of it.
     ///
     /// # Errors
@@ -449,6 +496,25 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_acknowledgement_that_was_begun_keeps_identifier_and_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = SentLog::new(directory.path().join("sent.log"));
+        let at = |second: &[u8]| Utc::from_utc_time(second).unwrap();
+        let first = at(b"260504030201Z");
+        let begun = Some(("A".to_owned(), first));
+        assert_eq!(log.acknowledge("M", "A", first).unwrap(), begun);
+        assert_eq!(log.acknowledge("M", "B", at(b"260504030202Z")).unwrap(), begun);
+        let done = Entry::Acknowledged {
+            mts_identifier: "M".to_owned(),
+            ipm: "1*".to_owned(),
+            notification: "N".to_owned(),
+        };
+        log.append(&[done]).unwrap();
+        assert_eq!(log.acknowledge("M", "C", first).unwrap(), None);
+        assert!(log.acknowledge("OTHER", "C", first).unwrap().is_some());
+    }
 
     fn submitted(n: u32, mts: &str) -> Submitted {
         Submitted {

@@ -11,6 +11,8 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use ua::store::{BindRefused, Store, StoreError};
 use ua::{Clock, Interrupted, Lost, Refused, Services, User, form};
 
 #[derive(Debug, Args)]
@@ -21,7 +23,8 @@ pub(crate) struct InitArgs {
     /// Host and port of the MTA's P3 listener
     #[arg(long, value_name = "HOST:PORT")]
     mta: Option<String>,
-    /// Host and port of the message store (P7); empty: none
+    /// Host and port of the message store (P7), or none [default: the MTA's host and the port after that of P3, if
+    /// this user can bind there]
     #[arg(long, value_name = "HOST:PORT")]
     store: Option<String>,
     /// Your O/R address
@@ -36,8 +39,13 @@ pub(crate) struct InitArgs {
 }
 
 /// Runs `xuxa init`.
-pub(crate) async fn run(args: &InitArgs, config: &Path, interrupted: Interrupted) -> ExitCode {
-    match init(args, config, interrupted).await {
+pub(crate) async fn run(
+    args: &InitArgs,
+    config: &Path,
+    answer_timeout: Duration,
+    interrupted: Interrupted,
+) -> ExitCode {
+    match init(args, config, answer_timeout, interrupted).await {
         Ok(lines) => {
             terminal::print(&lines);
             ExitCode::SUCCESS
@@ -54,28 +62,52 @@ struct New {
     name: String,
     mta: String,
     store: Option<String>,
+    /// Nobody gave the store: it is where ours have it, and may not be there.
+    store_is_guess: bool,
     user: String,
     password: String,
 }
 
-async fn init(args: &InitArgs, config: &Path, interrupted: Interrupted) -> Result<String> {
+async fn init(
+    args: &InitArgs,
+    config: &Path,
+    answer_timeout: Duration,
+    interrupted: Interrupted,
+) -> Result<String> {
     let mut new = ask(args)?;
     let name = form::address(&new.user)?;
     new.user = name.address.to_string();
     let dir = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let password_file = dir.join(format!("{}.password", new.name));
     refuse_existing(config, &new.name, &password_file)?;
-    if !args.no_bind {
-        bind(&new, name, interrupted).await?;
+    match args.no_bind {
+        false => bind(&mut new, name, answer_timeout, interrupted).await?,
+        // What nobody gave and nobody tried is not written.
+        true if new.store_is_guess => new.store = None,
+        true => {}
     }
     write(config, dir, &password_file, &new)?;
-    let shown = config.display();
+    let (shown, try_it) = (config.display(), if new.store.is_some() { "list" } else { "receive" });
+    let store = match &new.store {
+        Some(store) => format!("its message store is {store}"),
+        None => {
+            "it has no message store: the verbs on a mailbox need a line `store = \"HOST:PORT\"`"
+                .to_owned()
+        }
+    };
     Ok(format!(
-        "profile {} is in {shown}, its password in {}\ntry: xuxa --profile {} receive",
+        "profile {} is in {shown}, its password in {}; {store}\ntry: xuxa --profile {} {try_it}",
         new.name,
         password_file.display(),
         new.name
     ))
+}
+
+/// Where an MTA of ours listens for P7 if its configuration is like the shipped ones: the port after that of P3.
+fn usual_store(mta: &str) -> Option<String> {
+    let (host, port) = mta.rsplit_once(':')?;
+    let port = port.parse::<u16>().ok()?.checked_add(1)?;
+    Some(format!("{host}:{port}"))
 }
 
 /// What the options lack is asked for, if somebody can answer.
@@ -99,7 +131,12 @@ fn ask(args: &InitArgs) -> Result<New> {
         }
     };
     let mta = one(&args.mta, "--mta", "MTA, host:port of its P3 listener: ", None)?;
-    let store = one(&args.store, "--store", "message store (P7), host:port [none]: ", Some(""))?;
+    let usual = usual_store(&mta).unwrap_or_default();
+    let shown = if usual.is_empty() { "none" } else { &usual };
+    let question = format!("message store (P7), host:port, or none [{shown}]: ");
+    let store = one(&args.store, "--store", &question, Some(&usual))?;
+    let store_is_guess = args.store.is_none() && store == usual;
+    let store = (!store.is_empty() && store != "none").then_some(store);
     let user = one(&args.user, "--user", "your O/R address (/C=XX/ADMD=A/PRMD=P/S=NAME): ", None)?;
     let name = one(&args.name, "--name", "name of the profile [default]: ", Some("default"))?;
     if !ua::book::is_name(&name) || name.starts_with('.') {
@@ -117,7 +154,7 @@ fn ask(args: &InitArgs) -> Result<New> {
     if password.is_empty() {
         bail!("the password is empty");
     }
-    Ok(New { name, mta, store: (!store.is_empty()).then_some(store), user, password })
+    Ok(New { name, mta, store, store_is_guess, user, password })
 }
 
 fn line(question: &str) -> Result<String> {
@@ -146,22 +183,68 @@ fn refuse_existing(config: &Path, name: &str, password_file: &Path) -> Result<()
     Ok(())
 }
 
-/// Tries the profile, and states what is wrong.
-async fn bind(new: &New, user: p1::names::ORName, interrupted: Interrupted) -> Result<()> {
-    if let Some(store) = &new.store
-        && let Some(why) = ua::diagnose::diagnose(store).await
-    {
-        bail!("the message store: {why}");
-    }
+/// Tries the profile, over P3 and, with a store, over P7; states what is wrong.
+async fn bind(
+    new: &mut New,
+    user: p1::names::ORName,
+    answer_timeout: Duration,
+    interrupted: Interrupted,
+) -> Result<()> {
     let login = ua::Login {
         mta: new.mta.clone(),
         user,
         password: Password::new(Bytes::from(new.password.clone().into_bytes()), PasswordForm::Ia5),
         called: Selectors::default(),
-        answer_timeout: ua::ANSWER_TIMEOUT,
+        answer_timeout,
         edition: ua::Edition::default(),
     };
-    let bound = User::bind(&login, Services::Submission, None, Clock::start(), interrupted).await;
+    if !new.store_is_guess
+        && let Some(store) = &new.store
+    {
+        bind_store(store, &login, interrupted.clone()).await?;
+    }
+    bind_mta(new, &login, interrupted.clone()).await?;
+    // Only once the MTA on that host knows the password.
+    if new.store_is_guess
+        && let Some(store) = &new.store
+        && let Err(error) = bind_store(store, &login, interrupted).await
+    {
+        terminal::report_error(&format!("no --store was given, and {store} is none: {error:#}"));
+        new.store = None;
+    }
+    Ok(())
+}
+
+/// Binds over P7.
+async fn bind_store(store: &str, login: &ua::Login, interrupted: Interrupted) -> Result<()> {
+    let login = ua::Login { mta: store.to_owned(), ..login.clone() };
+    let error = match Store::bind(&login, None, Clock::start(), interrupted).await {
+        Ok(bound) => return bound.unbind().await.context("the message store: after the bind"),
+        Err(error) => error,
+    };
+    match &error {
+        StoreError::Refused(BindRefused::Credentials | BindRefused::Busy) => {
+            bail!("the message store at {store} answers, and refused the bind: {}", why(&error))
+        }
+        StoreError::Interrupted => bail!(error),
+        _ => {}
+    }
+    if let Some(why) = ua::diagnose::diagnose(store).await {
+        bail!("the message store: {why}");
+    }
+    bail!("the message store at {store}: {error}; is it the P7 listener?")
+}
+
+/// The reason alone.
+fn why(error: &StoreError) -> String {
+    match error {
+        StoreError::Refused(why) => why.to_string(),
+        other => other.to_string(),
+    }
+}
+
+async fn bind_mta(new: &New, login: &ua::Login, interrupted: Interrupted) -> Result<()> {
+    let bound = User::bind(login, Services::Submission, None, Clock::start(), interrupted).await;
     match bound {
         Ok(user) => user.unbind().await.context("after the bind"),
         Err(error) => {
@@ -247,6 +330,7 @@ mod tests {
                 name: name.to_owned(),
                 mta: "h:1".to_owned(),
                 store: None,
+                store_is_guess: false,
                 user: "/S=A\"/C=XX".to_owned(),
                 password: "se\"cret".to_owned(),
             };

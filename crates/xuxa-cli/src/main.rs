@@ -51,6 +51,10 @@ struct Cli {
     /// has passwords and contents in clear
     #[arg(long, global = true, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// How long an answer may take, that to a bind too; a submission's is counted once all of it was sent
+    /// [default: 120s]
+    #[arg(long, global = true, value_name = "TIME", value_parser = quantity::parse_time)]
+    answer_timeout: Option<std::time::Duration>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -147,6 +151,12 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
             );
             return ExitCode::from(2);
         }
+        if cli.answer_timeout.is_some() {
+            terminal::report_error(
+                "give answer_timeout in the plan: a burst has no --answer-timeout",
+            );
+            return ExitCode::from(2);
+        }
         let profiles =
             burst::Profiles { file: cli.config.as_deref(), name: cli.profile.as_deref() };
         return burst::burst(args, &profiles, cli.json, is_terminal, interrupted).await;
@@ -154,19 +164,21 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     match &cli.verb {
         Verb::Init(args) => {
             let config = init::config_file(cli.config.as_deref());
-            return init::run(args, &config, interrupted).await;
+            let answer_timeout = cli.answer_timeout.unwrap_or(ua::ANSWER_TIMEOUT);
+            return init::run(args, &config, answer_timeout, interrupted).await;
         }
         Verb::Completion(args) => return manual::completion(args),
         Verb::Man(args) => return manual::man(args),
         _ => {}
     }
-    let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
+    let mut profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
         Err(error) => {
             terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
+    profile.answer_timeout = cli.answer_timeout;
     if let Some(path) = &cli.pcap {
         let shown = path.display();
         terminal::report_error(&format!(
@@ -179,10 +191,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         clock: Clock::start(),
         interrupted,
         progress: !cli.json && is_terminal,
-        answer_timeout: match &cli.verb {
-            Verb::Send(args) => args.answer_timeout,
-            _ => ua::ANSWER_TIMEOUT,
-        },
+        answer_timeout: cli.answer_timeout.unwrap_or(ua::ANSWER_TIMEOUT),
     };
     match &cli.verb {
         Verb::Send(args) => send::run(&access, args, cli.json).await,

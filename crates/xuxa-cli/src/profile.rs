@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The file: named profiles.
 #[derive(Debug, Default, Deserialize)]
@@ -70,6 +71,9 @@ pub(crate) struct Profile {
     /// The addresses of all profiles of the file.
     #[serde(skip)]
     pub known: Vec<String>,
+    /// How long an answer may take, if another time than the default is wished.
+    #[serde(skip)]
+    pub answer_timeout: Option<Duration>,
 }
 
 /// A password is never in the configuration file itself.
@@ -189,7 +193,7 @@ impl Profile {
                 session: octets(&self.ssel),
                 presentation: octets(&self.psel),
             },
-            answer_timeout: ua::ANSWER_TIMEOUT,
+            answer_timeout: self.answer_timeout.unwrap_or(ua::ANSWER_TIMEOUT),
             edition: match self.edition {
                 StoreEdition::Of1988 => ua::Edition::Of1988,
                 StoreEdition::Of1994 => ua::Edition::Of1994,

@@ -199,3 +199,46 @@ fn an_association_that_ends_is_opened_again_and_a_wrong_password_is_explained() 
     terminal.press(&["q"]);
     terminal.is_as_before();
 }
+
+#[test]
+fn a_forwarded_message_is_shown_whole_and_an_acknowledgement_is_known_after_a_restart() {
+    let place = Place::new();
+    let inner = contact();
+    let header = p772::content_header(&inner).unwrap().unwrap();
+    let rest = &inner[header.size..];
+    let heading = Heading {
+        this_ipm: IpmIdentifier { user: None, local: "M-2".to_owned() },
+        subject: Some("OUTER".to_owned()),
+        ..Heading::default()
+    };
+    let outer = ContentBuilder::new(&heading).unwrap().text("SEE BELOW.");
+    let forwarded = p772::Forwarded { military: true, delivery: None };
+    let head = outer.finish_forwarding(&forwarded, rest.len() as u64).head;
+    place.server.deliver_content(Routine, &[head, rest.to_vec()].concat());
+    place.server.deliver_content(Flash, &contact());
+    let terminal = Terminal::new("again", 100, 40);
+    place.starts(&terminal);
+    // It was unread before the start.
+    terminal.waits_for("Ctrl-G read");
+    terminal.press(&["C-g"]);
+    terminal.waits_for("TWO SHIPS.");
+    terminal.press(&["a"]);
+    terminal.waits_for("gets a notification");
+    terminal.press(&["n"]);
+    let screen = terminal.waits_for("SEE BELOW.");
+    for part in ["forwarded message 1", "subject", "TWO SHIPS.", "chart.bin"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    terminal.press(&["q", "q"]);
+    terminal.is_as_before();
+    terminal.types("clear");
+    terminal.press(&["Enter"]);
+    terminal.waits_until("an empty screen", |screen| !screen.contains("as-before"));
+    place.starts(&terminal);
+    terminal.waits_for("> ");
+    terminal.press(&["a"]);
+    terminal.waits_for("acknowledged already");
+    assert_eq!(place.server.shared.lock().unwrap().submitted.len(), 1);
+    terminal.press(&["q"]);
+    terminal.is_as_before();
+}

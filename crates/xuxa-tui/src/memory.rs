@@ -3,7 +3,7 @@
 
 use base::{Precedence, Utc};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
@@ -13,8 +13,8 @@ use tokio::time::sleep;
 use crate::backend::{Backend, BackendError};
 use crate::draft::{Body, Draft, Reports};
 use crate::model::{
-    BookEntry, Counts, File, From, Kind, Number, Opened, Order, Page, Query, Row, Sent, SentState,
-    Who,
+    BookEntry, Counts, File, From, Kind, Number, Opened, Order, Page, Query, Receipt, Row, Sent,
+    SentState, Who,
 };
 
 /// A message that is kept.
@@ -42,6 +42,7 @@ struct Mailbox {
     unread: u64,
     sent: Vec<Sent>,
     arrived: VecDeque<Row>,
+    acknowledged: BTreeSet<Number>,
     last: Number,
 }
 
@@ -237,6 +238,7 @@ impl Backend for Memory {
     async fn open(&self, number: Number) -> Result<Opened, BackendError> {
         self.answer().await?;
         let mut mailbox = self.mailbox.borrow_mut();
+        let is_acknowledged = mailbox.acknowledged.contains(&number);
         let (row, stored) = mailbox.rows.get_mut(&number).ok_or(BackendError::Gone(number))?;
         let was_unread = std::mem::replace(&mut row.is_unread, false);
         let (row, stored) = (row.clone(), stored.clone());
@@ -251,7 +253,11 @@ impl Backend for Memory {
             answer_to: stored.answer_to,
             others_to: Vec::new(),
             others_copy: Vec::new(),
-            wants_receipt: stored.wants_receipt,
+            receipt: match (stored.wants_receipt, is_acknowledged) {
+                (_, true) => Receipt::Sent,
+                (true, false) => Receipt::Asked,
+                (false, false) => Receipt::NotAsked,
+            },
         })
     }
 
@@ -345,8 +351,10 @@ impl Backend for Memory {
     async fn acknowledge(&self, number: Number) -> Result<(), BackendError> {
         self.answer().await?;
         let mut mailbox = self.mailbox.borrow_mut();
-        let (_, stored) = mailbox.rows.get_mut(&number).ok_or(BackendError::Gone(number))?;
-        stored.wants_receipt = false;
+        if !mailbox.rows.contains_key(&number) {
+            return Err(BackendError::Gone(number));
+        }
+        mailbox.acknowledged.insert(number);
         Ok(())
     }
 

@@ -68,6 +68,8 @@ pub struct Query {
     pub order: Order,
     /// Only unread ones.
     pub unread_only: bool,
+    /// Only those of this precedence or a higher one.
+    pub least: Option<Precedence>,
     /// Only those with this text in originator or subject, in either case; empty: all.
     pub search: String,
 }
@@ -77,7 +79,8 @@ impl Query {
     pub fn matches(&self, row: &Row) -> bool {
         let wanted = self.search.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
-        (!self.unread_only || row.is_unread) && (has(&row.from) || has(&row.subject))
+        let is_least = self.least.is_none_or(|least| row.precedence >= least);
+        is_least && (!self.unread_only || row.is_unread) && (has(&row.from) || has(&row.subject))
     }
 }
 
@@ -142,8 +145,20 @@ pub struct Opened {
     pub others_to: Vec<String>,
     /// The recipients for information, without us.
     pub others_copy: Vec<String>,
-    /// The originator asked for a notification of receipt, and none was sent.
-    pub wants_receipt: bool,
+    /// The notification of receipt.
+    pub receipt: Receipt,
+}
+
+/// The notification of receipt for a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receipt {
+    /// The originator did not ask us for one.
+    #[default]
+    NotAsked,
+    /// The originator asked for one, and none was sent.
+    Asked,
+    /// It was sent, here or by another client of this user.
+    Sent,
 }
 
 /// What is known of a message to one recipient.

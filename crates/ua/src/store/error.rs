@@ -9,10 +9,10 @@ use p7::MsError;
 pub enum StoreError {
     /// There is no TCP connection.
     #[error("{0}")]
-    NotConnected(#[from] NotConnected),
+    NotConnected(NotConnected),
     /// The store refused the bind.
     #[error("the message store refused the bind: {0}")]
-    Refused(#[from] BindRefused),
+    Refused(BindRefused),
     /// The store answered with an error of the operation. The association continues.
     #[error("the message store refused it: {0}")]
     Operation(MsError),
@@ -27,16 +27,16 @@ pub enum StoreError {
     Interrupted,
     /// The store answered what it must not.
     #[error("the message store answered wrongly: {0}")]
-    Answer(#[from] BadAnswer),
+    Answer(BadAnswer),
     /// The content that was to be sent cannot be read.
     #[error("the content cannot be read: {0}")]
-    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Source(Box<dyn std::error::Error + Send + Sync>),
     /// The content that arrived cannot be written.
     #[error("the content cannot be written: {0}")]
-    Write(#[source] std::io::Error),
+    Write(std::io::Error),
     /// The capture cannot be written.
     #[error("cannot write the capture: {0}")]
-    Capture(#[source] std::io::Error),
+    Capture(std::io::Error),
 }
 
 /// Why a store refuses a bind.
@@ -122,6 +122,25 @@ impl StoreError {
 
     pub(super) fn malformed(operation: &'static str) -> impl Fn(base::ber::Error) -> StoreError {
         move |error| BadAnswer::Malformed { operation, error }.into()
+    }
+}
+
+// The texts above have their causes in them: as sources too, whoever prints the chain would print them twice.
+impl From<NotConnected> for StoreError {
+    fn from(why: NotConnected) -> StoreError {
+        StoreError::NotConnected(why)
+    }
+}
+
+impl From<BindRefused> for StoreError {
+    fn from(why: BindRefused) -> StoreError {
+        StoreError::Refused(why)
+    }
+}
+
+impl From<BadAnswer> for StoreError {
+    fn from(why: BadAnswer) -> StoreError {
+        StoreError::Answer(why)
     }
 }
 

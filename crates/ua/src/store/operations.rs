@@ -87,6 +87,29 @@ impl Store {
         })
     }
 
+    /// Counts the entries found among those from a number on, to another one or the end. It changes no status.
+    ///
+    /// # Errors
+    /// As [`Store::summarize`].
+    pub async fn summarize_range(
+        &mut self,
+        find: &Find,
+        from: u32,
+        to: Option<u32>,
+    ) -> Result<Summary, StoreError> {
+        let number = |number: u32| SequenceNumber(number);
+        let range =
+            Range::SequenceNumber { from: (from > 0).then(|| number(from)), to: to.map(number) };
+        let range = (from > 0 || to.is_some()).then_some(range);
+        let selector = Selector { range, filter: find.filter(), ..Selector::default() };
+        let result = self.summarize_as(selector, Vec::new()).await?;
+        Ok(Summary {
+            count: unsigned(result.count),
+            span: result.span.map(|span| (span.lowest.0, span.highest.0)),
+            attributes: Vec::new(),
+        })
+    }
+
     /// Asks for what costs the store nothing: whether it still answers.
     ///
     /// # Errors

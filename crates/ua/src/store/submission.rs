@@ -15,7 +15,6 @@ pub struct NotSubmitted {
     /// same, octet for octet, for an MTA of ours to know it again.
     pub is_uncertain: bool,
     /// The reason.
-    #[source]
     pub error: StoreError,
 }
 

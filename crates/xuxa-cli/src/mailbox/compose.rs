@@ -148,7 +148,7 @@ impl Prepared {
         let envelope = self.envelope();
         let mut record = self.record(content.len());
         sent::append(access, &[LogEntry::Begun(record.clone())]);
-        let result = self.surely(access, store, &envelope, content).await;
+        let result = surely(access, store, &envelope, content).await;
         let result = match result {
             Ok(result) => result,
             Err(error) => {
@@ -177,50 +177,51 @@ impl Prepared {
         }
         Ok(())
     }
+}
 
-    /// Our MTA answers a repetition of the same octets with the first MTS identifier.
-    async fn surely(
-        &self,
-        access: &MtaAccess<'_>,
-        store: &mut Store,
-        envelope: &MessageSubmissionEnvelope,
-        content: &Content,
-    ) -> Result<SubmissionResult> {
-        let until = access.clock.now() + RETRY_FOR;
-        let mut is_in_doubt = false;
-        loop {
-            let error = match store.submit(envelope, content).await {
-                Ok(result) => return Ok(result),
-                Err(not) => {
-                    is_in_doubt |= not.is_uncertain;
-                    not.error
+/// Submits, and again where the answer was lost: our MTA answers a repetition of the same octets with the first MTS
+/// identifier.
+pub(super) async fn surely(
+    access: &MtaAccess<'_>,
+    store: &mut Store,
+    envelope: &MessageSubmissionEnvelope,
+    content: &Content,
+) -> Result<SubmissionResult> {
+    let identifier = envelope.content_identifier.as_deref().unwrap_or_default();
+    let until = access.clock.now() + RETRY_FOR;
+    let mut is_in_doubt = false;
+    loop {
+        let error = match store.submit(envelope, content).await {
+            Ok(result) => return Ok(result),
+            Err(not) => {
+                is_in_doubt |= not.is_uncertain;
+                not.error
+            }
+        };
+        let mut lost = matches!(error, StoreError::Lost(_));
+        let mut error = anyhow::Error::from(error);
+        while lost && access.clock.now() < until && !access.is_interrupted() {
+            terminal::report_error(&format!("{error:#}; submitting {identifier} again"));
+            let _ = timeout(PAUSE, access.interrupted.wait()).await;
+            match bind(access).await {
+                Ok(again) => {
+                    *store = again;
+                    break;
                 }
-            };
-            let mut lost = matches!(error, StoreError::Lost(_));
-            let mut error = anyhow::Error::from(error);
-            while lost && access.clock.now() < until && !access.is_interrupted() {
-                terminal::report_error(&format!("{error:#}; submitting {} again", self.identifier));
-                let _ = timeout(PAUSE, access.interrupted.wait()).await;
-                match bind(access).await {
-                    Ok(again) => {
-                        *store = again;
-                        break;
-                    }
-                    Err(other) => {
-                        lost = matches!(
-                            other.downcast_ref::<StoreError>(),
-                            Some(StoreError::NotConnected(_) | StoreError::Lost(_))
-                        );
-                        error = other;
-                    }
+                Err(other) => {
+                    lost = matches!(
+                        other.downcast_ref::<StoreError>(),
+                        Some(StoreError::NotConnected(_) | StoreError::Lost(_))
+                    );
+                    error = other;
                 }
             }
-            if !lost || access.clock.now() >= until || access.is_interrupted() {
-                return Err(match is_in_doubt {
-                    true => error.context(InDoubt(self.identifier.clone())),
-                    false => error,
-                });
-            }
+        }
+        if !lost || access.clock.now() >= until || access.is_interrupted() {
+            return Err(match is_in_doubt {
+                true => error.context(InDoubt(identifier.to_owned())),
+                false => error,
+            });
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use base::ber::{Header, Length, Tag};
 use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Most octets of text of one content that are kept.
 pub(crate) const MAX_TEXT: usize = 1 << 20;
 /// A forwarded message among body parts (X.420 7.3.8).
 const MESSAGE: Tag = Tag::context(7);
+/// Messages in messages are read so deep.
+pub(crate) const MAX_DEPTH: usize = 8;
 /// Octets of a SEQUENCE's tag, and of that of an IPM in a content.
 const SEQUENCE: u8 = 0x30;
 const IPM: u8 = 0xa0;
@@ -25,6 +28,8 @@ pub(crate) enum Form {
     Binary,
     /// A forwarded message, as far as it could be read.
     Message(Box<Forwarded>),
+    /// A forwarded message in more than [`MAX_DEPTH`] others, which is not read.
+    TooDeep,
     /// Another type, by its identifier or tag.
     Other(String),
 }
@@ -61,25 +66,34 @@ impl Seen {
     }
 }
 
-/// A forwarded message as it comes: first its parameters, if they are before it, then the message.
+/// What is before a forwarded message in its body part: its parameters, if they are there.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Forwarded {
-    /// The front, until it is known where the message begins; `None` from then on.
-    front: Option<Vec<u8>>,
+pub(crate) struct Front {
+    /// The octets, until it is known where the message begins; `None` from then on.
+    octets: Option<Vec<u8>>,
     /// Parameters are before the message.
     has_parameters: bool,
-    /// The message.
-    pub message: Reader,
+    /// Where it begins cannot be known.
+    pub is_lost: bool,
 }
 
-impl Forwarded {
-    fn new(has_parameters: bool, room: usize) -> Forwarded {
-        let message = Reader { room, is_inner: true, ..Reader::default() };
-        Forwarded { front: Some(Vec::new()), has_parameters, message }
+impl Front {
+    /// Of a body part of this kind; `None` if it is no forwarded message.
+    pub(crate) fn of(kind: &PartKind) -> Option<Front> {
+        let has_parameters = match kind {
+            PartKind::Extended { data, .. } if data.content() == p772::mm_message() => false,
+            PartKind::Other { header } if header.tag == MESSAGE => true,
+            _ => return None,
+        };
+        Some(Front { octets: Some(Vec::new()), has_parameters, is_lost: false })
     }
 
-    fn take(&mut self, octets: &[u8]) {
-        let Some(front) = &mut self.front else { return self.message.take_octets(octets) };
+    /// Takes the next octets of the body part; returns those that are of the message, as a content has them.
+    pub(crate) fn take<'a>(&mut self, octets: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if self.is_lost {
+            return None;
+        }
+        let Some(front) = &mut self.octets else { return Some(Cow::Borrowed(octets)) };
         front.extend_from_slice(octets);
         let skipped = match self.has_parameters {
             false => Some(0),
@@ -87,7 +101,7 @@ impl Forwarded {
                 Ok(Some(Header { size, length: Length::Definite(length), .. })) => {
                     usize::try_from(length).ok().map(|length| length.saturating_add(size))
                 }
-                Ok(None) => return,
+                Ok(None) => return None,
                 // Indefinite, or not a header at all.
                 _ => None,
             },
@@ -95,19 +109,40 @@ impl Forwarded {
         match skipped {
             Some(skipped) if front.len() > skipped => {
                 let mut message = front.split_off(skipped);
-                self.front = None;
+                self.octets = None;
                 // An IPM is a SEQUENCE here; as a content it has the tag of its choice.
                 if let Some(first) = message.first_mut().filter(|first| **first == SEQUENCE) {
                     *first = IPM;
                 }
-                self.message.take_octets(&message);
+                Some(Cow::Owned(message))
             }
-            Some(_) if front.len() <= MAX_FRONT => {}
+            Some(_) if front.len() <= MAX_FRONT => None,
             _ => {
-                self.front = None;
-                self.message.opaque = true;
+                (self.octets, self.is_lost) = (None, true);
+                None
             }
         }
+    }
+}
+
+/// A forwarded message as it comes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Forwarded {
+    front: Front,
+    /// The message.
+    pub message: Reader,
+}
+
+impl Forwarded {
+    fn new(front: Front, room: usize, depth: usize) -> Forwarded {
+        Forwarded { front, message: Reader { room, depth, ..Reader::default() } }
+    }
+
+    fn take(&mut self, octets: &[u8]) {
+        if let Some(of_message) = self.front.take(octets) {
+            self.message.take_octets(&of_message);
+        }
+        self.message.opaque |= self.front.is_lost;
     }
 }
 
@@ -124,8 +159,8 @@ pub(crate) struct Reader {
     /// It cannot be read as P22 or P772.
     pub opaque: bool,
     room: usize,
-    /// It is a forwarded message: those in it are not read.
-    is_inner: bool,
+    /// Messages around it, of which it is a part.
+    depth: usize,
 }
 
 /// Readers of the same message have the same parts.
@@ -146,7 +181,7 @@ impl Default for Reader {
             notification: None,
             opaque: false,
             room: MAX_TEXT,
-            is_inner: false,
+            depth: 0,
         }
     }
 }
@@ -157,10 +192,7 @@ impl Reader {
             ContentEvent::Heading(heading) => self.heading = Some(heading),
             ContentEvent::Notification(octets) => self.notification = Some(octets),
             ContentEvent::PartBegin(kind) => {
-                let mut form = form(kind, self.room);
-                if self.is_inner && matches!(form, Form::Message(_)) {
-                    form = Form::Other("message".to_owned());
-                }
+                let form = form(kind, self.room, self.depth);
                 self.parts.push(Seen { form, size: 0 });
             }
             ContentEvent::Data(octets) => {
@@ -177,7 +209,7 @@ impl Reader {
                         // One bound for all texts.
                         self.room = message.message.room;
                     }
-                    Form::File(_) | Form::Binary | Form::Other(_) => {}
+                    Form::File(_) | Form::Binary | Form::TooDeep | Form::Other(_) => {}
                 }
             }
             ContentEvent::PartEnd | ContentEvent::End => {}
@@ -210,16 +242,17 @@ impl Write for Reader {
     }
 }
 
-fn form(kind: PartKind, room: usize) -> Form {
-    let message = |has_parameters| Form::Message(Box::new(Forwarded::new(has_parameters, room)));
-    match kind {
-        PartKind::Text(charset) => Form::Text(charset, Vec::new()),
-        PartKind::Binary => Form::Binary,
-        PartKind::File { name } => Form::File(name),
-        PartKind::Extended { data, .. } if data.content() == p772::mm_message() => message(false),
-        PartKind::Extended { data, .. } => Form::Other(data.to_string()),
-        PartKind::Other { header } if header.tag == MESSAGE => message(true),
-        PartKind::Other { header } => Form::Other(header.tag.to_string()),
+fn form(kind: PartKind, room: usize, depth: usize) -> Form {
+    match (Front::of(&kind), kind) {
+        (Some(front), _) if depth < MAX_DEPTH => {
+            Form::Message(Box::new(Forwarded::new(front, room, depth + 1)))
+        }
+        (Some(_), _) => Form::TooDeep,
+        (None, PartKind::Text(charset)) => Form::Text(charset, Vec::new()),
+        (None, PartKind::Binary) => Form::Binary,
+        (None, PartKind::File { name }) => Form::File(name),
+        (None, PartKind::Extended { data, .. }) => Form::Other(data.to_string()),
+        (None, PartKind::Other { header }) => Form::Other(header.tag.to_string()),
     }
 }
 

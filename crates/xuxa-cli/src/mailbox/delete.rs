@@ -5,7 +5,8 @@ use crate::submission::MtaAccess;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
-use ua::store::Store;
+use serde::Serialize;
+use ua::store::{Find, Store, StoreError};
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
@@ -45,20 +46,46 @@ fn parse_numbers(text: &str) -> Result<Numbers, NumbersError> {
 
 /// Runs `xuxa delete`.
 pub(super) async fn delete(access: &MtaAccess<'_>, args: &DeleteArgs, json: bool) -> Result<u8> {
-    with_store(access, async |store| all(store, &args.numbers).await).await?;
-    if json {
-        let text = |numbers: &Numbers| match numbers {
-            Numbers::One(number) => number.to_string(),
-            Numbers::Range(from, to) => format!("{from}-{to}"),
-        };
-        let deleted: Vec<String> = args.numbers.iter().map(text).collect();
-        terminal::print_json(&serde_json::json!({ "deleted": deleted }));
+    let mut deleted = Deleted::default();
+    let outcome =
+        with_store(access, async |store| all(store, &args.numbers, &mut deleted).await).await;
+    if json && (outcome.is_ok() || !deleted.what.is_empty()) {
+        terminal::print_json(&deleted);
+    } else if !json {
+        deleted.show();
     }
-    Ok(0)
+    outcome.map(|()| 0)
+}
+
+/// What is gone.
+#[derive(Debug, Default, Serialize)]
+struct Deleted {
+    /// Numbers and ranges.
+    #[serde(rename = "deleted")]
+    what: Vec<String>,
+    /// Entries in them.
+    count: u64,
+}
+
+impl Deleted {
+    fn add(&mut self, what: String, count: u64) {
+        self.what.push(what);
+        self.count = self.count.saturating_add(count);
+    }
+
+    fn show(&self) {
+        let what = self.what.join(", ");
+        match self.count {
+            0 if self.what.is_empty() => {}
+            0 => terminal::print(&format!("the mailbox has no entries in {what}")),
+            1 => terminal::print(&format!("deleted: {what} (1 entry)")),
+            count => terminal::print(&format!("deleted: {what} ({count} entries)")),
+        }
+    }
 }
 
 /// Single numbers first, all or none: a wrong one is found before a range is gone.
-async fn all(store: &mut Store, numbers: &[Numbers]) -> Result<()> {
+async fn all(store: &mut Store, numbers: &[Numbers], deleted: &mut Deleted) -> Result<()> {
     let one = |numbers: &Numbers| match numbers {
         Numbers::One(number) => Some(*number),
         Numbers::Range(..) => None,
@@ -67,21 +94,30 @@ async fn all(store: &mut Store, numbers: &[Numbers]) -> Result<()> {
     single.sort_unstable();
     single.dedup();
     store.delete(&single).await?;
-    let mut is_any_gone = !single.is_empty();
+    single.iter().for_each(|number| deleted.add(number.to_string(), 1));
     for numbers in numbers {
         if let Numbers::Range(from, to) = numbers {
-            let deleted = store.delete_range(*from, *to).await;
-            deleted.map_err(|error| {
+            let gone = range(store, *from, *to).await;
+            let count = gone.map_err(|error| {
                 let error = anyhow::Error::from(error);
-                match is_any_gone {
-                    true => error.context(InPart(format!("{from}-{to} are not deleted"))),
-                    false => error,
+                match deleted.what.is_empty() {
+                    false => error.context(InPart(format!("{from}-{to} are not deleted"))),
+                    true => error,
                 }
             })?;
-            is_any_gone = true;
+            deleted.add(format!("{from}-{to}"), count);
         }
     }
     Ok(())
+}
+
+/// Deletes a range; returns how many entries it had.
+async fn range(store: &mut Store, from: u32, to: u32) -> Result<u64, StoreError> {
+    let count = store.summarize_range(&Find::new(), from, Some(to)).await?.count;
+    if count > 0 {
+        store.delete_range(from, to).await?;
+    }
+    Ok(count)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use crate::profile::Wrong;
 use crate::quantity;
 use crate::submission::MtaAccess;
 use crate::terminal;
+use crate::tui::pages::{self, Listing};
+use crate::tui::show::row;
 use anyhow::Result;
 use base::{Precedence, Utc};
 use clap::{Args, ValueEnum};
@@ -13,16 +15,19 @@ use p1::names::ORName;
 use p7::Filter;
 use ua::Clock;
 use ua::store::{Entry, Find, Order, Pages, Status, Store};
+use xuxa_tui::model::{From, Order as DisplayOrder};
 
 /// Entries in one operation.
 const PAGE: u32 = 100;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The highest precedence first
+    /// The highest precedence first, and the newest of each; what has no precedence is Routine
     #[default]
     Precedence,
-    /// As they came
+    /// The newest first
+    Newest,
+    /// As they came: the oldest first
     Arrival,
 }
 
@@ -108,13 +113,6 @@ impl Which {
         }
         Wanted { find, from: part }
     }
-
-    fn order(&self) -> Order {
-        match self.by {
-            By::Precedence => Order::Precedence,
-            By::Arrival => Order::Arrival,
-        }
-    }
 }
 
 /// An O/R address that names a user, and not a word.
@@ -185,10 +183,44 @@ async fn show(access: &MtaAccess<'_>, which: &Which, find: Find, json: bool) -> 
 
 /// The entries up to the limit, and whether there are more.
 async fn entries(store: &mut Store, wanted: &Wanted, which: &Which) -> Result<(Vec<Line>, bool)> {
+    let order = match which.by {
+        By::Arrival => return by_arrival(store, wanted, which.limit).await,
+        By::Newest => DisplayOrder::Arrival,
+        By::Precedence => DisplayOrder::Precedence,
+    };
     let limit = which.limit as usize;
+    let mut listing = Listing { store, find: wanted.find.clone(), least: None, is_sparing: true };
+    // Before they are listed: new ones are not new afterwards.
+    let all = listing.store.summarize_range(&wanted.find, 0, None).await?;
+    let (mut from, mut lines) = (From::Top, Vec::new());
+    loop {
+        // Where only we select, a page has to be larger than what is left.
+        let count = match &wanted.from {
+            None => (PAGE as usize).min(limit - lines.len()),
+            Some(_) => PAGE as usize,
+        };
+        let (page, is_last) = pages::page(&mut listing, order, &from, count, 0).await?;
+        for entry in page.iter().filter(|entry| wanted.takes(entry)) {
+            if lines.len() == limit {
+                return Ok((lines, true));
+            }
+            lines.push(Line::from(entry));
+        }
+        match page.last() {
+            Some(last) if !is_last => from = From::After(row(last, |_| None)),
+            _ => return Ok((lines, false)),
+        }
+        if lines.len() == limit && wanted.from.is_none() {
+            return Ok((lines, all.count > limit as u64));
+        }
+    }
+}
+
+/// As they came, in the order of the store.
+async fn by_arrival(store: &mut Store, wanted: &Wanted, limit: u32) -> Result<(Vec<Line>, bool)> {
     // One more shows whether there are more; it is listed too.
-    let size = PAGE.min(which.limit.saturating_add(1));
-    let mut pages = Pages::new(&wanted.find, which.order(), size);
+    let size = PAGE.min(limit.saturating_add(1));
+    let mut pages = Pages::new(&wanted.find, Order::Arrival, size);
     let mut lines = Vec::new();
     loop {
         let page = store.next_page(&mut pages).await?;
@@ -196,7 +228,7 @@ async fn entries(store: &mut Store, wanted: &Wanted, which: &Which) -> Result<(V
             return Ok((lines, false));
         }
         for entry in page.iter().filter(|entry| wanted.takes(entry)) {
-            if lines.len() == limit {
+            if lines.len() == limit as usize {
                 return Ok((lines, true));
             }
             lines.push(Line::from(entry));

@@ -1,5 +1,6 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
+pub(crate) mod acknowledge;
 mod auto_forward;
 mod compose;
 pub(crate) mod content;
@@ -12,7 +13,7 @@ mod import;
 mod line;
 mod list;
 mod password;
-mod read;
+pub(crate) mod read;
 mod reply;
 pub(crate) mod sent;
 mod watch;
@@ -40,6 +41,8 @@ pub(crate) enum MailboxVerb {
     Extract(extract::ExtractArgs),
     /// Reply to a message: to whom it asks for replies, else to its originator
     Reply(reply::ReplyArgs),
+    /// Send the notification of receipt that the originator of a message asked for, once
+    Acknowledge(acknowledge::AcknowledgeArgs),
     /// Forward a message, whole, as a body part of a new one
     Forward(forward::ForwardArgs),
     /// Let the message store forward what comes, by itself; or no longer
@@ -49,6 +52,9 @@ pub(crate) enum MailboxVerb {
     /// Stay bound, and print what arrives at or above a precedence, at once
     Watch(watch::WatchArgs),
     /// Write the whole mailbox into a directory, to keep it, or as a maildir to read it
+    ///
+    /// An export fetches every entry, and so makes every entry processed, as if it was read: P7 has no way to fetch a
+    /// content that leaves the status as it is. The index of the export has the status of each entry before.
     Export(export::ExportArgs),
     #[command(about = "Check an exported mailbox, or submit its messages anew")]
     Import(import::ImportArgs),
@@ -65,6 +71,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         MailboxVerb::Fetch(args) => fetch::fetch(access, args, json).await,
         MailboxVerb::Extract(args) => extract::extract(access, args, json).await,
         MailboxVerb::Reply(args) => reply::reply(access, args, json).await,
+        MailboxVerb::Acknowledge(args) => acknowledge::acknowledge(access, args, json).await,
         MailboxVerb::Forward(args) => forward::forward(access, args, json).await,
         MailboxVerb::AutoForward(args) => auto_forward::auto_forward(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,

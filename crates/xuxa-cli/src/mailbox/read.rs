@@ -1,5 +1,7 @@
 //! `xuxa read`: a message with its heading and text, or a report in words. The entry becomes processed, and stays.
 
+use super::acknowledge;
+use super::compose::InDoubt;
 use super::content::{Form, MAX_TEXT, Reader, Seen};
 use super::line::Line;
 use super::sent;
@@ -11,7 +13,9 @@ use crate::terminal;
 use anyhow::Result;
 use base::shown;
 use clap::Args;
-use p1::p3::ReportDelivery;
+use p1::extension::number;
+use p1::p3::{MessageDeliveryEnvelope, ReportDelivery};
+use p1::security_label::SecurityLabel;
 use p772::Notification;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +26,13 @@ use ua::store::Fetched;
 pub(crate) struct ReadArgs {
     /// Its number in `xuxa list`
     number: u32,
+    /// Send the notification of receipt that its originator asked for, once
+    #[arg(long)]
+    acknowledge: bool,
 }
+
+/// The kind of a message in so many others that it is not shown.
+const TOO_DEEP: &str = "message, not shown";
 
 /// The result as JSON.
 #[derive(Debug, Serialize)]
@@ -37,6 +47,12 @@ struct Opened {
     /// The outcome for each recipient, of a report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<ReportLine>,
+    /// message-security-label of the envelope, as `xuxa send --label` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    /// What `--acknowledge` did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acknowledged: Option<acknowledge::Done>,
     /// The content is not one of P22 or P772.
     opaque: bool,
 }
@@ -59,6 +75,17 @@ struct PartLine {
     /// Octets of the text that are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<u64>,
+    /// Of a forwarded message: it cannot be read, or not whole.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    opaque: bool,
+}
+
+impl PartLine {
+    /// What it is, in words.
+    fn line(&self) -> String {
+        let name = self.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+        format!("{}{name}, {}", self.kind, show::size(self.size))
+    }
 }
 
 impl From<&Seen> for PartLine {
@@ -68,6 +95,7 @@ impl From<&Seen> for PartLine {
             Form::File(name) => ("file".to_owned(), name.clone()),
             Form::Binary => ("binary".to_owned(), None),
             Form::Message(_) => ("message".to_owned(), None),
+            Form::TooDeep => (TOO_DEEP.to_owned(), None),
             Form::Other(what) => (what.clone(), None),
         };
         let not_shown = Some(part.missing()).filter(|missing| *missing > 0);
@@ -85,6 +113,7 @@ impl From<&Seen> for PartLine {
                 .map(|inner| inner.parts.iter().map(PartLine::from).collect())
                 .unwrap_or_default(),
             not_shown,
+            opaque: inner.is_some_and(|inner| inner.opaque),
         }
     }
 }
@@ -98,21 +127,44 @@ fn labelled(reader: &Reader) -> BTreeMap<&'static str, Vec<String>> {
     labelled
 }
 
+/// The message-security-label of an envelope, as `xuxa send --label` takes it.
+pub(crate) fn label(envelope: &MessageDeliveryEnvelope) -> Option<String> {
+    let field = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL)?;
+    match SecurityLabel::parse(&field.value) {
+        Ok(label) => Some(label.to_string()),
+        // A reader must not take the message for one without a label.
+        Err(_) => Some("(a security label that cannot be read)".to_owned()),
+    }
+}
+
 /// Runs `xuxa read`.
 pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) -> Result<u8> {
     let mut reader = Reader::default();
-    let fetched = with_store(access, async |store| {
-        Ok(store.fetch(args.number, &mut reader, u64::MAX).await?)
+    with_store(access, async |store| {
+        let fetched = store.fetch(args.number, &mut reader, u64::MAX).await?;
+        sent::append(access, &sent::outcomes(&fetched, &reader));
+        let mut opened = opened(&fetched, &reader);
+        if !json {
+            terminal::print(&in_words(&opened, &fields(&reader)));
+        }
+        let mut code = 0;
+        if args.acknowledge {
+            match acknowledge::send(access, store, &fetched, &reader).await {
+                Ok(done) if json => opened.acknowledged = Some(done),
+                Ok(done) => terminal::report_error(&done.to_string()),
+                // It is shown in any case.
+                Err(error) => {
+                    terminal::report_error(&format!("not acknowledged: {error:#}"));
+                    code = if error.is::<InDoubt>() { 4 } else { 3 };
+                }
+            }
+        }
+        if json {
+            terminal::print_json(&opened);
+        }
+        Ok(code)
     })
-    .await?;
-    sent::append(access, &sent::outcomes(&fetched, &reader));
-    let opened = opened(&fetched, &reader);
-    if json {
-        terminal::print_json(&opened);
-    } else {
-        terminal::print(&in_words(&opened, &fields(&reader)));
-    }
-    Ok(0)
+    .await
 }
 
 /// Of the heading, or of the notification that the content is instead.
@@ -134,6 +186,8 @@ fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
         heading: labelled(reader),
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
+        label: fetched.envelope.as_deref().and_then(label),
+        acknowledged: None,
         opaque: reader.opaque || (reader.notification.is_some() && fields(reader).is_empty()),
     }
 }
@@ -158,14 +212,14 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
     if fields.is_empty() {
         add("subject", &text(&entry.subject));
     }
+    add("label", &text(&opened.label));
     add("submitted", &text(&entry.submission_time));
     add("delivered", &text(&entry.delivery_time.clone().or(entry.creation_time.clone())));
     add(if entry.kind == "report" { "about" } else { "MTS id" }, &text(&entry.mts_identifier));
     add("content id", &text(&entry.content_identifier));
     add("content", &entry.content_length.map(show::size).unwrap_or_default());
     for part in opened.parts.iter().filter(|part| part.text.is_none()) {
-        let name = part.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
-        add("part", &format!("{}{name}, {}", part.kind, show::size(part.size)));
+        add("part", &part.line());
     }
     for line in &opened.recipients {
         add("recipient", &format!("{}: {}", line.recipient, show::outcome(line)));
@@ -202,12 +256,20 @@ fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
         }
     }
     for part in inner {
-        let deeper = format!("{indent}    ");
         out.push('\n');
+        let deeper = format!("{indent}    ");
+        let mut add = |label: &str, value: &str| {
+            out.push_str(&format!("{deeper}{label:<12}  {}\n", shown::line(value)));
+        };
         for (label, values) in &part.heading {
-            for value in values {
-                out.push_str(&format!("{deeper}{label:<12}  {}\n", shown::line(value)));
-            }
+            values.iter().for_each(|value| add(label, value));
+        }
+        part.parts
+            .iter()
+            .filter(|part| part.text.is_none())
+            .for_each(|part| add("part", &part.line()));
+        if part.opaque {
+            add("note", "this message cannot be read, or not whole");
         }
         texts(out, &part.parts, &deeper);
     }

@@ -4,7 +4,7 @@ use super::Asked;
 use crate::send::content_identifier;
 use crate::submission::{MtaAccess, Prepared, Watch, submit};
 use crate::terminal;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use std::time::Duration;
 use ua::Clock;
 use ua::sent::{Entry, SentLog};
@@ -23,14 +23,11 @@ impl Watch for Unwatched {
 /// not be submitted.
 pub(crate) async fn acknowledge(access: &MtaAccess<'_>, asked: Vec<Asked>) -> usize {
     let log = SentLog::new(access.profile.sent_log());
-    let done = log.read().map(|sent| sent.acknowledged).unwrap_or_default();
     let (mut user, mut failed) = (None, 0);
     for (number, message) in asked.iter().enumerate() {
-        if done.contains(&message.mts_identifier) {
-            continue;
-        }
-        let prepared = match prepare(message, number) {
-            Ok(prepared) => prepared,
+        let prepared = match prepare(&log, message, number) {
+            Ok(Some(prepared)) => prepared,
+            Ok(None) => continue,
             Err(error) => {
                 let id = &message.mts_identifier;
                 terminal::report_error(&format!("{id} is not acknowledged: {error:#}"));
@@ -63,10 +60,16 @@ pub(crate) async fn acknowledge(access: &MtaAccess<'_>, asked: Vec<Asked>) -> us
     failed
 }
 
-fn prepare(message: &Asked, number: usize) -> Result<Prepared> {
-    let content_identifier = content_identifier(number);
-    let made = message.acknowledge(&content_identifier)?;
-    Ok(Prepared {
+/// `None`: it is acknowledged already. A notification whose answer was lost has the same octets again.
+fn prepare(log: &SentLog, message: &Asked, number: usize) -> Result<Option<Prepared>> {
+    let (new, now) = (content_identifier(number), Clock::utc());
+    // What cannot be made is not begun.
+    message.acknowledge(&new, now)?;
+    let begun = log.acknowledge(&message.mts_identifier, &new, now);
+    let begun = begun.with_context(|| format!("cannot write {}", log.path().display()))?;
+    let Some((content_identifier, time)) = begun else { return Ok(None) };
+    let made = message.acknowledge(&content_identifier, time)?;
+    Ok(Some(Prepared {
         precedence: message.precedence(),
         content_identifier,
         dtg: Clock::utc(),
@@ -74,5 +77,5 @@ fn prepare(message: &Asked, number: usize) -> Result<Prepared> {
         content: made.content,
         record: ua::sent::Submitted::default(),
         size: 0,
-    })
+    }))
 }

@@ -16,8 +16,8 @@ use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
 use crate::show;
 use crate::submission::MtaAccess;
 use anyhow::{Context, Result, bail};
-use base::Precedence;
 use base::ber::Writer;
+use base::{Precedence, Utc};
 use osi::api::{Indication, Problem, Request};
 use p1::SecurityLabel;
 use p1::extension::number;
@@ -77,6 +77,7 @@ impl Asked {
     pub(crate) fn acknowledge(
         &self,
         content_identifier: &str,
+        time: Utc,
     ) -> Result<ua::receipt::Acknowledgement> {
         let precedence = self.precedence();
         let received = ua::receipt::Received {
@@ -85,7 +86,7 @@ impl Asked {
             content_type: &self.envelope.content_type,
             precedence,
         };
-        received.acknowledge(&self.envelope.this_recipient, Clock::utc(), content_identifier)
+        received.acknowledge(&self.envelope.this_recipient, time, content_identifier)
     }
 
     pub(crate) fn ipm(&self) -> String {
@@ -378,7 +379,8 @@ async fn take_message(
     let length = coming.length;
     let mut message = summary.message(coming.identifier.clone(), length);
     if let (Some(asked), Some(heading)) = (&mut to.asked, coming.reading.heading.take())
-        && ua::receipt::requested(&heading, &coming.envelope.this_recipient).receipt
+        && ua::receipt::requested_of(&heading, &coming.envelope, &coming.envelope.this_recipient)
+            .receipt
     {
         let mts_identifier = coming.identifier;
         asked.push(Asked { mts_identifier, heading, envelope: coming.envelope });
@@ -437,7 +439,7 @@ impl Summary<'_> {
             content_type: show::content_type(&envelope.content_type),
             content_identifier: envelope.content_identifier.clone(),
             subject: heading.and_then(|h| h.subject.clone()),
-            dtg: military.and_then(|m| m.authorised_at).map(base::Utc::to_utc_time),
+            dtg: military.and_then(|m| m.authorised_at).map(Utc::to_utc_time),
             sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
             message_type: military.and_then(|m| m.message_type.as_ref()).map(show::message_type),
             instructions: military.map(|m| m.message_instructions.clone()).unwrap_or_default(),

@@ -1,15 +1,25 @@
 //! Reads the heading, text and files of a content while it is received.
 
 use crate::extract::Files;
+use crate::mailbox::content::{Front, MAX_DEPTH};
 use anyhow::Result;
 use p772::{Charset, ContentEvent, ContentParser, Heading, Notification, PartKind};
 
 /// Bound of the text shown, in octets.
 pub(crate) const MAX_TEXT: usize = 256;
 
+/// A message: the content, or one that is forwarded in the one before.
+struct Level {
+    /// Of a forwarded one.
+    front: Option<Front>,
+    parser: ContentParser,
+    opaque: bool,
+}
+
 /// The part of a content received so far.
 pub(crate) struct Reading<'a> {
-    parser: ContentParser,
+    /// The content, and the messages in each other of which octets come.
+    levels: Vec<Level>,
     pub heading: Option<Box<Heading>>,
     /// The content is a notification instead of a message.
     pub notification: Option<Box<Notification>>,
@@ -18,7 +28,8 @@ pub(crate) struct Reading<'a> {
     /// The beginning of the first text, undecoded: a piece may end within a character.
     text: Option<(Charset, Vec<u8>)>,
     in_text: bool,
-    in_file: bool,
+    /// A file of this level comes.
+    file_of: Option<usize>,
     /// The content has a type that xuxa cannot read; it is kept unread.
     pub opaque: bool,
     /// Destination of its files, with `--extract`.
@@ -28,13 +39,13 @@ pub(crate) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub(crate) fn new(files: Option<Files<'a>>) -> Reading<'a> {
         Reading {
-            parser: ContentParser::new(),
+            levels: vec![Level { front: None, parser: ContentParser::new(), opaque: false }],
             heading: None,
             notification: None,
             size: 0,
             text: None,
             in_text: false,
-            in_file: false,
+            file_of: None,
             opaque: false,
             files,
         }
@@ -70,50 +81,82 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// A file cannot be written.
     pub(crate) fn take(&mut self, octets: &[u8]) -> Result<()> {
+        self.take_at(0, octets)?;
+        self.opaque |= self.levels.first().is_some_and(|content| content.opaque);
+        Ok(())
+    }
+
+    /// The next octets of the message at a level.
+    fn take_at(&mut self, at: usize, octets: &[u8]) -> Result<()> {
         let mut rest = octets;
-        while !self.opaque {
+        loop {
+            let Some(level) = self.levels.get_mut(at).filter(|level| !level.opaque) else {
+                return Ok(());
+            };
             // The MTA carries contents of any type: an unknown one is kept unread.
-            let Ok(event) = self.parser.next(&mut rest) else {
-                self.opaque = true;
-                break;
+            let Ok(event) = level.parser.next(&mut rest) else {
+                level.opaque = true;
+                return Ok(());
             };
             match event {
-                None => break,
-                Some(ContentEvent::Heading(heading)) => self.heading = Some(heading),
-                Some(ContentEvent::PartBegin(kind)) => self.begin(kind)?,
-                Some(ContentEvent::Data(data)) => {
-                    self.size += data.len() as u64;
-                    if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
-                        let room = MAX_TEXT.saturating_sub(text.len()).min(data.len());
-                        text.extend_from_slice(data.get(..room).unwrap_or_default());
-                    }
-                    if let Some(files) = self.files.as_mut().filter(|_| self.in_file) {
-                        files.write(&data)?;
-                    }
-                }
+                None => return Ok(()),
+                Some(ContentEvent::PartBegin(kind)) => self.begin(at, kind)?,
+                Some(ContentEvent::Data(data)) => self.data(at, &data)?,
                 Some(ContentEvent::PartEnd) => {
                     self.in_text = false;
-                    if std::mem::take(&mut self.in_file)
+                    if self.file_of.take_if(|of| *of >= at).is_some()
                         && let Some(files) = &mut self.files
                     {
                         files.end();
                     }
                 }
-                Some(ContentEvent::Notification(octets)) => {
+                Some(ContentEvent::Heading(heading)) if at == 0 => self.heading = Some(heading),
+                Some(ContentEvent::Notification(octets)) if at == 0 => {
                     self.notification = Notification::parse(&octets).ok().map(Box::new);
                     self.opaque = self.notification.is_none();
                 }
+                Some(ContentEvent::Heading(_) | ContentEvent::Notification(_)) => {}
                 Some(ContentEvent::End) => {}
             }
         }
-        Ok(())
+    }
+
+    /// Data of a body part.
+    fn data(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        if at == 0 {
+            self.size += data.len() as u64;
+        }
+        if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
+            let room = MAX_TEXT.saturating_sub(text.len()).min(data.len());
+            text.extend_from_slice(data.get(..room).unwrap_or_default());
+        }
+        if self.file_of == Some(at) {
+            return self.files.as_mut().map_or(Ok(()), |files| files.write(data));
+        }
+        let inner = self.levels.get_mut(at + 1).and_then(|inner| inner.front.as_mut());
+        match inner.and_then(|front| front.take(data)) {
+            Some(of_message) => self.take_at(at + 1, &of_message),
+            None => Ok(()),
+        }
     }
 
     /// A body part begins.
-    fn begin(&mut self, kind: PartKind) -> Result<()> {
+    fn begin(&mut self, at: usize, kind: PartKind) -> Result<()> {
+        // What was in the part before is over, and a file in it that was cut off.
+        self.levels.truncate(at + 1);
+        if self.file_of.take().is_some()
+            && let Some(files) = &mut self.files
+        {
+            files.end();
+        }
+        let front = Front::of(&kind).filter(|_| at < MAX_DEPTH && self.files.is_some());
+        if front.is_some() {
+            self.levels.push(Level { front, parser: ContentParser::new(), opaque: false });
+            return Ok(());
+        }
         let name = match kind {
             PartKind::Text(charset) => {
-                if self.text.is_none() {
+                if self.text.is_none() && at == 0 {
                     self.in_text = true;
                     self.text = Some((charset, Vec::new()));
                 }
@@ -123,7 +166,7 @@ impl<'a> Reading<'a> {
             PartKind::Binary => None,
             PartKind::Extended { .. } | PartKind::Other { .. } => return Ok(()),
         };
-        self.in_file = true;
+        self.file_of = Some(at);
         self.files.as_mut().map_or(Ok(()), |files| files.begin(name.as_deref()))
     }
 }

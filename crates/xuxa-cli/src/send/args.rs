@@ -1,5 +1,6 @@
 //! Options of `xuxa send`, and the messages that they describe.
 
+use crate::profile::Wrong;
 use crate::quantity;
 use crate::send;
 use crate::send::heading::{CivilArgs, MilitaryArgs, parse_time};
@@ -18,6 +19,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use ua::sent::SentLog;
 use ua::{BodyPart, Clock, EnvelopeOptions, Message, Recipient, Source};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -107,10 +109,6 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
     #[arg(help_heading = "Submission")]
     pub retry_for: Duration,
-    /// How long to wait for the answer after all of a submission was sent
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = quantity::parse_time)]
-    #[arg(help_heading = "Submission")]
-    pub answer_timeout: Duration,
 }
 
 /// What the envelope carries.
@@ -194,6 +192,9 @@ struct Copy {
 }
 
 fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
+    if !is_repetition(access, args) {
+        args.envelope.check(Clock::utc())?;
+    }
     let names = Names::load(access.profile)?;
     let [to, copy, bcc] = [&args.to, &args.copy, &args.bcc];
     let [to, copy, bcc] = [
@@ -276,7 +277,43 @@ fn copies(
     Ok(copies)
 }
 
+/// Whether the record has a message with the content identifier that was given: its repetition has the same times,
+/// which may be past by now.
+fn is_repetition(access: &MtaAccess<'_>, args: &SendArgs) -> bool {
+    let log = SentLog::new(access.profile.sent_log());
+    args.content_identifier.as_ref().is_some_and(|given| {
+        log.read().is_ok_and(|sent| {
+            sent.messages.iter().any(|message| message.submitted.content_identifier == *given)
+        })
+    })
+}
+
+/// So much may a time be before now: the clocks of two machines differ.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
+
 impl EnvelopeArgs {
+    /// Refuses times that cannot be meant.
+    fn check(&self, now: Utc) -> Result<()> {
+        let least = now.0.saturating_sub(u64::try_from(CLOCKS_DIFFER.as_micros()).unwrap_or(0));
+        for (option, time) in [("--defer-until", self.defer_until), ("--latest", self.latest)] {
+            if let Some(time) = time.filter(|time| time.0 < least) {
+                bail!(Wrong(format!(
+                    "{option} {} is past: it is {} now (is the clock of this machine right?)",
+                    time.to_utc_time(),
+                    now.to_utc_time()
+                )));
+            }
+        }
+        match (self.defer_until, self.latest) {
+            (Some(sooner), Some(later)) if later < sooner => bail!(Wrong(format!(
+                "--latest {} is before --defer-until {}: it could never be delivered",
+                later.to_utc_time(),
+                sooner.to_utc_time()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn options(&self) -> EnvelopeOptions {
         EnvelopeOptions {
             label: self.label.clone(),

@@ -39,10 +39,13 @@ pub(crate) fn arguments(
     let mut arguments = Vec::new();
     for (key, value) in &table {
         let option = send.get_arguments().find(|a| a.get_long() == Some(key.as_str()));
-        let Some(option) = option.filter(|_| key != "template") else {
+        let option = option.filter(|_| key != "template").map(|option| option.get_id().as_str());
+        // All verbs have it.
+        let option = option.or_else(|| (key == "answer-timeout").then_some("answer_timeout"));
+        let Some(option) = option else {
             bail!(Wrong(format!("{shown}: {key:?} is not an option of xuxa send")));
         };
-        if given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine) {
+        if given.value_source(option) == Some(ValueSource::CommandLine) {
             continue;
         }
         let values = match value {

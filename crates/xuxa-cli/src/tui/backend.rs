@@ -1,31 +1,29 @@
 //! The mailbox as the interface needs it.
 
 use super::draft::{self, Original};
-use super::pages::{self, Lists, Part};
+use super::pages::{self, Listing};
 use super::show;
 use super::stores::Stores;
 use crate::extract::Extraction;
+use crate::mailbox::acknowledge;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
 use crate::mailbox::forward::Inner;
 use crate::submission::MtaAccess;
 use anyhow::Result;
-use base::rng::Rng;
 use base::{Precedence, Utc};
 use p1::content_type::ContentType;
 use p1::names::ORName;
 use p7::attributes as a;
-use p7::selector::Range;
 use p772::Forwarded;
 use std::cell::Cell;
 use std::path::PathBuf;
-use ua::Clock;
 use ua::book::{Book, Entry as BookItem};
 use ua::sent::{Entry as LogEntry, SentLog, SentMessage, State, Submitted};
-use ua::store::{Entry, Fetched, Filter, Find, Selector, Status, Store, StoreError};
+use ua::store::{Entry, Fetched, Filter, Find, Status, Store};
 use xuxa_tui::draft::{About, Draft};
 use xuxa_tui::model::{
-    BookEntry, Counts, From, Number, Opened, Page, Query, Row, Sent, SentState, Who,
+    BookEntry, Counts, From, Number, Opened, Page, Query, Receipt, Row, Sent, SentState, Who,
 };
 use xuxa_tui::{Backend, BackendError};
 
@@ -166,52 +164,6 @@ fn sent_item(message: &SentMessage) -> Sent {
     }
 }
 
-/// The list operation under a query.
-struct Listing<'a> {
-    store: &'a mut Store,
-    find: Find,
-}
-
-impl Lists for Listing<'_> {
-    async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
-        let mut find = self.find.clone();
-        if let Some(level) = part.level {
-            let mut any: Vec<Filter> =
-                Find::new().precedences(&[level]).filter().into_iter().collect();
-            if level == Precedence::Routine {
-                any.extend(Find::new().without_precedence().filter());
-            }
-            find = find.and(match (any.len(), any.pop()) {
-                (1, Some(one)) => one,
-                (_, last) => Filter::Or(any.into_iter().chain(last).collect()),
-            });
-        }
-        let mut found: Vec<Entry> = Vec::new();
-        let mut from = part.from;
-        loop {
-            let left = part.limit.map(|limit| limit.saturating_sub(found.len()));
-            let number = |number: u32| p7::SequenceNumber(number);
-            let range = Range::SequenceNumber {
-                from: (from > 0).then(|| number(from)),
-                to: part.to.map(number),
-            };
-            let selector = Selector {
-                range: (from > 0 || part.to.is_some()).then_some(range),
-                filter: find.filter(),
-                limit: left.and_then(|left| i64::try_from(left).ok()),
-                ..Selector::default()
-            };
-            let listed = self.store.list(selector).await?;
-            found.extend(listed.entries);
-            let is_enough = part.limit.is_some_and(|limit| found.len() >= limit);
-            match listed.next.filter(|next| !is_enough && part.to.is_none_or(|to| *next <= to)) {
-                Some(next) => from = next,
-                None => return Ok(found),
-            }
-        }
-    }
-}
-
 fn entry_number(number: Number) -> Result<u32, BackendError> {
     u32::try_from(number).map_err(|_| BackendError::Gone(number))
 }
@@ -231,7 +183,7 @@ impl Backend for Mailbox {
         }
         let (find, highest) = (self.find(&query), self.highest.get());
         let work = async |store: &mut Store| {
-            let mut listing = Listing { store, find };
+            let mut listing = Listing { store, find, least: query.least, is_sparing: false };
             pages::page(&mut listing, query.order, &from, count, highest).await
         };
         let (entries, is_last) = self.stores.quick(None, work).await?;
@@ -261,7 +213,11 @@ impl Backend for Mailbox {
         let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
         let fetched = self.stores.slow(Some(number), work).await?;
         self.record_outcomes(&fetched, &reader);
-        Ok(show::opened(&fetched, &reader, &self.user, |name| self.name(name)))
+        let mut opened = show::opened(&fetched, &reader, &self.user, |name| self.name(name));
+        if opened.receipt == Receipt::Asked && acknowledge::is_done(&self.log, &fetched) {
+            opened.receipt = Receipt::Sent;
+        }
+        Ok(opened)
     }
 
     async fn extract(&self, number: Number, to: PathBuf) -> Result<Vec<PathBuf>, BackendError> {
@@ -332,21 +288,15 @@ impl Backend for Mailbox {
         let mut reader = Reader::default();
         let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
         let fetched = self.stores.slow(Some(number), work).await?;
-        let (Some(heading), Some(envelope)) = (&reader.heading, &fetched.envelope) else {
-            return Err(BackendError::Failed("only a message can be acknowledged".to_owned()));
-        };
-        let received = ua::receipt::Received {
-            heading,
-            originator: &envelope.originator,
-            content_type: &envelope.content_type,
-            precedence: pages::level(&fetched.entry),
-        };
-        let now = Clock::utc();
-        let identifier = format!("{:016X}", Rng::new(now.0).next_u64());
-        let receipt = received.acknowledge(&self.user, now, &identifier).map_err(failed)?;
-        let submit =
-            async |store: &mut Store| store.submit(&receipt.envelope, &receipt.content).await;
-        self.stores.submit(submit).await.map(drop)
+        let begun = acknowledge::begin(&self.log, &self.user, &fetched, &reader).map_err(failed)?;
+        // Another client of this user was first.
+        let Some(begun) = begun else { return Ok(()) };
+        let (envelope, content) = (&begun.made.envelope, &begun.made.content);
+        let submit = async |store: &mut Store| store.submit(envelope, content).await;
+        let result = self.stores.submit(submit).await?;
+        // The MTA has it, and knows it again: an error of the record makes nobody get a second one.
+        let _ = self.append(&[begun.done(result.identifier.to_string())]);
+        Ok(())
     }
 
     async fn sent(&self, count: usize) -> Result<Vec<Sent>, BackendError> {

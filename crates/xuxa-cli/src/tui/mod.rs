@@ -2,8 +2,8 @@
 
 mod backend;
 mod draft;
-mod pages;
-mod show;
+pub(crate) mod pages;
+pub(crate) mod show;
 mod stores;
 
 use crate::submission::MtaAccess;

@@ -2,7 +2,8 @@
 //! is made wider until it has enough.
 
 use base::Precedence;
-use ua::store::{Entry, StoreError};
+use p7::selector::Range;
+use ua::store::{Entry, Filter, Find, Selector, Store, StoreError};
 use xuxa_tui::model::{From, Order};
 
 /// Widest range that is listed at once: so many entries at most are read for one page.
@@ -20,7 +21,7 @@ const LEVELS: [Option<Precedence>; 6] = [
 
 /// A part of the mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// One precedence, or all.
     pub level: Option<Precedence>,
     /// The first number.
@@ -29,22 +30,145 @@ pub(super) struct Part {
     pub to: Option<u32>,
     /// Most entries, or all of the range.
     pub limit: Option<usize>,
+    /// Only so many, the newest, are of use.
+    pub newest: Option<usize>,
+}
+
+/// Where the entries of a part are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// The lowest number.
+    pub lowest: u32,
+    /// The highest one, where it is known.
+    pub highest: Option<u32>,
+    /// How many there are, where it is known.
+    pub count: Option<u64>,
 }
 
 /// Lists parts of a mailbox.
-pub(super) trait Lists {
+pub(crate) trait Lists {
     /// The entries of a part, ascending.
     async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError>;
+
+    /// Where those of a part are; `None` if there are none.
+    async fn span(&mut self, part: Part) -> Result<Option<Span>, StoreError> {
+        first(self, part).await
+    }
+}
+
+/// The lowest entry of a part, by a list of one.
+async fn first(lists: &mut (impl Lists + ?Sized), part: Part) -> Result<Option<Span>, StoreError> {
+    let listed = lists.list(Part { limit: Some(1), ..part }).await?;
+    let found = |entry: &Entry| Span { lowest: entry.number, highest: None, count: None };
+    Ok(listed.first().map(found))
+}
+
+/// The list operation under conditions.
+pub(crate) struct Listing<'a> {
+    pub store: &'a mut Store,
+    pub find: Find,
+    /// Lower precedences are not asked for.
+    pub least: Option<Precedence>,
+    /// Nothing is listed that is of no use: what is listed is not new afterwards. The store counts instead.
+    pub is_sparing: bool,
+}
+
+impl Listing<'_> {
+    /// The conditions, and those of a precedence.
+    fn of(&self, level: Option<Precedence>) -> Find {
+        let find = self.find.clone();
+        let Some(level) = level else { return find };
+        let mut any: Vec<Filter> = Find::new().precedences(&[level]).filter().into_iter().collect();
+        if level == Precedence::Routine {
+            any.extend(Find::new().without_precedence().filter());
+        }
+        find.and(match (any.len(), any.pop()) {
+            (1, Some(one)) => one,
+            (_, last) => Filter::Or(any.into_iter().chain(last).collect()),
+        })
+    }
+
+    /// The first number from which on a part has no more than so many entries.
+    async fn narrowed(&mut self, part: Part, most: u64) -> Result<u32, StoreError> {
+        let find = self.of(part.level);
+        let Some(mut high) =
+            part.to.or(self.store.summarize_range(&find, part.from, None).await?.span.map(|s| s.1))
+        else {
+            return Ok(part.from);
+        };
+        // From `low` on there are too many or enough, from `high` + 1 on none.
+        let mut low = part.from;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.store.summarize_range(&find, middle, part.to).await?.count {
+                count if count > most => low = middle + 1,
+                count if count == most => return Ok(middle),
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+}
+
+impl Lists for Listing<'_> {
+    async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
+        if matches!((part.level, self.least), (Some(level), Some(least)) if level < least) {
+            return Ok(Vec::new());
+        }
+        let find = self.of(part.level);
+        let mut found: Vec<Entry> = Vec::new();
+        let mut from = part.from;
+        if let Some(newest) = part.newest.filter(|_| self.is_sparing) {
+            let most = newest as u64;
+            if self.store.summarize_range(&find, from, part.to).await?.count > most {
+                from = self.narrowed(part, most).await?;
+            }
+        }
+        loop {
+            let left = part.limit.map(|limit| limit.saturating_sub(found.len()));
+            let number = |number: u32| p7::SequenceNumber(number);
+            let range = Range::SequenceNumber {
+                from: (from > 0).then(|| number(from)),
+                to: part.to.map(number),
+            };
+            let selector = Selector {
+                range: (from > 0 || part.to.is_some()).then_some(range),
+                filter: find.filter(),
+                limit: left.and_then(|left| i64::try_from(left).ok()),
+                ..Selector::default()
+            };
+            let listed = self.store.list(selector).await?;
+            found.extend(listed.entries);
+            let is_enough = part.limit.is_some_and(|limit| found.len() >= limit);
+            match listed.next.filter(|next| !is_enough && part.to.is_none_or(|to| *next <= to)) {
+                Some(next) => from = next,
+                None => return Ok(found),
+            }
+        }
+    }
+
+    async fn span(&mut self, part: Part) -> Result<Option<Span>, StoreError> {
+        if !self.is_sparing {
+            return first(self, part).await;
+        }
+        let summary = self.store.summarize_range(&self.of(part.level), part.from, part.to).await?;
+        let found = |(lowest, highest): (u32, u32)| Span {
+            lowest,
+            highest: Some(highest),
+            count: Some(summary.count),
+        };
+        Ok(summary.span.map(found))
+    }
 }
 
 /// The precedence under which an entry is listed.
-pub(super) fn level(entry: &Entry) -> Precedence {
+pub(crate) fn level(entry: &Entry) -> Precedence {
     entry.precedence.unwrap_or(Precedence::Routine)
 }
 
 /// Up to `count` entries in display order, and whether no other follows in this direction. `highest` is the
 /// highest number that is known to be used.
-pub(super) async fn page(
+pub(crate) async fn page(
     lists: &mut impl Lists,
     order: Order,
     from: &From,
@@ -89,7 +213,8 @@ pub(super) async fn page(
                 let wanted = count.saturating_sub(found.len());
                 let from = above.take().map_or(0, |number| number.saturating_add(1));
                 let limit = Some(wanted + 1);
-                let more = lists.list(Part { level: *level, from, to: None, limit }).await?;
+                let part = Part { level: *level, from, to: None, limit, newest: None };
+                let more = lists.list(part).await?;
                 let is_more = more.len() > wanted;
                 found.extend(more.into_iter().take(wanted));
                 if is_more {
@@ -117,21 +242,25 @@ async fn descending(
         None => None,
     };
     // What ends the search where there is nothing.
-    let first = lists.list(Part { level, from: 0, to, limit: Some(1) }).await?;
-    let Some(lowest) = first.first().map(|entry| entry.number) else {
-        return Ok((Vec::new(), true));
+    let all = Part { level, from: 0, to, limit: None, newest: None };
+    let Some(span) = lists.span(all).await? else { return Ok((Vec::new(), true)) };
+    let lowest = span.lowest;
+    let mut top = span.highest.or(to).unwrap_or(highest).max(lowest);
+    let mut width = match span.count {
+        Some(count) if count <= wanted as u64 => u64::from(top - lowest) + 1,
+        _ => wanted.max(1) as u64,
     };
-    let mut top = to.unwrap_or(highest).max(lowest);
-    let mut width = wanted.max(1) as u64;
     let mut found: Vec<Entry> = Vec::new();
     loop {
         let reach = u32::try_from(width - 1).unwrap_or(u32::MAX);
         let from = top.saturating_sub(reach).max(lowest);
-        let part = lists.list(Part { level, from, to, limit: None }).await?;
+        let newest = Some(wanted.saturating_sub(found.len()));
+        let part = lists.list(Part { level, from, to, limit: None, newest }).await?;
         found.extend(part.into_iter().rev());
         if found.len() >= wanted || from <= lowest {
-            let is_last = from <= lowest && found.len() <= wanted;
             found.truncate(wanted);
+            let is_lowest = found.last().is_some_and(|last| last.number <= lowest);
+            let is_last = from <= lowest && (found.len() < wanted || is_lowest);
             return Ok((found, is_last));
         }
         top = from - 1;
@@ -141,134 +270,4 @@ async fn descending(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use base::Utc;
-    use std::collections::BTreeMap;
-    use xuxa_tui::model::{Kind, Row};
-
-    /// A mailbox that counts what it lists.
-    struct Fake {
-        entries: BTreeMap<u32, Option<Precedence>>,
-        calls: usize,
-        listed: usize,
-    }
-
-    impl Lists for Fake {
-        async fn list(&mut self, part: Part) -> Result<Vec<Entry>, StoreError> {
-            let to = part.to.unwrap_or(u32::MAX);
-            let range = part.from..=to;
-            let entry = |(number, precedence): (&u32, &Option<Precedence>)| Entry {
-                number: *number,
-                precedence: *precedence,
-                ..Entry::default()
-            };
-            let matches = |entry: &Entry| part.level.is_none_or(|wanted| level(entry) == wanted);
-            let found = self.entries.iter().filter(|(number, _)| range.contains(number)).map(entry);
-            let found: Vec<Entry> =
-                found.filter(matches).take(part.limit.unwrap_or(usize::MAX)).collect();
-            self.calls += 1;
-            self.listed += found.len();
-            Ok(found)
-        }
-    }
-
-    fn fake(
-        count: u32,
-        precedence: impl Fn(u32) -> Option<Precedence>,
-        has: impl Fn(u32) -> bool,
-    ) -> Fake {
-        let entries = (1..=count).filter(|n| has(*n)).map(|n| (n, precedence(n))).collect();
-        Fake { entries, calls: 0, listed: 0 }
-    }
-
-    fn row(entry: &Entry) -> Row {
-        Row {
-            number: u64::from(entry.number),
-            kind: Kind::Message,
-            precedence: level(entry),
-            is_unread: true,
-            from: String::new(),
-            subject: String::new(),
-            time: Utc::default(),
-            size: 0,
-        }
-    }
-
-    fn block<T>(future: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
-    }
-
-    /// All numbers in display order.
-    fn expected(fake: &Fake, order: Order) -> Vec<u32> {
-        let mut numbers: Vec<u32> = fake.entries.keys().copied().collect();
-        numbers.sort_by_key(|number| {
-            let precedence = fake.entries[number].unwrap_or(Precedence::Routine);
-            let level = if order == Order::Precedence { Some(precedence) } else { None };
-            std::cmp::Reverse((level, *number))
-        });
-        numbers
-    }
-
-    #[test]
-    fn pages_downward_and_upward_are_the_whole_mailbox_in_order() {
-        let mixed = |n: u32| match n % 7 {
-            6 => None,
-            other => Precedence::from_number(i64::from(other)),
-        };
-        let mailboxes = [
-            fake(1_000, mixed, |n| n % 3 != 0),
-            fake(1_000, |_| Some(Precedence::Flash), |n| !(100..900).contains(&n)),
-            fake(1_000, mixed, |n| n % 90 == 1),
-            fake(0, mixed, |_| true),
-        ];
-        for mut fake in mailboxes {
-            for order in [Order::Precedence, Order::Arrival] {
-                for count in [1, 7, 100] {
-                    let all = expected(&fake, order);
-                    let (mut at, mut seen) = (From::Top, Vec::new());
-                    loop {
-                        let (rows, is_last) =
-                            block(page(&mut fake, order, &at, count, 1_000)).unwrap();
-                        seen.extend(rows.iter().map(|entry| entry.number));
-                        match rows.last() {
-                            Some(last) => at = From::After(row(last)),
-                            None => assert!(is_last),
-                        }
-                        if is_last {
-                            break;
-                        }
-                        assert_eq!(rows.len(), count);
-                    }
-                    assert_eq!(seen, all, "{order:?} by {count}");
-                    let (mut at, mut seen) = (From::Bottom, Vec::new());
-                    loop {
-                        let (rows, is_last) =
-                            block(page(&mut fake, order, &at, count, 1_000)).unwrap();
-                        seen.splice(..0, rows.iter().map(|entry| entry.number));
-                        if is_last {
-                            break;
-                        }
-                        at = From::Before(row(&rows[0]));
-                    }
-                    assert_eq!(seen, all, "upward, {order:?} by {count}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_page_of_a_large_mailbox_reads_little_of_it() {
-        let rare = |n: u32| match n % 5_000 {
-            0 => Some(Precedence::Flash),
-            _ => Some(Precedence::Routine),
-        };
-        let mut fake = fake(500_000, rare, |_| true);
-        for order in [Order::Precedence, Order::Arrival] {
-            (fake.calls, fake.listed) = (0, 0);
-            let (rows, is_last) = block(page(&mut fake, order, &From::Top, 100, 500_000)).unwrap();
-            assert!(rows.len() == 100 && !is_last);
-            assert!(fake.listed <= 1_000 && fake.calls <= 24, "{} in {}", fake.listed, fake.calls);
-        }
-    }
-}
+mod tests;

@@ -1,12 +1,13 @@
 //! Entries and contents of a mailbox as the interface shows them.
 
-use crate::mailbox::content::{Form, Reader};
+use crate::mailbox::content::{Form, Reader, Seen};
+use crate::mailbox::read::label;
 use crate::receive::ReportLine;
 use base::Utc;
 use p1::names::ORName;
 use p1::p3::ReportDelivery;
 use ua::store::{Entry, Fetched, Kind as EntryKind, Status};
-use xuxa_tui::model::{File, Kind, Opened, Row};
+use xuxa_tui::model::{File, Kind, Opened, Receipt, Row};
 
 /// The words of an O/R address that people know a user by: of its domain, organisation and name.
 pub(super) fn short_name(name: &ORName) -> String {
@@ -25,7 +26,7 @@ pub(super) fn short_name(name: &ORName) -> String {
 }
 
 /// A row of the list; `name` finds the short name of an address.
-pub(super) fn row(entry: &Entry, name: impl Fn(&ORName) -> Option<String>) -> Row {
+pub(crate) fn row(entry: &Entry, name: impl Fn(&ORName) -> Option<String>) -> Row {
     let from = entry.originator.as_ref().map(|from| name(from).unwrap_or_else(|| short_name(from)));
     let is_report = entry.kind == EntryKind::Report;
     let about = || entry.content_identifier.as_ref().map(|id| format!("about message {id}"));
@@ -60,7 +61,7 @@ pub(super) fn opened(
         answer_to: Vec::new(),
         others_to: Vec::new(),
         others_copy: Vec::new(),
-        wants_receipt: false,
+        receipt: Receipt::NotAsked,
     };
     envelope_fields(&mut opened, fetched);
     if let Some(report) = &fetched.report {
@@ -90,6 +91,7 @@ fn envelope_fields(opened: &mut Opened, fetched: &Fetched) {
     add("Delivered", time(entry.delivered));
     add("Identifier", entry.identifier.as_ref().map(ToString::to_string));
     add("Content id", entry.content_identifier.clone());
+    add("Label", fetched.envelope.as_deref().and_then(label));
 }
 
 /// A line for each recipient, and the message that it is about.
@@ -114,13 +116,17 @@ fn report_text(report: &ReportDelivery) -> String {
     text
 }
 
-/// Texts one behind the other; files by their names.
-fn body(opened: &mut Opened, fetched: &Fetched, reader: &Reader) {
-    let mut texts = Vec::new();
-    for part in &reader.parts {
+/// Texts one behind the other, forwarded messages with their headings in between; files by their names.
+fn parts(opened: &mut Opened, texts: &mut Vec<String>, of: &[Seen], indent: &str) {
+    let mut add = |text: &str| {
+        let text = text.trim_end().replace('\n', &format!("\n{indent}"));
+        texts.push(format!("{indent}{text}"));
+    };
+    let mut inner = Vec::new();
+    for part in of {
         match &part.form {
             Form::Text(..) => {
-                texts.extend(part.text());
+                add(&part.text().unwrap_or_default());
                 opened.text_left += part.missing();
             }
             Form::File(name) => {
@@ -132,10 +138,34 @@ fn body(opened: &mut Opened, fetched: &Fetched, reader: &Reader) {
                     .files
                     .push(File { name: "octets without a name".to_owned(), size: part.size });
             }
-            Form::Message(_) => texts.push("[a forwarded message]".to_owned()),
-            Form::Other(kind) => texts.push(format!("[a body part of type {kind}, not shown]")),
+            Form::Message(message) => {
+                inner.push(&message.message);
+                add(&format!("[forwarded message {}, below]", inner.len()));
+            }
+            Form::TooDeep => add("[a forwarded message in too many others, not shown]"),
+            Form::Other(kind) => add(&format!("[a body part of type {kind}, not shown]")),
         }
     }
+    for (at, message) in inner.into_iter().enumerate() {
+        let deeper = format!("{indent}    ");
+        let mut heading = format!("{indent}[forwarded message {}]\n", at + 1);
+        let fields = message.heading.as_deref().map(ua::heading::fields).unwrap_or_default();
+        for field in fields {
+            let value = field.value.replace('\n', &format!("\n{deeper}              "));
+            heading.push_str(&format!("{deeper}{:<12}  {value}\n", field.label));
+        }
+        if message.opaque {
+            heading.push_str(&format!("{deeper}[it cannot be read, or not whole]\n"));
+        }
+        texts.push(heading.trim_end().to_owned());
+        parts(opened, texts, &message.parts, &deeper);
+    }
+}
+
+/// The text, or what there is instead of one.
+fn body(opened: &mut Opened, fetched: &Fetched, reader: &Reader) {
+    let mut texts = Vec::new();
+    parts(opened, &mut texts, &reader.parts, "");
     opened.text = texts.join("\n\n");
     if reader.opaque {
         opened.text = format!(
@@ -173,7 +203,13 @@ fn heading_fields(opened: &mut Opened, heading: &p772::Heading, fetched: &Fetche
     opened.answer_to = to.into_iter().map(text).collect();
     opened.others_to = others(&heading.primary_recipients);
     opened.others_copy = others(&heading.copy_recipients);
-    opened.wants_receipt = ua::receipt::requested(heading, me).receipt;
+    let requests = match &fetched.envelope {
+        Some(envelope) => ua::receipt::requested_of(heading, envelope, me),
+        None => ua::receipt::requested(heading, me),
+    };
+    if requests.receipt {
+        opened.receipt = Receipt::Asked;
+    }
     if let Some(subject) = &heading.subject {
         opened.row.subject.clone_from(subject);
     }

@@ -51,7 +51,12 @@ pub(super) fn mailbox(app: &App, layout: &Layout, buffer: &mut Buffer) {
     put(buffer, row(head, 1), &[(&column_heads(width), Palette::dim())]);
     let visible = mailbox.rows.iter().enumerate().skip(mailbox.top);
     for (at, (index, item)) in visible.take(usize::from(rows.height)).enumerate() {
-        message(app, item, index == mailbox.selected, row(rows, at), buffer);
+        // While a message is read, it is the one that is marked, if the list has it.
+        let is_selected = match (app.view, app.shown_reading()) {
+            (View::Reading, Some(reading)) => item.number == reading.opened.row.number,
+            _ => index == mailbox.selected,
+        };
+        message(app, item, is_selected, row(rows, at), buffer);
     }
     if mailbox.rows.is_empty() {
         let (shown, hint) = empty_list(app);

@@ -20,7 +20,7 @@ pub(super) fn reading(app: &App, layout: &Layout, buffer: &mut Buffer) {
             put(buffer, at, &[("│", Palette::dim())]);
         }
     }
-    let Some(reading) = &app.reading else {
+    let Some(reading) = app.shown_reading() else {
         put(buffer, row(area, 1), &[("Enter shows the selected message here.", Palette::dim())]);
         return;
     };

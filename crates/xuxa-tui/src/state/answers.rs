@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::event::{Answer, Effect, Token};
-use crate::model::{From, Opened};
+use crate::model::{Kind, Opened, Receipt};
 use crate::text;
 
 use super::compose::Compose;
@@ -24,12 +24,10 @@ impl App {
         match (asked, answer) {
             (Asked::List { from, generation }, Answer::Page(page)) => {
                 if generation == self.mailbox.generation {
-                    if from == From::Top {
-                        self.listed_newest(&page.rows);
-                    }
                     self.mailbox.apply(&from, page);
                 }
             }
+            (Asked::Urgent, Answer::Page(page)) => self.listed_urgent(page.rows),
             (Asked::Count, Answer::Counts(counts)) => self.mailbox.counts = counts,
             (Asked::Open(_, then), Answer::Opened(opened)) => self.opened(*opened, then),
             (Asked::Extract, Answer::Extracted(paths)) => {
@@ -67,7 +65,7 @@ impl App {
                 if let Some(reading) = &mut self.reading
                     && reading.opened.row.number == number
                 {
-                    reading.opened.wants_receipt = false;
+                    reading.opened.receipt = Receipt::Sent;
                 }
             }
             (Asked::Sent, Answer::Sent(sent)) => self.sent.set(sent),
@@ -138,7 +136,11 @@ impl App {
         let columns = usize::from(self.layout().reading.width);
         self.reading = Some(Reading::new(opened, columns));
         match then {
-            Then::Show => self.enter(View::Reading),
+            Then::Show => {
+                // The keys may have moved the selection since.
+                self.mailbox.select(number);
+                self.enter(View::Reading);
+            }
             then => self.act_on_opened(then),
         }
     }
@@ -170,14 +172,31 @@ impl App {
                 let dialog = Dialog::Extract(opened.row.number, opened.files.len(), line);
                 self.dialog = Some(dialog);
             }
-            Then::Acknowledge if !opened.wants_receipt => {
-                self.info(
-                    "the originator did not ask for a notification; r answers instead".to_owned(),
-                );
+            Then::Acknowledge => self.acknowledge(&opened),
+        }
+    }
+
+    /// Sends the notification of receipt, if there is one to send.
+    fn acknowledge(&mut self, opened: &Opened) {
+        let number = opened.row.number;
+        let mut pending = self.pending.values();
+        let is_asked = |asked: &Asked| matches!(asked, Asked::Acknowledge(of) if *of == number);
+        match (opened.receipt, opened.row.kind) {
+            (Receipt::Asked, _) if pending.any(|(asked, _)| is_asked(asked)) => {
+                self.info("the notification of receipt is being sent".to_owned());
             }
-            Then::Acknowledge => {
-                let number = opened.row.number;
+            (Receipt::Asked, _) => {
                 self.ask(Asked::Acknowledge(number), |token| Effect::Acknowledge(token, number));
+            }
+            (Receipt::Sent, _) => {
+                self.info("acknowledged already: a notification of receipt was sent".to_owned());
+            }
+            (Receipt::NotAsked, Kind::Message) => {
+                let text = "the originator did not ask for a notification; r answers instead";
+                self.info(text.to_owned());
+            }
+            (Receipt::NotAsked, _) => {
+                self.info("only a message is acknowledged, no report or notification".to_owned());
             }
         }
     }

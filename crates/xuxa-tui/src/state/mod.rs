@@ -12,13 +12,13 @@ pub(crate) mod reading;
 
 use base::rng::Rng;
 use base::{Precedence, Utc};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::draft::Draft;
 use crate::draw::layout::Layout;
 use crate::draw::style::Palette;
 use crate::event::{Connection, Effect, Event, Token};
-use crate::model::{BookEntry, From, Number, Row, Sent, Who};
+use crate::model::{BookEntry, From, Number, Query, Row, Sent, Who};
 use crate::text;
 use compose::Compose;
 use dialog::Dialog;
@@ -29,6 +29,8 @@ use reading::Reading;
 const INTERRUPTS: Precedence = Precedence::Flash;
 /// Most alerts that wait for attention.
 const MAX_ALERTS: usize = 100;
+/// So many messages that have interrupted are remembered.
+const MAX_INTERRUPTED: usize = 10_000;
 /// Sent items that are read at once.
 pub(crate) const SENT_ITEMS: usize = 500;
 
@@ -56,6 +58,7 @@ pub(crate) enum Then {
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
     List { from: From, generation: u64 },
+    Urgent,
     Count,
     Open(Number, Then),
     Extract,
@@ -131,8 +134,8 @@ pub struct App {
     pub(crate) dialog: Option<Dialog>,
     /// Messages that interrupt and were not looked at yet, the most urgent first.
     pub(crate) alerts: VecDeque<Row>,
-    /// The highest number that was listed or alerted; `None` before the first list.
-    highest: Option<Number>,
+    /// Messages that have interrupted, if they were put away too.
+    interrupted: BTreeSet<Number>,
     pub(crate) notice: Option<Notice>,
     /// What is asked for, with the time since when.
     pub(crate) pending: BTreeMap<Token, (Asked, Utc)>,
@@ -163,7 +166,7 @@ impl App {
             book: List::default(),
             dialog: None,
             alerts: VecDeque::new(),
-            highest: None,
+            interrupted: BTreeSet::new(),
             notice: None,
             pending: BTreeMap::new(),
             directory: ".".to_owned(),
@@ -265,7 +268,16 @@ impl App {
             if !self.book.is_loaded {
                 self.ask(Asked::Book, Effect::Book);
             }
+            self.ask_urgent();
         }
+    }
+
+    /// Asks for what interrupts and is unread, wherever the list is: it came before the start, or while there was no
+    /// association.
+    fn ask_urgent(&mut self) {
+        let least = Some(INTERRUPTS);
+        let query = Query { unread_only: true, least, ..Query::default() };
+        self.ask(Asked::Urgent, |token| Effect::List(token, query, From::Top, MAX_ALERTS));
     }
 
     /// A message arrived. What interrupts rings, and stays in the banner until it is read or put away.
@@ -273,7 +285,6 @@ impl App {
         self.mailbox.counts.total += 1;
         self.mailbox.counts.unread += u64::from(row.is_unread);
         self.mailbox.arrived(row.clone());
-        self.highest = self.highest.max(Some(row.number));
         if row.precedence < INTERRUPTS {
             let name = crate::draw::style::name(row.precedence);
             let (from, subject) = (text::line(&row.from), text::line(&row.subject));
@@ -286,23 +297,45 @@ impl App {
         self.interrupt(row);
     }
 
-    /// The newest rows were listed: what came while there was no association interrupts as an alert does.
-    fn listed_newest(&mut self, rows: &[Row]) {
-        let newest = rows.iter().map(|row| row.number).max();
-        if let Some(highest) = self.highest {
-            let came = rows.iter().filter(|row| row.number > highest);
-            let interrupts = |row: &&Row| row.is_unread && row.precedence >= INTERRUPTS;
-            let came: Vec<Row> = came.filter(interrupts).cloned().collect();
-            came.into_iter().for_each(|row| self.interrupt(row));
+    /// What interrupts and is unread was listed: what is not known yet interrupts as an alert does, with one ring.
+    fn listed_urgent(&mut self, rows: Vec<Row>) {
+        let is_read = |row: &Row| {
+            self.reading.as_ref().is_some_and(|reading| reading.opened.row.number == row.number)
+        };
+        let is_known = |row: &Row| self.interrupted.contains(&row.number) || is_read(row);
+        let new: Vec<Row> = rows.into_iter().filter(|row| !is_known(row)).collect();
+        if !new.is_empty() {
+            self.effects.push(Effect::Bell);
         }
-        self.highest = self.highest.max(newest).max(Some(Number::default()));
+        for row in new {
+            self.mailbox.arrived(row.clone());
+            self.put_in_banner(row);
+        }
     }
 
     fn interrupt(&mut self, row: Row) {
-        self.effects.push(Effect::Bell);
+        if !self.interrupted.contains(&row.number) {
+            self.effects.push(Effect::Bell);
+            self.put_in_banner(row);
+        }
+    }
+
+    fn put_in_banner(&mut self, row: Row) {
+        self.interrupted.insert(row.number);
+        if self.interrupted.len() > MAX_INTERRUPTED {
+            self.interrupted.pop_first();
+        }
         let at = self.alerts.iter().take_while(|other| other.precedence >= row.precedence).count();
         self.alerts.insert(at, row);
         self.alerts.truncate(MAX_ALERTS);
+    }
+
+    /// The message that the reading pane shows: beside the list it is the selected one, or none.
+    pub(crate) fn shown_reading(&self) -> Option<&Reading> {
+        let selected = self.mailbox.selected_row().map(|row| row.number);
+        let is_shown =
+            |of: &&Reading| self.view == View::Reading || Some(of.opened.row.number) == selected;
+        self.reading.as_ref().filter(is_shown)
     }
 
     pub(crate) fn info(&mut self, text: String) {

@@ -119,6 +119,9 @@ impl Harness {
             harness.memory.deliver(row, stored);
         }
         harness.bind();
+        // The Override that was unread before the start.
+        harness.control('x');
+        harness.bells = 0;
         harness
     }
 

@@ -1,22 +1,30 @@
 //! A terminal of tmux, for tests that type and read as a user does.
 
-use std::process::{Command, Output};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// Longest wait for a text.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(30);
 
+/// Ends the tmux server of a test that was killed: a server is a process of its own, which nothing else ends. It looks
+/// each second, for ten minutes at most, whether test and server are there.
+const WATCHDOG: &str = "n=0; while kill -0 \"$1\" && [ $n -lt 600 ] && tmux -L \"$2\" has-session; \
+                        do sleep 1; n=$((n + 1)); done; tmux -L \"$2\" kill-server";
+
 /// A terminal of its own, with a shell in it.
 pub(crate) struct Terminal {
     socket: String,
+    watchdog: Option<Child>,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Terminal {
     pub(crate) fn new(name: &str, columns: u16, rows: u16) -> Terminal {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let terminal = Terminal { socket: format!("xuxa-{name}-{}", std::process::id()), runtime };
+        let socket = format!("xuxa-{name}-{}", std::process::id());
+        let mut terminal = Terminal { socket, watchdog: None, runtime };
         let (columns, rows) = (columns.to_string(), rows.to_string());
         let shell = "env -u NO_COLOR LC_ALL=C.UTF-8 PS1=ready: sh";
         terminal.tmux(&[
@@ -30,8 +38,18 @@ impl Terminal {
             &rows,
             shell,
         ]);
+        terminal.watched();
         terminal.waits_for("ready:");
         terminal
+    }
+
+    /// Starts the watchdog, in a process group of its own: what kills the test's does not kill it.
+    fn watched(&mut self) {
+        let mut command = Command::new("sh");
+        let test = std::process::id().to_string();
+        command.args(["-c", WATCHDOG, "watchdog", &test, &self.socket]).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.watchdog = Some(command.spawn().unwrap());
     }
 
     pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
@@ -115,5 +133,9 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = Command::new("tmux").args(["-L", &self.socket, "kill-server"]).output();
+        if let Some(mut watchdog) = self.watchdog.take() {
+            let _ = watchdog.kill();
+            let _ = watchdog.wait();
+        }
     }
 }

@@ -19,6 +19,10 @@ fn a_message_is_sent_alerted_read_answered_extracted_and_deleted() {
     let terminal = Terminal::new("acts", 80, 24);
     terminal.starts(&format!("{} --messages 50", example().display()));
     terminal.waits_for("50 messages");
+    // Those that were unread before the start interrupt too.
+    terminal.waits_for("Ctrl-G read");
+    terminal.press(&["C-x", "C-x", "C-x"]);
+    terminal.waits_until("no banner", |screen| !screen.contains("Ctrl-G"));
 
     terminal.press(&["c"]);
     terminal.waits_for("Write a message");
@@ -85,7 +89,11 @@ fn a_terminal_is_left_as_it_was_by_every_end() {
         terminal.starts(&format!("clear; {example} {options}"));
         terminal.waits_for("Mailbox by precedence");
         if !keys.is_empty() {
-            terminal.press(&["?", "Escape"]);
+            terminal.press(&["?"]);
+            terminal.waits_for("Keys");
+            terminal.press(&["Escape"]);
+            // Another key at once would make one with Alt of it.
+            terminal.waits_until("no help", |screen| !screen.contains("Keys"));
             terminal.press(keys);
         }
         assert!(terminal.is_as_before().contains(exit), "{options}");
@@ -127,4 +135,39 @@ fn a_terminal_that_is_gone_ends_it_where_the_signal_of_that_is_ignored() {
     assert!(process.exists());
     terminal.closes();
     terminal.waits_without_a_screen("the program ends", || !process.exists());
+}
+
+/// Not a test by itself: what the next one starts and kills.
+#[test]
+#[ignore = "it waits until it is killed"]
+fn a_test_that_is_killed() {
+    let terminal = Terminal::new("killed", 80, 24);
+    terminal.types("echo holding");
+    terminal.waits_until("the end", |_| false);
+}
+
+#[test]
+fn a_test_that_is_killed_leaves_no_server() {
+    let this = std::env::current_exe().unwrap();
+    let arguments = ["--exact", "tmux::a_test_that_is_killed", "--ignored"];
+    let mut child = std::process::Command::new(this)
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = format!("xuxa-killed-{}", child.id());
+    let is_there = || {
+        let mut command = std::process::Command::new("tmux");
+        command.args(["-L", &socket, "has-session"]).output().unwrap().status.success()
+    };
+    let other = Terminal::new("killer", 80, 24);
+    other.waits_without_a_screen("a server", is_there);
+    other.waits_without_a_screen("a watchdog", || {
+        let listed = std::process::Command::new("pgrep").args(["-f", &socket]).output().unwrap();
+        String::from_utf8_lossy(&listed.stdout).lines().count() >= 2
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    other.waits_without_a_screen("no server", || !is_there());
 }

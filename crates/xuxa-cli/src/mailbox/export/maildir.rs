@@ -38,9 +38,9 @@ pub(super) async fn export(access: &MtaAccess<'_>, dir: &Path) -> Result<Outcome
     sweep(&dir.join("tmp"), PREFIX).with_context(cannot)?;
     let mut outcome = Outcome::default();
     with_store(access, async |store| {
-        each_after(store, 0, async |store, number| {
+        each_after(store, 0, async |store, number, before| {
             match entry(store, dir, number).await {
-                Ok(()) => outcome.exported += 1,
+                Ok(()) => outcome.add(before),
                 Err(error) if is_of_entry(&error) => {
                     outcome.left_out.push((number, format!("{error:#}")));
                 }

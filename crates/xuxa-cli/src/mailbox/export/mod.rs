@@ -22,8 +22,9 @@ use ua::store::{self, Fetched, Find, Order, Pages, Store};
 
 /// Prefix of what is being written.
 const PREFIX: &str = ".xuxa-export";
-/// Entries in one list.
-const PAGE: u32 = 200;
+/// Entries in one list. A list makes new entries listed: more than the one that is exported next would lose their
+/// status where an export ends early.
+const PAGE: u32 = 1;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -44,11 +45,18 @@ pub(super) async fn export(access: &MtaAccess<'_>, args: &ExportArgs, json: bool
     if json {
         terminal::print_json(&serde_json::json!({
             "exported": outcome.exported, "already_there": outcome.already,
-            "not_exported": outcome.left_out,
+            "made_processed": outcome.made_processed, "not_exported": outcome.left_out,
         }));
     } else {
         let dir = args.dir.display();
         terminal::print(&format!("{} entries exported into {dir}", outcome.exported));
+        if outcome.made_processed > 0 {
+            terminal::report_error(&format!(
+                "{} of them were not read before, and are processed in the mailbox now: P7 has no other way to \
+                 fetch a content",
+                outcome.made_processed
+            ));
+        }
     }
     for (number, why) in &outcome.left_out {
         terminal::report_error(&format!("entry {number} is not exported: {why}"));
@@ -62,15 +70,24 @@ struct Outcome {
     exported: u64,
     /// By an earlier export that ended early.
     already: u64,
+    /// Exported, and new or listed before.
+    made_processed: u64,
     /// Numbers of the others, and why.
     left_out: Vec<(u32, String)>,
 }
 
-/// Entries that came after the last one that was exported, one after the other, with their numbers.
+impl Outcome {
+    fn add(&mut self, before: store::Status) {
+        self.exported += 1;
+        self.made_processed += u64::from(before != store::Status::Processed);
+    }
+}
+
+/// Entries that came after the last one that was exported, one after the other, with their numbers and status.
 async fn each_after(
     store: &mut Store,
     last: u32,
-    mut work: impl AsyncFnMut(&mut Store, u32) -> Result<()>,
+    mut work: impl AsyncFnMut(&mut Store, u32, store::Status) -> Result<()>,
 ) -> Result<()> {
     let mut pages = Pages::new(&Find::new(), Order::Arrival, PAGE).from(last.saturating_add(1));
     loop {
@@ -79,7 +96,7 @@ async fn each_after(
             return Ok(());
         }
         for entry in page {
-            work(store, entry.number).await?;
+            work(store, entry.number, entry.status).await?;
         }
     }
 }
@@ -91,9 +108,9 @@ async fn keep(access: &MtaAccess<'_>, dir: &Path) -> Result<Outcome> {
     let mut outcome = Outcome { already: kept.already, ..Outcome::default() };
     let last = kept.last;
     with_store(access, async |store| {
-        each_after(store, last, async |store, number| {
-            match kept.entry(store, number).await {
-                Ok(()) => outcome.exported += 1,
+        each_after(store, last, async |store, number, before| {
+            match kept.entry(store, number, before).await {
+                Ok(()) => outcome.add(before),
                 // Deleted meanwhile, or not one of ours.
                 Err(error) if is_of_entry(&error) => {
                     outcome.left_out.push((number, format!("{error:#}")));
@@ -177,7 +194,7 @@ impl Kept {
     }
 
     /// Exports an entry: its files are on the disk before the index has it.
-    async fn entry(&mut self, store: &mut Store, number: u32) -> Result<()> {
+    async fn entry(&mut self, store: &mut Store, number: u32, before: store::Status) -> Result<()> {
         let mut part = Summing::create(&self.dir)?;
         let fetched = store.fetch(number, &mut part, u64::MAX).await?;
         let Some(octets) = fetched.envelope_octets.clone() else { bail!(NotKept::NoEnvelope) };
@@ -191,7 +208,7 @@ impl Kept {
             store::Kind::Other(_) => bail!(NotKept::Kind),
         };
         sync_dir(&entries)?;
-        let record = record(&fetched, envelope, content);
+        let record = Record { status: status(before), ..record(&fetched, envelope, content) };
         self.index.write_all(mailbox_file::line(&record)?.as_bytes())?;
         Ok(self.index.sync_data()?)
     }
@@ -236,6 +253,14 @@ impl Write for Summing {
     }
 }
 
+fn status(status: store::Status) -> Status {
+    match status {
+        store::Status::New => Status::New,
+        store::Status::Listed => Status::Listed,
+        store::Status::Processed | store::Status::Other(_) => Status::Processed,
+    }
+}
+
 fn record(fetched: &Fetched, envelope: Octets, content: Option<Octets>) -> Record {
     let entry = &fetched.entry;
     let name = |name: &p1::names::ORName| name.address.to_string();
@@ -243,11 +268,7 @@ fn record(fetched: &Fetched, envelope: Octets, content: Option<Octets>) -> Recor
     Record {
         number: entry.number,
         kind: if content.is_some() { Kind::Message } else { Kind::Report },
-        status: match entry.status {
-            store::Status::New => Status::New,
-            store::Status::Listed => Status::Listed,
-            store::Status::Processed | store::Status::Other(_) => Status::Processed,
-        },
+        status: status(entry.status),
         precedence: entry.precedence,
         mts_identifier: entry.identifier.as_ref().map(ToString::to_string),
         content_type: entry.content_type.as_ref().map(ToString::to_string),

@@ -2,10 +2,12 @@
 //! environment only, never in a command line.
 
 use super::Line;
+use crate::profile::Wrong;
 use crate::terminal;
 use base::Precedence;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use tokio::task::JoinHandle;
@@ -13,6 +15,30 @@ use ua::Interrupted;
 
 /// Longest value in the environment, octets.
 const MAX_VALUE: usize = 4 << 10;
+
+/// Whether the program is there and can be run: a file, or a name that one of the directories of `PATH` has.
+pub(super) fn check(program: &Path) -> Result<(), Wrong> {
+    let is_named = program.components().count() == 1 && !program.as_os_str().is_empty();
+    let has_directory = program.as_os_str().as_encoded_bytes().contains(&b'/');
+    let shown = program.display();
+    let is_runnable = |path: &Path| {
+        path.metadata().is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
+    };
+    if is_named && !has_directory {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        return match std::env::split_paths(&path).any(|dir| is_runnable(&dir.join(program))) {
+            true => Ok(()),
+            false => Err(Wrong(format!(
+                "--exec: no directory of PATH has a program {shown}; one of this directory is ./{shown}"
+            ))),
+        };
+    }
+    match program.metadata() {
+        _ if is_runnable(program) => Ok(()),
+        Ok(_) => Err(Wrong(format!("--exec: {shown} cannot be run: it is not an executable file"))),
+        Err(error) => Err(Wrong(format!("--exec: {shown}: {error}"))),
+    }
+}
 
 /// Entries for which the program is to run.
 #[derive(Debug)]

@@ -62,6 +62,9 @@ struct Watch<'a> {
 
 /// Runs `xuxa watch`.
 pub(super) async fn watch(access: &MtaAccess<'_>, args: &WatchArgs, json: bool) -> Result<u8> {
+    if let Some(program) = &args.exec {
+        command::check(program)?;
+    }
     let mut watch = Watch {
         access,
         args,
