@@ -53,7 +53,7 @@ pub enum NotForwarded {
     #[error("a report is not forwarded")]
     Report,
     /// Its content type has no body part for it.
-    #[error("its content is no interpersonal or military message")]
+    #[error("its content is neither an interpersonal nor a military message")]
     Content,
     /// It might have been forwarded before.
     #[error("its heading is too long to be read")]

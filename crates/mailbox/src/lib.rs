@@ -8,6 +8,7 @@
 //! Nothing here reads or writes: a machine asks, and its caller answers.
 
 pub mod attributes;
+mod bound;
 pub mod delivery;
 pub mod forward;
 pub mod heading;
@@ -21,6 +22,7 @@ pub mod retention;
 pub mod testing;
 pub mod totals;
 
+pub use bound::bind_result;
 pub use delivery::{Arriving, Delivered, Mailbox, NotDelivered};
 pub use item::{Brief, Item, ItemError, Kind, Status};
 pub use machine::{Mailboxes, Settings};

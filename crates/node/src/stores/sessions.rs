@@ -3,11 +3,10 @@
 use super::Stores;
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::association::p3::{FetchedContent, QueuedResponse, StoreSession};
+use crate::association::p3::{FetchedContent, QueuedResponse};
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::error::{PasswordProblem, ReadError};
-use base::ber::Writer;
 use base::{AssociationId, BodyId, Now};
 use bytes::Bytes;
 use engine::journal::FIRST_ITEM;
@@ -17,9 +16,7 @@ use osi::api::{Payload, Problem, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
 use p1::p3::{AccessError, ChangeCredentials};
-use p7::auto_action::AutoActionKind;
-use p7::entry::EntryClass;
-use p7::{MsBindResult, operation};
+use p7::operation;
 
 /// Most alerts of an association that are not answered: what a user who does not read makes us hold is bounded.
 const MAX_ALERTS: usize = 64;
@@ -41,30 +38,6 @@ impl Stores {
         self.mailboxes.bind(now, id, mailbox, access);
     }
 
-    /// The result of a bind: what the store can do is in it for who asked (X.413 7.1.1.2).
-    pub(crate) fn bind_result(session: &StoreSession, alerted: bool) -> Bytes {
-        let mut result = MsBindResult::new(Credentials::simple(""));
-        if session.wants_configuration {
-            result.available_auto_actions =
-                [AutoActionKind::AutoForward, AutoActionKind::AutoAlert]
-                    .map(AutoActionKind::oid)
-                    .to_vec();
-            result.available_attribute_types =
-                p7::attributes::all().map(p7::attributes::AttributeType::oid).collect();
-            result
-                .available_attribute_types
-                .retain(|oid| mailbox::attributes::available(oid).is_some());
-            if session.access.is_1994 {
-                result.of_1994.entry_classes_supported =
-                    vec![EntryClass::DELIVERY, EntryClass::STORED_MESSAGE];
-            }
-        }
-        result.alert_indication = alerted;
-        let mut writer = Writer::new();
-        result.write(&mut writer);
-        writer.into_vec().into()
-    }
-
     /// An operation of the retrieval port has come, whole.
     pub(crate) fn invoked(
         &mut self,
@@ -75,7 +48,7 @@ impl Stores {
         argument: &[u8],
     ) {
         if let Some(problem) = self.mailboxes.invoke(now, id, (invoke, operation), argument) {
-            let name = operation_name(operation);
+            let name = operation::name(operation);
             let detail = format!("{name}: {problem}");
             cx.event(LogLevel::Warning, Kind::ReceiveFailed, detail).association(id);
         }
@@ -250,16 +223,5 @@ pub(crate) fn password_error(problem: &PasswordProblem) -> AccessError {
         PasswordProblem::New(_) | PasswordProblem::Failed(_) => {
             AccessError::NewCredentialsUnacceptable
         }
-    }
-}
-
-fn operation_name(code: i64) -> &'static str {
-    match code {
-        operation::SUMMARIZE => "summarize",
-        operation::LIST => "list",
-        operation::FETCH => "fetch",
-        operation::DELETE => "delete",
-        operation::REGISTER_MS => "register-MS",
-        _ => "an operation of P7",
     }
 }

@@ -26,6 +26,21 @@ use crate::limits::MAX_SEQUENCE_NUMBERS;
 use crate::wire;
 use base::ber::{Element, Error, Tag, Writer};
 
+/// The name of an operation of the retrieval port.
+#[must_use]
+pub fn name(code: i64) -> &'static str {
+    match code {
+        SUMMARIZE => "summarize",
+        LIST => "list",
+        FETCH => "fetch",
+        DELETE => "delete",
+        REGISTER_MS => "register-MS",
+        ALERT => "alert",
+        MODIFY => "modify",
+        _ => "an operation of P7",
+    }
+}
+
 /// summarize, invoked by the user.
 pub const SUMMARIZE: i64 = 20;
 /// list, invoked by the user.

@@ -7,7 +7,6 @@ use crate::commits::pending::PendingAnswer;
 use crate::error::{CommitError, PasswordProblem, ReadError};
 use crate::ids::Token;
 use crate::node::Node;
-use crate::stores::Stores;
 use crate::stores::deliveries::Unreadable;
 use crate::stores::sessions::{password_error, passwords};
 use base::ber::Element;
@@ -69,7 +68,7 @@ impl Node {
         };
         let Some(session) = association.store() else { return };
         let name = association.mailbox().unwrap_or_default().to_owned();
-        let bind = Stores::bind_result(session, alerted);
+        let bind = mailbox::bind_result(&session.access, session.wants_configuration, alerted);
         self.cx.request(id, Request::Accept { bind });
         self.admission.mark_open(&mut self.cx, now, id, &format!("user {name}, message store"));
     }
