@@ -86,6 +86,26 @@ fn a_reader_that_stops_in_the_middle_of_a_fetch_is_aborted_in_the_end() {
 }
 
 #[test]
+fn an_unbind_in_the_middle_of_a_fetch_ends_both() {
+    let (mut bench, ops, log) = slow();
+    let also = bench.reader("OPS");
+    let fetch = bench.fetch(ops, 1);
+    bench.list(ops);
+    bench.pass(Duration::from_secs(5));
+    bench.request(ops, osi::api::Request::Release);
+    let read = bench.store.octets_read;
+    bench.pass(Duration::from_secs(200));
+    assert_eq!(bench.fetched(ops, fetch), None);
+    assert!(!bench.is_connected(ops));
+    let more = bench.store.octets_read - read;
+    assert!(more < 200_000, "{more} octets are read for nobody");
+    assert_eq!(bench.states(also), [(1, PROCESSED)]);
+    send(&mut bench, log, Precedence::Routine, b"more");
+    assert_eq!(bench.summarized(also), 2);
+    assert_eq!(bench.node.holds().associations, 2);
+}
+
+#[test]
 fn fetches_wait_for_each_other_and_each_has_its_own_content() {
     let (mut bench, ops, log) = slow();
     for n in 2..=4 {
