@@ -324,7 +324,12 @@ impl Sent {
                 if let Some(message) = at.and_then(|at| self.messages.get_mut(at))
                     && message.submitted.mts_identifier.is_empty()
                 {
-                    message.set_all(&State::NotSent(format!("{outcome}: {reason}")));
+                    // The state is "not sent" in any case.
+                    let why = match outcome.as_str() {
+                        "not_sent" => reason,
+                        _ => format!("{outcome}: {reason}"),
+                    };
+                    message.set_all(&State::NotSent(why));
                 }
             }
             Entry::Reported { mts_identifier, recipient, delivered, detail } => {
