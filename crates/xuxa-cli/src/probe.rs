@@ -136,7 +136,7 @@ async fn cancel_one(access: &MtaAccess<'_>, args: &CancelArgs, json: bool) -> Re
     if let Err(error) = user.cancel_deferred(&identifier).await {
         user.abort().await;
         let why = match error.downcast_ref::<NotAccepted>() {
-            // It is no message that the MTA refused.
+            // What the MTA refused is not a message.
             Some(NotAccepted(why)) => why.clone(),
             None => format!("{error:#}"),
         };

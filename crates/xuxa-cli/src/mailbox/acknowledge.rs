@@ -56,7 +56,7 @@ impl fmt::Display for Done {
 pub(crate) enum NotAsked {
     #[error("it is a report, which nobody acknowledges")]
     Report,
-    #[error("it is no message that can be read")]
+    #[error("it is not a message that can be read")]
     Unreadable,
     #[error("its originator did not ask this user for a notification of receipt")]
     Nothing,
