@@ -232,7 +232,7 @@ async fn bind_store(store: &str, login: &ua::Login, interrupted: Interrupted) ->
     if let Some(why) = ua::diagnose::diagnose(store).await {
         bail!("the message store: {why}");
     }
-    bail!("the message store at {store}: {error}; is it the P7 listener?")
+    bail!("the message store at {store} refused the bind: {}; is it the P7 listener?", why(&error))
 }
 
 /// The reason alone.

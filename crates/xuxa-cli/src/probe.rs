@@ -3,7 +3,7 @@
 use crate::send::{Names, content_identifier};
 use crate::submission::MtaAccess;
 use crate::{profile, quantity, terminal};
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use base::Utc;
 use clap::Args;
 use p1::content_type::ContentType;
@@ -14,7 +14,7 @@ use p1::p3::{PerRecipientSubmissionFields, ProbeSubmissionEnvelope};
 use serde_json::json;
 use std::process::ExitCode;
 use ua::sent::{Entry, SentLog, Submitted};
-use ua::{Clock, Services};
+use ua::{Clock, NotAccepted, Services};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
@@ -135,7 +135,12 @@ async fn cancel_one(access: &MtaAccess<'_>, args: &CancelArgs, json: bool) -> Re
     let mut user = access.bind(Services::Submission).await?;
     if let Err(error) = user.cancel_deferred(&identifier).await {
         user.abort().await;
-        return Err(error).with_context(|| format!("{identifier} is not cancelled"));
+        let why = match error.downcast_ref::<NotAccepted>() {
+            // What the MTA refused is not a message.
+            Some(NotAccepted(why)) => why.clone(),
+            None => format!("{error:#}"),
+        };
+        bail!("{identifier} is not cancelled: {why}");
     }
     record(access, Entry::Cancelled { mts_identifier: identifier.to_string() });
     user.unbind().await?;

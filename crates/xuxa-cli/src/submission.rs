@@ -189,7 +189,11 @@ pub(crate) async fn submit(
             let is_wrong_use = error.is::<Wrong>();
             // Without a repetition, the next message may reach the MTA again.
             let is_away = !is_bound || (again && tries > 1);
-            let reason = format!("{error:#}");
+            let reason = match error.downcast_ref::<NotAccepted>() {
+                // Whoever shows it shows the disposition before it.
+                Some(NotAccepted(why)) if disposition == Disposition::Refused => why.clone(),
+                _ => format!("{error:#}"),
+            };
             return Err(Failure { disposition, tries, reason, is_wrong_use, is_away });
         }
         if pause.is_zero() {

@@ -56,10 +56,10 @@ impl fmt::Display for Done {
 pub(crate) enum NotAsked {
     #[error("it is a report, which nobody acknowledges")]
     Report,
-    #[error("it is no message that can be read")]
+    #[error("it is not a message that can be read")]
     Unreadable,
     #[error("its originator did not ask this user for a notification of receipt")]
-    NotAsked,
+    Nothing,
 }
 
 /// The notification to submit, and the identifier of the delivery; `None`: it is acknowledged already.
@@ -97,7 +97,7 @@ pub(crate) fn begin(
         bail!(NotAsked::Unreadable);
     };
     if !requested_of(heading, envelope, me).receipt {
-        bail!(NotAsked::NotAsked);
+        bail!(NotAsked::Nothing);
     }
     let received = Received {
         heading,

@@ -78,8 +78,8 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Of a body part of this kind; `None` if it is no forwarded message.
-    pub(crate) fn of(kind: &PartKind) -> Option<Front> {
+    /// Of a body part of this kind; `None` if it is not a forwarded message.
+    pub(crate) fn from_kind(kind: &PartKind) -> Option<Front> {
         let has_parameters = match kind {
             PartKind::Extended { data, .. } if data.content() == p772::mm_message() => false,
             PartKind::Other { header } if header.tag == MESSAGE => true,
@@ -243,7 +243,7 @@ impl Write for Reader {
 }
 
 fn form(kind: PartKind, room: usize, depth: usize) -> Form {
-    match (Front::of(&kind), kind) {
+    match (Front::from_kind(&kind), kind) {
         (Some(front), _) if depth < MAX_DEPTH => {
             Form::Message(Box::new(Forwarded::new(front, room, depth + 1)))
         }

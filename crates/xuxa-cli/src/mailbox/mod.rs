@@ -1,7 +1,7 @@
 //! The verbs on a mailbox in a message store, over P7. One file a verb; here is what they share.
 
 pub(crate) mod acknowledge;
-mod auto_forward;
+
 mod compose;
 pub(crate) mod content;
 mod delete;
@@ -46,7 +46,7 @@ pub(crate) enum MailboxVerb {
     /// Forward a message, whole, as a body part of a new one
     Forward(forward::ForwardArgs),
     /// Let the message store forward what comes, by itself; or no longer
-    AutoForward(auto_forward::AutoForwardArgs),
+    AutoForward(forward::AutoForwardArgs),
     /// Delete messages and reports
     Delete(delete::DeleteArgs),
     /// Stay bound, and print what arrives at or above a precedence, at once
@@ -73,7 +73,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, verb: &MailboxVerb, json: bool) 
         MailboxVerb::Reply(args) => reply::reply(access, args, json).await,
         MailboxVerb::Acknowledge(args) => acknowledge::acknowledge(access, args, json).await,
         MailboxVerb::Forward(args) => forward::forward(access, args, json).await,
-        MailboxVerb::AutoForward(args) => auto_forward::auto_forward(access, args, json).await,
+        MailboxVerb::AutoForward(args) => forward::auto_forward(access, args, json).await,
         MailboxVerb::Delete(args) => delete::delete(access, args, json).await,
         MailboxVerb::Watch(args) => watch::watch(access, args, json).await,
         MailboxVerb::Export(args) => export::export(access, args, json).await,

@@ -204,6 +204,7 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     add("number", &format!("{}, {}, it was {}", entry.number, entry.kind, entry.status));
     add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
+    add("label", &text(&opened.label));
     add("from", &text(&entry.originator));
     add("delivered to", &text(&entry.this_recipient));
     for field in fields {
@@ -212,7 +213,6 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
     if fields.is_empty() {
         add("subject", &text(&entry.subject));
     }
-    add("label", &text(&opened.label));
     add("submitted", &text(&entry.submission_time));
     add("delivered", &text(&entry.delivery_time.clone().or(entry.creation_time.clone())));
     add(if entry.kind == "report" { "about" } else { "MTS id" }, &text(&entry.mts_identifier));
@@ -278,6 +278,7 @@ fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use p1::extension::{Criticality, ExtensionField, Extensions};
     use p772::{ContentBuilder, Heading, IpmIdentifier};
     use std::io::Write as _;
 
@@ -299,5 +300,47 @@ mod tests {
         assert_eq!(lines.count(), 0, "{shown}");
         assert!(shown.ends_with("\n    a\n      from          me"), "{shown}");
         assert_eq!(opened.heading["subject"], [evil]);
+    }
+
+    #[test]
+    fn the_label_of_the_envelope_is_shown_also_where_it_cannot_be_read() {
+        let mut envelope = envelope();
+        assert_eq!(label(&envelope), None);
+        let of = |write: &dyn Fn(&mut base::ber::Writer)| {
+            let kind = number::MESSAGE_SECURITY_LABEL;
+            ExtensionField::standard(kind, Criticality::default(), |w| write(w))
+        };
+        let given: SecurityLabel = "1.3.26.0.4406.0.5.1/restricted".parse().unwrap();
+        envelope.extensions = Extensions(vec![of(&|w| given.write(w, base::ber::universal::SET))]);
+        assert_eq!(label(&envelope).as_deref(), Some("1.3.26.0.4406.0.5.1/restricted"));
+        let fetched = Fetched { envelope: Some(Box::new(envelope.clone())), ..Fetched::default() };
+        let shown = in_words(&opened(&fetched, &Reader::default()), &[]);
+        assert!(shown.contains("label         1.3.26.0.4406.0.5.1/restricted"), "{shown}");
+        envelope.extensions = Extensions(vec![of(&|w| w.null(base::ber::universal::NULL))]);
+        assert!(label(&envelope).unwrap().contains("cannot be read"));
+    }
+
+    fn envelope() -> MessageDeliveryEnvelope {
+        let name = |text: &str| text.parse::<p1::names::ORName>().unwrap();
+        MessageDeliveryEnvelope {
+            identifier: p1::names::MtsIdentifier {
+                domain: p1::names::GlobalDomainId::new("XX", " ", None),
+                local: "M1".to_owned(),
+            },
+            delivery_time: base::Utc(0).into(),
+            content_type: p1::content_type::ContentType::p772(),
+            originator: name("/S=A/C=XX"),
+            original_eits: None,
+            priority: p1::flags::Priority::Normal,
+            implicit_conversion_prohibited: false,
+            other_recipients: Vec::new(),
+            this_recipient: name("/S=B/C=XX"),
+            intended_recipient: None,
+            converted_eits: None,
+            submission_time: base::Utc(0).into(),
+            content_identifier: None,
+            extensions: Extensions::default(),
+            unknown: Vec::new(),
+        }
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Reading<'a> {
         {
             files.end();
         }
-        let front = Front::of(&kind).filter(|_| at < MAX_DEPTH && self.files.is_some());
+        let front = Front::from_kind(&kind).filter(|_| at < MAX_DEPTH && self.files.is_some());
         if front.is_some() {
             self.levels.push(Level { front, parser: ContentParser::new(), opaque: false });
             return Ok(());

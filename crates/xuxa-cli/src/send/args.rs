@@ -1,8 +1,8 @@
 //! Options of `xuxa send`, and the messages that they describe.
 
-use crate::profile::Wrong;
 use crate::quantity;
 use crate::send;
+use crate::send::envelope::EnvelopeArgs;
 use crate::send::heading::{CivilArgs, MilitaryArgs, parse_time};
 use crate::send::names::Names;
 use crate::show;
@@ -12,7 +12,6 @@ use anyhow::{Context as _, Result, bail};
 use base::rng::Rng;
 use base::{Precedence, Utc};
 use clap::{Args, ValueEnum};
-use p1::SecurityLabel;
 use p1::flags::ReportRequest;
 use p772::{Charset, Heading, MessageType, PartForm};
 use std::io::Read as _;
@@ -20,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use ua::sent::SentLog;
-use ua::{BodyPart, Clock, EnvelopeOptions, Message, Recipient, Source};
+use ua::{BodyPart, Clock, Message, Recipient, Source};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReportArg {
@@ -109,24 +108,6 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
     #[arg(help_heading = "Submission")]
     pub retry_for: Duration,
-}
-
-/// What the envelope carries.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Envelope")]
-struct EnvelopeArgs {
-    /// Security label: policy and classification, as 1.3.26.0.4406.0.5.1/restricted
-    #[arg(long, value_name = "POLICY/CLASS")]
-    label: Option<SecurityLabel>,
-    /// Deliver it no sooner: 260504030201Z, 040302ZMAY26, 2026-05-04T03:02Z, +2h
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    defer_until: Option<Utc>,
-    /// Deliver it no later: afterwards the MTS reports non-delivery
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    latest: Option<Utc>,
-    /// Have a report of non-delivery return the content
-    #[arg(long)]
-    return_content: bool,
 }
 
 /// Why an option of `send` cannot be used.
@@ -286,42 +267,6 @@ fn is_repetition(access: &MtaAccess<'_>, args: &SendArgs) -> bool {
             sent.messages.iter().any(|message| message.submitted.content_identifier == *given)
         })
     })
-}
-
-/// So much may a time be before now: the clocks of two machines differ.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
-
-impl EnvelopeArgs {
-    /// Refuses times that cannot be meant.
-    fn check(&self, now: Utc) -> Result<()> {
-        let least = now.0.saturating_sub(u64::try_from(CLOCKS_DIFFER.as_micros()).unwrap_or(0));
-        for (option, time) in [("--defer-until", self.defer_until), ("--latest", self.latest)] {
-            if let Some(time) = time.filter(|time| time.0 < least) {
-                bail!(Wrong(format!(
-                    "{option} {} is past: it is {} now (is the clock of this machine right?)",
-                    time.to_utc_time(),
-                    now.to_utc_time()
-                )));
-            }
-        }
-        match (self.defer_until, self.latest) {
-            (Some(sooner), Some(later)) if later < sooner => bail!(Wrong(format!(
-                "--latest {} is before --defer-until {}: it could never be delivered",
-                later.to_utc_time(),
-                sooner.to_utc_time()
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    fn options(&self) -> EnvelopeOptions {
-        EnvelopeOptions {
-            label: self.label.clone(),
-            deferred_until: self.defer_until,
-            latest_delivery: self.latest,
-            return_content: self.return_content,
-        }
-    }
 }
 
 /// Longest text that is read from standard input, octets: a longer one is sent as a file.

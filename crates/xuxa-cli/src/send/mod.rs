@@ -1,6 +1,7 @@
 //! `xuxa send`: submits messages and shows the time until each was accepted.
 
 mod args;
+mod envelope;
 mod heading;
 mod names;
 mod record;

@@ -2,7 +2,7 @@
 
 use crate::profile::{Profile, Wrong};
 use crate::terminal;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use p1::names::ORName;
 use p772::OrDescriptor;
 use ua::Recipient;
@@ -26,7 +26,12 @@ impl Names {
     /// The addresses that a text stands for.
     pub(crate) fn all(&self, text: &str) -> Result<Vec<ORName>> {
         let found = self.book.resolve(text);
-        found.map_err(|error| Wrong(error.to_string())).context(format!("recipient {text:?}"))
+        found.map_err(|error| {
+            let (error, text) = (error.to_string(), format!("{text:?}"));
+            // Most of its errors name it.
+            let named = if error.contains(&text) { String::new() } else { format!(" {text}") };
+            Wrong(format!("recipient{named}: {error}")).into()
+        })
     }
 
     /// The one address that a text stands for.

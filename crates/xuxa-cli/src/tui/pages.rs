@@ -75,7 +75,7 @@ pub(crate) struct Listing<'a> {
 
 impl Listing<'_> {
     /// The conditions, and those of a precedence.
-    fn of(&self, level: Option<Precedence>) -> Find {
+    fn conditions(&self, level: Option<Precedence>) -> Find {
         let find = self.find.clone();
         let Some(level) = level else { return find };
         let mut any: Vec<Filter> = Find::new().precedences(&[level]).filter().into_iter().collect();
@@ -90,7 +90,7 @@ impl Listing<'_> {
 
     /// The first number from which on a part has no more than so many entries.
     async fn narrowed(&mut self, part: Part, most: u64) -> Result<u32, StoreError> {
-        let find = self.of(part.level);
+        let find = self.conditions(part.level);
         let Some(mut high) =
             part.to.or(self.store.summarize_range(&find, part.from, None).await?.span.map(|s| s.1))
         else {
@@ -115,7 +115,7 @@ impl Lists for Listing<'_> {
         if matches!((part.level, self.least), (Some(level), Some(least)) if level < least) {
             return Ok(Vec::new());
         }
-        let find = self.of(part.level);
+        let find = self.conditions(part.level);
         let mut found: Vec<Entry> = Vec::new();
         let mut from = part.from;
         if let Some(newest) = part.newest.filter(|_| self.is_sparing) {
@@ -151,7 +151,8 @@ impl Lists for Listing<'_> {
         if !self.is_sparing {
             return first(self, part).await;
         }
-        let summary = self.store.summarize_range(&self.of(part.level), part.from, part.to).await?;
+        let summary =
+            self.store.summarize_range(&self.conditions(part.level), part.from, part.to).await?;
         let found = |(lowest, highest): (u32, u32)| Span {
             lowest,
             highest: Some(highest),

@@ -77,6 +77,10 @@ pub(super) fn opened(
     if let Some(heading) = &reader.heading {
         heading_fields(&mut opened, heading, fetched, me);
     }
+    // Whatever the heading has, how the message is to be handled is seen first.
+    if let Some(label) = fetched.envelope.as_deref().and_then(label) {
+        opened.fields.insert(0, ("Label".to_owned(), label));
+    }
     opened
 }
 
@@ -91,7 +95,6 @@ fn envelope_fields(opened: &mut Opened, fetched: &Fetched) {
     add("Delivered", time(entry.delivered));
     add("Identifier", entry.identifier.as_ref().map(ToString::to_string));
     add("Content id", entry.content_identifier.clone());
-    add("Label", fetched.envelope.as_deref().and_then(label));
 }
 
 /// A line for each recipient, and the message that it is about.

@@ -14,3 +14,4 @@ mod hostile;
 mod screens;
 mod terminal;
 mod tmux;
+mod urgent;

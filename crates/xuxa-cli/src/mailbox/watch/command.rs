@@ -131,7 +131,6 @@ fn command(program: &Path, line: &Line) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     fn line(number: u32, subject: &str) -> Line {
         Line { number, subject: Some(subject.to_owned()), ..Line::default() }

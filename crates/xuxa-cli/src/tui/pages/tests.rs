@@ -124,7 +124,7 @@ fn pages_downward_and_upward_are_the_whole_mailbox_in_order() {
                     assert_eq!(rows.len(), count);
                 }
                 assert_eq!(seen, all, "{order:?} by {count}");
-                assert!(!is_sparing || fake.listed == all.len(), "nothing is listed in vain");
+                assert!(!is_sparing || fake.listed == all.len(), "nothing else is listed");
                 let (mut at, mut seen) = (From::Bottom, Vec::new());
                 loop {
                     let (rows, is_last) = block(page(&mut fake, order, &at, count, 1_000)).unwrap();

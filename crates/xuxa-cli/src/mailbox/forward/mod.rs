@@ -1,5 +1,9 @@
 //! `xuxa forward`: the message as it came, with the envelope of its delivery, as a body part of a new one.
 
+mod auto;
+
+pub(super) use auto::{AutoForwardArgs, auto_forward};
+
 use super::compose::{self, Draft};
 use super::line::Line;
 use super::with_store;

@@ -1,6 +1,6 @@
 //! `xuxa auto-forward`: what the message store forwards by itself.
 
-use super::with_store;
+use crate::mailbox::with_store;
 use crate::profile::Wrong;
 use crate::send::Names;
 use crate::submission::MtaAccess;
@@ -41,7 +41,7 @@ struct Registered {
 }
 
 /// Runs `xuxa auto-forward`.
-pub(super) async fn auto_forward(
+pub(in crate::mailbox) async fn auto_forward(
     access: &MtaAccess<'_>,
     args: &AutoForwardArgs,
     json: bool,
