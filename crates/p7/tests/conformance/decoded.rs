@@ -3,6 +3,8 @@
 use crate::association::written;
 use crate::vector::{Kind, Vector, all, folder};
 use base::ber::{Element, Error};
+use p7::auto_action::{AutoActionKind, AutoAlert};
+use p7::auto_forward::AutoForward;
 use p7::operation as op;
 use p7::{MsBindArgument, MsBindError, MsBindResult, MsError};
 use std::collections::BTreeSet;
@@ -29,7 +31,20 @@ fn again(vector: &Vector) -> Result<Vec<u8>, Error> {
         Kind::Argument(op::DELETE) => same!(op::DeleteArgument),
         Kind::Result(op::DELETE) => same!(op::DeleteResult),
         Kind::Argument(op::REGISTER_MS) => {
-            let value = op::RegisterMsArgument::read(&e)?;
+            let mut value = op::RegisterMsArgument::read(&e)?;
+            // The parameters of auto-actions are decoded, too.
+            let registrations = value.auto_action_registrations.iter_mut();
+            for action in registrations.filter(|action| action.parameter.is_some()) {
+                *action = match AutoActionKind::from_oid(&action.auto_action_type) {
+                    Some(AutoActionKind::AutoForward) => {
+                        AutoForward::from_registration(action)?.registration(action.identifier)
+                    }
+                    Some(AutoActionKind::AutoAlert) => {
+                        AutoAlert::from_registration(action)?.registration(action.identifier)
+                    }
+                    _ => continue,
+                };
+            }
             let is_of_1994 = vector.edition == 1994;
             assert_eq!(value.is_of_1994(), is_of_1994, "{}", vector.name);
             written(|w| value.write(w))

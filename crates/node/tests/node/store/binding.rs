@@ -23,7 +23,10 @@ fn a_user_binds_with_his_password_and_nobody_else_does() {
     assert_eq!(bench.outcome(ops), Outcome::Open);
     let bound = bench.store_bound(ops);
     assert!(!bound.alert_indication);
-    assert!(bound.available_attribute_types.contains(&attributes::CONTENT.oid()));
+    assert!(bound.available_attribute_types.is_empty(), "he did not ask for them");
+    let asks = bench.reader_with("OPS", "secret", |bind| bind.ms_configuration_request = true);
+    let configuration = bench.store_bound(asks).available_attribute_types;
+    assert!(configuration.contains(&attributes::CONTENT.oid()));
     for (surname, password) in [("OPS", "guess"), ("NOBODY", "secret")] {
         let id = bench.reader_with(surname, password, |_| {});
         assert_eq!(bench.outcome(id), refused("authentication-error"), "{surname}");
