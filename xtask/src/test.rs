@@ -17,7 +17,7 @@ use crate::{Outcome, tools};
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
     /// All there is, in an hour or more: precedence at the published study's own 512 kbit/s, kills
-    /// of the daemons at 300 moments instead of 30 (both by LONG=1), the studies on the testbed, two
+    /// of the daemons at 300 moments instead of 24 (both by LONG=1), the studies on the testbed, two
     /// minutes of the soak, a
     /// minute for each fuzz target
     #[arg(long)]

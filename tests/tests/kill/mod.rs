@@ -20,7 +20,7 @@ use testbed::{DaemonEvent, Pair, PeerSettings, Site};
 use traffic::{Traffic, USERS, bodies, inbox, received, sites};
 
 /// Moments of a run, and of one with `cargo xtask test --long`.
-const MOMENTS: u64 = 30;
+const MOMENTS: u64 = 24;
 const MANY_MOMENTS: u64 = 300;
 /// Size of a disk that is filled, in MB: some contents of 10 MB in both directions.
 const DISK: u32 = 96;
