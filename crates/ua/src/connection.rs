@@ -103,6 +103,8 @@ pub(crate) struct Connection {
     written: u64,
     /// Longest wait for an answer.
     patience: Duration,
+    /// When the association was asked for, and the longest wait for it.
+    asked: (Instant, Duration),
     capture: Option<CaptureWriter<BufWriter<File>>>,
     interrupted: Interrupted,
     /// The transport connection is to be closed once all output is written.
@@ -121,7 +123,8 @@ impl Connection {
     ) -> Result<Connection, Broken> {
         let Target { login, protocol, mut config, bind } = target;
         // The answer to a bind is one too.
-        config.setup_timeout = config.setup_timeout.min(login.answer_timeout);
+        let setup_timeout = config.setup_timeout.min(login.answer_timeout);
+        config.setup_timeout = setup_timeout;
         let stream = tokio::select! {
             stream = connect(&login.mta, protocol, login.answer_timeout) => stream.map_err(Broken::NotConnected)?,
             () = interrupted.wait() => return Err(Broken::Interrupted),
@@ -136,6 +139,7 @@ impl Connection {
             scratch: vec![0; CHUNK].into(),
             written: 0,
             patience: login.answer_timeout,
+            asked: (clock.now(), setup_timeout),
             capture: capture.map_err(Broken::Capture)?,
             interrupted,
             closing: false,
@@ -150,6 +154,18 @@ impl Connection {
     pub(crate) fn request(&mut self, request: Request) {
         self.stack.handle(self.clock.now(), Input::Request(request));
         self.drain();
+    }
+
+    /// Why there is no association, of what came instead of it.
+    pub(crate) fn why_not_opened(&self, indication: Option<&Indication>) -> String {
+        let (at, longest) = self.asked;
+        let why = describe(indication);
+        match indication {
+            Some(Indication::Aborted { .. }) if self.clock.now().since(at) >= longest => {
+                format!("no answer to the bind within {} s ({why})", longest.as_secs_f64())
+            }
+            _ => why,
+        }
     }
 
     /// Octets sent so far.

@@ -2,11 +2,12 @@
 
 use crate::content::{Content, Source};
 use anyhow::Result;
+use base::ber::Element;
 use base::{Precedence, Utc};
 use bytes::Bytes;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
-use p1::extension::{Dialect, Extensions};
+use p1::extension::{Dialect, Extensions, number};
 use p1::flags::PerMessageIndicators;
 use p1::names::ORName;
 use p1::p3::{MessageDeliveryEnvelope, MessageSubmissionEnvelope, PerRecipientSubmissionFields};
@@ -39,21 +40,37 @@ pub fn requested(heading: &Heading, me: &ORName) -> NotificationRequests {
 }
 
 /// What a message asks of the user `me` who has received it. Its heading may name the user as the envelope of the
-/// delivery does, or the one who was meant first, from whom it was redirected.
+/// delivery does, or the one who was meant first, from whom it was redirected, or a distribution list, which asks all its
+/// members.
 pub fn requested_of(
     heading: &Heading,
     envelope: &MessageDeliveryEnvelope,
     me: &ORName,
 ) -> NotificationRequests {
     let names = [Some(me), Some(&envelope.this_recipient), envelope.intended_recipient.as_ref()];
+    let lists = lists(envelope);
     let mut asked = NotificationRequests::default();
-    for name in names.into_iter().flatten() {
+    for name in names.into_iter().flatten().chain(&lists) {
         let more = requested(heading, name);
         asked.receipt |= more.receipt;
         asked.non_receipt |= more.non_receipt;
         asked.return_content |= more.return_content;
     }
     asked
+}
+
+/// The distribution lists over which a message came (dl-expansion-history, X.411 8.3.1.1.1.7), as far as they can be read.
+fn lists(envelope: &MessageDeliveryEnvelope) -> Vec<ORName> {
+    let mut lists = Vec::new();
+    let field = envelope.extensions.standard(number::DL_EXPANSION_HISTORY);
+    let history = field.and_then(|field| Element::parse(&field.value).ok());
+    let Some(Ok(mut expansions)) = history.as_ref().map(Element::children) else { return lists };
+    while let Ok(Some(expansion)) = expansions.next() {
+        let Ok(mut members) = expansion.children() else { break };
+        let Ok(Some(list)) = members.next() else { break };
+        lists.extend(ORName::read(&list));
+    }
+    lists
 }
 
 /// A receipt notification, ready to be submitted.
@@ -162,5 +179,58 @@ mod tests {
         assert!(
             received.acknowledge(&me, time, "A").unwrap_err().to_string().contains("identifier")
         );
+    }
+
+    #[test]
+    fn whoever_the_message_came_over_may_be_the_one_who_was_asked() {
+        let name = |text: &str| form::address(text).unwrap();
+        let (me, other) = (name("/S=ME/C=XX"), name("/S=OTHER/C=XX"));
+        let asks = |name: &ORName| {
+            let mut specifier = RecipientSpecifier::from(name.clone());
+            specifier.notification_requests.receipt = true;
+            Heading { primary_recipients: vec![specifier], ..Heading::default() }
+        };
+        let mut envelope = MessageDeliveryEnvelope {
+            identifier: p1::names::MtsIdentifier {
+                domain: p1::names::GlobalDomainId::new("XX", " ", None),
+                local: "M1".to_owned(),
+            },
+            delivery_time: Utc(0).into(),
+            content_type: ContentType::p772(),
+            originator: other.clone(),
+            original_eits: None,
+            priority: p1::flags::Priority::Normal,
+            implicit_conversion_prohibited: false,
+            other_recipients: Vec::new(),
+            this_recipient: me.clone(),
+            intended_recipient: None,
+            converted_eits: None,
+            submission_time: Utc(0).into(),
+            content_identifier: None,
+            extensions: Extensions::default(),
+            unknown: Vec::new(),
+        };
+        let is_asked = |envelope: &MessageDeliveryEnvelope, name: &ORName| {
+            requested_of(&asks(name), envelope, &me).receipt
+        };
+        let list = name("/S=LIST/C=XX");
+        assert!(is_asked(&envelope, &me) && !is_asked(&envelope, &other));
+        assert!(!is_asked(&envelope, &list));
+        envelope.intended_recipient = Some(other.clone());
+        let history = p1::extension::ExtensionField::standard(
+            number::DL_EXPANSION_HISTORY,
+            p1::extension::Criticality::default(),
+            |w| {
+                w.constructed(base::ber::universal::SEQUENCE, |w| {
+                    w.constructed(base::ber::universal::SEQUENCE, |w| {
+                        list.write(w);
+                        w.utc_time(base::ber::universal::UTC_TIME, Utc(0));
+                    });
+                });
+            },
+        );
+        envelope.extensions = Extensions(vec![history]);
+        assert!(is_asked(&envelope, &other) && is_asked(&envelope, &list));
+        assert!(!is_asked(&envelope, &name("/S=NOBODY/C=XX")));
     }
 }

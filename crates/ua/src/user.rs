@@ -115,7 +115,7 @@ impl User {
                 };
                 bail!(Refused { why, for_good })
             }
-            other => bail!(Lost(describe(other.as_ref()))),
+            other => bail!(Lost(self.connection.why_not_opened(other.as_ref()))),
         }
     }
 

@@ -190,7 +190,7 @@ fn a_store_that_does_not_answer_is_given_up_in_time() {
     std::fs::write(&config, silent).unwrap();
     let clock = ua::Clock::start();
     let began = clock.now();
-    place.fails(&["list", "--answer-timeout", "1s"], 1, "did not come");
+    place.fails(&["list", "--answer-timeout", "1s"], 1, "no answer to the bind within 1 s");
     assert!(clock.now().since(began).as_secs() < 5, "the bind");
     // One that was bound, and is silent then.
     std::fs::write(&config, text).unwrap();

@@ -46,7 +46,7 @@ pub use pages::{Listed, Order, Pages};
 pub use submission::NotSubmitted;
 
 use crate::clock::Clock;
-use crate::connection::{Connection, Target, describe, reference};
+use crate::connection::{Connection, Target, reference};
 use crate::interrupt::Interrupted;
 use crate::login::{Edition, Login};
 use base::ber::{Element, Oid, Writer};
@@ -127,7 +127,7 @@ impl Store {
                 Err(refused(reason, bind_error.as_ref(), detail).into())
             }
             None => Err(StoreError::Interrupted),
-            other => Err(StoreError::Lost(describe(other.as_ref()))),
+            other => Err(StoreError::Lost(self.connection.why_not_opened(other.as_ref()))),
         }
     }
 
