@@ -59,7 +59,7 @@ impl Mailbox {
     }
 
     fn entries(&self) -> Vec<Value> {
-        let listed = self.xuxa(&["list", "--limit", "1000"]);
+        let listed = self.xuxa(&["list", "--limit", "1000", "--by", "arrival"]);
         listed["entries"].as_array().unwrap().clone()
     }
 

@@ -319,7 +319,8 @@ fn registrations() -> Vec<Case> {
         |oid: &[u8], n: usize| tlv(0x31, &[&tlv(0xa2, &[&tlv(0x31, &[&oid.repeat(n)])])]);
     let removed = tlv(0x31, &[&tlv(0xa1, &[&tlv(0x31, &[&action(1, &[0xa0, 3, 2, 1, 9])])])]);
     vec![
-        registers("an auto-forward", &action(0, &[0xa1, 2, 0x31, 0])).must("open, DT error 22", ""),
+        registers("an auto-forward without arguments", &action(0, &[0xa1, 2, 0x31, 0]))
+            .must("open, DT error 29", ""),
         registers("an auto-action nobody knows", &tlv(0x30, &[&[6, 2, 0x51, 99]]))
             .must("open, DT error 22", ""),
         registers("an alert without a parameter", &action(1, &[])).must("open, DT error 29", ""),
