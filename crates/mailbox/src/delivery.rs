@@ -149,6 +149,27 @@ impl Mailbox {
         Ok(Delivered { item, record: encoded, batch, octets })
     }
 
+    /// A copy that goes no further than through this mailbox: it is forwarded, and deleted at once. It gets a number,
+    /// and needs no room.
+    ///
+    /// # Errors
+    /// There is no number, or the item cannot be made: nothing has changed then.
+    pub fn pass(&mut self, now: Utc, arriving: &Arriving<'_>) -> Result<Delivered, NotDelivered> {
+        let number = self.next_number();
+        if number > MAX_NUMBER {
+            return Err(Full::Numbers.into());
+        }
+        let id = ItemId { mailbox: self.id, number };
+        let Arriving { entry, record, delivery, first } = *arriving;
+        let created = now.max(self.totals.newest);
+        let item = Item::new(id, created, record, delivery, first)?;
+        self.totals.last = number;
+        self.totals.newest = created;
+        let delete = Op::DeleteEntry { precedence: item.precedence, id: entry };
+        let (record, batch) = (item.encode(), vec![delete, self.put_totals()]);
+        Ok(Delivered { item, record, batch, octets: 0 })
+    }
+
     fn batch(&self, entry: EntryId, body: Option<BodyId>, item: &Item, record: Bytes) -> Batch {
         let content =
             body.map(|body| Op::PutBody { id: item.id.body(), source: BodySource::Body(body) });

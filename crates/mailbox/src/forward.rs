@@ -10,10 +10,13 @@ use base::{EntryId, Utc};
 use bytes::Bytes;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
-use p1::extension::{Dialect, Extensions};
-use p1::flags::PerMessageIndicators;
+use p1::extension::number::MESSAGE_SECURITY_LABEL;
+use p1::extension::{Dialect, ExtensionField, Extensions};
+use p1::flags::{PerMessageIndicators, ReportRequest};
 use p1::names::ORName;
-use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
+use p1::p3::{
+    ArgumentEvent, DeliveryParser, MessageSubmissionEnvelope, PerRecipientSubmissionFields,
+};
 use p7::attributes::MESSAGE_DELIVERY_ENVELOPE;
 use p7::auto_forward::AutoForward;
 use p772::{
@@ -125,6 +128,17 @@ impl Original<'_> {
         Ok(Forwards { all, delete_after: auto.delete_after })
     }
 
+    /// message-security-label of the envelope.
+    fn label(&self) -> Option<ExtensionField> {
+        let mut argument = &self.item.argument[..];
+        match DeliveryParser::default().next(&mut argument) {
+            Ok(Some(ArgumentEvent::Envelope(envelope))) => {
+                envelope.extensions.standard(MESSAGE_SECURITY_LABEL).cloned()
+            }
+            _ => None,
+        }
+    }
+
     fn heading(&self) -> Option<Heading> {
         let octets = self.item.heading.as_ref()?;
         Heading::decode(&Element::parse_accepted(octets).ok()?).ok()
@@ -179,6 +193,15 @@ impl Original<'_> {
         if arguments.priority.is_none() {
             extensions.0.extend(qualifier.extension(Dialect::Modern));
         }
+        // What is forwarded is as secret as what came.
+        let label = self.label().filter(|_| extensions.standard(MESSAGE_SECURITY_LABEL).is_none());
+        extensions.0.extend(label);
+        let mut recipients = arguments.recipients.clone();
+        if auto.delete_after {
+            // Nobody would know of a message that is neither here nor there.
+            let silent = recipients.iter_mut().filter(|r| r.report_request == ReportRequest::None);
+            silent.for_each(|r| r.report_request = ReportRequest::NonDelivery);
+        }
         MessageSubmissionEnvelope {
             originator: arguments.originator.clone(),
             original_eits: Some(EncodedInformationTypes::default()),
@@ -187,7 +210,7 @@ impl Original<'_> {
             priority: arguments.priority.unwrap_or(own),
             indicators: arguments.indicators,
             deferred_delivery_time: arguments.deferred_delivery_time.clone(),
-            recipients: arguments.recipients.clone(),
+            recipients,
             extensions,
             unknown: Vec::new(),
         }

@@ -7,7 +7,7 @@ use engine::journal::{BodySource, Digest, Op};
 use engine::{Config, Content, Delivery, Engine, Record, Route, RouteTarget, canonical};
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
-use p1::extension::{Dialect, Extensions};
+use p1::extension::{Dialect, ExtensionField, Extensions};
 use p1::flags::ReportRequest;
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
@@ -25,6 +25,8 @@ const NOBODY: &str = "C=XX;ADMD=;PRMD=alpha;S=Nobody";
 pub struct Copies {
     engine: Engine,
     made: u64,
+    /// message-security-label of the messages that follow.
+    pub label: Option<ExtensionField>,
 }
 
 /// A copy in the queue.
@@ -92,6 +94,7 @@ impl Default for Copies {
                 epoch: 1,
             }),
             made: 0,
+            label: None,
         }
     }
 }
@@ -127,7 +130,8 @@ impl Copies {
         let length = content.len() as u64;
         let described = Content { length, digest: key, ..Content::default() };
         let mailbox = canonical(&address(SMITH));
-        let envelope = envelope(level, to);
+        let mut envelope = envelope(level, to);
+        envelope.extensions.0.extend(self.label.clone());
         let mut done =
             self.engine.submit(now, &mailbox, &envelope, &described, &[Digest(key)]).ok()?;
         let mut record = done.accepted.entries.pop()?.record;

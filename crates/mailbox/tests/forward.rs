@@ -7,11 +7,15 @@
     reason = "a test ends where it fails, in helpers too"
 )]
 
+use base::ber::universal;
 use base::{EntryId, Precedence};
 use engine::journal::{ItemId, MailboxId};
 use mailbox::forward::{Forwards, NotForwarded, Original};
 use mailbox::testing::{Copies, Copy, at};
 use mailbox::{Item, item::Kind};
+use p1::extension::number::MESSAGE_SECURITY_LABEL;
+use p1::extension::{Criticality, ExtensionField};
+use p1::flags::ReportRequest;
 use p1::names::ORName;
 use p1::p3::PerRecipientSubmissionFields;
 use p7::auto_forward::{AutoForward, AutoForwardArguments};
@@ -104,6 +108,23 @@ fn the_forwarded_message_has_the_one_delivered_as_its_body() {
     assert_eq!((&envelope.originator, envelope.recipients.len()), (&name(JONES), 1));
     assert_eq!(p1::grade::split(Precedence::Flash).0, envelope.priority);
     assert_eq!(envelope.content_type, p1::content_type::ContentType::p772());
+}
+
+#[test]
+fn nobody_loses_a_message_that_is_deleted_and_its_label_goes_with_it() {
+    let content = ContentBuilder::new(&heading()).unwrap().text("x").finish();
+    let label = ExtensionField::standard(MESSAGE_SECURITY_LABEL, Criticality::default(), |w| {
+        w.constructed(universal::SET, |_| {});
+    });
+    let mut copies = Copies::default();
+    copies.label = Some(label.clone());
+    let copy = copies.message_of(at(1), Precedence::Flash, content.into()).unwrap();
+    for (deletes, report) in [(false, ReportRequest::None), (true, ReportRequest::NonDelivery)] {
+        let envelope = &forward(&copy, &auto(deletes)).unwrap().all[0].envelope;
+        assert_eq!(envelope.recipients[0].report_request, report);
+        let found = envelope.extensions.standard(MESSAGE_SECURITY_LABEL).unwrap();
+        assert_eq!(found.value, label.value);
+    }
 }
 
 #[test]

@@ -6,14 +6,11 @@ use crate::attributes::Attributes;
 use crate::delivery::{Arriving, Delivered, NotDelivered};
 use crate::forward::Original;
 use crate::item::Item;
-use crate::query::{Access, Query};
 use base::ber::Writer;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, ItemId, MailboxId};
 use engine::{Delivery, Record};
-use p7::SequenceNumber;
-use p7::operation::DeleteArgument;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -150,8 +147,8 @@ impl Mailboxes {
                         forwards.extend(made.all);
                     }
                     Err(why) => {
-                        let note = format!("{} is not forwarded: {why}", record.message);
-                        self.outputs.push_back(Output::Note(note));
+                        let (entry, why) = (*entry, why.to_string());
+                        self.outputs.push_back(Output::NotForwarded { entry, why });
                     }
                 }
             }
@@ -193,7 +190,9 @@ impl Mailboxes {
                 Ok(()) => self.delivered(id, delivered),
                 Err(why) => {
                     for (coming, delivered) in delivered {
-                        ready.mailbox.not_delivered(&delivered);
+                        if !coming.is_deleted_after() {
+                            ready.mailbox.not_delivered(&delivered);
+                        }
                         let why = Refusal::Failed(why.clone());
                         let entry = coming.entry();
                         self.outputs.push_back(Output::NotDelivered { entry, mailbox: id, why });
@@ -211,21 +210,14 @@ impl Mailboxes {
     fn delivered(&mut self, id: MailboxId, mut delivered: Vec<(Coming, Delivered)>) {
         for (coming, delivered) in &delivered {
             let (entry, item) = (coming.entry(), delivered.item.id);
-            self.outputs.push_back(Output::Delivered { entry, item });
+            let is_kept = !coming.is_deleted_after();
+            self.outputs.push_back(Output::Delivered { entry, item, is_kept });
         }
         delivered.sort_by_key(|(_, delivered)| {
             (Reverse(delivered.item.precedence), delivered.item.id.number)
         });
         let Some(open) = self.open.get_mut(&id) else { return };
         let State::Ready(ready) = &mut open.state else { return };
-        let forwarded = delivered.iter().filter(|(coming, _)| coming.is_deleted_after());
-        let numbers = forwarded.map(|(_, delivered)| SequenceNumber(delivered.item.id.number));
-        let argument = DeleteArgument::new(numbers.collect());
-        if argument != DeleteArgument::new(Vec::new())
-            && let Ok(delete) = Query::delete(&ready.mailbox, &Access::default(), &argument)
-        {
-            ready.chores.push_back(delete);
-        }
         for (coming, delivered) in &delivered {
             if coming.is_deleted_after() {
                 continue;
@@ -280,7 +272,11 @@ fn deliver_all(
     for coming in coming {
         let Arrival { entry, record, delivery, first, .. } = &*coming.arrival;
         let arriving = Arriving { entry: *entry, record, delivery, first };
-        let why = match ready.mailbox.deliver(now.utc, &arriving) {
+        let made = match coming.is_deleted_after() {
+            false => ready.mailbox.deliver(now.utc, &arriving),
+            true => ready.mailbox.pass(now.utc, &arriving),
+        };
+        let why = match made {
             Ok(delivered) => {
                 all.push((coming, delivered));
                 continue;

@@ -162,6 +162,8 @@ pub enum Output {
         entry: EntryId,
         /// Its item.
         item: ItemId,
+        /// False where it was forwarded and deleted with the same commit: there is no item of this number.
+        is_kept: bool,
     },
     /// A copy is not in its mailbox.
     NotDelivered {
@@ -182,6 +184,13 @@ pub enum Output {
         body: BodyId,
         /// What is submitted in his name.
         forwards: Vec<Forwarding>,
+    },
+    /// A copy that comes is not forwarded, though it should be: it goes into its mailbox.
+    NotForwarded {
+        /// Its entry in the queue.
+        entry: EntryId,
+        /// Why, for the log.
+        why: String,
     },
     /// Items of a mailbox are deleted: what found no room may be delivered again.
     Room(MailboxId),

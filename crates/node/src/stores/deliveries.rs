@@ -175,7 +175,7 @@ impl Stores {
         cx: &mut Context,
         now: Now,
         entry: EntryId,
-        item: ItemId,
+        (item, is_kept): (ItemId, bool),
     ) -> Vec<NewEntry> {
         let Some(storing) = self.storing.remove(&entry) else { return Vec::new() };
         self.next_of(storing.mailbox);
@@ -186,15 +186,15 @@ impl Stores {
         if let Some(record) = &storing.record
             && let NextHop::Mailbox(mailbox) = &record.next_hop
         {
-            cx.event(
-                LogLevel::Info,
-                Kind::Delivered,
-                format!("to {mailbox}, number {}", item.number),
-            )
-            .message(record.message.clone())
-            .entry(entry)
-            .precedence(record.precedence)
-            .bytes(record.body.map(|_| record.size));
+            let detail = match is_kept {
+                true => format!("to {mailbox}, number {}", item.number),
+                false => format!("to {mailbox}, number {}, forwarded and deleted", item.number),
+            };
+            cx.event(LogLevel::Info, Kind::Delivered, detail)
+                .message(record.message.clone())
+                .entry(entry)
+                .precedence(record.precedence)
+                .bytes(record.body.map(|_| record.size));
         }
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.retain(|op| matches!(op, Op::DeleteBody { .. }) && !storing.deletes_body);

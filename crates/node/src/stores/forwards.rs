@@ -38,11 +38,16 @@ impl Stores {
                         Some((from, length)) => BodySource::Framed { head, body, from, length },
                     };
                     batch.extend(engine::batch(&accepted, source));
+                    let made = accepted.entries.first().map(|made| (made.id, made.precedence));
                     if let Some(storing) = self.storing.get_mut(&entry) {
                         storing.reports.extend(accepted.entries);
                     }
                     let detail = format!("forwarded by the store of {address}");
-                    cx.event(LogLevel::Info, Kind::Submitted, detail).message(message).entry(entry);
+                    let mut event = cx.event(LogLevel::Info, Kind::Submitted, detail);
+                    event = event.message(message).bytes(Some(length));
+                    if let Some((id, precedence)) = made {
+                        event.entry(id).precedence(precedence);
+                    }
                 }
                 Err(error) => {
                     let detail = format!("not forwarded by the store of {address}: {error}");

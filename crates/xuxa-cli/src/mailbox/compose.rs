@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use base::rng::Rng;
 use base::{Precedence, Utc};
 use p1::content_type::ContentType;
+use p1::extension::ExtensionField;
 use p1::names::ORName;
 use p1::p3::{MessageSubmissionEnvelope, SubmissionResult};
 use p772::{Heading, IpmIdentifier, MAX_SUBJECT, Military, MmhsPrecedence, RecipientSpecifier};
@@ -45,6 +46,8 @@ pub(super) struct Draft {
     pub subject: Option<String>,
     /// P22, without military fields.
     pub civil: bool,
+    /// message-security-label of the envelope: what is forwarded is as secret as what came.
+    pub label: Option<ExtensionField>,
 }
 
 /// The result.
@@ -119,6 +122,7 @@ impl Prepared {
         if draft.civil {
             envelope.content_type = ContentType::P22;
         }
+        envelope.extensions.0.extend(draft.label.clone());
         envelope
     }
 

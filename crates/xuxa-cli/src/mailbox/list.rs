@@ -115,16 +115,18 @@ impl Which {
     }
 }
 
-/// An O/R address that names a user, and not a word.
+/// An O/R address that names a user: with a country. All else is a part of one.
 fn whole_name(text: &str) -> Option<ORName> {
-    text.contains('=').then(|| text.parse().ok()).flatten()
+    let name: ORName = text.parse().ok().filter(|_| text.contains('='))?;
+    name.address.country.is_some().then_some(name)
 }
 
 impl Wanted {
     fn takes(&self, entry: &Entry) -> bool {
         let Some(part) = &self.from else { return true };
         let name = entry.originator.as_ref().map(|name| name.address.to_string().to_lowercase());
-        name.is_some_and(|name| name.contains(part))
+        let mut parts = part.split(['/', ';']).map(str::trim);
+        name.is_some_and(|name| parts.all(|part| name.contains(part)))
     }
 }
 
@@ -269,6 +271,11 @@ mod tests {
         let wanted = |from: &str| Wanted { find: Find::new(), from: Some(from.to_owned()) };
         assert!(wanted("act").takes(&entry) && wanted("s=ops").takes(&entry));
         assert!(!wanted("naples").takes(&entry) && !wanted("act").takes(&Entry::default()));
-        assert!(whole_name("/C=XX/S=Ops").is_some() && whole_name("ops").is_none());
+        assert!(wanted("s=ops/prmd=act").takes(&entry) && wanted("/s=ops").takes(&entry));
+        assert!(!wanted("s=ops; prmd=naples").takes(&entry));
+        assert!(whole_name("/C=XX/S=Ops").is_some());
+        for part in ["ops", "S=OPS", "/S=OPS", "PRMD=ACT", "S=OPS/PRMD=ACT"] {
+            assert!(whole_name(part).is_none(), "{part}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::extract::Extraction;
 use crate::mailbox::acknowledge;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
-use crate::mailbox::forward::Inner;
+use crate::mailbox::forward::{Inner, label};
 use crate::submission::MtaAccess;
 use anyhow::Result;
 use base::{Precedence, Utc};
@@ -108,7 +108,7 @@ impl Mailbox {
             let work = async |store: &mut Store| store.fetch(entry, &mut reader, u64::MAX).await;
             self.stores.slow(Some(number), work).await?;
             let answered = reader.heading.map(|heading| heading.this_ipm);
-            return Ok(Original { answered, forwarded: None });
+            return Ok(Original { answered, ..Original::default() });
         }
         let failed = |error: anyhow::Error| BackendError::Failed(format!("{error:#}"));
         let mut inner = Inner::create().map_err(failed)?;
@@ -119,7 +119,8 @@ impl Mailbox {
         let delivery = fetched.envelope_octets.as_ref().map(|octets| octets.to_vec());
         let forwarded = Forwarded { military: !is_civil, delivery };
         let source = inner.source().map_err(failed)?;
-        Ok(Original { answered: None, forwarded: Some((forwarded, source)) })
+        let label = fetched.envelope.as_deref().and_then(label);
+        Ok(Original { answered: None, forwarded: Some((forwarded, source)), label })
     }
 
     fn append(&self, entries: &[LogEntry]) -> Result<(), BackendError> {
@@ -253,7 +254,8 @@ impl Backend for Mailbox {
     async fn submit(&self, draft: Draft) -> Result<(), BackendError> {
         let original = self.original(draft.about).await?;
         let message = draft::message(&draft, &self.user, &self.book, original.answered)?;
-        let envelope = message.envelope();
+        let mut envelope = message.envelope();
+        envelope.extensions.0.extend(original.label);
         let mut record = Submitted::new(&message);
         record.time = draft.time.to_string();
         let content = draft::content(message, original.forwarded)?;

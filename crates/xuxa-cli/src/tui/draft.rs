@@ -1,5 +1,6 @@
 //! A draft of the interface as a message to submit.
 
+use p1::extension::ExtensionField;
 use p1::flags::ReportRequest;
 use p1::names::ORName;
 use p772::{Charset, ContentBuilder, Forwarded, IpmIdentifier, PartForm};
@@ -36,6 +37,8 @@ pub(super) struct Original {
     pub answered: Option<IpmIdentifier>,
     /// The message that it passes on.
     pub forwarded: Option<(Forwarded, Source)>,
+    /// The security label of that, which the new envelope has too.
+    pub label: Option<ExtensionField>,
 }
 
 /// Most octets of files that go with a forwarded message: they are held in memory.

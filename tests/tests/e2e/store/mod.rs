@@ -236,4 +236,13 @@ fn what_comes_is_forwarded_whole_and_deleted() {
     mailbox.xuxa(&["auto-forward", "--off"]);
     mailbox.send(&["--size", "1kB", "--precedence", "flash"]);
     assert_eq!(mailbox.entries().len(), 2);
+
+    // To nobody: a report is left of what is neither here nor there.
+    let nobody = mailbox.site.address("NOBODY");
+    mailbox.xuxa(&["auto-forward", "--to", &nobody, "--delete"]);
+    let shown = mailbox.xuxa(&["auto-forward", "--show"]);
+    assert_eq!(shown["registrations"].as_array().unwrap().len(), 1, "{shown}");
+    mailbox.send(&["--size", "1kB", "--precedence", "flash"]);
+    let entries = mailbox.waits_for(3);
+    assert_eq!(entries[2]["kind"], "report", "{entries:?}");
 }

@@ -48,8 +48,12 @@ impl Node {
                 self.change_credentials(now, session, ticket, &change);
             }
             O::Alert { session, argument } => self.stores.alert(&mut self.cx, session, argument),
-            O::Delivered { entry, item } => {
-                let reports = self.stores.stored(&mut self.cx, now, entry, item);
+            O::NotForwarded { entry, why } => {
+                let detail = format!("not forwarded by the store: {why}");
+                self.cx.event(LogLevel::Info, Kind::SubmissionRefused, detail).entry(entry);
+            }
+            O::Delivered { entry, item, is_kept } => {
+                let reports = self.stores.stored(&mut self.cx, now, entry, (item, is_kept));
                 self.outbound.blame.forget(entry);
                 self.outbound.enqueue_new(&mut self.cx, now, reports);
             }

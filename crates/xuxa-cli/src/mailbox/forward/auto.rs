@@ -10,17 +10,19 @@ use base::Precedence;
 use clap::Args;
 use p1::names::ORName;
 use serde::Serialize;
-use ua::store::Find;
+use ua::store::{Find, MsError, Store, StoreError};
+use ua::{Edition, Login};
 
 #[derive(Debug, Args)]
 pub(crate) struct AutoForwardArgs {
     /// To whom: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS, or a name of the address book
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "off")]
+    #[arg(long, value_name = "ADDRESS", required_unless_present_any = ["off", "show"])]
     to: Vec<String>,
     /// Only messages of this precedence and above
     #[arg(long, short, conflicts_with = "off")]
     precedence: Option<Precedence>,
-    /// Delete each message once it is forwarded; an originator who asked for it is notified of non-receipt
+    /// Delete each message as it is forwarded: the mailbox never has it. An originator who asked for it is notified of
+    /// non-receipt; if the forwarded message cannot be delivered, only a report of that is left
     #[arg(long, conflicts_with = "off")]
     delete: bool,
     /// The number of the registration: another one with this number is replaced
@@ -29,6 +31,9 @@ pub(crate) struct AutoForwardArgs {
     /// Forward nothing any more under this number
     #[arg(long, conflicts_with = "to")]
     off: bool,
+    /// Show what is registered, by the protocol of 1994
+    #[arg(long, conflicts_with_all = ["to", "off", "precedence", "delete", "registration"])]
+    show: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,6 +42,9 @@ struct Registered {
     to: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     precedence: Option<Precedence>,
+    /// Of what is shown: whether there is a filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filtered: Option<bool>,
     delete: bool,
 }
 
@@ -46,6 +54,9 @@ pub(in crate::mailbox) async fn auto_forward(
     args: &AutoForwardArgs,
     json: bool,
 ) -> Result<u8> {
+    if args.show {
+        return show(access, json).await;
+    }
     let names = Names::load(access.profile)?;
     let mut to: Vec<ORName> = Vec::new();
     for text in &args.to {
@@ -57,7 +68,12 @@ pub(in crate::mailbox) async fn auto_forward(
     }
     let filter = args.precedence.and_then(|precedence| Find::new().at_least(precedence).filter());
     with_store(access, async |store| match args.off {
-        true => Ok(store.deregister_forward(args.registration).await?),
+        true => match store.deregister_forward(args.registration).await {
+            Err(StoreError::Operation(MsError::AutoActionRequest(_))) => {
+                bail!("the store has no auto-forward with the number {}", args.registration)
+            }
+            other => Ok(other?),
+        },
         false => Ok(store.register_forward(args.registration, filter, &to, args.delete).await?),
     })
     .await?;
@@ -65,6 +81,7 @@ pub(in crate::mailbox) async fn auto_forward(
         registration: args.registration,
         to: to.iter().map(|name| name.address.to_string()).collect(),
         precedence: args.precedence,
+        filtered: None,
         delete: args.delete,
     };
     if json {
@@ -75,13 +92,54 @@ pub(in crate::mailbox) async fn auto_forward(
     Ok(0)
 }
 
+/// Shows what is registered.
+async fn show(access: &MtaAccess<'_>, json: bool) -> Result<u8> {
+    let later = Login { edition: Edition::Of1994, ..access.profile.store_login()? };
+    let interrupted = access.interrupted.clone();
+    let mut store = Store::bind(&later, access.pcap, access.clock, interrupted).await?;
+    let registered = store.registered_forwards().await?;
+    store.unbind().await?;
+    let all: Vec<Registered> = registered
+        .into_iter()
+        .map(|(registration, forward)| Registered {
+            registration,
+            to: forward
+                .arguments
+                .recipients
+                .iter()
+                .map(|fields| fields.recipient.address.to_string())
+                .collect(),
+            precedence: None,
+            filtered: Some(forward.filter.is_some()),
+            delete: forward.delete_after,
+        })
+        .collect();
+    if json {
+        terminal::print_json(&Shown { registrations: all });
+    } else if all.is_empty() {
+        terminal::print("nothing is forwarded by the store");
+    } else {
+        all.iter().for_each(|registered| terminal::print(&registered.in_words()));
+    }
+    Ok(0)
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    registrations: Vec<Registered>,
+}
+
 impl Registered {
     fn in_words(&self) -> String {
-        let Registered { registration, to, precedence, delete } = self;
+        let Registered { registration, to, precedence, filtered, delete } = self;
         if to.is_empty() {
             return format!("registration {registration} is removed");
         }
-        let what = precedence.map_or("every message".to_owned(), |p| format!("{p} and above"));
+        let what = match (precedence, filtered) {
+            (Some(precedence), _) => format!("{precedence} and above"),
+            (None, Some(true)) => "what its filter takes".to_owned(),
+            (None, _) => "every message".to_owned(),
+        };
         let after = if *delete { ", and deletes it" } else { "" };
         format!(
             "registration {registration}: the store forwards {what} to {}{after}",

@@ -15,7 +15,10 @@ use anyhow::{Context as _, Result, bail};
 use base::Precedence;
 use base::ber::Length;
 use clap::Args;
+use p1::extension::ExtensionField;
+use p1::extension::number::MESSAGE_SECURITY_LABEL;
 use p1::names::ORName;
+use p1::p3::MessageDeliveryEnvelope;
 use p772::{ContentBuilder, Forwarded, Heading, content_header};
 use std::io::{self, Write};
 use ua::store::{Fetched, Kind, Store};
@@ -69,6 +72,7 @@ pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bo
             precedence: compose::precedence(args.precedence, &line),
             subject: given.or_else(|| compose::subject("Fwd: ", line.subject.as_deref())),
             civil,
+            label: fetched.envelope.as_deref().and_then(label),
         };
         let prepared = draft.prepare(access)?;
         let source = inner.source()?;
@@ -80,6 +84,11 @@ pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bo
     })
     .await?;
     Ok(0)
+}
+
+/// message-security-label of an envelope.
+pub(crate) fn label(envelope: &MessageDeliveryEnvelope) -> Option<ExtensionField> {
+    envelope.extensions.standard(MESSAGE_SECURITY_LABEL).cloned()
 }
 
 fn head(
