@@ -6,8 +6,9 @@
 use crate::attributes::Attributes;
 use crate::item::{Item, Kind};
 use base::ber::{Element, Error, Length};
-use base::{EntryId, Utc};
+use base::{BodyId, EntryId, Utc};
 use bytes::Bytes;
+use engine::journal::BodySource;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::extension::number::MESSAGE_SECURITY_LABEL;
@@ -38,6 +39,24 @@ pub struct Forwarding {
     /// Octets of the delivered content that are left out at its front, and how many follow `head`; `None` in a
     /// notification, whose content is `head` alone.
     pub part: Option<(u64, u64)>,
+}
+
+impl Forwarding {
+    /// Octets of the content.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.part.map_or(0, |(_, length)| length).saturating_add(self.head.len() as u64)
+    }
+
+    /// The content, of which `body` is the delivered one.
+    #[must_use]
+    pub fn source(&self, body: BodyId) -> BodySource {
+        let head = self.head.clone();
+        match self.part {
+            None => BodySource::Octets(head),
+            Some((from, length)) => BodySource::Framed { head, body, from, length },
+        }
+    }
 }
 
 /// What follows from an auto-forward.

@@ -186,10 +186,8 @@ impl Stores {
         if let Some(record) = &storing.record
             && let NextHop::Mailbox(mailbox) = &record.next_hop
         {
-            let detail = match is_kept {
-                true => format!("to {mailbox}, number {}", item.number),
-                false => format!("to {mailbox}, number {}, forwarded and deleted", item.number),
-            };
+            let end = if is_kept { "" } else { ", forwarded and deleted" };
+            let detail = format!("to {mailbox}, number {}{end}", item.number);
             cx.event(LogLevel::Info, Kind::Delivered, detail)
                 .message(record.message.clone())
                 .entry(entry)

@@ -4,7 +4,7 @@ use super::Stores;
 use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
 use base::{BodyId, EntryId, Now};
-use engine::journal::{Batch, BodySource};
+use engine::journal::Batch;
 use engine::{Content, Submitted};
 use mailbox::forward::Forwarding;
 use sha2::{Digest as _, Sha256};
@@ -20,33 +20,28 @@ impl Stores {
     ) {
         let mut batch = Batch::new();
         for forwarding in forwards {
-            let Forwarding { envelope, head, part } = forwarding;
-            let length = head.len() as u64 + part.map_or(0, |(_, length)| length);
+            let (head, length) = (&forwarding.head, forwarding.length());
             // Of a content that is joined in the commit nobody knows the digest: that of its head stands for it, and
             // the copies have none.
-            let digest = Sha256::digest(&head).into();
+            let digest = Sha256::digest(head).into();
             let prefix = head.slice(..head.len().min(p772::PEEK_OCTETS));
             let content = Content { length, digest, prefix };
-            match cx.engine.submit(now.utc, address, &envelope, &content, &[]) {
+            match cx.engine.submit(now.utc, address, &forwarding.envelope, &content, &[]) {
                 Ok(Submitted { mut accepted, message, notes, .. }) => {
                     cx.outputs.log_notes(None, None, &message, &notes);
-                    if part.is_some() {
+                    if forwarding.part.is_some() {
                         accepted.entries.iter_mut().for_each(|entry| entry.record.digest = None);
                     }
-                    let source = match part {
-                        None => BodySource::Octets(head),
-                        Some((from, length)) => BodySource::Framed { head, body, from, length },
-                    };
-                    batch.extend(engine::batch(&accepted, source));
-                    let made = accepted.entries.first().map(|made| (made.id, made.precedence));
+                    batch.extend(engine::batch(&accepted, forwarding.source(body)));
+                    let made = accepted.entries.first().map(|made| made.precedence);
                     if let Some(storing) = self.storing.get_mut(&entry) {
                         storing.reports.extend(accepted.entries);
                     }
                     let detail = format!("forwarded by the store of {address}");
                     let mut event = cx.event(LogLevel::Info, Kind::Submitted, detail);
                     event = event.message(message).bytes(Some(length));
-                    if let Some((id, precedence)) = made {
-                        event.entry(id).precedence(precedence);
+                    if let Some(precedence) = made {
+                        event.precedence(precedence);
                     }
                 }
                 Err(error) => {
