@@ -87,15 +87,19 @@ impl StagedContents {
         else {
             return Ok(None);
         };
+        if head.len() as u64 + other.length <= MAX_INLINE as u64 {
+            let length = usize::try_from(other.length).unwrap_or(usize::MAX);
+            let octets = other.read(bodies, other.from, length)?;
+            let octets = octets.filter(|octets| octets.len() == length);
+            return octets.map(|octets| self.write(bodies, framed(head, &octets))).transpose();
+        }
         let mut body = bodies.create().map_err(io)?;
         self.files.push(body.number);
         body.append(head).map_err(io)?;
         let mut at = other.from;
         while at < end {
             let length = usize::try_from(end - at).unwrap_or(usize::MAX).min(MAX_INLINE);
-            let octets = bodies
-                .read_checked(other.number, other.total, other.sums, at, length)
-                .map_err(|e| StoreError::io("reading a body", e))?;
+            let octets = other.read(bodies, at, length)?;
             let Some(octets) = octets.filter(|octets| !octets.is_empty()) else { return Ok(None) };
             body.append(&octets).map_err(io)?;
             at += octets.len() as u64;
@@ -132,6 +136,14 @@ struct Part<'a> {
     sums: &'a [u64],
     from: u64,
     length: u64,
+}
+
+impl Part<'_> {
+    fn read(&self, bodies: &Bodies, at: u64, length: usize) -> Result<Option<Bytes>, StoreError> {
+        bodies
+            .read_checked(self.number, self.total, self.sums, at, length)
+            .map_err(|e| StoreError::io("reading a body", e))
+    }
 }
 
 /// So many octets from this offset, if there are as many.

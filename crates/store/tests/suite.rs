@@ -306,6 +306,11 @@ fn a_part_of_a_content_is_framed(engine: Engine) {
         let too_much = commit(&*store, vec![frame(octets(2, 9), n + 10, (0, length + 16), 30)]);
         assert!(matches!(too_much, Committed::NotDone(StoreError::BodyDamaged { .. })));
         let expected = [&octets(20, 9)[..], &content[3..content.len() - 2]].concat();
+        // A little of it is kept as little contents are.
+        let files = body_files(&site.disk);
+        ok(&*store, vec![frame(octets(20, 9), n + 10, (0, 3), n + 20)]);
+        assert_eq!(body_files(&site.disk), files);
+        assert_eq!(store.body_length(BodyId(n + 20)).unwrap(), Some(23));
         for _ in 0..2 {
             assert_eq!(store.body_length(BodyId(n + 10)).unwrap(), Some(length + 15));
             let read = store.body(BodyId(n + 10), 0, expected.len()).unwrap().unwrap();
