@@ -44,7 +44,7 @@ enum Part {
 enum Share {
     /// The published studies on the testbed, made small: 8 minutes
     Studies,
-    /// Daemons killed for two minutes more, by `cargo xtask soak` with seeds of this commit
+    /// Daemons killed for a minute more, by `cargo xtask soak` with seeds of this commit
     Soak,
     /// The crash matrix at each operation of the disks, with the seed of this commit: two minutes
     Matrix,
@@ -61,7 +61,7 @@ fn seed(workspace: &Workspace) -> String {
 }
 
 /// How long daemons are killed with [`Share::Soak`].
-const SOAK: Duration = Duration::from_secs(120);
+const SOAK: Duration = Duration::from_secs(60);
 
 /// Kills daemons; whether nothing was lost, doubled or altered.
 fn soak(workspace: &Workspace) -> (Tally, bool) {

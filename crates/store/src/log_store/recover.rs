@@ -29,9 +29,13 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
     let mut lost = 0;
     refuse_unreadable(segments).map_err(io)?;
     if let Some(last) = segments.all().last() {
-        // Only in the last one can a sync have failed that was to make a commit durable.
+        // Only in the last one can a sync have failed that was to make a commit durable. Of a process that was killed
+        // before its sync the kernel may hold a commit that the disk does not: files that it gives up must not be
+        // removed before it is durable.
         let segment = segments.get(*last).map_err(io)?;
-        segment.map_or(Ok(()), |segment| segment.file.forget_cached()).map_err(io)?;
+        if let Some(segment) = segment {
+            segment.file.sync().and_then(|()| segment.file.forget_cached()).map_err(io)?;
+        }
     }
     for id in given_up(segments, &segments.all()).map_err(io)? {
         tracing::info!(segment = id, "a segment that was given up was still there");
