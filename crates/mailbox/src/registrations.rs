@@ -1,6 +1,7 @@
 //! What register-MS keeps of a mailbox (X.413 8.6): defaults of list and fetch, and auto-actions.
 
 use crate::attributes::{Attributes, Selected, available, unavailable};
+use crate::query::check_filter;
 use crate::totals::ValueError;
 use base::ber::{Element, Oid, Writer};
 use bytes::Bytes;
@@ -134,10 +135,16 @@ impl Registrations {
         }
         match AutoActionKind::from_oid(&action.auto_action_type) {
             Some(AutoActionKind::AutoAlert) => {
-                AutoAlert::from_registration(action).map_err(|_| MsError::InvalidParameters)?;
+                let alert = AutoAlert::from_registration(action);
+                let alert = alert.map_err(|_| MsError::InvalidParameters)?;
+                alert.filter.as_ref().map_or(Ok(()), check_filter)?;
+                let requested = alert.requested_attributes.unwrap_or_default();
+                Selected::all(&requested).map_err(MsError::Attribute)?;
             }
             Some(AutoActionKind::AutoForward) => {
-                AutoForward::from_registration(action).map_err(|_| MsError::InvalidParameters)?;
+                let forward = AutoForward::from_registration(action);
+                let forward = forward.map_err(|_| MsError::InvalidParameters)?;
+                forward.filter.as_ref().map_or(Ok(()), check_filter)?;
             }
             _ => {
                 let problem = AutoActionRequestProblem::UNAVAILABLE_AUTO_ACTION_TYPE;

@@ -136,13 +136,16 @@ proptest! {
     fn any_filter_of_available_types_is_evaluated(filter in available_filter().boxed()) {
         let mut world = world();
         let selector = common::filtered(filter.clone());
-        let _ = world.list(&ListArgument { selector, ..ListArgument::default() });
+        let listed = world.list(&ListArgument { selector, ..ListArgument::default() });
         let alert = AutoAlert { filter: Some(filter), ..AutoAlert::default() };
         let argument = RegisterMsArgument {
             auto_action_registrations: vec![alert.registration(1)],
             ..RegisterMsArgument::default()
         };
-        let (registrations, _) = world.registrations.register(&argument).unwrap();
+        // What no list takes would never raise an alert.
+        let registered = world.registrations.register(&argument);
+        prop_assert_eq!(registered.is_ok(), listed.is_ok());
+        let Ok((registrations, _)) = registered else { return Ok(()) };
         let copy = world.copy(Precedence::Flash, "Convoy", 10);
         let delivered = world.deliver_copy(&copy).unwrap();
         let item = delivered.attributes().unwrap();

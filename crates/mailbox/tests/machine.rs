@@ -399,7 +399,10 @@ impl World {
                     let with_it = vec![Op::PutBody { id, source }];
                     self.machine.forwarded(self.now(), &address, entry, with_it);
                 }
-                Output::Room(_) | Output::Note(_) | Output::NotForwarded { .. } => {}
+                Output::Room(_)
+                | Output::Retained(_)
+                | Output::Note(_)
+                | Output::NotForwarded { .. } => {}
             }
         }
     }

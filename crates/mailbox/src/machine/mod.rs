@@ -194,7 +194,9 @@ pub enum Output {
     },
     /// Items of a mailbox are deleted: what found no room may be delivered again.
     Room(MailboxId),
-    /// For the log.
+    /// Its rules gave up items: for the log.
+    Retained(String),
+    /// It cannot be opened, or was counted: for the log.
     Note(String),
 }
 

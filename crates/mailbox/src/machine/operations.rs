@@ -295,7 +295,7 @@ impl Mailboxes {
                 Outcome::Retained(count) => {
                     self.outputs.push_back(Output::Room(id));
                     let note = format!("mailbox {}: {count} items deleted by their age", id.0);
-                    return self.outputs.push_back(Output::Note(note));
+                    return self.outputs.push_back(Output::Retained(note));
                 }
             },
             Step::Error(error) => error_response(&error),

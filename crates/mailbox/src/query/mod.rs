@@ -30,6 +30,8 @@ pub use fetch::{Fetched, MAX_FOUND};
 pub use list::{MAX_LIST_OCTETS, MAX_LISTED};
 pub use summarize::MAX_SUMMARY_OCTETS;
 
+pub(crate) use narrow::check as check_filter;
+
 use crate::attributes::Selected;
 use crate::delivery::Mailbox;
 use crate::item::Status;

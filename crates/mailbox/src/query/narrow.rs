@@ -53,7 +53,7 @@ impl AttributeLookup for Nothing {
 }
 
 /// Checks that a filter fits the attribute types, whatever the items are.
-pub(super) fn check(filter: &Filter) -> Result<(), AttributeProblemItem> {
+pub(crate) fn check(filter: &Filter) -> Result<(), AttributeProblemItem> {
     evaluate(filter, &Nothing).map(drop)
 }
 

@@ -7,6 +7,7 @@ use engine::journal::ItemId;
 use p7::attributes as a;
 use p7::auto_action::AutoActionDeregistration;
 use p7::auto_forward::AutoForwardArguments;
+use p7::filter::Assertion;
 use p7::{AttributeSelection, FilterItem, Value};
 
 fn subject(text: &str) -> Filter {
@@ -142,7 +143,7 @@ fn what_the_store_does_not_have_is_refused() {
     let labels = vec![Bytes::from_static(&[0x31, 0])];
     assert_eq!(refused(RegisterMsArgument { user_security_labels: labels, ..default() }), 27);
     let item = Filter::Item(FilterItem::Present(a::MESSAGE_NOTES.oid()));
-    assert!(!registered(vec![alert(1, Some(item))]).0.auto_action_registrations.is_empty());
+    assert_eq!(refused(actions(vec![alert(1, Some(item))])), 21);
 }
 
 #[test]
@@ -156,4 +157,29 @@ fn an_identifier_has_its_bounds() {
         assert_eq!(refused.unwrap_err(), MsError::InvalidParameters, "{identifier}");
     }
     registered(vec![alert(MAX_IDENTIFIER, None)]);
+}
+
+#[test]
+fn what_can_match_nothing_is_refused() {
+    // priority has no order, and there is no attribute 1.2.3.
+    let ordered = Filter::Item(FilterItem::GreaterOrEqual(Assertion {
+        attribute_type: a::PRIORITY.oid(),
+        value: Value::from_enumerated(2),
+    }));
+    let unknown = Filter::Item(FilterItem::Present("1.2.3".parse().unwrap()));
+    let not = Filter::Not(Box::new(unknown.clone()));
+    let attributes = vec![AttributeSelection::new("1.2.3".parse().unwrap())];
+    let asks = AutoAlert { requested_attributes: Some(attributes), ..AutoAlert::default() };
+    let mut all = vec![asks.registration(1)];
+    for filter in [ordered, unknown, not] {
+        all.extend([alert(1, Some(filter.clone())), forward(Some(&filter))]);
+    }
+    for action in all {
+        let argument = RegisterMsArgument {
+            auto_action_registrations: vec![action],
+            ..RegisterMsArgument::default()
+        };
+        let refused = Registrations::default().register(&argument).unwrap_err();
+        assert!(matches!(refused, MsError::Attribute(_)), "{refused:?}");
+    }
 }

@@ -62,6 +62,7 @@ impl Node {
                 self.stores.forward(&mut self.cx, now, (entry, &address, body), forwards);
             }
             O::Room(mailbox) => self.stores.room(&mut self.cx, now, mailbox),
+            O::Retained(note) => drop(self.cx.event(LogLevel::Info, Kind::Discarded, note)),
             O::Note(note) => self.stores.note(&mut self.cx, note),
         }
     }
