@@ -8,6 +8,7 @@ use crate::item::{Item, Kind};
 use base::ber::{Element, Error, Length};
 use base::{BodyId, EntryId, Utc};
 use bytes::Bytes;
+use engine::Content;
 use engine::journal::BodySource;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
@@ -25,6 +26,7 @@ use p772::{
     MAX_SUBJECT, Military, MmhsPrecedence, NonReceipt, NonReceiptReason, Notification,
     NotificationOutcome, RecipientSpecifier, content_header,
 };
+use sha2::{Digest as _, Sha256};
 
 /// Two octets of end-of-contents.
 const END: u64 = 2;
@@ -46,6 +48,17 @@ impl Forwarding {
     #[must_use]
     pub fn length(&self) -> u64 {
         self.part.map_or(0, |(_, length)| length).saturating_add(self.head.len() as u64)
+    }
+
+    /// What the engine is to know of the content. Of one that is joined in the commit nobody knows the digest: that of
+    /// its head stands for it.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        Content {
+            length: self.length(),
+            digest: Sha256::digest(&self.head).into(),
+            prefix: self.head.slice(..self.head.len().min(p772::PEEK_OCTETS)),
+        }
     }
 
     /// The content, of which `body` is the delivered one.

@@ -389,15 +389,15 @@ impl World {
                     assert!(self.store.entry(key).unwrap().is_some(), "{entry:?} is lost");
                 }
                 Output::Credentials { .. } => panic!("nobody changes credentials"),
-                Output::Forward { entry, address, body, forwards } => {
+                Output::Forward { entry, address, body, copies, .. } => {
                     let (user, copy) = &self.queued[&entry];
                     assert_eq!((copy.record.body, &*address), (Some(body), USERS[*user]));
-                    let Forwarding { head, part, .. } = forwards[0].clone();
+                    let Forwarding { head, part, .. } = copies[0].clone();
                     let (from, length) = part.unwrap();
                     let source = BodySource::Framed { head, body, from, length };
                     let id = BodyId(FORWARDED + entry.0);
                     let with_it = vec![Op::PutBody { id, source }];
-                    self.machine.forwarded(self.now(), &address, entry, with_it);
+                    self.machine.forwarded(self.now(), &address, entry, (with_it, true));
                 }
                 Output::Room(_)
                 | Output::Retained(_)

@@ -156,21 +156,31 @@ impl Mailboxes {
                 coming.forwarding = Forwarding::Asked { delete_after };
                 let address = self.names.address(id).unwrap_or_default().to_owned();
                 let entry = *entry;
-                self.outputs.push_back(Output::Forward { entry, address, body, forwards });
+                let (copies, notices): (Vec<_>, Vec<_>) =
+                    forwards.into_iter().partition(|forwarding| forwarding.part.is_some());
+                // Of several registrations: the originator is notified once.
+                let notice = notices.into_iter().next();
+                self.outputs.push_back(Output::Forward { entry, address, body, copies, notice });
             }
         }
     }
 
-    /// Answers [`Output::Forward`]: what is committed with the delivery. Empty if nothing is submitted; then the item
-    /// is not deleted either.
-    pub fn forwarded(&mut self, now: Now, address: &str, entry: EntryId, with_it: Batch) {
+    /// Answers [`Output::Forward`]: what is committed with the delivery, and whether every copy was accepted. If one was
+    /// not, the item is not deleted.
+    pub fn forwarded(
+        &mut self,
+        now: Now,
+        address: &str,
+        entry: EntryId,
+        (with_it, is_all): (Batch, bool),
+    ) {
         let Some(id) = self.names.number(address) else { return };
         let coming = self.open.get_mut(&id).and_then(|open| {
             open.coming.iter_mut().find(|coming| coming.entry() == entry && coming.is_asked())
         });
         if let Some(coming) = coming {
             let Forwarding::Asked { delete_after } = coming.forwarding else { return };
-            let delete_after = delete_after && !with_it.is_empty();
+            let delete_after = delete_after && is_all;
             coming.forwarding = Forwarding::Known { delete_after };
             // Before the content in the queue is deleted, of which it copies.
             coming.arrival.with_it.splice(0..0, with_it);

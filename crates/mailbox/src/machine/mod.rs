@@ -183,7 +183,9 @@ pub enum Output {
         /// Its content.
         body: BodyId,
         /// What is submitted in his name.
-        forwards: Vec<Forwarding>,
+        copies: Vec<Forwarding>,
+        /// What is submitted with them, if all are accepted.
+        notice: Option<Forwarding>,
     },
     /// A copy that comes is not forwarded, though it should be: it goes into its mailbox.
     NotForwarded {

@@ -3,53 +3,61 @@
 use super::Stores;
 use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
-use base::{BodyId, EntryId, Now};
-use engine::journal::Batch;
-use engine::{Content, Submitted};
+use base::{BodyId, EntryId, Now, Precedence};
+use engine::{Submitted, journal::Batch};
 use mailbox::forward::Forwarding;
-use sha2::{Digest as _, Sha256};
 
 impl Stores {
-    /// Submits these copies of a message that is being delivered.
+    /// Submits these copies of a message that is being delivered. The notification goes out only with all of them.
     pub(crate) fn forward(
         &mut self,
         cx: &mut Context,
         now: Now,
-        (entry, address, body): (EntryId, &str, BodyId),
-        forwards: Vec<Forwarding>,
+        whose: (EntryId, &str, BodyId),
+        (copies, notice): (Vec<Forwarding>, Option<Forwarding>),
     ) {
         let mut batch = Batch::new();
-        for forwarding in forwards {
-            let (head, length) = (&forwarding.head, forwarding.length());
-            // Of a content that is joined in the commit nobody knows the digest: that of its head stands for it, and
-            // the copies have none.
-            let digest = Sha256::digest(head).into();
-            let prefix = head.slice(..head.len().min(p772::PEEK_OCTETS));
-            let content = Content { length, digest, prefix };
-            match cx.engine.submit(now.utc, address, &forwarding.envelope, &content, &[]) {
-                Ok(Submitted { mut accepted, message, notes, .. }) => {
-                    cx.outputs.log_notes(None, None, &message, &notes);
-                    if forwarding.part.is_some() {
-                        accepted.entries.iter_mut().for_each(|entry| entry.record.digest = None);
-                    }
-                    batch.extend(engine::batch(&accepted, forwarding.source(body)));
-                    let made = accepted.entries.first().map(|made| made.precedence);
-                    if let Some(storing) = self.storing.get_mut(&entry) {
-                        storing.reports.extend(accepted.entries);
-                    }
-                    let detail = format!("forwarded by the store of {address}");
-                    let mut event = cx.event(LogLevel::Info, Kind::Submitted, detail);
-                    event = event.message(message).bytes(Some(length));
-                    if let Some(precedence) = made {
-                        event.precedence(precedence);
-                    }
+        let mut is_all = true;
+        for copy in &copies {
+            is_all &= self.submit_forward(cx, now, whose, copy, &mut batch);
+        }
+        if let Some(notice) = notice.filter(|_| is_all) {
+            self.submit_forward(cx, now, whose, &notice, &mut batch);
+        }
+        self.mailboxes.forwarded(now, whose.1, whose.0, (batch, is_all));
+    }
+
+    /// Whether it is accepted.
+    fn submit_forward(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        (entry, address, body): (EntryId, &str, BodyId),
+        forwarding: &Forwarding,
+        batch: &mut Batch,
+    ) -> bool {
+        let content = forwarding.content();
+        match cx.engine.submit(now.utc, address, &forwarding.envelope, &content, &[]) {
+            Ok(Submitted { mut accepted, message, notes, .. }) => {
+                cx.outputs.log_notes(None, None, &message, &notes);
+                if forwarding.part.is_some() {
+                    accepted.entries.iter_mut().for_each(|entry| entry.record.digest = None);
                 }
-                Err(error) => {
-                    let detail = format!("not forwarded by the store of {address}: {error}");
-                    cx.event(LogLevel::Warning, Kind::SubmissionRefused, detail).entry(entry);
+                batch.extend(engine::batch(&accepted, forwarding.source(body)));
+                let detail = format!("forwarded by the store of {address}");
+                let event = cx.event(LogLevel::Info, Kind::Submitted, detail);
+                let level = accepted.entries.first().map_or(Precedence::Routine, |e| e.precedence);
+                event.message(message).bytes(Some(content.length)).precedence(level);
+                if let Some(storing) = self.storing.get_mut(&entry) {
+                    storing.reports.extend(accepted.entries);
                 }
+                true
+            }
+            Err(error) => {
+                let detail = format!("not forwarded by the store of {address}: {error}");
+                cx.event(LogLevel::Warning, Kind::SubmissionRefused, detail).entry(entry);
+                false
             }
         }
-        self.mailboxes.forwarded(now, address, entry, batch);
     }
 }

@@ -14,7 +14,6 @@ use guard::Secret;
 use mailbox::machine::Response;
 use osi::api::{Payload, Problem, Request};
 use osi::profiles::abstract_syntax;
-use p1::bind::Credentials;
 use p1::p3::{AccessError, ChangeCredentials};
 use p7::operation;
 
@@ -207,13 +206,8 @@ impl Stores {
 
 /// The passwords of a change of credentials; the error to answer with otherwise.
 pub(crate) fn passwords(change: &ChangeCredentials) -> Result<(Secret, Secret), AccessError> {
-    let secret = |credentials: &Credentials| match credentials {
-        Credentials::Simple(password) => Some(Secret(Bytes::copy_from_slice(password.octets()))),
-        _ => None,
-    };
-    let old = secret(&change.old).ok_or(AccessError::OldCredentialsIncorrectlySpecified)?;
-    let new = secret(&change.new).ok_or(AccessError::NewCredentialsUnacceptable)?;
-    Ok((old, new))
+    let (old, new) = change.passwords()?;
+    Ok((Secret(Bytes::copy_from_slice(old)), Secret(Bytes::copy_from_slice(new))))
 }
 
 /// The error that a user gets whose password is not changed.

@@ -1,5 +1,6 @@
 //! Control and administration: decoded as far as the answers of the standard need.
 
+use super::AccessError;
 use crate::bind::Credentials;
 use crate::flags::Priority;
 use crate::wire::{self, tag};
@@ -123,6 +124,20 @@ const OLD: Tag = Tag::context(0);
 const NEW: Tag = Tag::context(1);
 
 impl ChangeCredentials {
+    /// The octets of both passwords.
+    ///
+    /// # Errors
+    /// What a user is answered whose credentials are not simple.
+    pub fn passwords(&self) -> Result<(&[u8], &[u8]), AccessError> {
+        match (&self.old, &self.new) {
+            (Credentials::Simple(old), Credentials::Simple(new)) => {
+                Ok((old.octets(), new.octets()))
+            }
+            (Credentials::Simple(_), _) => Err(AccessError::NewCredentialsUnacceptable),
+            _ => Err(AccessError::OldCredentialsIncorrectlySpecified),
+        }
+    }
+
     /// Reads the SET.
     ///
     /// # Errors

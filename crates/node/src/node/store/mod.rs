@@ -58,8 +58,8 @@ impl Node {
                 self.outbound.enqueue_new(&mut self.cx, now, reports);
             }
             O::NotDelivered { entry, mailbox, why } => self.not_stored(now, entry, mailbox, why),
-            O::Forward { entry, address, body, forwards } => {
-                self.stores.forward(&mut self.cx, now, (entry, &address, body), forwards);
+            O::Forward { entry, address, body, copies, notice } => {
+                self.stores.forward(&mut self.cx, now, (entry, &address, body), (copies, notice));
             }
             O::Room(mailbox) => self.stores.room(&mut self.cx, now, mailbox),
             O::Retained(note) => drop(self.cx.event(LogLevel::Info, Kind::Discarded, note)),
