@@ -96,12 +96,6 @@ impl Mailbox {
         &self.totals
     }
 
-    /// The number that the next item gets.
-    #[must_use]
-    pub fn next_number(&self) -> u32 {
-        self.totals.last.saturating_add(1)
-    }
-
     /// What it may hold.
     #[must_use]
     pub fn quota(&self) -> Quota {
@@ -131,22 +125,14 @@ impl Mailbox {
         now: Utc,
         arriving: &Arriving<'_>,
     ) -> Result<Delivered, NotDelivered> {
-        let number = self.next_number();
-        if number > MAX_NUMBER {
-            return Err(Full::Numbers.into());
-        }
-        let id = ItemId { mailbox: self.id, number };
-        let Arriving { entry, record, delivery, first } = *arriving;
-        let created = now.max(self.totals.newest);
-        let item = Item::new(id, created, record, delivery, first)?;
-        let encoded = item.encode();
-        let octets = item::counted(item.size, &encoded);
+        let item = self.next_item(now, arriving)?;
+        let record = item.encode();
+        let octets = item::counted(item.size, &record);
         self.quota.check(&self.totals, item.precedence, octets)?;
-        self.totals.last = number;
-        self.totals.newest = created;
+        self.number(&item);
         self.totals.add(item.precedence, octets);
-        let batch = self.batch(entry, record.body, &item, encoded.clone());
-        Ok(Delivered { item, record: encoded, batch, octets })
+        let batch = self.batch(arriving.entry, arriving.record.body, &item, record.clone());
+        Ok(Delivered { item, record, batch, octets })
     }
 
     /// A copy that goes no further than through this mailbox: it is forwarded, and deleted at once. It gets a number,
@@ -155,19 +141,35 @@ impl Mailbox {
     /// # Errors
     /// There is no number, or the item cannot be made: nothing has changed then.
     pub fn pass(&mut self, now: Utc, arriving: &Arriving<'_>) -> Result<Delivered, NotDelivered> {
-        let number = self.next_number();
+        let item = self.next_item(now, arriving)?;
+        self.number(&item);
+        let delete = Op::DeleteEntry { precedence: item.precedence, id: arriving.entry };
+        let (record, batch) = (item.encode(), vec![delete, self.put_totals()]);
+        Ok(Delivered { item, record, batch, octets: 0 })
+    }
+
+    /// The item of a copy that comes now.
+    ///
+    /// # Errors
+    /// There is no number, or the item cannot be made.
+    pub(crate) fn next_item(
+        &self,
+        now: Utc,
+        arriving: &Arriving<'_>,
+    ) -> Result<Item, NotDelivered> {
+        let number = self.totals.last.saturating_add(1);
         if number > MAX_NUMBER {
             return Err(Full::Numbers.into());
         }
         let id = ItemId { mailbox: self.id, number };
-        let Arriving { entry, record, delivery, first } = *arriving;
-        let created = now.max(self.totals.newest);
-        let item = Item::new(id, created, record, delivery, first)?;
-        self.totals.last = number;
-        self.totals.newest = created;
-        let delete = Op::DeleteEntry { precedence: item.precedence, id: entry };
-        let (record, batch) = (item.encode(), vec![delete, self.put_totals()]);
-        Ok(Delivered { item, record, batch, octets: 0 })
+        let Arriving { record, delivery, first, .. } = *arriving;
+        Ok(Item::new(id, now.max(self.totals.newest), record, delivery, first)?)
+    }
+
+    /// Its number is used.
+    fn number(&mut self, item: &Item) {
+        self.totals.last = item.id.number;
+        self.totals.newest = item.created;
     }
 
     fn batch(&self, entry: EntryId, body: Option<BodyId>, item: &Item, record: Bytes) -> Batch {

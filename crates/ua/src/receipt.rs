@@ -11,7 +11,7 @@ use p1::extension::{Dialect, Extensions, number};
 use p1::flags::PerMessageIndicators;
 use p1::names::ORName;
 use p1::p3::{MessageDeliveryEnvelope, MessageSubmissionEnvelope, PerRecipientSubmissionFields};
-use p772::{Heading, Notification, NotificationRequests, RecipientSpecifier};
+use p772::{Heading, Notification, NotificationRequests};
 
 /// Why a message cannot be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,20 +23,7 @@ pub enum NotAcknowledged {
 
 /// What the heading asks of the user `me`: of the recipients that have its address, all together.
 pub fn requested(heading: &Heading, me: &ORName) -> NotificationRequests {
-    let recipients =
-        [&heading.primary_recipients, &heading.copy_recipients, &heading.blind_copy_recipients];
-    let is_me = |specifier: &&RecipientSpecifier| {
-        let name = specifier.recipient.formal_name.as_ref();
-        name.is_some_and(|name| name.address.same_as(&me.address))
-    };
-    let mut asked = NotificationRequests::default();
-    for specifier in recipients.into_iter().flatten().filter(is_me) {
-        let more = specifier.notification_requests;
-        asked.receipt |= more.receipt;
-        asked.non_receipt |= more.non_receipt;
-        asked.return_content |= more.return_content;
-    }
-    asked
+    heading.requests_of(me)
 }
 
 /// What a message asks of the user `me` who has received it. Its heading may name the user as the envelope of the
@@ -146,7 +133,7 @@ impl Received<'_> {
 mod tests {
     use super::*;
     use crate::form;
-    use p772::NotificationOutcome;
+    use p772::{NotificationOutcome, RecipientSpecifier};
 
     #[test]
     fn the_notification_goes_to_the_originator_and_names_the_message() {

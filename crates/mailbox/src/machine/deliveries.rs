@@ -5,11 +5,10 @@ use super::{Asked, Mailboxes, Output, Refusal};
 use crate::attributes::Attributes;
 use crate::delivery::{Arriving, Delivered, NotDelivered};
 use crate::forward::Original;
-use crate::item::Item;
 use base::ber::Writer;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
-use engine::journal::{Batch, ItemId, MailboxId};
+use engine::journal::{Batch, MailboxId};
 use engine::{Delivery, Record};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -132,8 +131,8 @@ impl Mailboxes {
             coming.forwarding = Forwarding::Known { delete_after: false };
             let Arrival { entry, record, delivery, first, .. } = &*coming.arrival;
             let Some(body) = record.body else { continue };
-            let item = ItemId { mailbox: id, number: ready.mailbox.next_number() };
-            let Ok(item) = Item::new(item, now.utc, record, delivery, first) else { continue };
+            let arriving = Arriving { entry: *entry, record, delivery, first };
+            let Ok(item) = ready.mailbox.next_item(now.utc, &arriving) else { continue };
             let encoded = item.encode();
             let Ok(attributes) = Attributes::new(item.id.number, item.precedence, &encoded) else {
                 continue;

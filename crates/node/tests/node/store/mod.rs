@@ -8,6 +8,7 @@ mod alerts;
 mod binding;
 mod changing;
 mod delivering;
+mod forwarding;
 mod full;
 mod outstanding;
 mod reading;
