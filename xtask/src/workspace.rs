@@ -23,6 +23,8 @@ pub const PURE: &[&str] = &[
     "settings",
     "mailbox",
     "mailbox-file",
+    "node-api",
+    "association",
     "node",
     "router",
     "network",

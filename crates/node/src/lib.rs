@@ -10,15 +10,10 @@
 //! other: what one gives to another, and what concerns several, goes through the node.
 
 mod admission;
-pub mod api;
 mod arrivals;
-mod association;
 mod commits;
 mod context;
 mod delivery;
-mod error;
-mod ids;
-mod log;
 mod node;
 mod operations;
 mod outbound;
@@ -26,6 +21,7 @@ mod queue;
 mod stores;
 mod views;
 
+pub(crate) use ::association;
 pub use ::settings as config;
 pub use ::status;
 pub use api::{Input, Output, connect, event, operator};
@@ -37,6 +33,8 @@ pub use guard::Secret;
 pub use ids::{ListenerId, Principal, Token};
 pub use mailbox;
 pub use node::Node;
+pub use node_api::api;
+pub(crate) use node_api::{error, ids, log};
 pub use scheduler::ChannelId;
 pub use scheduler::wall;
 pub use views::{listing, metrics, minimize, names};

@@ -13,38 +13,41 @@ use std::collections::VecDeque;
 
 /// Outputs in the order in which the edge carries them out, events among them.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
+pub struct Outputs {
     waiting: VecDeque<Output>,
     tally: EventTally,
     limiter: LogRateLimiter,
 }
 
 impl Outputs {
-    pub(crate) fn push(&mut self, output: Output) {
+    /// Adds an output, after all others.
+    pub fn push(&mut self, output: Output) {
         self.waiting.push_back(output);
     }
 
     /// The next one for the edge.
-    pub(crate) fn next(&mut self) -> Option<Output> {
+    pub fn next(&mut self) -> Option<Output> {
         self.waiting.pop_front()
     }
 
+    /// How many wait.
     #[cfg(debug_assertions)]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// What was counted.
-    pub(crate) fn tally(&self) -> &EventTally {
+    pub fn tally(&self) -> &EventTally {
         &self.tally
     }
 
-    pub(crate) fn tally_mut(&mut self) -> &mut EventTally {
+    /// What is counted, to change.
+    pub fn tally_mut(&mut self) -> &mut EventTally {
         &mut self.tally
     }
 
     /// An event, which is given out when its draft is dropped.
-    pub(crate) fn event(
+    pub fn event(
         &mut self,
         level: LogLevel,
         kind: Kind,
@@ -55,7 +58,7 @@ impl Outputs {
 
     /// An event that a stranger can repeat at will. Those that follow for the same reason are
     /// counted.
-    pub(crate) fn limited_event(
+    pub fn limited_event(
         &mut self,
         now: Now,
         why: RefusalCause,
@@ -76,7 +79,7 @@ impl Outputs {
     }
 
     /// Events for what was counted and is due.
-    pub(crate) fn log_counted(&mut self, now: Now) {
+    pub fn log_counted(&mut self, now: Now) {
         while let Some(RepeatedEvent { level, kind, channel, detail }) =
             self.limiter.next_due(now.mono)
         {
@@ -85,12 +88,12 @@ impl Outputs {
     }
 
     /// When counted events are due.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         self.limiter.deadline()
     }
 
     /// Events for what the engine noted of a message.
-    pub(crate) fn log_notes(
+    pub fn log_notes(
         &mut self,
         id: Option<AssociationId>,
         channel: Option<ChannelId>,

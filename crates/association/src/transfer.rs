@@ -13,21 +13,26 @@ use scheduler::StartReason;
 use sha2::{Digest as _, Sha256};
 
 /// A digest of what a transfer begins with: a resumed transfer has the same octets.
-pub(crate) type HeadDigest = [u8; 32];
+pub type HeadDigest = [u8; 32];
 
 /// A message being sent: to a peer in an activity, or to a user in a delivery operation.
 #[derive(Debug)]
-pub(crate) struct Sending {
+pub struct Sending {
     /// Identifies the transfer: content read for one transfer never goes into another.
     pub number: u64,
+    /// The entry that is sent.
     pub entry: EntryId,
+    /// Its precedence.
     pub precedence: Precedence,
     /// The durable record, once loaded.
     pub record: Option<Record>,
     /// The rule that let it start out of order.
     pub reason: StartReason,
+    /// Its content, if it has one.
     pub body: Option<BodyId>,
+    /// Octets of the content.
     pub content_length: u64,
+    /// Octets of the content that were handed to the layers below.
     pub handed_out: u64,
     /// Octets that the association had written before it.
     pub written_before: u64,
@@ -35,6 +40,7 @@ pub(crate) struct Sending {
     pub started: Option<Instant>,
     /// Octets that were confirmed then, if it was resumed.
     pub started_at: u64,
+    /// How fast it goes.
     pub meter: RateMeter,
     /// Where it may be resumed if the association is lost.
     pub resume: Option<ResumePoint>,
@@ -46,6 +52,7 @@ pub(crate) struct Sending {
     pub dialect: Option<Dialect>,
     /// What it begins with, and the digest that this must have where it is resumed.
     pub head: Bytes,
+    /// What the head of the APDU must be, where a transfer goes on.
     pub expected: Option<HeadDigest>,
     /// Confirmed; the commit that deletes its entry is in progress.
     pub confirmed: bool,
@@ -53,13 +60,15 @@ pub(crate) struct Sending {
     pub paused: bool,
     /// P3: the invoke identifier of the delivery, and when it was invoked.
     pub invoke: i64,
+    /// The time that a delivery bears.
     pub delivery_time: Option<Utc>,
     /// MTS identifier as text, once the record is loaded.
     pub message: String,
 }
 
 impl Sending {
-    pub(crate) fn new(
+    /// One of this entry, of which nothing is read yet.
+    pub fn new(
         entry: EntryId,
         precedence: Precedence,
         body: Option<BodyId>,
@@ -95,12 +104,12 @@ impl Sending {
 
 impl Sending {
     /// The digest of its head.
-    pub(crate) fn head_digest(&self) -> HeadDigest {
+    pub fn head_digest(&self) -> HeadDigest {
         Sha256::digest(&self.head).into()
     }
 
     /// Where it may be resumed.
-    pub(crate) fn resumption(&self) -> Option<Resumption> {
+    pub fn resumption(&self) -> Option<Resumption> {
         Some(Resumption {
             point: self.resume.clone()?,
             dialect: self.dialect,
@@ -111,7 +120,7 @@ impl Sending {
     }
 
     /// How far it came on this association, once anything of it was sent.
-    pub(crate) fn place(&self, stack: &Stack) -> Option<TransferPlace> {
+    pub fn place(&self, stack: &Stack) -> Option<TransferPlace> {
         let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
         let taken = stack.taken().saturating_sub(self.written_before);
         let sent = self.started.is_some() && stack.written() > self.written_before;
@@ -119,7 +128,7 @@ impl Sending {
     }
 
     /// Octets of its content, where it has one and is loaded.
-    pub(crate) fn bytes(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         (self.body.is_some() && self.record.is_some()).then_some(self.content_length)
     }
 }
@@ -129,11 +138,14 @@ const MAX_TRIED: usize = 8;
 
 /// Where a transfer may be resumed, and what must be as it was.
 #[derive(Clone, Debug)]
-pub(crate) struct Resumption {
+pub struct Resumption {
+    /// Where it goes on.
     pub point: ResumePoint,
     /// As in [`Sending`].
     pub dialect: Option<Dialect>,
+    /// The associations on which that was tried.
     pub tried: Vec<ConnectionReference>,
+    /// How often that was tried.
     pub resumes: u8,
     /// Of the head.
     pub head: Option<HeadDigest>,
@@ -141,7 +153,7 @@ pub(crate) struct Resumption {
 
 impl Resumption {
     /// It was lost with this association, too.
-    pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
+    pub fn lost_with(&mut self, reference: &ConnectionReference) {
         if !self.tried.contains(reference) {
             if self.tried.len() >= MAX_TRIED {
                 self.tried.remove(0);
@@ -153,7 +165,8 @@ impl Resumption {
 
 /// A transfer that failed.
 #[derive(Debug)]
-pub(crate) struct FailedTransfer {
+pub struct FailedTransfer {
+    /// The entry whose transfer failed.
     pub entry: EntryId,
     /// Where it may be resumed.
     pub resumption: Option<Resumption>,
@@ -165,5 +178,6 @@ pub(crate) struct FailedTransfer {
     pub refused: bool,
     /// Its record, for its report where it is given up, and its MTS identifier.
     pub record: Option<Box<Record>>,
+    /// The message, for the log.
     pub message: String,
 }

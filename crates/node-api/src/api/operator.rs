@@ -12,7 +12,7 @@ use thiserror::Error;
 pub const HELD: &str = "held";
 
 /// Entries that an operator may hold at once.
-pub(crate) const MAX_HELD: usize = 10_000;
+pub const MAX_HELD: usize = 10_000;
 
 /// The outcome for one entry that an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

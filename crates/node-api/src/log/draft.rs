@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// What the log shows of the copies of a message that were committed together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Copies {
+pub struct Copies {
     /// The one, where there is no other.
     entry: Option<EntryId>,
     precedence: Option<Precedence>,
@@ -18,7 +18,8 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(crate) fn new(message: &str, entries: &[NewEntry]) -> Copies {
+    /// Those of a message.
+    pub fn new(message: &str, entries: &[NewEntry]) -> Copies {
         let mut its = entries.iter().filter(|entry| entry.record.message == message);
         let Some(first) = its.next() else { return Copies::default() };
         Copies {
@@ -30,7 +31,7 @@ impl Copies {
 }
 
 /// An event being put together; it is given out when dropped.
-pub(crate) struct EventDraft<'a> {
+pub struct EventDraft<'a> {
     event: LogEvent,
     outputs: &'a mut VecDeque<Output>,
     tally: &'a mut EventTally,
@@ -49,7 +50,8 @@ fn bounded(mut detail: String) -> String {
 }
 
 impl<'a> EventDraft<'a> {
-    pub(crate) fn new(
+    /// An event of this kind.
+    pub fn new(
         level: LogLevel,
         kind: Kind,
         detail: String,
@@ -70,32 +72,38 @@ impl<'a> EventDraft<'a> {
         EventDraft { event, outputs, tally }
     }
 
-    pub(crate) fn association(mut self, id: AssociationId) -> Self {
+    /// On this association.
+    pub fn association(mut self, id: AssociationId) -> Self {
         self.event.association = Some(id);
         self
     }
-    pub(crate) fn channel(mut self, channel: Option<ChannelId>) -> Self {
+    /// On this channel.
+    pub fn channel(mut self, channel: Option<ChannelId>) -> Self {
         self.event.channel = channel;
         self
     }
-    pub(crate) fn message(mut self, message: impl Into<String>) -> Self {
+    /// Of this message.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
         self.event.message = Some(message.into());
         self
     }
-    pub(crate) fn entry(mut self, entry: EntryId) -> Self {
+    /// Of this entry.
+    pub fn entry(mut self, entry: EntryId) -> Self {
         self.event.entry = Some(entry);
         self
     }
-    pub(crate) fn precedence(mut self, precedence: Precedence) -> Self {
+    /// Of this precedence.
+    pub fn precedence(mut self, precedence: Precedence) -> Self {
         self.event.precedence = Some(precedence);
         self
     }
-    pub(crate) fn bytes(mut self, bytes: Option<u64>) -> Self {
+    /// Of so many octets.
+    pub fn bytes(mut self, bytes: Option<u64>) -> Self {
         self.event.bytes = bytes;
         self
     }
     /// A message and what was committed for it.
-    pub(crate) fn committed(mut self, message: String, copies: Copies) -> Self {
+    pub fn committed(mut self, message: String, copies: Copies) -> Self {
         self.event.entry = copies.entry;
         self.event.precedence = copies.precedence;
         self.event.bytes = copies.bytes;

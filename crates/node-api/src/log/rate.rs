@@ -20,7 +20,7 @@ const MAX_REASON: usize = 96;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RefusalCause {
+pub enum RefusalCause {
     /// Over a limit.
     Limit(guard::Limit),
     /// A bind was refused.
@@ -35,10 +35,14 @@ pub(crate) enum RefusalCause {
 
 /// A line that stands for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RepeatedEvent {
+pub struct RepeatedEvent {
+    /// How loud it was.
     pub level: LogLevel,
+    /// Its kind.
     pub kind: Kind,
+    /// Its channel.
     pub channel: Option<ChannelId>,
+    /// Its text.
     pub detail: String,
 }
 
@@ -47,12 +51,12 @@ type RepeatKey = (RefusalCause, Origin, RepeatReason);
 
 /// What a refusal is for: the field, the layer or the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RepeatReason(String);
+pub struct RepeatReason(String);
 
 impl RepeatReason {
     /// The beginning of a text: up to its first colon, and the names of fields that follow. What
     /// comes behind are details, and values that others choose.
-    pub(crate) fn new(text: &str) -> RepeatReason {
+    pub fn new(text: &str) -> RepeatReason {
         let mut parts = text.split(": ");
         let mut head = parts.next().unwrap_or_default().to_owned();
         let is_field =
@@ -77,8 +81,9 @@ struct Round {
     last: RepeatedEvent,
 }
 
+/// What keeps one cause from flooding the log.
 #[derive(Debug, Default)]
-pub(crate) struct LogRateLimiter {
+pub struct LogRateLimiter {
     rounds: BTreeMap<RepeatKey, Round>,
     /// When they end, in order: all are of one length.
     ends: VecDeque<(Instant, RepeatKey)>,
@@ -86,7 +91,7 @@ pub(crate) struct LogRateLimiter {
 
 impl LogRateLimiter {
     /// Whether to log it now; else it is counted.
-    pub(crate) fn allows(
+    pub fn allows(
         &mut self,
         now: Instant,
         (why, origin, reason): (RefusalCause, Origin, RepeatReason),
@@ -111,13 +116,13 @@ impl LogRateLimiter {
     }
 
     /// When the next round ends.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         self.ends.front().map(|(at, _)| *at)
     }
 
     /// What was counted in a round that has ended, for the log. While more of the kind
     /// follow, counting continues.
-    pub(crate) fn next_due(&mut self, now: Instant) -> Option<RepeatedEvent> {
+    pub fn next_due(&mut self, now: Instant) -> Option<RepeatedEvent> {
         while self.ends.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.ends.pop_front() else { break };
             let Some(round) = self.rounds.get_mut(&key) else { continue };

@@ -42,8 +42,9 @@ impl OriginCount {
     }
 }
 
+/// The connections, counted by who made them.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectionTable {
+pub struct ConnectionTable {
     /// P1: ours from the beginning, the peers' once bound.
     channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
     /// P3, once bound, with the number of the mailbox; and by that number.
@@ -59,7 +60,7 @@ pub(crate) struct ConnectionTable {
 
 impl ConnectionTable {
     /// Somebody connected.
-    pub(crate) fn arrived(&mut self, id: AssociationId, origin: Origin, known: bool, p3: bool) {
+    pub fn arrived(&mut self, id: AssociationId, origin: Origin, known: bool, p3: bool) {
         let tally = self.origins.entry(origin).or_default();
         tally.all += 1;
         tally.half_open += 1;
@@ -72,7 +73,7 @@ impl ConnectionTable {
     }
 
     /// The password of a connection is being checked: it need not make room.
-    pub(crate) fn checking(&mut self, id: AssociationId) {
+    pub fn checking(&mut self, id: AssociationId) {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
         {
@@ -81,7 +82,7 @@ impl ConnectionTable {
     }
 
     /// Nothing is checked for a connection: it may have to make room.
-    pub(crate) fn checked(&mut self, id: AssociationId) {
+    pub fn checked(&mut self, id: AssociationId) {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
         {
@@ -100,25 +101,20 @@ impl ConnectionTable {
     }
 
     /// A peer bound, or we open one.
-    pub(crate) fn on_channel(&mut self, id: AssociationId, channel: ChannelId) {
+    pub fn on_channel(&mut self, id: AssociationId, channel: ChannelId) {
         self.end_half_open(id);
         self.channels.entry(channel).or_default().insert(id);
     }
 
     /// A user bound to the mailbox of this number.
-    pub(crate) fn user(&mut self, id: AssociationId, mailbox: u32) {
+    pub fn user(&mut self, id: AssociationId, mailbox: u32) {
         self.end_half_open(id);
         self.users.insert(id, mailbox);
         self.mailboxes.entry(mailbox).or_default().insert(id);
     }
 
     /// An association is gone.
-    pub(crate) fn gone(
-        &mut self,
-        id: AssociationId,
-        channel: Option<ChannelId>,
-        origin: Option<Origin>,
-    ) {
+    pub fn gone(&mut self, id: AssociationId, channel: Option<ChannelId>, origin: Option<Origin>) {
         self.end_half_open(id);
         if let Some(mailbox) = self.users.remove(&id)
             && let Some(users) = self.mailboxes.get_mut(&mailbox)
@@ -149,7 +145,7 @@ impl ConnectionTable {
     // ----- counts ---------------------------------------------------------------------------------
 
     /// The associations of a channel, oldest first.
-    pub(crate) fn channel(
+    pub fn channel(
         &self,
         channel: ChannelId,
     ) -> impl DoubleEndedIterator<Item = AssociationId> + use<'_> {
@@ -157,70 +153,66 @@ impl ConnectionTable {
     }
 
     /// The associations of a peer, channel by channel.
-    pub(crate) fn peer(&self, peer: PeerId) -> impl Iterator<Item = AssociationId> + use<'_> {
+    pub fn peer(&self, peer: PeerId) -> impl Iterator<Item = AssociationId> + use<'_> {
         let first = ChannelId { peer, index: 0 };
         let last = ChannelId { peer, index: u32::MAX };
         self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied().inspect(|_| step())
     }
 
     /// The users bound to a mailbox, oldest first.
-    pub(crate) fn users(&self, mailbox: u32) -> impl Iterator<Item = AssociationId> + use<'_> {
+    pub fn users(&self, mailbox: u32) -> impl Iterator<Item = AssociationId> + use<'_> {
         self.mailboxes.get(&mailbox).into_iter().flatten().copied().inspect(|_| step())
     }
 
     /// The mailbox that a user is bound to.
-    pub(crate) fn mailbox(&self, id: AssociationId) -> Option<u32> {
+    pub fn mailbox(&self, id: AssociationId) -> Option<u32> {
         self.users.get(&id).copied()
     }
 
     /// All that are bound, peers and users.
     #[cfg(debug_assertions)]
-    pub(crate) fn bound(&self) -> BTreeSet<AssociationId> {
+    pub fn bound(&self) -> BTreeSet<AssociationId> {
         let peers = self.channels.values().flatten().copied();
         peers.chain(self.users.keys().copied()).collect()
     }
 
     /// Users bound or about to.
-    pub(crate) fn user_count(&self) -> usize {
+    pub fn user_count(&self) -> usize {
         self.users.len() + self.future_users.len()
     }
 
     /// Half-open ones on the channels of peers.
-    pub(crate) fn future_peers(&self) -> usize {
+    pub fn future_peers(&self) -> usize {
         self.half_open.len() - self.future_users.len()
     }
 
     /// Associations with a peer.
-    pub(crate) fn of_peer(&self, peer: PeerId) -> usize {
+    pub fn of_peer(&self, peer: PeerId) -> usize {
         self.peer(peer).count()
     }
 
     /// Connections from an address.
-    pub(crate) fn from(&self, origin: Origin) -> usize {
+    pub fn from(&self, origin: Origin) -> usize {
         self.origins.get(&origin).map_or(0, |tally| tally.all)
     }
 
     /// Half-open ones from an address.
-    pub(crate) fn half_open_from(&self, origin: Origin) -> usize {
+    pub fn half_open_from(&self, origin: Origin) -> usize {
         self.origins.get(&origin).map_or(0, |tally| tally.half_open)
     }
 
     /// Half-open ones in all, and how many of them come from addresses nobody configured.
-    pub(crate) fn half_open(&self) -> (usize, usize) {
+    pub fn half_open(&self) -> (usize, usize) {
         (self.half_open.len(), self.strangers)
     }
 
     /// The oldest half-open one of an address that may have to make room; of future users, if asked.
-    pub(crate) fn oldest_from(&self, origin: Origin, users: bool) -> Option<AssociationId> {
+    pub fn oldest_from(&self, origin: Origin, users: bool) -> Option<AssociationId> {
         self.origins.get(&origin)?.idle(users).first().copied()
     }
 
     /// The oldest of the address that holds the most of them, among strangers or all.
-    pub(crate) fn oldest(
-        &self,
-        strangers_only: bool,
-        users: bool,
-    ) -> Option<(AssociationId, Origin)> {
+    pub fn oldest(&self, strangers_only: bool, users: bool) -> Option<(AssociationId, Origin)> {
         let candidates = self.origins.iter().filter_map(|(origin, tally)| {
             let idle = tally.idle(users);
             let oldest = idle.first()?;

@@ -1,17 +1,19 @@
 //! The data of an association of a user: P3, or P7 with a message store.
 
-use crate::ids::ListenerId;
 use base::{BodyId, Instant};
 use mailbox::machine::Response;
+use node_api::ids::ListenerId;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Longest wait for a user to take more of a delivery, or to answer it: another association of the
 /// user may be waiting for the message. What his transport takes starts it anew.
-pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// What an association has that speaks P3 or P7.
 #[derive(Debug)]
-pub(crate) struct P3 {
+pub struct P3 {
+    /// Where it was accepted.
     pub listener: ListenerId,
     /// Known once bound.
     pub mailbox: Option<String>,
@@ -21,6 +23,7 @@ pub(crate) struct P3 {
     pub unit: ArrivingUnit,
     /// How many invocations wait for our answer.
     pub unanswered: u32,
+    /// The number of our next invocation.
     pub next_invoke: i64,
     /// When the association ends if its user does not answer a delivery.
     pub delivery_deadline: Option<Instant>,
@@ -32,7 +35,7 @@ pub(crate) struct P3 {
 
 /// What P7 needs.
 #[derive(Debug, Default)]
-pub(crate) struct StoreSession {
+pub struct StoreSession {
     /// The edition, from the application context, and the fetch-restrictions of the bind.
     pub access: mailbox::Access,
     /// ms-configuration-request of the bind.
@@ -48,7 +51,8 @@ pub(crate) struct StoreSession {
 
 /// The content in the result of a fetch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FetchedContent {
+pub struct FetchedContent {
+    /// The content.
     pub body: BodyId,
     /// Octets.
     pub length: u64,
@@ -58,14 +62,18 @@ pub(crate) struct FetchedContent {
 
 /// The response to an operation, which waits to be sent.
 #[derive(Debug)]
-pub(crate) struct QueuedResponse {
+pub struct QueuedResponse {
+    /// The number of the invocation.
     pub invoke: i64,
+    /// The operation.
     pub operation: i64,
+    /// What answers it.
     pub response: Response,
 }
 
 impl P3 {
-    pub(crate) fn new(listener: ListenerId, store: Option<StoreSession>) -> P3 {
+    /// One that was accepted here.
+    pub fn new(listener: ListenerId, store: Option<StoreSession>) -> P3 {
         P3 {
             listener,
             mailbox: None,
@@ -82,14 +90,26 @@ impl P3 {
 
 /// What data now arriving on an association belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ArrivingUnit {
+pub enum ArrivingUnit {
     /// Nothing expected, or refused.
     #[default]
     None,
     /// An invocation of the user's: it is the association's arrival.
     Invocation,
     /// The result of our delivery.
-    Result { invoke: i64, octets: Vec<u8> },
+    Result {
+        /// The number of the invocation.
+        invoke: i64,
+        /// The result.
+        octets: Vec<u8>,
+    },
     /// The error our delivery met.
-    Error { invoke: i64, code: i64, octets: Vec<u8> },
+    Error {
+        /// The number of the invocation.
+        invoke: i64,
+        /// The error.
+        code: i64,
+        /// Its parameter.
+        octets: Vec<u8>,
+    },
 }

@@ -8,20 +8,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Upper bounds of the classes of a duration, in seconds.
-pub(crate) const BOUNDS: [f64; 14] =
+pub const BOUNDS: [f64; 14] =
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
 
 /// How often it happened, and with how many octets of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EventCount {
+pub struct EventCount {
+    /// How many.
     pub events: u64,
+    /// Their octets.
     pub bytes: u64,
 }
 
 /// Durations by class; the last class has no bound.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Durations {
+pub struct Durations {
+    /// How many took no longer than each bound, and how many took longer.
     pub classes: [u64; BOUNDS.len() + 1],
+    /// The sum of all.
     pub seconds: f64,
 }
 
@@ -39,8 +43,9 @@ impl Durations {
 /// Of what kind, on which channel, at which precedence.
 type CountKey = (Kind, Option<ChannelId>, Option<Precedence>);
 
+/// What the metrics count.
 #[derive(Debug, Default)]
-pub(crate) struct EventTally {
+pub struct EventTally {
     counts: BTreeMap<CountKey, EventCount>,
     durations: BTreeMap<Precedence, Durations>,
     /// Peer and channel of removed channels: their counts keep their names.
@@ -49,23 +54,24 @@ pub(crate) struct EventTally {
 
 impl EventTally {
     /// A channel was removed.
-    pub(crate) fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
+    pub fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
         self.former.insert(id, (peer.to_owned(), channel.to_owned()));
     }
 
     /// The names of one that was removed.
-    pub(crate) fn former(&self, id: ChannelId) -> Option<(&str, &str)> {
+    pub fn former(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.former.get(&id).map(|(peer, channel)| (peer.as_str(), channel.as_str()))
     }
 
     /// The name of a peer of which a channel was removed.
-    pub(crate) fn former_peer(&self, id: PeerId) -> Option<&str> {
+    pub fn former_peer(&self, id: PeerId) -> Option<&str> {
         let first = ChannelId { peer: id, index: 0 };
         let (of, (peer, _)) = self.former.range(first..).next()?;
         (of.peer == id).then_some(peer.as_str())
     }
 
-    pub(crate) fn count(&mut self, event: &LogEvent) {
+    /// Counts an event.
+    pub fn count(&mut self, event: &LogEvent) {
         // Copies that were late at the start are logged in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;
@@ -76,17 +82,17 @@ impl EventTally {
     }
 
     /// A copy was late already when we started.
-    pub(crate) fn overdue_at_start(&mut self, precedence: Option<Precedence>) {
+    pub fn overdue_at_start(&mut self, precedence: Option<Precedence>) {
         self.counts.entry((Kind::Overdue, None, precedence)).or_default().events += 1;
     }
 
     /// A transfer of this precedence took so long, from its start to the peer's confirm.
-    pub(crate) fn transfer_took(&mut self, precedence: Precedence, duration: Duration) {
+    pub fn transfer_took(&mut self, precedence: Precedence, duration: Duration) {
         self.durations.entry(precedence).or_default().add(duration);
     }
 
     /// What was counted of a kind, by its [`Kind::name`].
-    pub(crate) fn counts(
+    pub fn counts(
         &self,
         name: &str,
     ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, EventCount)> {
@@ -95,7 +101,7 @@ impl EventTally {
     }
 
     /// The same in a few numbers.
-    pub(crate) fn counters(&self) -> Counters {
+    pub fn counters(&self) -> Counters {
         let all = |kind: Kind| self.counts(kind.name()).map(|(_, _, count)| count.events).sum();
         Counters {
             submitted: all(Kind::Submitted),
@@ -109,7 +115,8 @@ impl EventTally {
         }
     }
 
-    pub(crate) fn durations(&self) -> impl Iterator<Item = (Precedence, &Durations)> {
+    /// How long transfers took, by precedence.
+    pub fn durations(&self) -> impl Iterator<Item = (Precedence, &Durations)> {
         self.durations.iter().map(|(precedence, durations)| (*precedence, durations))
     }
 }

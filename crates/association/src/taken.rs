@@ -1,8 +1,8 @@
 //! Octets that the peer's transport took of an association, and whether they are progress.
 
-use crate::association::Association;
-use crate::association::looks::{LineSample, TakenOctets};
-use crate::association::p3::DELIVERY_TIMEOUT;
+use crate::Association;
+use crate::looks::{LineSample, TakenOctets};
+use crate::p3::DELIVERY_TIMEOUT;
 use base::Now;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const SAMPLE: (Duration, u64) = (Duration::from_secs(20), 16 << 10);
 impl Association {
     /// The peer's transport has taken so many octets in all. Outstanding were `before` and are `after`;
     /// `least` octets are progress.
-    pub(crate) fn note_taken(
+    pub fn note_taken(
         &mut self,
         now: Now,
         octets: u64,

@@ -11,8 +11,6 @@ pub mod operator;
 use crate::api::connect::ConnectOutcome;
 use crate::api::event::LogEvent;
 use crate::api::operator::{HoldError, HoldOutcome};
-use crate::config::NodeConfig;
-use crate::config::changes::EdgeChanges;
 use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
@@ -23,6 +21,8 @@ use engine::space::DiskSpace;
 use guard::Secret;
 use mailbox::machine::{Found, Read};
 pub use scheduler::{ChannelId, Scope};
+use settings::NodeConfig;
+use settings::changes::EdgeChanges;
 pub use status::event;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -30,9 +30,9 @@ use std::net::IpAddr;
 /// What the edge hands in.
 #[derive(Debug)]
 pub enum Input {
-    /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
+    /// The value of [`crate::api::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
-    /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
+    /// The value of [`scheduler::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// The value of [`mailbox::machine::NAMES`] found in the store at start, before the entries.
     RecoveredMailboxes(Bytes),

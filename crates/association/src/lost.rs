@@ -1,6 +1,6 @@
 //! Transfers that were cut off with their association, and how they are known to both ends.
 
-use crate::association::transfer::Resumption;
+use crate::transfer::Resumption;
 use base::{EntryId, Instant};
 use engine::journal::SpoolId;
 use osi::rtse::InterruptedReceive;
@@ -10,8 +10,10 @@ use std::net::IpAddr;
 
 /// A transfer of ours that was cut off.
 #[derive(Clone, Debug)]
-pub(crate) struct LostSend {
+pub struct LostSend {
+    /// The entry that was sent.
     pub entry: EntryId,
+    /// Where it goes on.
     pub resumption: Resumption,
     /// Where its association came from, if the peer opened it.
     pub remote: Option<IpAddr>,
@@ -19,6 +21,7 @@ pub(crate) struct LostSend {
     pub ours: bool,
     /// Whether we may ask for its recovery now.
     pub asks: bool,
+    /// When it is given up.
     pub until: Instant,
     /// How often that was asked without an answer.
     pub asked: u8,
@@ -27,14 +30,14 @@ pub(crate) struct LostSend {
 impl LostSend {
     /// Whether the peer may know it by this association. It need not know of the latest attempt, and we
     /// need not know of a confirm in it.
-    pub(crate) fn is_known_by(&self, reference: &ConnectionReference) -> bool {
+    pub fn is_known_by(&self, reference: &ConnectionReference) -> bool {
         self.resumption.point.reference == *reference || self.resumption.tried.contains(reference)
     }
 }
 
 /// What there is of a transfer to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeldPart {
+pub enum HeldPart {
     /// A part of it.
     Part(SpoolId),
     /// All of it; its commit is in progress.
@@ -45,9 +48,12 @@ pub(crate) enum HeldPart {
 
 /// A transfer to us that was cut off.
 #[derive(Clone, Debug)]
-pub(crate) struct LostReceive {
+pub struct LostReceive {
+    /// The channel that it came on.
     pub channel: ChannelId,
+    /// What RTSE keeps of it.
     pub state: InterruptedReceive,
+    /// What of its content is kept.
     pub held: HeldPart,
     /// Where its association came from, if the peer opened it.
     pub remote: Option<IpAddr>,
@@ -55,6 +61,7 @@ pub(crate) struct LostReceive {
     pub ours: bool,
     /// The association it was lost with.
     pub lost_on: ConnectionReference,
+    /// When it is given up.
     pub until: Instant,
     /// How often that was asked without an answer.
     pub asked: u8,
@@ -62,18 +69,20 @@ pub(crate) struct LostReceive {
 
 impl LostReceive {
     /// What must be discarded if it is given up.
-    pub(crate) fn part(&self) -> Option<SpoolId> {
+    pub fn part(&self) -> Option<SpoolId> {
         match self.held {
             HeldPart::Part(spool) => Some(spool),
             HeldPart::Ended(_) | HeldPart::Secured => None,
         }
     }
 
-    pub(crate) fn asks(&self) -> bool {
+    /// Whether the peer is to ask for it.
+    pub fn asks(&self) -> bool {
         self.ours && !matches!(self.held, HeldPart::Ended(_))
     }
 
-    pub(crate) fn is_known_by(&self, reference: &ConnectionReference) -> bool {
+    /// Whether the peer knows it by this reference.
+    pub fn is_known_by(&self, reference: &ConnectionReference) -> bool {
         // A transfer that was cut off twice is known by the names of both associations.
         self.lost_on == *reference || self.state.is_known_by(reference)
     }
@@ -81,13 +90,16 @@ impl LostReceive {
 
 /// What one association is to recover, or recovers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LostTransfers {
+pub struct LostTransfers {
+    /// A transfer of ours.
     pub send: Option<LostSend>,
+    /// A transfer to us.
     pub receive: Option<LostReceive>,
 }
 
 impl LostTransfers {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing was lost.
+    pub fn is_empty(&self) -> bool {
         self.send.is_none() && self.receive.is_none()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What the peer's transport has taken.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressLooks {
+pub struct ProgressLooks {
     /// When to ask how much it has taken.
     pub at: Option<Instant>,
     /// How much it had taken at an earlier time. Since then something was outstanding without a break.
@@ -16,7 +16,7 @@ pub(crate) struct ProgressLooks {
 
 /// What follows from octets that the peer's transport took.
 #[derive(Debug, Default)]
-pub(crate) struct TakenOctets {
+pub struct TakenOctets {
     /// The entry whose transfer made progress.
     pub progressed: Option<EntryId>,
     /// The rate, once it was measured for long enough.
@@ -25,8 +25,10 @@ pub(crate) struct TakenOctets {
 
 /// Octets that a line carried in a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LineSample {
+pub struct LineSample {
+    /// Octets that the peer took.
     pub octets: u64,
+    /// The time that took.
     pub took: Duration,
     /// Nothing is outstanding at the end: the line may have been idle then.
     pub may_be_idle: bool,

@@ -1,30 +1,35 @@
 //! The data of an association that speaks P1.
 
-use crate::association::lost::LostSend;
-use crate::association::transfer::FailedTransfer;
-use crate::ids::ListenerId;
+use crate::lost::LostSend;
+use crate::transfer::FailedTransfer;
 use base::Instant;
 use dscp::Dscp;
 use engine::journal::SpoolId;
 use guard::NameDigest;
+use node_api::ids::ListenerId;
 use osi::api::{AbortReason, Dialogue};
 use osi::session::service::ConnectionReference;
 use scheduler::ChannelId;
 
 /// Who opened an association with a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opener {
+pub enum Opener {
+    /// We.
     Us,
     /// The peer, on this listener.
     Peer(ListenerId),
 }
 
+/// What an association has that speaks P1.
 #[derive(Debug)]
-pub(crate) struct P1 {
+pub struct P1 {
+    /// The channel that it belongs to.
     pub channel: ChannelId,
+    /// Who opened it.
     pub opener: Opener,
     /// The name the peer bound with.
     pub presented: Option<NameDigest>,
+    /// RTSE's turn.
     pub turn: Turn,
     /// The session connection reference, for recovery.
     pub reference: ConnectionReference,
@@ -44,9 +49,10 @@ pub(crate) struct P1 {
 
 /// RTSE's turn.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// Whether either end may have it.
     pub two_way: bool,
+    /// Whether it is ours.
     pub ours: bool,
     /// The peer asked for it.
     pub asked: bool,
@@ -57,7 +63,8 @@ pub(crate) struct Turn {
 }
 
 impl P1 {
-    pub(crate) fn new(channel: ChannelId, opener: Opener, mark: Dscp) -> P1 {
+    /// One of this channel.
+    pub fn new(channel: ChannelId, opener: Opener, mark: Dscp) -> P1 {
         P1 {
             channel,
             opener,
@@ -75,7 +82,7 @@ impl P1 {
 
     /// Reference and dialogue mode with which the peer opened the association or asked for its
     /// recovery.
-    pub(crate) fn proposed(&mut self, reference: ConnectionReference, dialogue: Dialogue) {
+    pub fn proposed(&mut self, reference: ConnectionReference, dialogue: Dialogue) {
         self.reference = reference;
         self.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
     }

@@ -1,37 +1,43 @@
 //! One association and the transport connection below it, as the node sees them.
 
-pub(crate) mod connection_table;
-pub(crate) mod ended;
-pub(crate) mod looks;
-pub(crate) mod lost;
-pub(crate) mod p1;
-pub(crate) mod p3;
-pub(crate) mod table;
-pub(crate) mod taken;
-pub(crate) mod transfer;
+pub mod connection_table;
+pub mod ended;
+pub mod looks;
+pub mod lost;
+pub mod p1;
+pub mod p3;
+pub mod table;
+pub mod taken;
+pub mod transfer;
 
-use crate::association::looks::ProgressLooks;
-use crate::association::p1::{Opener, P1};
-use crate::association::p3::{P3, StoreSession};
-use crate::association::transfer::Sending;
-use crate::config::channel_changes::Drain;
+use crate::looks::ProgressLooks;
+use crate::p1::{Opener, P1};
+use crate::p3::{P3, StoreSession};
+use crate::transfer::Sending;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Instant};
 use dscp::Dscp;
 use engine::journal::SpoolId;
 use osi::stack::Association as Stack;
 use scheduler::ChannelId;
+use settings::channel_changes::Drain;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+/// One association, its connection and what is transferred on it.
 #[derive(Debug)]
-pub(crate) struct Association {
+pub struct Association {
+    /// Its number.
     pub id: AssociationId,
+    /// Its layers.
     pub stack: Stack,
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
+    /// What is below it.
     pub connection: TransportConnection,
+    /// What is spoken on it.
     pub protocol: Protocol,
+    /// When its progress is looked at.
     pub looks: ProgressLooks,
     state: AssociationState,
     sending: Option<Sending>,
@@ -44,23 +50,34 @@ pub(crate) struct Association {
 
 /// What is spoken on an association, with what that needs.
 #[derive(Debug)]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// P1, with a peer.
     P1(P1),
+    /// P3 or P7, with a user.
     P3(P3),
 }
 
 /// How far an association has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AssociationState {
+pub enum AssociationState {
     /// The transport connection is being made.
     Connecting,
     /// Layers above are being opened, or a bind is awaited or checked: until then, if it was not
     /// aborted meanwhile (X.411 8.1.1 sets no bound; ours).
-    Opening { until: Option<Instant> },
+    Opening {
+        /// When that takes too long.
+        until: Option<Instant>,
+    },
     /// Open since then.
-    Open { since: Instant },
+    Open {
+        /// Since when.
+        since: Instant,
+    },
     /// A release was asked for of one that was open since then.
-    Releasing { since: Instant },
+    Releasing {
+        /// Since when it was open.
+        since: Instant,
+    },
     /// We refused the bind, which the log has.
     Refusing,
     /// Over: only the end of the connection is awaited.
@@ -69,7 +86,8 @@ pub(crate) enum AssociationState {
 
 /// The transport connection.
 #[derive(Debug)]
-pub(crate) struct TransportConnection {
+pub struct TransportConnection {
+    /// The peer's address, once there is one.
     pub remote: Option<IpAddr>,
     /// The address that it is counted for, where somebody else opened it.
     pub origin: Option<Origin>,
@@ -102,7 +120,8 @@ impl AssociationEnd {
 }
 
 impl Association {
-    pub(crate) fn new(
+    /// One that is in this state from now on.
+    pub fn new(
         id: AssociationId,
         stack: Stack,
         protocol: Protocol,
@@ -130,32 +149,37 @@ impl Association {
         }
     }
 
-    pub(crate) fn request(&mut self, request: osi::api::Request) {
+    /// Hands a request to its layers.
+    pub fn request(&mut self, request: osi::api::Request) {
         self.requests.push_back(request);
     }
 
-    pub(crate) fn p1(&self) -> Option<&P1> {
+    /// What P1 needs, if it is spoken.
+    pub fn p1(&self) -> Option<&P1> {
         match &self.protocol {
             Protocol::P1(p1) => Some(p1),
             Protocol::P3(_) => None,
         }
     }
 
-    pub(crate) fn p1_mut(&mut self) -> Option<&mut P1> {
+    /// The same, to change.
+    pub fn p1_mut(&mut self) -> Option<&mut P1> {
         match &mut self.protocol {
             Protocol::P1(p1) => Some(p1),
             Protocol::P3(_) => None,
         }
     }
 
-    pub(crate) fn p3(&self) -> Option<&P3> {
+    /// What P3 needs, if it or P7 is spoken.
+    pub fn p3(&self) -> Option<&P3> {
         match &self.protocol {
             Protocol::P1(_) => None,
             Protocol::P3(p3) => Some(p3),
         }
     }
 
-    pub(crate) fn p3_mut(&mut self) -> Option<&mut P3> {
+    /// The same, to change.
+    pub fn p3_mut(&mut self) -> Option<&mut P3> {
         match &mut self.protocol {
             Protocol::P1(_) => None,
             Protocol::P3(p3) => Some(p3),
@@ -163,100 +187,102 @@ impl Association {
     }
 
     /// The channel it belongs to, where it is P1.
-    pub(crate) fn channel(&self) -> Option<ChannelId> {
+    pub fn channel(&self) -> Option<ChannelId> {
         self.p1().map(|p1| p1.channel)
     }
 
-    pub(crate) fn is_initiator(&self) -> bool {
+    /// Whether we opened it, to a peer.
+    pub fn is_initiator(&self) -> bool {
         self.p1().is_some_and(|p1| p1.opener == Opener::Us)
     }
 
     /// The bound user's mailbox.
-    pub(crate) fn mailbox(&self) -> Option<&str> {
+    pub fn mailbox(&self) -> Option<&str> {
         self.p3()?.mailbox.as_deref()
     }
 
     /// Whether no operation of its user waits for an answer.
-    pub(crate) fn is_answered(&self) -> bool {
+    pub fn is_answered(&self) -> bool {
         self.p3().is_none_or(|p3| p3.unanswered == 0)
     }
 
     /// What P7 needs, if it is spoken.
-    pub(crate) fn store(&self) -> Option<&StoreSession> {
+    pub fn store(&self) -> Option<&StoreSession> {
         self.p3()?.store.as_ref()
     }
 
     /// Whether it is a user's who takes deliveries on it.
-    pub(crate) fn takes_deliveries(&self) -> bool {
+    pub fn takes_deliveries(&self) -> bool {
         self.p3().is_some_and(|p3| p3.takes_deliveries)
     }
 
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
         matches!(self.state, AssociationState::Open { .. })
     }
 
     /// Whether its connection is there and its bind is not done.
-    pub(crate) fn is_binding(&self) -> bool {
+    pub fn is_binding(&self) -> bool {
         matches!(self.state, AssociationState::Opening { .. })
     }
 
     /// Whether it is being opened.
-    pub(crate) fn is_opening(&self) -> bool {
+    pub fn is_opening(&self) -> bool {
         matches!(self.state, AssociationState::Connecting | AssociationState::Opening { .. })
     }
 
     /// Whether nothing is in transfer in either direction.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.is_open() && self.sending.is_none() && self.receiving.is_none()
     }
 
     /// Whether nothing more begins on it.
-    pub(crate) fn is_ending(&self) -> bool {
+    pub fn is_ending(&self) -> bool {
         self.end.is_near()
     }
 
     /// Whether RTSE's turn is ours.
-    pub(crate) fn has_turn(&self) -> bool {
+    pub fn has_turn(&self) -> bool {
         self.p1().is_some_and(|p1| p1.turn.ours)
     }
 
     /// Whether RTSE lets either end have the turn.
-    pub(crate) fn is_two_way(&self) -> bool {
+    pub fn is_two_way(&self) -> bool {
         self.p1().is_some_and(|p1| p1.turn.two_way)
     }
 
     /// Whether a transfer of ours failed on it, and it is not clear what follows.
-    pub(crate) fn has_failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.p1().is_some_and(|p1| p1.failed.is_some())
     }
 
     /// Whether it could take the next transfer, once the turn is ours.
-    pub(crate) fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         self.is_idle() && !self.is_ending() && !self.has_failed()
     }
 
     /// Whether a transfer could begin now.
-    pub(crate) fn can_send(&self) -> bool {
+    pub fn can_send(&self) -> bool {
         self.is_idle() && self.has_turn() && !self.is_ending()
     }
 
     /// How far it has come.
-    pub(crate) fn state(&self) -> AssociationState {
+    pub fn state(&self) -> AssociationState {
         self.state
     }
 
     /// Its transport connection is made. The layers above open until then.
-    pub(crate) fn connected(&mut self, until: Instant) {
+    pub fn connected(&mut self, until: Instant) {
         self.state = AssociationState::Opening { until: Some(until) };
     }
 
     /// We refuse it.
-    pub(crate) fn refuse(&mut self) {
+    pub fn refuse(&mut self) {
         self.state = AssociationState::Refusing;
     }
 
     /// We release it, if it is open.
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         if let AssociationState::Open { since } = self.state {
             self.state = AssociationState::Releasing { since };
         }
@@ -265,93 +291,97 @@ impl Association {
     // ----- its end ------------------------------------------------------------------------------
 
     /// The hours of its channel are over: nothing more begins on it.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.end.leaving = true;
     }
 
     /// The hours of its channel begin again.
-    pub(crate) fn stay(&mut self) {
+    pub fn stay(&mut self) {
         self.end.leaving = false;
     }
 
     /// Whether the hours of its channel are over, or we abandoned it.
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.end.leaving
     }
 
     /// The transfer is to be interrupted at its next checkpoint.
-    pub(crate) fn interrupt(&mut self) {
+    pub fn interrupt(&mut self) {
         self.end.interrupting = true;
     }
 
-    pub(crate) fn is_interrupting(&self) -> bool {
+    /// Whether its transfer is to be interrupted at the next checkpoint.
+    pub fn is_interrupting(&self) -> bool {
         self.end.interrupting
     }
 
     /// The configuration changed: nothing more begins on it. The stronger reason counts.
-    pub(crate) fn drain(&mut self, drain: Drain) {
+    pub fn drain(&mut self, drain: Drain) {
         self.end.drain = self.end.drain.max(Some(drain));
     }
 
     /// Why the configuration ends it, if it does.
-    pub(crate) fn drained(&self) -> Option<Drain> {
+    pub fn drained(&self) -> Option<Drain> {
         self.end.drain
     }
 
     /// We give the peer up for a while.
-    pub(crate) fn give_up(&mut self, why: String) {
+    pub fn give_up(&mut self, why: String) {
         self.end.given_up = Some(why);
     }
 
     // ----- its transfers ------------------------------------------------------------------------
 
-    pub(crate) fn sending(&self) -> Option<&Sending> {
+    /// What it sends.
+    pub fn sending(&self) -> Option<&Sending> {
         self.sending.as_ref()
     }
 
-    pub(crate) fn sending_mut(&mut self) -> Option<&mut Sending> {
+    /// The same, to change.
+    pub fn sending_mut(&mut self) -> Option<&mut Sending> {
         self.sending.as_mut()
     }
 
-    pub(crate) fn begin_sending(&mut self, sending: Sending) {
+    /// A transfer of ours begins.
+    pub fn begin_sending(&mut self, sending: Sending) {
         self.sending = Some(sending);
     }
 
     /// What it was sending, which it no longer sends.
-    pub(crate) fn take_sending(&mut self) -> Option<Sending> {
+    pub fn take_sending(&mut self) -> Option<Sending> {
         self.sending.take()
     }
 
     /// What it was to send, if its record is not read yet.
-    pub(crate) fn take_unread(&mut self) -> Option<Sending> {
+    pub fn take_unread(&mut self) -> Option<Sending> {
         self.sending.take_if(|sending| sending.record.is_none())
     }
 
     /// It no longer sends, and is idle from now on. Gives what it was sending.
-    pub(crate) fn end_sending(&mut self, now: Instant) -> Option<Sending> {
+    pub fn end_sending(&mut self, now: Instant) -> Option<Sending> {
         let sending = self.sending.take()?;
         self.idle_since = now;
         Some(sending)
     }
 
     /// The arrival on it.
-    pub(crate) fn receiving(&self) -> Option<SpoolId> {
+    pub fn receiving(&self) -> Option<SpoolId> {
         self.receiving
     }
 
     /// The arrival on it, which is no longer received there.
-    pub(crate) fn take_receiving(&mut self) -> Option<SpoolId> {
+    pub fn take_receiving(&mut self) -> Option<SpoolId> {
         self.receiving.take()
     }
 
     /// It no longer receives, and is idle from now on. Gives what it was receiving.
-    pub(crate) fn end_receiving(&mut self, now: Instant) -> Option<SpoolId> {
+    pub fn end_receiving(&mut self, now: Instant) -> Option<SpoolId> {
         self.idle_since = now;
         self.receiving.take()
     }
 
     /// RTSE's turn is ours from now on.
-    pub(crate) fn gain_turn(&mut self, now: Instant) {
+    pub fn gain_turn(&mut self, now: Instant) {
         self.idle_since = now;
         if let Some(p1) = self.p1_mut() {
             p1.turn.ours = true;
@@ -361,12 +391,12 @@ impl Association {
     }
 
     /// Since when it has no transfer.
-    pub(crate) fn idle_since(&self) -> Instant {
+    pub fn idle_since(&self) -> Instant {
         self.idle_since
     }
 
     /// A transfer to us begins or continues.
-    pub(crate) fn receive(&mut self, spool: SpoolId) {
+    pub fn receive(&mut self, spool: SpoolId) {
         self.receiving = Some(spool);
         if let Some(p1) = self.p1_mut() {
             p1.turn.deadline = None;
@@ -374,12 +404,13 @@ impl Association {
     }
 
     /// It is open from now on, and idle.
-    pub(crate) fn open(&mut self, now: Instant) {
+    pub fn open(&mut self, now: Instant) {
         self.state = AssociationState::Open { since: now };
         self.idle_since = now;
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    /// When something on it is due.
+    pub fn deadline(&self) -> Option<Instant> {
         let opening = match self.state {
             AssociationState::Opening { until } => until,
             _ => None,
@@ -393,7 +424,7 @@ impl Association {
     }
 
     /// What did not come in time, if anything; it is no longer awaited.
-    pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<&'static str> {
+    pub fn take_overdue(&mut self, now: Instant) -> Option<&'static str> {
         let overdue = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
         if let AssociationState::Opening { until } = &mut self.state
             && overdue(until)
@@ -414,7 +445,7 @@ impl Association {
     }
 
     /// A look at its connection is due.
-    pub(crate) fn take_due_look(&mut self, now: Instant) -> bool {
+    pub fn take_due_look(&mut self, now: Instant) -> bool {
         self.looks.at.take_if(|at| *at <= now).is_some()
     }
 }

@@ -1,10 +1,10 @@
 //! The end of an association, in order or not.
 
-use crate::api::event::{Kind, LogLevel};
-use crate::association::{Association, AssociationState};
+use crate::{Association, AssociationState};
 use base::Now;
 use base::ip_prefix::Origin;
 use scheduler::ChannelId;
+use status::event::{Kind, LogLevel};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -13,17 +13,22 @@ const LONG_LIVED: Duration = Duration::from_secs(10);
 
 /// An association that has ended.
 #[derive(Debug)]
-pub(crate) struct EndedAssociation {
+pub struct EndedAssociation {
+    /// The event that it is logged as.
     pub kind: Kind,
     /// How it ended, with the error where there is one.
     pub detail: String,
     /// The error, else how it ended.
     pub reason: String,
+    /// Its channel, where it is P1.
     pub channel: Option<ChannelId>,
+    /// Whether we opened it.
     pub is_initiator: bool,
     /// Where it came from, if somebody else opened it.
     pub remote: Option<IpAddr>,
+    /// The address that it is counted for, where somebody else opened it.
     pub origin: Option<Origin>,
+    /// Whether it was open once.
     pub was_open: bool,
     /// It was open for as long as an association that is of use.
     pub long_lived: bool,
@@ -40,23 +45,24 @@ pub(crate) struct EndedAssociation {
 impl EndedAssociation {
     /// Whether it was lost. Then a transfer on it may be resumed; that of a scheduled channel in its next
     /// hours, if they are near.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.leaving || self.kind != Kind::AssociationReleased
     }
 
-    pub(crate) fn level(&self) -> LogLevel {
+    /// How loud its event is.
+    pub fn level(&self) -> LogLevel {
         if self.kind == Kind::AssociationReleased { LogLevel::Info } else { LogLevel::Warning }
     }
 
     /// Whether somebody connected and went without a bind.
-    pub(crate) fn had_no_bind(&self) -> bool {
+    pub fn had_no_bind(&self) -> bool {
         self.origin.is_some() && !self.was_open && !self.refused
     }
 }
 
 impl Association {
     /// It is over: only the end of its connection is awaited. `None` if it was over already.
-    pub(crate) fn end(
+    pub fn end(
         &mut self,
         now: Now,
         kind: Kind,

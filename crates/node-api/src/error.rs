@@ -63,28 +63,31 @@ pub enum PasswordProblem {
 
 /// No record was read.
 #[derive(Debug, Error)]
-pub(crate) enum LoadError {
+pub enum LoadError {
+    /// It was not read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// It is gone.
     #[error("the store has no such entry")]
     NoEntry,
+    /// It was read, and is damaged.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 impl LoadError {
     /// Whether another attempt will not help.
-    pub(crate) fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         matches!(self, LoadError::Read(ReadError::Damaged(_)) | LoadError::Record(_))
     }
 }
 
 /// The octets of a record that was to be read.
-pub(crate) fn octets(result: Result<Option<Bytes>, ReadError>) -> Result<Bytes, LoadError> {
+pub fn octets(result: Result<Option<Bytes>, ReadError>) -> Result<Bytes, LoadError> {
     result?.ok_or(LoadError::NoEntry)
 }
 
 /// A record that was to be read.
-pub(crate) fn record(result: Result<Option<Bytes>, ReadError>) -> Result<Record, LoadError> {
+pub fn record(result: Result<Option<Bytes>, ReadError>) -> Result<Record, LoadError> {
     Ok(Record::decode(&octets(result)?)?)
 }

@@ -1,0 +1,6 @@
+//! Events: put together, counted, and kept from flooding the log.
+
+pub mod draft;
+pub mod outputs;
+pub mod rate;
+pub mod tally;
