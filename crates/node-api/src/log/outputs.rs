@@ -26,13 +26,13 @@ impl Outputs {
     }
 
     /// The next one for the edge.
-    pub fn next(&mut self) -> Option<Output> {
+    pub fn poll(&mut self) -> Option<Output> {
         self.waiting.pop_front()
     }
 
     /// How many wait.
     #[cfg(debug_assertions)]
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 

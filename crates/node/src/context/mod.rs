@@ -110,6 +110,6 @@ impl Context {
     /// How much was given out so far, and how many associations have requests for their stacks.
     #[cfg(debug_assertions)]
     pub(crate) fn progress(&self) -> (usize, (u64, u64), usize) {
-        (self.outputs.len(), self.issued.last(), self.associations.touched_count())
+        (self.outputs.waiting(), self.issued.last(), self.associations.touched_count())
     }
 }

@@ -183,7 +183,7 @@ impl Node {
 
     /// The next thing to be done, until `None`.
     pub fn poll(&mut self) -> Option<Output> {
-        self.cx.outputs.next()
+        self.cx.outputs.poll()
     }
 
     /// When to hand in [`Input::Tick`].
