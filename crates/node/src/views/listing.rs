@@ -3,11 +3,15 @@
 use crate::config::Peer;
 use crate::node::Node;
 use crate::outbound::queued::reroutes::list;
+use crate::views::filter::QueueFilter;
 use crate::views::names::NameError;
+use crate::views::reasons::utc;
 use base::shown::line;
-use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
+use base::{EntryId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use engine::Record;
+use p1::apdu::MtsApduHead;
+use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -35,6 +39,12 @@ pub struct QueueRequest {
     /// Only this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryId>,
+    /// Only what this channel carries, `PEER/CHANNEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Further conditions.
+    #[serde(default)]
+    pub filter: QueueFilter,
     /// What follows the last row of another page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
@@ -84,6 +94,9 @@ pub struct QueuePage {
     /// Where the next page begins; absent where this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
+    /// Whether there are further rows, which were left out to keep it short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     /// Whether the queue is still being read after the start: entries are missing here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reading_queue: bool,
@@ -141,13 +154,111 @@ pub struct QueueRow {
     /// When it is given up; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
+    /// The recipients that this entry is responsible for; of a report, whom it is about. Only where asked
+    /// for: of one entry, or where they are a condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipients: Vec<RowRecipient>,
+    /// Further recipients that are not shown, and those that other entries or MTAs are responsible for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_recipients: usize,
+    /// Its content identifier; where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
+    /// Its content type; where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Of which message a report is; where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The domains that it came through, with the time of arrival; where asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<String>,
+    /// Each reason why it is not in transfer, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// Its last error, since the start of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error_at: Option<String>,
     /// How often its transfer failed.
     pub failures: u32,
     /// It has waited for longer than its precedence allows.
     pub overdue: bool,
 }
 
+/// A recipient of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowRecipient {
+    /// O/R address.
+    pub address: String,
+    /// `waiting`: this entry carries it. `delivered` or `failed`: a report says so.
+    pub state: String,
+}
+
+/// Most recipients shown of one entry.
+const MAX_RECIPIENTS: usize = 100;
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 impl QueueRow {
+    /// What [`QueueRow::state`] may be.
+    pub const STATES: [&str; 7] =
+        ["ready", "held", "held_by_operator", "delayed", "in_transfer", "paused", "expired"];
+
+    /// Fills in what only its whole record has.
+    fn describe_fully(&mut self, record: &[u8]) {
+        let Ok(record) = Record::decode(record) else { return };
+        let shown = |text: &str| line(text).into_owned();
+        let time = |at: &p1::time::Time| match at.utc {
+            Some(utc) => utc.to_string(),
+            None => "at an invalid time".to_owned(),
+        };
+        let (recipients, trace) = match &record.head {
+            MtsApduHead::Message(e) => {
+                self.content_id = e.content_identifier.as_deref().map(shown);
+                self.content_type = Some(e.content_type.to_string());
+                (&e.recipients, &e.trace)
+            }
+            MtsApduHead::Probe(e) => {
+                self.content_id = e.content_identifier.as_deref().map(shown);
+                self.content_type = Some(e.content_type.to_string());
+                (&e.recipients, &e.trace)
+            }
+            MtsApduHead::Report(report) => return self.describe_report(report),
+        };
+        let all = recipients.len();
+        let mine = recipients.iter().filter(|r| r.indicators.responsible());
+        let row = |r: &PerRecipientFields| RowRecipient {
+            address: shown(&r.recipient.to_string()),
+            state: "waiting".to_owned(),
+        };
+        self.recipients = mine.take(MAX_RECIPIENTS).map(row).collect();
+        self.other_recipients = all - self.recipients.len();
+        let element =
+            |t: &p1::trace::TraceElement| shown(&format!("{} {}", time(&t.arrival_time), t.domain));
+        self.trace = trace.iter().map(element).collect();
+    }
+
+    fn describe_report(&mut self, report: &p1::apdu::Report) {
+        let content = &report.content;
+        self.subject = Some(line(&content.subject_identifier.to_string()).into_owned());
+        self.content_id = content.content_identifier.as_deref().map(|c| line(c).into_owned());
+        let state = |report: &ReportType| match report {
+            ReportType::Delivery { .. } => "delivered",
+            ReportType::NonDelivery { .. } => "failed",
+        };
+        let row = |r: &PerRecipientReportFields| RowRecipient {
+            address: line(&r.actual_recipient.to_string()).into_owned(),
+            state: state(&r.last_trace.report).to_owned(),
+        };
+        self.recipients = content.recipients.iter().take(MAX_RECIPIENTS).map(row).collect();
+        self.other_recipients = content.recipients.len() - self.recipients.len();
+    }
+
     /// Fills in what only its record has; a malformed record adds nothing.
     pub fn describe(&mut self, record: &[u8]) {
         // Not all of it: that takes long where there are many recipients.
@@ -166,6 +277,9 @@ pub struct Page {
     page: QueuePage,
     /// The place of each row.
     places: Vec<Cursor>,
+    filter: QueueFilter,
+    /// Whether the rows are to have all that their records have.
+    full: bool,
 }
 
 impl Page {
@@ -176,22 +290,30 @@ impl Page {
         self,
         mut record: impl FnMut((Precedence, EntryId)) -> Option<Bytes>,
     ) -> QueuePage {
-        let Page { mut page, places } = self;
-        let (mut octets, mut rows) = (0, 0);
+        let Page { mut page, places, filter, full } = self;
+        let mut octets = 0;
         let mut last = None;
-        for (row, place) in page.entries.iter_mut().zip(places) {
+        let mut rows = Vec::new();
+        for (mut row, place) in std::mem::take(&mut page.entries).into_iter().zip(places) {
             if octets >= RECORDS {
                 page.next = last;
                 break;
             }
-            if let Some(record) = record((place.precedence, place.entry)) {
-                octets += record.len();
-                row.describe(&record);
+            if filter.may_match(&row) {
+                if let Some(record) = record((place.precedence, place.entry)) {
+                    octets += record.len();
+                    row.describe(&record);
+                    if full || filter.is_deep() {
+                        row.describe_fully(&record);
+                    }
+                }
+                if filter.matches(&row) {
+                    rows.push(row);
+                }
             }
-            rows += 1;
             last = Some(place);
         }
-        page.entries.truncate(rows);
+        page.entries = rows;
         page
     }
 }
@@ -227,11 +349,6 @@ pub enum ListingError {
     Name(#[from] NameError),
 }
 
-/// The time of day of an instant.
-fn utc(now: Now, at: Instant) -> Utc {
-    Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
-}
-
 impl Node {
     /// A page of the queue.
     ///
@@ -246,10 +363,15 @@ impl Node {
                 None if self.is_reading_queue() => ListingError::Reading(id),
                 None => ListingError::NoEntry(id),
             })?;
-            return Ok(self.page(now, &[listed], false));
+            return Ok(self.page(now, asked, &[listed], false));
         }
         let mut found: Vec<Listed> = Vec::new();
-        let all = self.destinations(asked)?;
+        let carried = asked.channel.as_deref().map(|name| self.carried_by(name)).transpose()?;
+        let all = match &carried {
+            Some((peer, _)) => vec![Destination::Peer(*peer)],
+            None => self.destinations(asked)?,
+        };
+        let carries = |p: Precedence| carried.as_ref().is_none_or(|(_, all)| all.contains(&p));
         let begin = asked.after.as_ref().map(|after| match after.to {
             RowDestination::Peer(peer) => Destination::Peer(peer),
             RowDestination::Mailbox(number) => Destination::Mailbox(number),
@@ -262,6 +384,7 @@ impl Node {
             for precedence in Precedence::ALL.into_iter().rev() {
                 let after = asked.after.as_ref().filter(|_| begin == Some(to));
                 if asked.precedence.is_some_and(|only| only != precedence)
+                    || !carries(precedence)
                     || after.is_some_and(|after| precedence > after.precedence)
                 {
                     continue;
@@ -278,7 +401,7 @@ impl Node {
         }
         let more = found.len() > limit;
         found.truncate(limit);
-        Ok(self.page(now, &found, more))
+        Ok(self.page(now, asked, &found, more))
     }
 
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, ListingError> {
@@ -306,6 +429,15 @@ impl Node {
         }
     }
 
+    /// The peer of a channel, and what the channel carries.
+    fn carried_by(&self, name: &str) -> Result<(PeerId, Vec<Precedence>), ListingError> {
+        let id = self.channel_named(name)?;
+        let carried = self.cx.peer_and_channel(id).map(|(_, channel)| {
+            Precedence::ALL.into_iter().filter(|p| channel.precedences.contains(p)).collect()
+        });
+        Ok((id.peer, carried.unwrap_or_default()))
+    }
+
     /// A peer's name; its identifier where that is all we know of one that was removed.
     fn name_of(&self, id: PeerId) -> String {
         let former = || self.cx.outputs.tally().former_peer(id).map(str::to_owned);
@@ -317,12 +449,13 @@ impl Node {
         matches!(to, Destination::Peer(id) if self.cx.config.peer(id).is_none())
     }
 
-    fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
+    fn page(&self, now: Now, asked: &QueueRequest, found: &[Listed], more: bool) -> Page {
         let places: Vec<Cursor> = found.iter().map(Cursor::new).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
         let next = places.last().filter(|_| more).cloned();
         let reading_queue = self.is_reading_queue();
-        Page { page: QueuePage { entries, next, reading_queue }, places }
+        let (filter, full) = (asked.filter.clone(), asked.entry.is_some());
+        Page { page: QueuePage { entries, next, more: false, reading_queue }, places, filter, full }
     }
 
     fn row(&self, now: Now, listed: &Listed) -> QueueRow {
@@ -353,10 +486,24 @@ impl Node {
             bytes_confirmed: None,
             rate_kbit_s: None,
             expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
+            recipients: Vec::new(),
+            other_recipients: 0,
+            content_id: None,
+            content_type: None,
+            subject: None,
+            trace: Vec::new(),
+            waits_for: Vec::new(),
+            last_error: None,
+            last_error_at: None,
             failures: listed.failures,
             overdue: listed.overdue,
         };
         self.set_state(now, &mut row, listed);
+        row.waits_for = self.reasons(now, listed, &row);
+        if let Some((at, error)) = self.cx.outputs.tally().failure(item.id) {
+            (row.last_error, row.last_error_at) =
+                (Some(line(error).into_owned()), Some(at.to_string()));
+        }
         row
     }
 
