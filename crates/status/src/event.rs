@@ -195,13 +195,13 @@ pub enum Kind {
     OperatorReleased,
     /// An operator ended a message's wait after a failure.
     OperatorRetried,
-    /// An operator sent a message another way.
+    /// An operator rerouted a message.
     OperatorRerouted,
     /// An operator gave a message up, with a non-delivery report.
     OperatorExpired,
     /// An operator deleted a message, without a report.
     OperatorDeleted,
-    /// An operator ordered something; the detail has what came of it.
+    /// An operator ordered something; the detail has the outcome.
     OperatorOrder,
     /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,

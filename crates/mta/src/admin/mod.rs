@@ -136,7 +136,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What came of an order, for the log.
+    /// The outcome of an order, for the log.
     #[must_use]
     pub fn outcome(&self) -> String {
         match self {

@@ -47,7 +47,7 @@ pub(crate) enum AdminRequest {
         by: Operator,
         answer: oneshot::Sender<Operated>,
     },
-    /// For the log: who ordered what, and what came of it.
+    /// For the log: who ordered what, and its outcome.
     Audit {
         by: Operator,
         order: String,

@@ -90,7 +90,7 @@ pub(crate) enum PendingAnswer {
     Load { association: AssociationId, entry: EntryId },
     /// The record of an entry is being read for an operator's order.
     OrderLoad { order: u64, entry: EntryId },
-    /// Keys are being looked up for entries that an operator sends another way.
+    /// Keys are being looked up for entries that an operator reroutes.
     OrderLookUp { order: u64 },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },

@@ -8,7 +8,7 @@ pub(crate) mod transfers;
 use crate::config::{NodeConfig, Peer};
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::queued::late::Late;
-use crate::outbound::queued::ordered::Order;
+use crate::outbound::queued::orders::Order;
 use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
 use base::EntryId;

@@ -193,7 +193,7 @@ pub struct QueueRow {
 pub struct RowRecipient {
     /// O/R address.
     pub address: String,
-    /// `waiting`: this entry carries it. `delivered` or `failed`: a report says so.
+    /// `waiting`: this entry carries it. `delivered` or `failed`: by this report.
     pub state: String,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Acting {
 pub(super) struct Rerouting {
     #[command(flatten)]
     pub(super) which: Acting,
-    /// The peer they go to, whatever the routes say. Without it they go where the routes lead now.
+    /// The peer they go to, whatever the routes are. Without it they go where the routes lead now.
     #[arg(long, value_name = "PEER")]
     pub(super) to: Option<String>,
 }
@@ -163,7 +163,7 @@ fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Orders it, in parts. Gives what came of it, and why it was not carried out to its end.
+/// Orders it, in parts. Gives the outcomes, and why it was not carried out to its end.
 fn order(
     socket: &Path,
     act: &Act,

@@ -59,7 +59,7 @@ enum QueueAction {
     Release(Acting),
     /// Tries entries again now: ends their wait after a failure, and that of their peer's channels.
     Retry(Acting),
-    /// Sends entries another way: to a peer, or where the routes lead now. Held ones stay held.
+    /// Sends entries by another route: to a peer, or where the routes lead now. Held ones stay held.
     Reroute(Rerouting),
     /// Gives entries up; their originators get non-delivery reports.
     Expire(Acting),

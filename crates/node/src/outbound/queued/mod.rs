@@ -5,6 +5,7 @@ pub(crate) mod enqueue;
 pub(crate) mod late;
 pub(crate) mod lateness;
 pub(crate) mod ordered;
+pub(crate) mod orders;
 pub(crate) mod reroutes;
 pub(crate) mod rerouting;
 pub(crate) mod unrouted;

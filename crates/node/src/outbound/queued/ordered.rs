@@ -12,46 +12,14 @@ use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError, ReadError};
 use crate::outbound::Outbound;
+use crate::outbound::queued::orders::Order;
 use crate::queue::is_at_rest;
-use base::{EntryId, Now, PeerId};
+use base::{EntryId, Now};
 use bytes::Bytes;
+use engine::Concluded;
 use engine::journal::{Batch, Digest};
-use engine::{Concluded, Record};
 use scheduler::{Destination, ItemState};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// An order from its entries' check to its commit.
-#[derive(Debug)]
-pub(crate) struct Order {
-    act: Act,
-    by: Operator,
-    /// The peer that a reroute names.
-    to: Option<PeerId>,
-    outcomes: Vec<(EntryId, ActOutcome)>,
-    /// Entries whose records are being read.
-    reading: BTreeSet<EntryId>,
-    /// What was read.
-    records: BTreeMap<EntryId, Record>,
-    /// Keys that are looked up and reserved, by entry.
-    keys: BTreeMap<EntryId, Vec<Digest>>,
-}
-
-impl Order {
-    fn put(&mut self, id: EntryId, outcome: ActOutcome) {
-        self.outcomes.push((id, outcome));
-    }
-
-    fn kind(&self) -> Kind {
-        match self.act {
-            Act::Hold => Kind::OperatorHeld,
-            Act::Release => Kind::OperatorReleased,
-            Act::Retry => Kind::OperatorRetried,
-            Act::Reroute { .. } => Kind::OperatorRerouted,
-            Act::Expire => Kind::OperatorExpired,
-            Act::Delete => Kind::OperatorDeleted,
-        }
-    }
-}
 
 impl Outbound {
     /// An operator orders something of these entries, other than a hold.
@@ -76,15 +44,7 @@ impl Outbound {
         if entries.len() > MAX_ORDERED {
             return refuse(cx, request, ActError::TooLong);
         }
-        let mut order = Order {
-            act,
-            by,
-            to,
-            outcomes: Vec::new(),
-            reading: BTreeSet::new(),
-            records: BTreeMap::new(),
-            keys: BTreeMap::new(),
-        };
+        let mut order = Order::new(act, by, to);
         let entries: BTreeSet<EntryId> = entries.into_iter().collect();
         if order.act == Act::Retry {
             self.retry_ordered(cx, now, &mut order, &entries);
@@ -145,8 +105,7 @@ impl Outbound {
     }
 
     fn is_being_ordered(&self, id: EntryId) -> bool {
-        let has = |o: &Order| o.reading.contains(&id) || o.records.contains_key(&id);
-        self.orders.values().any(has)
+        self.orders.values().any(|order| order.has(id))
     }
 
     /// Their waits end, and those of their peers' channels.
@@ -410,7 +369,7 @@ impl Outbound {
     }
 }
 
-/// Reserves what would tell whether a copy was delivered here before. One whose keys others have
+/// Reserves what shows whether a copy was delivered here before. One whose keys others have
 /// reserved is left alone: a copy of it is arriving.
 fn reserve_keys(cx: &mut Context, now: Now, order: &mut Order) {
     let mut busy = Vec::new();
