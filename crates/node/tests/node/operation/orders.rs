@@ -228,7 +228,10 @@ fn all_that_is_known_of_an_entry_is_shown() {
         "{row:?}"
     );
     let [reason] = &row.waits_for[..] else { panic!("{:?}", row.waits_for) };
-    assert!(reason.starts_with("channel flash: no connection: no route to host, since "), "{reason}");
+    assert!(
+        reason.starts_with("channel flash: no connection: no route to host, since "),
+        "{reason}"
+    );
     assert!(reason.contains("next try at "), "{reason}");
     assert!(row.trace.len() == 1 && row.content_type.is_some(), "{row:?}");
     assert_eq!(outcomes(&mut pair, &[entry], Act::Hold), [ActOutcome::Done]);
