@@ -6,4 +6,5 @@ pub mod metrics;
 pub mod minimize;
 pub mod names;
 pub(crate) mod reasons;
+pub(crate) mod row;
 pub(crate) mod snapshot;

@@ -3,7 +3,7 @@
 use crate::association::Association;
 use crate::node::Node;
 use crate::outbound::channels::state::ChannelState;
-use crate::views::listing::QueueRow;
+use crate::views::row::QueueRow;
 use base::{Instant, Now, PeerId, Utc};
 use scheduler::agenda::channels_of;
 use scheduler::{Destination, ItemState, Listed};
