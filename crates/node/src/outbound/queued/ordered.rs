@@ -6,7 +6,7 @@
 //! is not in transfer for this purpose: the transfer is given up.
 
 use crate::api::Output;
-use crate::api::event::{Kind, LogLevel};
+use crate::api::event::LogLevel;
 use crate::api::operator::{Act, ActError, ActOutcome, MAX_ORDERED, Operator};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
