@@ -36,10 +36,14 @@ pub struct LogEvent {
     /// Octets of its content, where they are known and it has one.
     pub bytes: Option<u64>,
     /// By which operator, where one ordered it.
-    pub operator: Option<String>,
+    pub operator: Option<Box<OrderedBy>>,
     /// Details in words.
     pub detail: String,
 }
+
+/// An operator's name and number, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedBy(pub String);
 
 impl LogEvent {
     /// Whether it is about one message, or a copy of one.
@@ -71,7 +75,7 @@ impl LogEvent {
             channel: place.map(|(_, channel)| channel),
             association: self.association.map(|a| a.to_string()),
             bytes: self.bytes,
-            operator: self.operator.as_deref().map(shown::line),
+            operator: self.operator.as_ref().map(|by| shown::line(&by.0)),
             detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }
     }

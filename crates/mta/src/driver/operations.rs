@@ -5,7 +5,7 @@ use super::monitoring::event_log::EventLogFile;
 use crate::admin::server::AdminRequest;
 use crate::users::Users;
 use node::Input;
-use node::event::{Kind, LogEvent, LogLevel};
+use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
 
@@ -50,7 +50,7 @@ impl Driver {
                     entry: None,
                     precedence: None,
                     bytes: None,
-                    operator: Some(by.to_string()),
+                    operator: Some(Box::new(OrderedBy(by.to_string()))),
                     detail: format!("{order}: {outcome}"),
                 };
                 self.event(utc, &event);

@@ -1,7 +1,7 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::api::event::{Kind, LogEvent, LogLevel};
+use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use crate::api::operator::Operator;
 use crate::log::tally::EventTally;
 use base::{AssociationId, EntryId, Precedence};
@@ -106,7 +106,7 @@ impl<'a> EventDraft<'a> {
     }
     /// By this operator.
     pub fn by(mut self, operator: &Operator) -> Self {
-        self.event.operator = Some(operator.to_string());
+        self.event.operator = Some(Box::new(OrderedBy(operator.to_string())));
         self
     }
     /// A message and what was committed for it.

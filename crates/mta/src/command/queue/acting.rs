@@ -47,7 +47,7 @@ pub(super) struct Rerouting {
 }
 
 /// Carries out an order; the exit code.
-pub(super) fn run(socket: &Path, act: Act, which: &Acting, json: bool) -> u8 {
+pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
     let by_filter = which.filter.is_given() || which.all;
     match (which.entries.is_empty(), by_filter) {
         (true, false) => {
@@ -65,7 +65,7 @@ pub(super) fn run(socket: &Path, act: Act, which: &Acting, json: bool) -> u8 {
         Err(code) => return code,
     };
     if which.dry_run {
-        return show_only(&act, &page, which.entries.len().max(page.entries.len()), json);
+        return show_only(act, &page, which.entries.len().max(page.entries.len()), json);
     }
     if entries.is_empty() {
         if json {
@@ -75,17 +75,17 @@ pub(super) fn run(socket: &Path, act: Act, which: &Acting, json: bool) -> u8 {
         }
         return DONE;
     }
-    if matches!(act, Act::Delete | Act::Expire) && !which.yes && !agreed(&act, entries.len(), &page)
+    if matches!(act, Act::Delete | Act::Expire) && !which.yes && !agreed(act, entries.len(), &page)
     {
         return WRONG;
     }
-    let (outcomes, failed) = order(socket, &act, &entries);
-    show_outcomes(&act, &outcomes, json);
+    let (outcomes, failed) = order(socket, act, &entries);
+    show_outcomes(act, &outcomes, json);
     if let Some(why) = failed {
         print_error(&why.to_string());
         return if outcomes.is_empty() { FAILED } else { PARTLY };
     }
-    let known = outcomes.iter().filter(|(_, outcome)| is_as_ordered(&act, outcome));
+    let known = outcomes.iter().filter(|(_, outcome)| is_as_ordered(act, outcome));
     partly(known.count(), entries.len())
 }
 

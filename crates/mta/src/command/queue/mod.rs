@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
     let Some(socket) = arguments.daemon.socket() else { return WRONG };
     let json = arguments.json;
-    let act = |act, acting| acting::run(&socket, act, acting, json);
+    let act = |act: Act, which| acting::run(&socket, &act, which, json);
     match &arguments.action {
         None => listing::run(&socket, &arguments.listing, json),
         Some(QueueAction::List(listing)) => listing::run(&socket, listing, json),

@@ -56,7 +56,7 @@ fn filter(text: Option<&str>, default: LevelFilter) -> (Targets, Option<String>)
 pub(in crate::driver) fn event(labels: &Labels, event: &LogEvent) {
     // The field is not named `message`: the subscriber writes that one unescaped.
     let mts_id = event.message.as_deref().map(shown::line);
-    let operator = event.operator.as_deref().map(shown::line);
+    let operator = event.operator.as_ref().map(|by| shown::line(&by.0));
     let detail = (!event.detail.is_empty()).then(|| shown::line(&event.detail));
     macro_rules! log {
         ($level:ident) => {

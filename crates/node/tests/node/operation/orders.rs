@@ -89,7 +89,7 @@ fn what_is_deleted_is_gone_without_a_report_and_stays_so() {
     pair.assert_empty();
     let events: Vec<_> = pair.events(Kind::OperatorDeleted).collect();
     assert_eq!(events.len(), 1);
-    assert_eq!(events[0].operator.as_deref(), Some("alice (uid 1000)"));
+    assert_eq!(events[0].operator.as_ref().unwrap().0, "alice (uid 1000)");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_is_rerouted_goes_to_the_peer_that_is_named_and_is_delivered_once() {
     let spare = Act::Reroute { to: Some("spare".to_owned()) };
     let held = &entries[..1];
     assert_eq!(outcomes(&mut pair, held, Act::Hold), [ActOutcome::Done]);
-    let became = outcomes(&mut pair, &entries[..2], spare.clone());
+    let became = outcomes(&mut pair, &entries[..2], spare);
     let new: Vec<EntryId> = became
         .iter()
         .map(|outcome| match outcome {
