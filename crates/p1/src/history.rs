@@ -259,8 +259,7 @@ mod tests {
         }
         assert_eq!(dl_expansion_history(&extensions).unwrap(), all);
         let mut field = extensions.0.remove(0);
-        field.kind =
-            crate::ExtensionType::Standard(number::ORIGINATOR_AND_DL_EXPANSION_HISTORY);
+        field.kind = crate::ExtensionType::Standard(number::ORIGINATOR_AND_DL_EXPANSION_HISTORY);
         let report = Extensions(vec![field]);
         assert_eq!(originator_and_dl_expansion_history(&report).unwrap(), all);
     }
