@@ -103,6 +103,19 @@ impl Engine {
         }
     }
 
+    /// Expires a copy before its time, because an operator orders it: as [`Engine::expire`], but
+    /// nobody is redirected.
+    pub fn expire_by_order(&mut self, now: Utc, record: &Record) -> Concluded {
+        let text = "an operator of this MTA gave it up";
+        if record.kind() == RecordKind::Report {
+            return discarded(record, text);
+        }
+        let (reason, diagnostic) =
+            (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::MAXIMUM_TIME_EXPIRED);
+        let failure = Failure { reason, diagnostic: Some(diagnostic), text: text.to_owned() };
+        self.report_failure(now, record, &failure)
+    }
+
     /// Gives up a copy whose transfer is interrupted repeatedly while others succeed: redirections or
     /// non-delivery reports, as [`Engine::undeliverable`]. The reason is
     /// unable-to-transfer, as the problem is the message and not communication (X.411
