@@ -20,6 +20,7 @@ mod expire;
 mod ids;
 mod items;
 pub mod journal;
+pub mod lists;
 mod onward;
 mod outcome;
 mod record;
@@ -50,6 +51,7 @@ pub use outcome::{
 pub use record::{Brief, NextHop, Record, RecordError, RecordKind};
 pub use subject::TRACE_MARGIN;
 
+use crate::lists::definition::Lists;
 use base::{PeerId, Utc};
 use bytes::Bytes;
 use p1::extension::Dialect;
@@ -105,6 +107,7 @@ pub struct Engine {
     domain: GlobalDomainId,
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
+    lists: Lists,
     alternate_recipient: Option<ORName>,
     /// Alternates of users, by mailbox.
     redirections: BTreeMap<String, ORName>,
@@ -128,6 +131,7 @@ impl Engine {
             domain: config.domain,
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
+            lists: Lists::default(),
             alternate_recipient: config.alternate_recipient,
             redirections: BTreeMap::new(),
             content_max: config.content_max,

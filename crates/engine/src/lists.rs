@@ -8,6 +8,8 @@
 pub mod definition;
 mod expansion;
 mod reporting;
+#[cfg(test)]
+mod tests;
 
 use crate::Engine;
 use crate::lists::definition::{Compiled, List, ListError, Lists};

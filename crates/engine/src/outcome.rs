@@ -92,6 +92,8 @@ pub enum NoteKind {
     Duplicate,
     /// An identifier arrived again with another content.
     IdentifierReused,
+    /// A list was expanded, or not because it was before.
+    Expanded,
     /// A report was made.
     ReportMade,
     /// A report was discarded.

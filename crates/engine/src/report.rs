@@ -18,7 +18,10 @@ use p1::envelope::{
 };
 use p1::extension::{ExtensionField, Extensions, number};
 use p1::flags::{MtaReportRequest, PerRecipientIndicators, ReportRequest};
-use p1::history::{dl_expansion_history, originally_intended, redirection_history};
+use p1::history::{
+    Expansion, dl_expansion_history, originally_intended, redirection_history,
+    set_originator_and_dl_expansions,
+};
 use p1::names::ORName;
 use p1::time::Time;
 
@@ -81,6 +84,21 @@ fn destination(subject: &Subject<'_>) -> ORName {
     last.map_or_else(|| subject.originator.clone(), |list| list.name)
 }
 
+/// The extensions of a report's envelope: the originator and the lists that were expanded, where there
+/// are any, so that each list finds the one before it.
+fn history(subject: &Subject<'_>) -> Extensions {
+    let mut extensions = Extensions::default();
+    let lists = dl_expansion_history(subject.extensions).unwrap_or_default();
+    if !lists.is_empty() {
+        let submitted = subject.trace.first().map(|t| t.arrival_time.clone());
+        let time = submitted.or_else(|| lists.first().map(|list| list.time.clone()));
+        let origin = time.map(|time| Expansion { name: subject.originator.clone(), time });
+        let all: Vec<Expansion> = origin.into_iter().chain(lists).collect();
+        set_originator_and_dl_expansions(&mut extensions, &all);
+    }
+    extensions
+}
+
 /// The redirection-history of a recipient, which his fields in a report have too; nothing if it
 /// cannot be read.
 fn redirections(of_recipient: &Extensions) -> Vec<ExtensionField> {
@@ -127,7 +145,7 @@ impl Engine {
             report_identifier: self.ids.mts(&self.domain),
             destination: destination(subject),
             trace: Vec::new(),
-            extensions: Extensions::default(),
+            extensions: history(subject),
             unknown: Vec::new(),
         };
         let text = format!(
@@ -401,7 +419,7 @@ mod tests {
         let head = received(&alpha, &done.accepted.entries[0]);
         let mut envelope = message(&head).clone();
         let list = crate::testing::name("C=XX;ADMD=;PRMD=gamma;CN=List");
-        let expansion = p1::history::Expansion { name: list.clone(), time: Time::from(at(0)) };
+        let expansion = Expansion { name: list.clone(), time: Time::from(at(0)) };
         p1::history::add_dl_expansion(&mut envelope.extensions, expansion).unwrap();
         assert_eq!(destination(&Subject::from(&envelope)), list);
         envelope.extensions = Extensions::default();

@@ -183,6 +183,19 @@ pub fn add_dl_expansion(extensions: &mut Extensions, new: Expansion) -> Result<(
     Ok(())
 }
 
+/// Sets the history of a report's envelope: the originator and the lists that were expanded.
+pub fn set_originator_and_dl_expansions(extensions: &mut Extensions, all: &[Expansion]) {
+    set_history(extensions, number::ORIGINATOR_AND_DL_EXPANSION_HISTORY, |w| {
+        all.iter().for_each(|e| e.write(w));
+    });
+}
+
+/// Sets reporting-DL-name: the list that passes a report on (X.411 8.3.1.2.1.4).
+pub fn set_reporting_dl(extensions: &mut Extensions, list: &ORName) {
+    let field = ExtensionField::standard(number::REPORTING_DL_NAME, NONE, |w| list.write(w));
+    extensions.set(field);
+}
+
 /// Puts a history in place of the old one, whose dialect and criticality it keeps.
 fn set_history(extensions: &mut Extensions, number: i64, write: impl FnOnce(&mut Writer)) {
     let old = extensions.standard(number);

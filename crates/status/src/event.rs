@@ -195,6 +195,10 @@ pub enum Kind {
     Minimize,
     /// A message would start, but a higher one to the same peer holds it; logged once for each.
     Held,
+    /// A distribution list was expanded, or not because it was before.
+    Expanded,
+    /// An operator changed a distribution list.
+    ListChanged,
     /// An operator holds a message.
     OperatorHeld,
     /// An operator released a message.
@@ -275,6 +279,8 @@ impl Kind {
             Kind::Resumed => "resumed",
             Kind::Minimize => "minimize",
             Kind::Held => "held",
+            Kind::Expanded => "expanded",
+            Kind::ListChanged => "list_changed",
             Kind::OperatorHeld => "operator_held",
             Kind::OperatorReleased => "operator_released",
             Kind::OperatorRetried => "operator_retried",

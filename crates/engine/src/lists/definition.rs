@@ -4,7 +4,7 @@ use crate::onward::route::canonical;
 use base::ber::Error;
 use p1::names::{AddressError, Attribute, ORAddress, ORName};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Most lists of a site.
 pub const MAX_LISTS: usize = 1_000;
@@ -219,10 +219,5 @@ impl Lists {
 
     pub(crate) fn get(&self, address: &str) -> Option<&Compiled> {
         self.0.get(address)
-    }
-
-    /// The canonical addresses.
-    pub(crate) fn addresses(&self) -> BTreeSet<&str> {
-        self.0.keys().map(String::as_str).collect()
     }
 }

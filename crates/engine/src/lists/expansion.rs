@@ -43,7 +43,9 @@ impl Engine {
             return self.give_up(now, record, &failure);
         };
         match &record.head {
-            MtsApduHead::Message(e) => self.expand_message(now, record, &list, Carried::Message(e.clone())),
+            MtsApduHead::Message(e) => {
+                self.expand_message(now, record, &list, Carried::Message(e.clone()))
+            }
             MtsApduHead::Report(report) => self.pass_on(now, record, &list, report),
             // Answered on arrival.
             MtsApduHead::Probe(_) => Concluded::default(),
@@ -60,12 +62,16 @@ impl Engine {
         let mut notes = Vec::new();
         let subject = carried.subject();
         let its = subject.recipients.iter().position(|r| r.indicators.responsible());
-        let Some((index, fields)) = its.and_then(|at| Some((at, subject.recipients.get(at)?))) else {
+        let Some((index, fields)) = its.and_then(|at| Some((at, subject.recipients.get(at)?)))
+        else {
             return Concluded::default();
         };
         if is_recursive(&subject, &list.name) {
             let text = format!("{}: it was expanded before: {}", subject.identifier, list.name);
-            return Concluded { notes: vec![Note::new(NoteKind::Expanded, text)], ..Concluded::default() };
+            return Concluded {
+                notes: vec![Note::new(NoteKind::Expanded, text)],
+                ..Concluded::default()
+            };
         }
         let members = members(&subject, list, fields);
         let text = format!("for {} members of {}", members.len(), list.name);
@@ -74,7 +80,11 @@ impl Engine {
         let (trace, extensions) = expanded.traces_mut();
         let expansion = Expansion { name: list.name.clone(), time: Time::from(now) };
         if add_dl_expansion(extensions, expansion).is_err() {
-            return self.give_up(now, record, &failed("the expansion history is full or malformed"));
+            return self.give_up(
+                now,
+                record,
+                &failed("the expansion history is full or malformed"),
+            );
         }
         self.note_action(OtherActions::DL_OPERATION, trace, extensions);
 
@@ -90,7 +100,13 @@ impl Engine {
             let report = ReportType::Delivery { time: Time::from(now), mts_user: DL };
             let outcome = RecipientOutcome { index, report, text: None };
             let subject = carried.subject();
-            entries.extend(self.reports(now, &subject, record.precedence, vec![outcome], &mut notes));
+            entries.extend(self.reports(
+                now,
+                &subject,
+                record.precedence,
+                vec![outcome],
+                &mut notes,
+            ));
         }
         Concluded { entries, seen, notes }
     }
@@ -135,7 +151,8 @@ fn members(
 
 /// Which reports are asked for of the members, by the list's policy.
 fn indicators(list: &Compiled, asked: PerRecipientIndicators) -> PerRecipientIndicators {
-    let (mta, originator) = match (list.reports.reaches_originator(), list.reports.reaches_owner()) {
+    let (mta, originator) = match (list.reports.reaches_originator(), list.reports.reaches_owner())
+    {
         (true, false) => return asked.with_responsibility(true),
         (true, true) => {
             let originator = match asked.originator_report() {

@@ -26,7 +26,9 @@ impl Engine {
         let mut entries = Vec::new();
         if list.reports.reaches_originator() {
             match before(list, report) {
-                Some(name) => entries.extend(self.forward(now, record, list, report, name, &mut notes)),
+                Some(name) => {
+                    entries.extend(self.forward(now, record, list, report, name, &mut notes))
+                }
                 None => notes.push(stopped(report, "its history has nobody before the list")),
             }
         }

@@ -127,7 +127,7 @@ impl Engine {
             Some(RouteTarget::Peer(peer)) => Ok(NextHop::Peer(peer)),
             Some(RouteTarget::Local) => {
                 let mailbox = text_of(attributes);
-                if self.mailboxes.contains(&mailbox) {
+                if self.mailboxes.contains(&mailbox) || self.is_list(&mailbox) {
                     Ok(NextHop::Mailbox(mailbox))
                 } else {
                     Err(unable("no such recipient here"))

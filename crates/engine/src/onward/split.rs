@@ -172,6 +172,7 @@ impl Engine {
     ) -> Disposition {
         let hop = disposition?;
         let failure = self.too_long(carried, size, &hop);
+        let failure = failure.or_else(|| self.list_refusal(carried, &hop));
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),
