@@ -274,14 +274,21 @@ impl FaultyStore {
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
+        let lists = meta(node::lists::LISTS).map(Input::RecoveredLists);
         let mailboxes = meta(node::mailbox::machine::NAMES).map(Input::RecoveredMailboxes);
         let kept = self
             .store
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
-        let mut inputs: Vec<Input> =
-            holds.into_iter().chain(clock).chain(sends).chain(mailboxes).chain(kept).collect();
+        let mut inputs: Vec<Input> = holds
+            .into_iter()
+            .chain(clock)
+            .chain(sends)
+            .chain(lists)
+            .chain(mailboxes)
+            .chain(kept)
+            .collect();
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
             precedence,

@@ -23,6 +23,14 @@ use p1::history::dl_expansion_history;
 use p1::names::{ORAddress, ORName};
 use p1::reason::{Diagnostic, NonDeliveryReason};
 
+/// Whether these definitions could be set.
+///
+/// # Errors
+/// The first that is not valid.
+pub fn check(lists: &[List]) -> Result<(), ListError> {
+    Lists::compile(lists).map(drop)
+}
+
 impl Engine {
     /// Replaces all lists. What waits for a list that is gone is reported when it is expanded.
     ///

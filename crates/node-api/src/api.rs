@@ -6,10 +6,12 @@
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
 pub mod connect;
+pub mod lists;
 pub mod operator;
 
 use crate::api::connect::ConnectOutcome;
 use crate::api::event::LogEvent;
+use crate::api::lists::{ListChange, ListsError};
 use crate::api::operator::{Act, ActError, ActOutcome, Operator};
 use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
@@ -48,6 +50,8 @@ pub enum Input {
         /// The notes of [`Output::SpoolNote`], the oldest first.
         notes: Vec<Bytes>,
     },
+    /// The value of [`lists::LISTS`] found in the store at start, before the entries.
+    RecoveredLists(Bytes),
     /// One queue entry found in the store at start, the highest precedences first; all come before
     /// [`Input::Started`]. It is sent from the next input of another kind on.
     Recovered {
@@ -247,6 +251,17 @@ pub enum Input {
         /// Who.
         by: Operator,
     },
+    /// An operator changes a distribution list; answered with [`Output::ListsChanged`].
+    ChangeList {
+        /// Pairs it with its answer.
+        request: u64,
+        /// What.
+        change: Box<ListChange>,
+        /// Who.
+        by: Operator,
+        /// Only whether it could be done is asked for.
+        try_only: bool,
+    },
     /// An operator wants this channel opened now: its wait ends. Answered with
     /// [`Output::ChannelConnected`].
     ConnectChannel {
@@ -441,6 +456,13 @@ pub enum Output {
         request: u64,
         /// The outcome for each entry, or why nothing was changed.
         result: Result<Vec<(EntryId, ActOutcome)>, ActError>,
+    },
+    /// Answers [`Input::ChangeList`], once the change is durable.
+    ListsChanged {
+        /// Which request.
+        request: u64,
+        /// Done, or why nothing was changed.
+        result: Result<(), ListsError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {

@@ -268,6 +268,9 @@ impl<S: Durable> Network<S> {
             Output::Operated { request, result } => {
                 self.sites[site].operated.push((request, result));
             }
+            Output::ListsChanged { request, result } => {
+                self.sites[site].lists_changed.push((request, result));
+            }
             Output::Stopped => self.sites[site].stopped = true,
             // The store has taken all others.
             _ => {}

@@ -30,6 +30,8 @@ pub struct Site<S = FaultyStore> {
     pub stopped: bool,
     /// The answers to operators, each with the number of its request.
     pub operated: Vec<(u64, Operated)>,
+    /// Answers to changes of distribution lists.
+    pub lists_changed: Vec<(u64, Result<(), node::lists::ListsError>)>,
     /// Outputs so far, of all its processes; events do not count.
     pub outputs: u64,
     /// The crashes that are still due, in order of their time.
@@ -56,6 +58,7 @@ impl<S> Site<S> {
             events: Vec::new(),
             stopped: false,
             operated: Vec::new(),
+            lists_changed: Vec::new(),
             outputs: 0,
             strikes: VecDeque::new(),
             may_connect: true,

@@ -114,6 +114,7 @@ impl RealStore {
         let mut inputs: Vec<Input> = holds.map(Input::RecoveredHolds).into_iter().collect();
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
+        inputs.extend(store.meta(node::lists::LISTS)?.map(Input::RecoveredLists));
         let numbers = store.meta(node::mailbox::machine::NAMES)?;
         inputs.extend(numbers.map(Input::RecoveredMailboxes));
         self.spools.clear();

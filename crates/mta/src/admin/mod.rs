@@ -12,6 +12,7 @@ use base::EntryId;
 use node::changes::Changes;
 use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
+use node::lists::{List, ListChange};
 use node::minimize::MinimizeOrder;
 use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
@@ -40,6 +41,16 @@ pub enum Request {
         entries: Vec<EntryId>,
         /// What.
         act: Act,
+    },
+    /// All distribution lists.
+    Lists,
+    /// Change a distribution list.
+    ChangeList {
+        /// What.
+        change: Box<ListChange>,
+        /// Only check whether it can be done.
+        #[serde(default)]
+        try_only: bool,
     },
     /// Order MINIMIZE: start nothing below a floor; or withdraw that order.
     Minimize {
@@ -78,7 +89,8 @@ impl Request {
     #[must_use]
     pub fn order(&self) -> Option<String> {
         Some(match self {
-            Request::Status | Request::Queue { .. } => return None,
+            Request::Status | Request::Queue { .. } | Request::Lists => return None,
+            Request::ChangeList { try_only: true, .. } => return None,
             Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
                 return None;
             }
@@ -96,6 +108,11 @@ impl Request {
                     [] => format!("{} nothing", act.name()),
                 }
             }
+            Request::ChangeList { change, .. } => match &**change {
+                ListChange::Add(list) => format!("add list {}", list.address),
+                ListChange::Change { address, .. } => format!("change list {address}"),
+                ListChange::Remove { address } => format!("remove list {address}"),
+            },
             Request::Minimize { order } => format!("minimize {order:?}"),
             Request::AcceptClock => "accept the clock".to_owned(),
             Request::Connect { channel } => format!("connect {channel}"),
@@ -119,6 +136,8 @@ pub enum Answer {
     Queue(QueuePage),
     /// The outcome for each entry, once the change is durable.
     Operated(Vec<(EntryId, ActOutcome)>),
+    /// All distribution lists.
+    Lists(Vec<List>),
     /// The MINIMIZE orders and windows in force.
     Minimized(Vec<MinimizeStatus>),
     /// Why the wall clock is not trusted; `None` where it is.
@@ -155,6 +174,7 @@ impl Answer {
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)
             | Answer::Queue(_)
+            | Answer::Lists(_)
             | Answer::Minimized(_)
             | Answer::Clock(_)
             | Answer::Done(_) => "done".to_owned(),

@@ -7,6 +7,7 @@ use base::EntryId;
 use nix::sys::stat::{Mode, umask};
 use node::connect::ConnectOutcome;
 use node::listing::{ListingError, QueuePage, QueueRequest};
+use node::lists::{List, ListChange, ListsError};
 use node::minimize::MinimizeOrder;
 use node::names::NameError;
 use node::operator::{Act, ActError, ActOutcome, Operator};
@@ -47,6 +48,13 @@ pub(crate) enum AdminRequest {
         by: Operator,
         answer: oneshot::Sender<Operated>,
     },
+    Lists(oneshot::Sender<Vec<List>>),
+    ChangeList {
+        change: Box<ListChange>,
+        by: Operator,
+        try_only: bool,
+        answer: oneshot::Sender<ListsChanged>,
+    },
     /// For the log: who ordered what, and its outcome.
     Audit {
         by: Operator,
@@ -72,6 +80,9 @@ pub(crate) enum AdminRequest {
 
 /// The outcome for each entry, or why nothing was changed.
 pub(crate) type Operated = Result<Vec<(EntryId, ActOutcome)>, ActError>;
+
+/// All lists afterwards, or why nothing was changed.
+pub(crate) type ListsChanged = Result<Vec<List>, ListsError>;
 
 /// The open socket. Dropping it removes the socket file.
 pub(crate) struct AdminServer {
@@ -261,6 +272,18 @@ async fn put(
             let by = by.clone();
             questions.send(AdminRequest::Operate { entries, act, by, answer }).await.ok()?;
             return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
+        }
+        Request::Lists => {
+            let (sender, lists) = oneshot::channel();
+            questions.send(AdminRequest::Lists(sender)).await.ok()?;
+            return Some(Answer::Lists(lists.await.ok()?));
+        }
+        Request::ChangeList { change, try_only } => {
+            let (answer, changed) = oneshot::channel();
+            let by = by.clone();
+            let asked = AdminRequest::ChangeList { change, by, try_only, answer };
+            questions.send(asked).await.ok()?;
+            return Some(changed.await.ok()?.map_or_else(refusal, Answer::Lists));
         }
         Request::Minimize { order } => {
             let (sender, minimized) = oneshot::channel();

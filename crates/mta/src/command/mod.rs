@@ -5,6 +5,7 @@ mod channel;
 mod check;
 mod clock;
 mod error;
+mod list;
 mod minimize;
 mod output;
 mod queue;
@@ -50,6 +51,8 @@ enum Verb {
     Channel(channel::Arguments),
     /// Lists waiting messages and why they wait; holds and releases entries.
     Queue(queue::Arguments),
+    /// Shows, adds, changes and removes distribution lists.
+    List(list::Arguments),
     /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
@@ -75,6 +78,7 @@ pub fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
+        Verb::List(arguments) => list::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),

@@ -36,7 +36,7 @@ pub use socket::ListenError;
 pub use start::DriverError;
 pub(crate) use start::{SITE, STORE};
 
-use crate::admin::server::{AdminServer, Operated};
+use crate::admin::server::{AdminServer, ListsChanged, Operated};
 use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::Site;
@@ -119,6 +119,7 @@ struct Driver {
     reading: Option<QueueReader>,
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
+    list_changes: BTreeMap<u64, oneshot::Sender<ListsChanged>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
     last_request: u64,
 }
@@ -192,6 +193,7 @@ async fn serve(
         stopped: false,
         reading: None,
         operators: BTreeMap::new(),
+        list_changes: BTreeMap::new(),
         connecting: BTreeMap::new(),
         last_request: 0,
         clock,
@@ -493,6 +495,12 @@ impl Driver {
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
                     let _ = operator.send(result);
+                }
+            }
+            Output::ListsChanged { request, result } => {
+                if let Some(operator) = self.list_changes.remove(&request) {
+                    let lists = result.map(|()| self.node.distribution_lists().to_vec());
+                    let _ = operator.send(lists);
                 }
             }
             Output::ChannelConnected { request, outcome } => {

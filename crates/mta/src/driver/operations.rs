@@ -39,6 +39,17 @@ impl Driver {
                 self.input(Input::Operate { request, entries, act, by });
                 false
             }
+            AdminRequest::Lists(answer) => {
+                let _ = answer.send(self.node.distribution_lists().to_vec());
+                false
+            }
+            AdminRequest::ChangeList { change, by, try_only, answer } => {
+                self.last_request += 1;
+                let request = self.last_request;
+                self.list_changes.insert(request, answer);
+                self.input(Input::ChangeList { request, change, by, try_only });
+                false
+            }
             AdminRequest::Audit { by, order, outcome } => {
                 let utc = self.clock.now().utc;
                 let event = LogEvent {

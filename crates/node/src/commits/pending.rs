@@ -1,5 +1,6 @@
 //! What the node waits for: how each answer with a token continues.
 
+use crate::api::lists::List;
 use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -116,6 +117,10 @@ pub(crate) enum PendingAnswer {
     Password { association: AssociationId, invoke: i64 },
     /// Where our transfers may be resumed is being written.
     KeptSends,
+    /// The record of what waits for a distribution list is being read.
+    Expand { entry: EntryId },
+    /// A change of distribution lists is being committed.
+    Lists(ListOperation),
     /// A change that must be made is being tried again.
     Retry(PendingRetry),
 }
@@ -163,6 +168,17 @@ pub(crate) struct HoldOperation {
     pub(crate) by: Operator,
     pub(crate) changed: Vec<EntryId>,
     pub(crate) outcomes: Vec<(EntryId, ActOutcome)>,
+}
+
+/// A change of distribution lists that is being committed.
+#[derive(Debug)]
+pub(crate) struct ListOperation {
+    pub(crate) request: u64,
+    pub(crate) by: Operator,
+    /// For the log.
+    pub(crate) what: String,
+    /// All lists after it.
+    pub(crate) new: Vec<List>,
 }
 
 /// A cancelling in progress.

@@ -72,6 +72,9 @@ impl Node {
                 let end = self.operations.cancel_loaded(&mut self.cx, now, cancelling, result);
                 return self.answer_cancel(end);
             }
+            Some(PendingAnswer::Expand { entry }) => {
+                return self.outbound.expand_loaded(&mut self.cx, now, entry, result);
+            }
             Some(PendingAnswer::OrderLoad { order, entry }) => {
                 return self.outbound.order_loaded(&mut self.cx, now, order, entry, result);
             }
@@ -144,6 +147,12 @@ impl Node {
             Some(PendingAnswer::Cancel(cancelling)) => {
                 let end = self.operations.cancel_committed(&mut self.cx, now, cancelling, result);
                 return self.answer_cancel(end);
+            }
+            Some(PendingAnswer::Lists(operation)) => {
+                if self.operations.lists_committed(&mut self.cx, operation, result) {
+                    self.outbound.touch_all(&mut self.cx);
+                }
+                return;
             }
             Some(PendingAnswer::Mailbox(ticket)) => {
                 return self.mailbox_committed(now, ticket, result);

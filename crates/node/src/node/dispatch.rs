@@ -43,7 +43,12 @@ impl Node {
             mailboxes.insert(mailbox);
         }
         mailboxes.extend(self.stores.take_waiting());
+        mailboxes.extend(self.outbound.take_expandable());
         for mailbox in mailboxes {
+            if self.cx.is_list(mailbox) {
+                self.outbound.expand_next(&mut self.cx, now, mailbox);
+                continue;
+            }
             if self.cx.is_stored(mailbox) {
                 self.stores.take_up(&mut self.cx, now, mailbox);
                 continue;

@@ -85,6 +85,12 @@ impl Node {
                     self.stores.note(&mut self.cx, detail);
                 }
             }
+            Input::RecoveredLists(value) => {
+                self.operations.recovered_lists(&mut self.cx, &value);
+            }
+            Input::ChangeList { request, change, by, try_only } => {
+                self.operations.change_list(&mut self.cx, request, &change, by, try_only);
+            }
             Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
                 self.arrivals.recovered_reception(&mut self.cx, now, spool, length, &notes);

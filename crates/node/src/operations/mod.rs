@@ -2,20 +2,26 @@
 
 pub(crate) mod cancelling;
 pub(crate) mod holding;
+pub(crate) mod lists;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;
 pub(crate) mod reload;
 
+use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;
 use base::AssociationId;
 use std::collections::BTreeSet;
 
-/// What an operator orders: MINIMIZE, and other configurations.
+/// What an operator orders: MINIMIZE, distribution lists, and other configurations.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     /// Associations that end because the configuration changed.
     draining: BTreeSet<AssociationId>,
     pub(crate) minimizing: Minimizing,
+    /// The distribution lists, as they are stored.
+    lists: Vec<List>,
+    /// A change of them is being committed.
+    changing_lists: bool,
 }
 
 impl Operations {

@@ -33,6 +33,10 @@ pub(crate) struct Outbound {
     pub(crate) set_aside: BTreeSet<EntryId>,
     /// Orders of an operator that are being carried out, by their request.
     pub(crate) orders: BTreeMap<u64, Order>,
+    /// What is being expanded, with its list's number.
+    pub(crate) expanding: BTreeMap<EntryId, u32>,
+    /// Lists for which more may wait.
+    pub(crate) expand_later: BTreeSet<u32>,
 }
 
 impl Outbound {
@@ -50,6 +54,8 @@ impl Outbound {
             late: Late::default(),
             set_aside: BTreeSet::new(),
             orders: BTreeMap::new(),
+            expanding: BTreeMap::new(),
+            expand_later: BTreeSet::new(),
         }
     }
 }

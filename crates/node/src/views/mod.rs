@@ -2,6 +2,7 @@
 
 pub mod filter;
 pub mod listing;
+mod lists;
 pub mod metrics;
 pub mod minimize;
 pub mod names;

@@ -51,6 +51,9 @@ impl Driver {
         if let Some(value) = store.meta(node::SENDING)? {
             self.input(Input::RecoveredSends(value));
         }
+        if let Some(value) = store.meta(node::lists::LISTS)? {
+            self.input(Input::RecoveredLists(value));
+        }
         if let Some(value) = store.meta(node::mailbox::machine::NAMES)? {
             self.input(Input::RecoveredMailboxes(value));
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod damaged;
 pub(crate) mod enqueue;
+pub(crate) mod expanding;
 pub(crate) mod late;
 pub(crate) mod lateness;
 pub(crate) mod ordered;

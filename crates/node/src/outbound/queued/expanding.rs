@@ -1,0 +1,83 @@
+//! What waits for a distribution list: it is replaced by copies for the members, or is a report and passed
+//! on. A few at a time are read.
+
+use crate::api::Output;
+use crate::api::event::{Kind, LogLevel};
+use crate::commits::pending::{PendingAnswer, PendingRetry};
+use crate::context::Context;
+use crate::error::{self, ReadError};
+use crate::outbound::Outbound;
+use base::{EntryId, Now};
+use bytes::Bytes;
+use engine::Record;
+
+/// Most records read at once, or not yet expanded: each may become thousands of copies.
+const MAX_EXPANDING: usize = 4;
+
+impl Outbound {
+    /// Expands what waits for a list.
+    pub(crate) fn expand_next(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
+        while self.expanding.len() < MAX_EXPANDING {
+            let Some(id) = cx.queue.scheduler.next_for_mailbox(now.mono, mailbox) else { return };
+            let Some(item) = cx.queue.get(id) else { return };
+            self.expanding.insert(id, mailbox);
+            let token = cx.token(PendingAnswer::Expand { entry: id });
+            cx.output(Output::Load { token, precedence: item.precedence, id });
+        }
+        self.expand_later.insert(mailbox);
+    }
+
+    /// Lists for which something waits until others are expanded.
+    pub(crate) fn take_expandable(&mut self) -> Vec<u32> {
+        if self.expanding.len() >= MAX_EXPANDING {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.expand_later).into_iter().collect()
+    }
+
+    /// The record of what waits for a list was read.
+    pub(crate) fn expand_loaded(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        result: Result<Option<Bytes>, ReadError>,
+    ) {
+        if let Some(mailbox) = self.expanding.remove(&id) {
+            self.expand_later.insert(mailbox);
+        }
+        if cx.queue.get(id).is_none() {
+            return; // it went meanwhile
+        }
+        match error::record(result) {
+            Ok(record) => self.expand(cx, now, id, &record),
+            Err(error) if error.is_damage() => {
+                cx.queue.scheduler.put_back(now.mono, id);
+                self.set_record_aside(cx, now, None, id, &error);
+            }
+            Err(error) => {
+                cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
+                let seed = cx.rng.next_u64();
+                cx.queue.scheduler.retry(now.mono, id, seed);
+            }
+        }
+    }
+
+    fn expand(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
+        let concluded = cx.engine.expand(now.utc, record);
+        cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
+        // The content is held until the new copies are counted.
+        if let Some(body) = record.body {
+            cx.queue.copies.add(body);
+        }
+        let (mut batch, mut bodies) = cx.queue.forget(id);
+        bodies.extend(record.body);
+        batch.extend(engine::put_entries(&concluded.entries));
+        batch.extend(engine::put_seen(&concluded.seen));
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        let copies: Vec<EntryId> = copies.map(|e| e.id).collect();
+        self.reroutes.remember(id, &copies);
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
+    }
+}
