@@ -1,5 +1,6 @@
 //! The configuration and the wall clock change.
 
 mod clock;
+mod lists;
 mod orders;
 mod reload;

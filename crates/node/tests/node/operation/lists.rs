@@ -1,0 +1,117 @@
+//! Distribution lists: kept in the store, expanded from the queue, across crashes.
+
+use base::Precedence::Routine;
+use node::Input;
+use node::event::Kind;
+use node::lists::{List, ListChange, ListEdit, ListsError, ReportPolicy, SubmitPermission};
+use node::operator::Operator;
+use p1::flags::ReportRequest;
+use testkit::{ACT, NAPLES, NOTHING, Pair, address};
+
+fn staff() -> String {
+    address(NAPLES, "STAFF")
+}
+
+fn list(members: Vec<String>) -> List {
+    List {
+        address: staff(),
+        members,
+        submit: SubmitPermission::Anyone,
+        reports: ReportPolicy::Originator,
+        owner: None,
+    }
+}
+
+fn change(pair: &mut Pair, change: ListChange) -> Result<(), ListsError> {
+    let (change, by) = (Box::new(change), Operator { uid: 7, name: Some("ann".to_owned()) });
+    pair.feed(NAPLES, Input::ChangeList { request: 3, change, by, try_only: false });
+    pair.run(1);
+    let (request, result) = pair.sites[NAPLES].lists_changed.pop().expect("an answer");
+    assert_eq!(request, 3);
+    result
+}
+
+fn edited(pair: &mut Pair, edit: ListEdit) -> Result<(), ListsError> {
+    change(pair, ListChange::Change { address: staff(), edit })
+}
+
+fn joined() -> Pair {
+    let mut pair = Pair::with_reports(41, NOTHING);
+    let members = vec![address(NAPLES, "OPS"), address(ACT, "OPS")];
+    change(&mut pair, ListChange::Add(list(members))).unwrap();
+    pair
+}
+
+/// How many messages and reports OPS of Naples got.
+fn at_home(pair: &Pair) -> (usize, usize) {
+    let got = &pair.users[pair.sender].delivered;
+    let reports = got.iter().filter(|d| matches!(d, testkit::Delivered::Report { .. })).count();
+    (got.len() - reports, reports)
+}
+
+#[test]
+fn a_message_to_a_list_reaches_its_members_at_both_sites() {
+    let mut pair = joined();
+    pair.report = ReportRequest::Report;
+    pair.submit_to(&staff(), Routine, 300_000);
+    pair.run(60);
+    assert_eq!((pair.delivered(), at_home(&pair)), (vec![1], (1, 2)));
+    pair.assert_empty();
+    assert_eq!(pair.events(Kind::Expanded).count(), 1);
+    let changed: Vec<_> = pair.events(Kind::ListChanged).collect();
+    assert_eq!(changed[0].operator.as_ref().unwrap().0, "ann (uid 7)");
+}
+
+#[test]
+fn a_list_and_what_waits_for_it_survive_a_crash_and_a_reload() {
+    let mut pair = joined();
+    edited(&mut pair, ListEdit { remove: vec![address(NAPLES, "OPS")], ..ListEdit::default() })
+        .unwrap();
+    pair.crash(NAPLES);
+    pair.run(2);
+    pair.bind_all();
+    pair.network.configure(NAPLES, |_| {}, node::changes::EdgeChanges::default());
+    pair.run(2);
+    pair.submit_to(&staff(), Routine, 5_000);
+    // It is killed at the moment when the message is accepted: nothing is expanded, or all.
+    pair.until(Kind::Submitted, 1);
+    pair.crash(NAPLES);
+    pair.run(60);
+    assert_eq!((pair.delivered(), at_home(&pair)), (vec![1], (0, 0)));
+    pair.assert_empty();
+}
+
+#[test]
+fn what_cannot_be_stored_changes_nothing() {
+    let mut pair = joined();
+    pair.sites[NAPLES].store.full = true;
+    let edit = ListEdit { add: vec![address(ACT, "NOBODY")], ..ListEdit::default() };
+    assert!(matches!(edited(&mut pair, edit), Err(ListsError::NotStored(_))));
+    pair.sites[NAPLES].store.full = false;
+    pair.submit_to(&staff(), Routine, 1_000);
+    pair.run(60);
+    assert_eq!((pair.delivered(), at_home(&pair)), (vec![1], (1, 0)));
+}
+
+#[test]
+fn changes_that_are_wrong_are_refused_in_words() {
+    let mut pair = joined();
+    let error = |result: Result<(), ListsError>| result.unwrap_err().to_string();
+    let again = change(&mut pair, ListChange::Add(list(vec![address(ACT, "OPS")])));
+    assert!(error(again).contains("already"));
+    let mut elsewhere = list(vec![address(ACT, "OPS")]);
+    elsewhere.address = address(ACT, "STAFF");
+    assert!(
+        error(change(&mut pair, ListChange::Add(elsewhere))).contains("no address of this MTA")
+    );
+    let edit = ListEdit { remove: vec![address(ACT, "OTHER")], ..ListEdit::default() };
+    assert!(error(edited(&mut pair, edit)).contains("no member"));
+    let owner = ListEdit { reports: Some(ReportPolicy::Owner), ..ListEdit::default() };
+    assert!(error(edited(&mut pair, owner)).contains("--owner"));
+    let gone = ListChange::Remove { address: address(NAPLES, "NONE") };
+    assert!(error(change(&mut pair, gone)).contains("there is no list"));
+    change(&mut pair, ListChange::Remove { address: staff() }).unwrap();
+    pair.submit_to(&staff(), Routine, 1_000);
+    pair.run(30);
+    assert_eq!((pair.delivered().len(), at_home(&pair)), (0, (0, 1)), "nobody's address now");
+}
