@@ -96,7 +96,7 @@ impl Engine {
         let seen = delivering.keys_for(&expanded, &sorted);
         let mut entries = self.instead_of(now, record, &expanded, sorted, &mut notes);
         if !list.reports.reaches_originator() {
-            // Of the members he hears nothing: he gets a report of the expansion, if he asked for one.
+            // He gets no report on members: a report of the expansion, if he asked for one.
             let report = ReportType::Delivery { time: Time::from(now), mts_user: DL };
             let outcome = RecipientOutcome { index, report, text: None };
             let subject = carried.subject();

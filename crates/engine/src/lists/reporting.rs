@@ -33,7 +33,7 @@ impl Engine {
             }
         }
         if let Some(owner) = list.owner.as_ref().filter(|_| list.reports.reaches_owner()) {
-            // He owns the list; a success is no news to him.
+            // He owns the list; a success does not concern him.
             let failures = only_failures(report);
             let any = !failures.content.recipients.is_empty();
             let to = owner.clone();

@@ -25,11 +25,11 @@ fn list(address: &str, members: &[&str]) -> List {
     }
 }
 
-/// Alpha, beta and gamma, each of which is the peer of the others, and what became of what was sent.
+/// Alpha, beta and gamma, each of which is the peer of the others, and the outcome of what was sent.
 struct World {
     engines: Vec<Engine>,
     queue: VecDeque<(usize, NewEntry)>,
-    /// Addresses that got a message, with the lists on its way; in the order of arrival.
+    /// Addresses that got a message, with the lists on its path; in the order of arrival.
     delivered: Vec<(String, Vec<String>)>,
     /// Addresses that got a report, with what it has of each recipient, and the reporting list.
     reported: Vec<(String, Vec<(u32, crate::testing::Codes)>, bool)>,
@@ -148,7 +148,7 @@ fn members_here_and_elsewhere_get_it_with_the_list_s_number() {
 }
 
 #[test]
-fn a_list_that_was_expanded_before_is_not_again_and_nobody_is_told() {
+fn a_list_that_was_expanded_before_is_not_again_and_nothing_is_reported() {
     // Lists at two MTAs that have one another as members.
     let mut world = World::new(&[list(STAFF, &[OTHERS, JONES]), list(OTHERS, &[STAFF, BAKER])]);
     let mut envelope = submission(&[STAFF]);

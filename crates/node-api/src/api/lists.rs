@@ -21,7 +21,7 @@ pub enum ListChange {
     Change {
         /// Its address.
         address: String,
-        /// What becomes of it.
+        /// What changes.
         edit: ListEdit,
     },
     /// The list goes.
@@ -71,7 +71,7 @@ pub enum ListsError {
     #[error("there is no list {0}: `mta list show` shows them")]
     None(String),
     /// It has no such member.
-    #[error("{0} is no member of it")]
+    #[error("{0} is not a member of it")]
     NoMember(String),
     /// All lists together are too long for the store.
     #[error("all lists together have more than {MAX_VALUE} octets")]

@@ -102,10 +102,10 @@ fn changes_that_are_wrong_are_refused_in_words() {
     let mut elsewhere = list(vec![address(ACT, "OPS")]);
     elsewhere.address = address(ACT, "STAFF");
     assert!(
-        error(change(&mut pair, ListChange::Add(elsewhere))).contains("no address of this MTA")
+        error(change(&mut pair, ListChange::Add(elsewhere))).contains("not an address of this MTA")
     );
     let edit = ListEdit { remove: vec![address(ACT, "OTHER")], ..ListEdit::default() };
-    assert!(error(edited(&mut pair, edit)).contains("no member"));
+    assert!(error(edited(&mut pair, edit)).contains("not a member"));
     let owner = ListEdit { reports: Some(ReportPolicy::Owner), ..ListEdit::default() };
     assert!(error(edited(&mut pair, owner)).contains("--owner"));
     let gone = ListChange::Remove { address: address(NAPLES, "NONE") };
