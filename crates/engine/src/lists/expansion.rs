@@ -44,7 +44,7 @@ impl Engine {
         };
         match &record.head {
             MtsApduHead::Message(e) => {
-                self.expand_message(now, record, &list, Carried::Message(e.clone()))
+                self.expand_message(now, record, &list, &Carried::Message(e.clone()))
             }
             MtsApduHead::Report(report) => self.pass_on(now, record, &list, report),
             // Answered on arrival.
@@ -57,7 +57,7 @@ impl Engine {
         now: Utc,
         record: &Record,
         list: &Compiled,
-        carried: Carried,
+        carried: &Carried,
     ) -> Concluded {
         let mut notes = Vec::new();
         let subject = carried.subject();

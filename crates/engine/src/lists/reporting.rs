@@ -27,7 +27,7 @@ impl Engine {
         if list.reports.reaches_originator() {
             match before(list, report) {
                 Some(name) => {
-                    entries.extend(self.forward(now, record, list, report, name, &mut notes))
+                    entries.extend(self.forward(now, record, list, report, name, &mut notes));
                 }
                 None => notes.push(stopped(report, "its history has nobody before the list")),
             }

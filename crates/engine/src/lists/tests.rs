@@ -25,6 +25,8 @@ fn list(address: &str, members: &[&str]) -> List {
     }
 }
 
+type Reported = (String, Vec<(u32, crate::testing::Codes)>, bool);
+
 /// Alpha, beta and gamma, each of which is the peer of the others, and the outcome of what was sent.
 struct World {
     engines: Vec<Engine>,
@@ -32,7 +34,7 @@ struct World {
     /// Addresses that got a message, with the lists on its path; in the order of arrival.
     delivered: Vec<(String, Vec<String>)>,
     /// Addresses that got a report, with what it has of each recipient, and the reporting list.
-    reported: Vec<(String, Vec<(u32, crate::testing::Codes)>, bool)>,
+    reported: Vec<Reported>,
     steps: usize,
 }
 
@@ -67,19 +69,19 @@ impl World {
         while let Some((site, entry)) = self.queue.pop_front() {
             self.steps += 1;
             assert!(self.steps < 5_000, "it does not end");
-            let entries = self.step(site, entry);
+            let entries = self.step(site, &entry);
             self.queue.extend(entries);
         }
     }
 
-    fn step(&mut self, site: usize, entry: NewEntry) -> Vec<(usize, NewEntry)> {
+    fn step(&mut self, site: usize, entry: &NewEntry) -> Vec<(usize, NewEntry)> {
         let now = at(self.steps as u64);
         let on =
             |site: usize, entries: Vec<NewEntry>| entries.into_iter().map(|e| (site, e)).collect();
         match &entry.record.next_hop {
             NextHop::Peer(PeerId(peer)) => {
                 let there = *peer as usize;
-                let head = received(&self.engines[site], &entry);
+                let head = received(&self.engines[site], entry);
                 let arrival = self.engines[there].accept(now, head, &content(1_000), &[]);
                 on(there, arrival.accepted.entries)
             }
@@ -94,7 +96,7 @@ impl World {
                     on(site, self.engines[site].delivered(now, now, &entry.record).entries)
                 }
                 _ => {
-                    let its = report(&entry);
+                    let its = report(entry);
                     let by_list = its.envelope.extensions.standard(number::REPORTING_DL_NAME);
                     self.reported.push((address.clone(), failures(its), by_list.is_some()));
                     Vec::new()
