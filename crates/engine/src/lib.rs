@@ -11,8 +11,8 @@
 //! The content itself does not pass through the engine: an entry names a body in the store.
 //!
 //! Not supported, and so reported if an extension makes it critical (see [`critical`]):
-//! redirection and alternate recipients, expansion of distribution lists, conversion, return of
-//! content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
+//! redirection and alternate recipients, expansion of distribution lists, conversion,
+//! proofs, physical delivery. A list expanded by another MTA gets the reports
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
@@ -25,6 +25,7 @@ mod onward;
 mod outcome;
 mod record;
 mod report;
+mod returned;
 pub mod space;
 mod subject;
 
@@ -40,7 +41,7 @@ pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
 pub use ids::next_epoch;
 pub use items::ItemSource;
-pub use onward::deliver::{Delivery, permanent};
+pub use onward::deliver::{Delivery, permanent, report_argument};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};
 pub use onward::transfer::Payload;
@@ -71,6 +72,8 @@ pub struct Config {
     pub mailboxes: BTreeSet<String>,
     /// Most octets of content a peer accepts, where a limit is known.
     pub content_max: BTreeMap<PeerId, u64>,
+    /// Most octets of a content that a report of ours returns.
+    pub returned_max: u64,
     /// The form of extensions for each peer; the modern form for peers not named.
     pub dialects: BTreeMap<PeerId, Dialect>,
     /// How long copies may wait. It also limits how old a trace time may be and still be accepted
@@ -104,6 +107,7 @@ pub struct Engine {
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
     content_max: BTreeMap<PeerId, u64>,
+    returned_max: u64,
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
@@ -124,6 +128,7 @@ impl Engine {
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
             content_max: config.content_max,
+            returned_max: config.returned_max,
             dialects: config.dialects,
             expire: config.expire,
             policy: config.classify,
@@ -147,6 +152,7 @@ impl Engine {
             routes,
             mailboxes,
             content_max,
+            returned_max,
             dialects,
             expire,
             classify,
@@ -156,6 +162,7 @@ impl Engine {
         self.routes = RoutingTable::new(routes);
         self.mailboxes = mailboxes;
         self.content_max = content_max;
+        self.returned_max = returned_max;
         self.dialects = dialects;
         self.expire = expire;
         self.policy = classify;

@@ -7,7 +7,7 @@ use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identi
 use crate::onward::split::{copy_for, deferred, delivered};
 use crate::outcome::{Concluded, NewEntry};
 use crate::record::{NextHop, Record};
-use crate::subject::Carried;
+use crate::subject::{Carried, StoredContent};
 use base::Utc;
 use bytes::Bytes;
 use p1::apdu::MtsApduHead;
@@ -56,6 +56,7 @@ impl Engine {
                 let key = report_key(report);
                 let report = (**report).clone();
                 let times = (record.accepted, record.first_arrival);
+                let report = (report, StoredContent::of_record(record));
                 let entry = self.queue_report(times, report, record.precedence, &mut notes);
                 let entries: Vec<_> = entry.into_iter().collect();
                 let here = entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_)));
@@ -79,7 +80,7 @@ impl Engine {
             NewEntry { id: self.ids.entry(), precedence: record.precedence, record }
         });
         let mut entries: Vec<NewEntry> = copies.collect();
-        let subject = carried.subject();
+        let subject = carried.subject().with_content(StoredContent::of_record(record));
         entries.extend(self.reports(now, &subject, record.precedence, outcomes, &mut notes));
         Concluded { entries, seen, notes }
     }

@@ -8,10 +8,10 @@ use crate::onward::delivered::{Delivering, fingerprint};
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
-use crate::subject::{Carried, Subject};
+use crate::subject::{Carried, StoredContent, Subject};
 use crate::{Content, Engine};
 use base::steps::step;
-use base::{Precedence, Utc};
+use base::{BodyId, Precedence, Utc};
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
 use p1::flags::PerMessageIndicators;
@@ -134,10 +134,18 @@ impl Engine {
         let seen = delivering.keys_for(&carried, &delivered);
         let precedence = level(&self.policy, &carried, content);
         let first_arrival = first_arrival.at;
-        let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
+        let body = match &carried {
+            Carried::Message(_) => Some(self.ids.body()),
+            Carried::Probe(_) => None,
+        };
+        let common =
+            Common { carried: &carried, precedence, size, digest, body, held, first_arrival };
         let mut accepted = self.copies(now, &common, hops);
-        let reports = self.reports(now, &carried.subject(), precedence, outcomes, notes);
+        let stored = body.map(|body| StoredContent { body, size, digest });
+        let subject = carried.subject().with_content(stored);
+        let reports = self.reports(now, &subject, precedence, outcomes, notes);
         accepted.entries.extend(reports);
+        accepted.body = body.filter(|_| accepted.entries.iter().any(|e| e.record.body.is_some()));
         accepted.seen = seen;
         accepted
     }
@@ -225,7 +233,7 @@ impl Engine {
         (hops, outcomes)
     }
 
-    /// A copy for each next hop, and the content they share.
+    /// A copy for each next hop; they share the content.
     fn copies(
         &mut self,
         now: Utc,
@@ -233,12 +241,8 @@ impl Engine {
         hops: BTreeMap<NextHop, Vec<usize>>,
     ) -> Accepted {
         let subject = common.carried.subject();
-        let body = match (common.carried, hops.is_empty()) {
-            (Carried::Message(_), false) => Some(self.ids.body()),
-            _ => None,
-        };
         let earliest = self.earliest(now);
-        let mut accepted = Accepted { body, ..Accepted::default() };
+        let mut accepted = Accepted::default();
         for (next_hop, mine) in hops {
             let record = Record {
                 not_before: common.held.or_else(|| deferred(earliest, common.carried, &next_hop)),
@@ -248,7 +252,7 @@ impl Engine {
                 first_arrival: common.first_arrival,
                 latest: crate::expire::latest(common.carried),
                 size: common.size,
-                body,
+                body: common.body,
                 digest: common.digest,
                 head: copy_for(common.carried, &next_hop, &mine).into_head(),
                 next_hop,
@@ -266,6 +270,8 @@ struct Common<'a> {
     precedence: Precedence,
     size: u64,
     digest: Option<[u8; 32]>,
+    /// The content; `None` for a probe.
+    body: Option<BodyId>,
     held: Option<Utc>,
     first_arrival: Utc,
 }

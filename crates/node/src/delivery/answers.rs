@@ -44,8 +44,7 @@ impl Delivery {
         concluded: engine::Concluded,
     ) {
         cx.outputs.log_notes(Some(id), None, message, &concluded.notes);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(entry, &concluded.entries);
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let entries = concluded.entries;
         let level = cx.level_of(id, None);

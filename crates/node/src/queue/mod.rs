@@ -8,7 +8,7 @@ use crate::config::times::Times;
 use crate::queue::deferred::Deferred;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
-use engine::{Brief, ContentCopies, NextHop, Record};
+use engine::{Brief, ContentCopies, NewEntry, NextHop, Record};
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,6 +162,20 @@ impl EntryQueue {
         let Some(delete) = self.copies.forget(body) else { return (ops, vec![body]) };
         ops.push(delete);
         (ops, Vec::new())
+    }
+
+    /// Forgets an entry, and queues these that follow from it: the durable changes. Reports may return the content of the
+    /// entry: it is held until they are counted, and is released with the others.
+    pub(crate) fn replace(&mut self, id: EntryId, by: &[NewEntry]) -> (Vec<Op>, Vec<BodyId>) {
+        let body = self.scheduler.get(id).and_then(|item| item.body);
+        let needed = body.filter(|body| by.iter().any(|entry| entry.record.body == Some(*body)));
+        if let Some(body) = needed {
+            self.copies.add(body);
+        }
+        let (mut ops, mut bodies) = self.forget(id);
+        bodies.extend(needed);
+        ops.extend(engine::put_entries(by));
+        (ops, bodies)
     }
 
     /// An entry whose content is damaged and which is in no transfer: it is to be reported.

@@ -221,8 +221,7 @@ impl Outbound {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(entry, &concluded.entries);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
@@ -261,6 +260,9 @@ impl Outbound {
         let name = cx.peer_and_channel(channel).map(|(peer, _)| peer.name.as_str());
         let name = name.unwrap_or("?");
         let what = match record.kind() {
+            engine::RecordKind::Report if record.body.is_some() => {
+                "a report, which goes without the content it returns"
+            }
             engine::RecordKind::Report => "a report, which is thrown away",
             engine::RecordKind::Message | engine::RecordKind::Probe => {
                 "its originator gets a report"
