@@ -72,6 +72,8 @@ pub struct Config {
     pub mailboxes: BTreeSet<String>,
     /// Most octets of content a peer accepts, where a limit is known.
     pub content_max: BTreeMap<PeerId, u64>,
+    /// Most octets of a content that this MTA accepts: a probe of more fails.
+    pub accepted_max: u64,
     /// Most octets of a content that a report of ours returns.
     pub returned_max: u64,
     /// The form of extensions for each peer; the modern form for peers not named.
@@ -107,6 +109,7 @@ pub struct Engine {
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
     content_max: BTreeMap<PeerId, u64>,
+    accepted_max: u64,
     returned_max: u64,
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
@@ -128,6 +131,7 @@ impl Engine {
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
             content_max: config.content_max,
+            accepted_max: config.accepted_max,
             returned_max: config.returned_max,
             dialects: config.dialects,
             expire: config.expire,
@@ -152,6 +156,7 @@ impl Engine {
             routes,
             mailboxes,
             content_max,
+            accepted_max,
             returned_max,
             dialects,
             expire,
@@ -162,6 +167,7 @@ impl Engine {
         self.routes = RoutingTable::new(routes);
         self.mailboxes = mailboxes;
         self.content_max = content_max;
+        self.accepted_max = accepted_max;
         self.returned_max = returned_max;
         self.dialects = dialects;
         self.expire = expire;

@@ -447,6 +447,13 @@ mod tests {
         };
         probe.recipients.iter_mut().for_each(|r| r.report_request = ReportRequest::Report);
         let smith = crate::canonical(&address(SMITH));
+        let mut strict = alpha.clone();
+        strict.accepted_max = 999_999;
+        let refused = strict.submit_probe(at(0), &smith, &probe).unwrap();
+        let [entry] = &refused.accepted.entries[..] else { panic!("{refused:?}") };
+        // unable-to-transfer, content-too-long; nobody is called that either.
+        let long = Some((1, Some(7)));
+        assert_eq!(failures(report(entry)), [(1, long), (2, UNKNOWN), (3, long)]);
         let done = alpha.submit_probe(at(0), &smith, &probe).unwrap();
         assert_eq!(done.accepted.body, None);
         let [onward, local] = &done.accepted.entries[..] else { panic!("{done:?}") };

@@ -66,6 +66,7 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         routes,
         mailboxes: users.iter().map(mailbox).collect(),
         content_max: Default::default(),
+        accepted_max: u64::MAX,
         returned_max: 10 << 20,
         dialects: Default::default(),
         expire: Periods::default(),

@@ -87,6 +87,7 @@ impl Default for Copies {
                 routes: vec![Route { prefix: address(domain), to: RouteTarget::Local }],
                 mailboxes: [SMITH, JONES].map(|text| canonical(&address(text))).into(),
                 content_max: Default::default(),
+                accepted_max: u64::MAX,
                 returned_max: 10 << 20,
                 dialects: Default::default(),
                 expire: Default::default(),

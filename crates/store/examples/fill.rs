@@ -83,6 +83,7 @@ impl Filler {
                 routes: vec![to_peer],
                 mailboxes: [mailbox.clone()].into(),
                 content_max: Default::default(),
+                accepted_max: u64::MAX,
                 returned_max: 10 << 20,
                 dialects: Default::default(),
                 expire: Default::default(),

@@ -71,6 +71,7 @@ fn engine_of(
         routes: routes.iter().map(route).collect::<Result<_, _>>()?,
         mailboxes: users.map(address).collect::<Result<_, _>>()?,
         content_max: Default::default(),
+        accepted_max: u64::MAX,
         returned_max: 10 << 20,
         dialects: Default::default(),
         expire: engine::Periods::default(),

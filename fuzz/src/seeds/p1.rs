@@ -33,6 +33,7 @@ pub(super) fn engine() -> Engine {
         ],
         mailboxes: [canonical(&address(REMOTE))].into(),
         content_max: Default::default(),
+        accepted_max: u64::MAX,
         returned_max: 10 << 20,
         dialects: Default::default(),
         expire: Default::default(),

@@ -151,19 +151,26 @@ impl Engine {
     }
 
     /// The failure if the content is too long for the peer: else its transfer would fail until it
-    /// expires.
+    /// expires. That of a probe, by its content-length (X.411 8.2.1.2.1), may be too long for this MTA.
     fn too_long(&self, carried: &Carried, size: u64, hop: &NextHop) -> Option<Failure> {
-        let NextHop::Peer(peer) = hop else { return None };
-        let most = *self.content_max.get(peer)?;
-        let octets = match carried {
-            Carried::Message(_) => size,
-            Carried::Probe(e) => e.content_length.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        let of_peer = match hop {
+            NextHop::Peer(peer) => self.content_max.get(peer).copied(),
+            NextHop::Mailbox(_) => None,
         };
-        (octets > most).then(|| Failure {
+        let (octets, here) = match carried {
+            Carried::Message(_) => (size, None),
+            Carried::Probe(e) => {
+                let length = e.content_length.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+                (length, Some(self.accepted_max))
+            }
+        };
+        let failure = |who, most: u64| Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
             diagnostic: Some(Diagnostic::CONTENT_TOO_LONG),
-            text: format!("{octets} octets of content, and the next MTA takes {most}"),
-        })
+            text: format!("{octets} octets of content, and {who} takes {most}"),
+        };
+        let here = here.filter(|most| octets > *most).map(|most| failure("this MTA", most));
+        here.or_else(|| Some(failure("the next MTA", of_peer.filter(|most| octets > *most)?)))
     }
 
     /// The failure if the peer's dialect has no form for an extension that this recipient must get.

@@ -31,6 +31,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         routes: vec![to_here],
         mailboxes: [mailbox.clone()].into(),
         content_max: Default::default(),
+        accepted_max: u64::MAX,
         returned_max: 10 << 20,
         dialects: Default::default(),
         expire: engine::Periods::default(),
