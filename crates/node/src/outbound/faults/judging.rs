@@ -222,7 +222,7 @@ impl Outbound {
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
         let (batch, bodies) = cx.queue.replace(entry, &concluded.entries);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
