@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// The same report without the content that it returns, which cannot be sent: as a new entry instead of the old one.
-    /// `None` if it is no report, or returns none.
+    /// `None` for what is not a report, or returns none.
     pub(crate) fn without_content(&mut self, record: &Record, why: &str) -> Option<Concluded> {
         if record.kind() != crate::RecordKind::Report || record.body.is_none() {
             return None;
