@@ -108,6 +108,13 @@ impl Carried {
         }
     }
 
+    pub(crate) fn indicators(&self) -> PerMessageIndicators {
+        match self {
+            Carried::Message(e) => e.indicators,
+            Carried::Probe(e) => e.indicators,
+        }
+    }
+
     pub(crate) fn recipients_mut(&mut self) -> &mut [PerRecipientFields] {
         match self {
             Carried::Message(e) => &mut e.recipients,

@@ -32,6 +32,7 @@ pub(super) fn engine() -> Engine {
             route("/C=XX/ADMD=NATO/PRMD=HERE", RouteTarget::Peer(PeerId(1))),
         ],
         mailboxes: [canonical(&address(REMOTE))].into(),
+        alternate_recipient: None,
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,

@@ -338,7 +338,7 @@ impl Outbound {
         }
         self.blame.forget(id);
         let is_held = cx.queue.held.contains(&id);
-        let (batch, bodies) = cx.queue.replace(id, &concluded.entries);
+        let (batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         retry.batch.extend(batch);
         retry.bodies.extend(bodies);
         retry.batch.extend(engine::put_seen(&concluded.seen));

@@ -116,7 +116,7 @@ impl Outbound {
             .bytes(record.body.map(|_| record.size));
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         self.blame.forget(id);
-        let (mut batch, bodies) = cx.queue.replace(id, &concluded.entries);
+        let (mut batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         batch.extend(engine::put_seen(&concluded.seen));
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);

@@ -30,6 +30,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         domain: GlobalDomainId::new("XX", "NATO", Some(from)),
         routes: vec![to_here],
         mailboxes: [mailbox.clone()].into(),
+        alternate_recipient: None,
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
