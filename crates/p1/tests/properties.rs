@@ -74,7 +74,7 @@ proptest! {
         let (heads, found, done) = parse_with(parser(), whole.chunks(size)).unwrap();
         prop_assert!(done);
         prop_assert_eq!(&found, &content.clone().unwrap_or_default());
-        let mut rest = report.clone();
+        let mut rest = report;
         rest.content.returned_content = content.as_ref().map(|_| bytes::Bytes::new());
         prop_assert_eq!(heads, vec![MtsApduHead::Report(Box::new(rest.clone()))]);
         if let Some(content) = content {
