@@ -5,6 +5,7 @@ use crate::lists::definition::Compiled;
 use crate::onward::route::canonical;
 use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::Record;
+use crate::subject::StoredContent;
 use base::Utc;
 use p1::apdu::Report;
 use p1::envelope::ReportType;
@@ -62,6 +63,7 @@ impl Engine {
         set_reporting_dl(&mut envelope.extensions, &list.name);
         // It begins another path: it may pass MTAs again.
         self.note_action(OtherActions::DL_OPERATION, &mut envelope.trace, &mut envelope.extensions);
+        let report = (report, StoredContent::of_record(record));
         self.queue_report((now, record.first_arrival), report, record.precedence, notes)
     }
 }
