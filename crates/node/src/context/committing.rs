@@ -108,6 +108,7 @@ impl Context {
         pending: PendingAnswer,
     ) {
         self.put_clock(&mut batch);
+        self.engine.keep_numbers(&mut batch);
         let precedence = journal::highest(&batch).unwrap_or(level);
         if matches!(pending, PendingAnswer::Retry(_)) {
             self.commits.retry_begins();

@@ -25,7 +25,7 @@ use crate::delivery::Delivery;
 use crate::operations::Operations;
 use crate::outbound::Outbound;
 use crate::stores::Stores;
-use base::{AssociationId, Instant, Now, Precedence};
+use base::{AssociationId, EntryId, Instant, Now, Precedence};
 use osi::api as stack;
 use scheduler::ChannelId;
 
@@ -175,9 +175,24 @@ impl Node {
         self.stores.start(&self.cx, now);
     }
 
-    /// The number below which are all entries and bodies of earlier starts, and none of this one.
+    /// Entries have numbers from here on: none has or had one of them ([`engine::numbers`]).
     #[must_use]
-    pub fn first_number(&self) -> u64 {
+    pub fn numbering_entries(mut self, first: Option<EntryId>) -> Node {
+        if let Some(first) = first {
+            self.cx.engine.number_entries(first);
+        }
+        self
+    }
+
+    /// The number below which are all entries of earlier starts, and none of this one.
+    #[must_use]
+    pub fn first_entry(&self) -> u64 {
+        self.cx.engine.first_entry()
+    }
+
+    /// The number below which are all bodies of earlier starts, and none of this one.
+    #[must_use]
+    pub fn first_body(&self) -> u64 {
         self.cx.engine.first_number()
     }
 
