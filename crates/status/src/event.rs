@@ -35,14 +35,25 @@ pub struct LogEvent {
     pub precedence: Option<Precedence>,
     /// Octets of its content, where they are known and it has one.
     pub bytes: Option<u64>,
+    /// By which operator, where one ordered it.
+    pub operator: Option<Box<OrderedBy>>,
     /// Details in words.
     pub detail: String,
 }
+
+/// An operator's name and number, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedBy(pub String);
 
 impl LogEvent {
     /// Whether it is about one message, or a copy of one.
     pub fn is_about_a_message(&self) -> bool {
         self.message.is_some() || self.entry.is_some()
+    }
+
+    /// Whether an operator ordered it.
+    pub fn is_an_order(&self) -> bool {
+        self.operator.is_some()
     }
 
     /// Itself as a line of the event log: `place` is the name of its peer and of its channel.
@@ -64,6 +75,7 @@ impl LogEvent {
             channel: place.map(|(_, channel)| channel),
             association: self.association.map(|a| a.to_string()),
             bytes: self.bytes,
+            operator: self.operator.as_ref().map(|by| shown::line(&by.0)),
             detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }
     }
@@ -102,6 +114,9 @@ pub struct LogLine<'a> {
     /// Octets of content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// By which operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Cow<'a, str>>,
     /// Details in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'a, str>>,
@@ -182,6 +197,16 @@ pub enum Kind {
     OperatorHeld,
     /// An operator released a message.
     OperatorReleased,
+    /// An operator ended a message's wait after a failure.
+    OperatorRetried,
+    /// An operator rerouted a message.
+    OperatorRerouted,
+    /// An operator gave a message up, with a non-delivery report.
+    OperatorExpired,
+    /// An operator deleted a message, without a report.
+    OperatorDeleted,
+    /// An operator ordered something; the detail has the outcome.
+    OperatorOrder,
     /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,
     /// The peer confirmed a transfer.
@@ -249,6 +274,11 @@ impl Kind {
             Kind::Held => "held",
             Kind::OperatorHeld => "operator_held",
             Kind::OperatorReleased => "operator_released",
+            Kind::OperatorRetried => "operator_retried",
+            Kind::OperatorRerouted => "operator_rerouted",
+            Kind::OperatorExpired => "operator_expired",
+            Kind::OperatorDeleted => "operator_deleted",
+            Kind::OperatorOrder => "operator_order",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",
@@ -286,6 +316,7 @@ mod tests {
             entry: Some(EntryId(9)),
             precedence: Some(Precedence::Flash),
             bytes: Some(1_000),
+            operator: None,
             detail: "1000 octets of content".to_owned(),
         };
         assert!(event.is_about_a_message());

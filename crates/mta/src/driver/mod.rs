@@ -42,7 +42,7 @@ use crate::clock::Clock;
 use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
-use base::{AssociationId, Now, Precedence};
+use base::{AssociationId, Now, Precedence, Utc};
 use budget::Budgets;
 use disk::StoreThreads;
 use engine::journal::SpoolId;
@@ -52,6 +52,7 @@ use monitoring::labels::Labels;
 use monitoring::quota::Quotas;
 use monitoring::{log, metrics};
 use node::connect;
+use node::event::LogEvent;
 use node::names::NameError;
 use node::{CommitError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
@@ -354,6 +355,16 @@ impl Driver {
         self.drain(now);
     }
 
+    /// Writes an event to both logs: of what is about no message, and ordered by nobody, only to ours.
+    fn event(&self, utc: Utc, event: &LogEvent) {
+        log::event(&self.labels, event);
+        let is_wanted = event.is_about_a_message() || event.is_an_order();
+        if let Some(events) = self.events.as_ref().filter(|_| is_wanted) {
+            let place = event.channel.and_then(|channel| self.node.place(channel));
+            events.put(&event.line(utc, &self.site.node.mta.0, place));
+        }
+    }
+
     fn drain(&mut self, now: Now) {
         while let Some(output) = self.node.poll() {
             self.perform(now, output);
@@ -478,13 +489,7 @@ impl Driver {
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
-            Output::Event(event) => {
-                log::event(&self.labels, &event);
-                if let Some(events) = self.events.as_ref().filter(|_| event.is_about_a_message()) {
-                    let place = event.channel.and_then(|channel| self.node.place(channel));
-                    events.put(&event.line(now.utc, &self.site.node.mta.0, place));
-                }
-            }
+            Output::Event(event) => self.event(now.utc, &event),
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
                     let _ = operator.send(result);

@@ -1,7 +1,8 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::api::event::{Kind, LogEvent, LogLevel};
+use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy};
+use crate::api::operator::Operator;
 use crate::log::tally::EventTally;
 use base::{AssociationId, EntryId, Precedence};
 use engine::NewEntry;
@@ -67,6 +68,7 @@ impl<'a> EventDraft<'a> {
             entry: None,
             precedence: None,
             bytes: None,
+            operator: None,
             detail: bounded(detail),
         };
         EventDraft { event, outputs, tally }
@@ -102,6 +104,11 @@ impl<'a> EventDraft<'a> {
         self.event.bytes = bytes;
         self
     }
+    /// By this operator.
+    pub fn by(mut self, operator: &Operator) -> Self {
+        self.event.operator = Some(Box::new(OrderedBy(operator.to_string())));
+        self
+    }
     /// A message and what was committed for it.
     pub fn committed(mut self, message: String, copies: Copies) -> Self {
         self.event.entry = copies.entry;
@@ -122,6 +129,7 @@ impl Drop for EventDraft<'_> {
             entry: None,
             precedence: None,
             bytes: None,
+            operator: None,
             detail: String::new(),
         };
         self.tally.count(&self.event);

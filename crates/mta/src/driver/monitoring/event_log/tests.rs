@@ -21,6 +21,7 @@ fn event(number: u64) -> LogEvent {
         entry: Some(EntryId(number)),
         precedence: None,
         bytes: Some(number),
+        operator: None,
         detail: String::new(),
     }
 }
