@@ -113,6 +113,8 @@ impl RealStore {
         let holds = store.meta(node::operator::HELD)?.filter(|_| !self.lies(Lie::ForgetsHolds));
         let clock = store.meta(node::wall::CLOCK)?;
         let mut inputs: Vec<Input> = holds.map(Input::RecoveredHolds).into_iter().collect();
+        let disabled = store.meta(node::channel_order::DISABLED)?;
+        inputs.extend(disabled.map(Input::RecoveredDisabled));
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
         let numbers = store.meta(node::mailbox::machine::NAMES)?;

@@ -10,6 +10,7 @@ use crate::config::Findings;
 use crate::store_check::StoreReport;
 use base::EntryId;
 use node::changes::Changes;
+use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
@@ -53,6 +54,17 @@ pub enum Request {
         /// The channel, as `PEER/CHANNEL`.
         channel: String,
     },
+    /// Disable, enable or disconnect this channel.
+    Order {
+        /// The channel, as `PEER/CHANNEL`.
+        channel: String,
+        /// What.
+        order: ChannelOrder,
+        /// Abort its associations, instead of an end in order.
+        at_once: bool,
+        /// Change nothing, and answer what would happen.
+        dry_run: bool,
+    },
     /// The state of the check of the store.
     CheckStore {
         /// Begin one, unless one is running.
@@ -78,7 +90,9 @@ impl Request {
     #[must_use]
     pub fn order(&self) -> Option<String> {
         Some(match self {
-            Request::Status | Request::Queue { .. } => return None,
+            Request::Status | Request::Queue { .. } | Request::Order { dry_run: true, .. } => {
+                return None;
+            }
             Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
                 return None;
             }
@@ -99,6 +113,10 @@ impl Request {
             Request::Minimize { order } => format!("minimize {order:?}"),
             Request::AcceptClock => "accept the clock".to_owned(),
             Request::Connect { channel } => format!("connect {channel}"),
+            Request::Order { channel, order, at_once, .. } => {
+                let now = if *at_once { " at once" } else { "" };
+                format!("{} {channel}{now}", order.name())
+            }
             Request::CheckStore { .. } => "check the store".to_owned(),
             Request::BackUp { begin: Some(to), .. } => format!("back up to {}", to.display()),
             Request::ReloadUsers => "read the users again".to_owned(),
@@ -125,6 +143,8 @@ pub enum Answer {
     Clock(Option<ClockStatus>),
     /// The result of opening a channel.
     Connected(ConnectOutcome),
+    /// What an order for a channel did, or would do.
+    Ordered(ChannelOutcome),
     /// The check of the store: the one that runs, or the last.
     Store(Box<StoreReport>),
     /// The backup: the one that is being made, or the last.
@@ -151,6 +171,8 @@ impl Answer {
                 ConnectOutcome::Opening => "it is being opened".to_owned(),
                 ConnectOutcome::Failed { reason } => format!("not opened: {reason}"),
             },
+            Answer::Ordered(outcome) if !outcome.changed => "unchanged".to_owned(),
+            Answer::Ordered(outcome) => format!("done, {} associations end", outcome.ending),
             Answer::Error(why) => format!("refused: {why}"),
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)

@@ -84,6 +84,21 @@ impl Driver {
                 }
                 false
             }
+            AdminRequest::Order { channel, order, at_once, dry_run, by, answer } => {
+                match self.node.channel_named(&channel) {
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                    Ok(channel) if dry_run => {
+                        drop(answer.send(Ok(self.node.channel_preview(channel, order))));
+                    }
+                    Ok(channel) => {
+                        self.last_request += 1;
+                        let request = self.last_request;
+                        self.ordering.insert(request, answer);
+                        self.input(Input::OrderChannel { request, channel, order, at_once, by });
+                    }
+                }
+                false
+            }
             AdminRequest::CheckStore { begin, rate, answer } => {
                 let _ = answer.send(self.disk.check(begin, rate));
                 false

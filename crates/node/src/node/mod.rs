@@ -20,6 +20,7 @@ use crate::admission::Admission;
 use crate::api::operator::{Act, Operator};
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
+use crate::commits::pending::ChannelOperation;
 use crate::config::NodeConfig;
 use crate::context::Context;
 use crate::delivery::Delivery;
@@ -84,6 +85,9 @@ impl Node {
                     let detail = format!("the numbers of mailboxes: {error}");
                     self.stores.note(&mut self.cx, detail);
                 }
+            }
+            Input::RecoveredDisabled(value) => {
+                self.outbound.recovered_disabled(&mut self.cx, &value);
             }
             Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
@@ -155,6 +159,11 @@ impl Node {
             }
             Input::ConnectChannel { request, channel } => {
                 self.outbound.connect_channel(&mut self.cx, now, request, channel);
+            }
+            Input::OrderChannel { request, channel, order, at_once, by } => {
+                let operation = ChannelOperation::new(request, channel, by, at_once);
+                let ended = self.outbound.order_channel(&mut self.cx, now, operation, order);
+                ended.into_iter().for_each(|id| self.wind_down(now, id));
             }
             Input::Stop => self.stop(now),
         }

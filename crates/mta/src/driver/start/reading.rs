@@ -45,6 +45,9 @@ impl Driver {
         if let Some(value) = store.meta(node::operator::HELD)? {
             self.input(Input::RecoveredHolds(value));
         }
+        if let Some(value) = store.meta(node::channel_order::DISABLED)? {
+            self.input(Input::RecoveredDisabled(value));
+        }
         if let Some(value) = store.meta(node::wall::CLOCK)? {
             self.input(Input::RecoveredClock(value));
         }
