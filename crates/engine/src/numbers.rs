@@ -38,7 +38,8 @@ pub fn first_entry<'a>(
     marks: impl IntoIterator<Item = &'a [u8]>,
     highest: Option<EntryId>,
 ) -> Option<EntryId> {
-    let marks = marks.into_iter().filter_map(|mark| Some(u64::from_be_bytes(mark.try_into().ok()?)));
+    let marks =
+        marks.into_iter().filter_map(|mark| Some(u64::from_be_bytes(mark.try_into().ok()?)));
     let mark = marks.filter(|mark| *mark < LONG).max().unwrap_or(1);
     let first = mark.max(highest.map_or(0, |id| id.0.saturating_add(1)));
     (first < LONG).then_some(EntryId(first))

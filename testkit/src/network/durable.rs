@@ -2,8 +2,8 @@
 
 use super::Death;
 use crate::store::{Delays, FaultyStore, Reply};
-use base::{EntryId, Now};
 use base::rng::Rng;
+use base::{EntryId, Now};
 use node::{Input, Output};
 use std::time::Duration;
 

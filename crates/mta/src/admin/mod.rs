@@ -8,7 +8,7 @@ pub use client::{AskError, ask};
 use crate::backup::BackupReport;
 use crate::config::Findings;
 use crate::store_check::StoreReport;
-use base::EntryId;
+use base::{EntryId, Precedence};
 use node::changes::Changes;
 use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
@@ -17,6 +17,7 @@ use node::minimize::MinimizeOrder;
 use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Longest request or answer, in octets.
@@ -29,7 +30,11 @@ pub enum Request {
     /// The daemon's status.
     Status,
     /// Read the configuration and the users again.
-    Reload,
+    Reload {
+        /// Change nothing, and answer what would change.
+        #[serde(default)]
+        dry_run: bool,
+    },
     /// List the queue.
     Queue {
         /// Filter and page size.
@@ -96,7 +101,8 @@ impl Request {
             Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
                 return None;
             }
-            Request::Reload => "reload".to_owned(),
+            Request::Reload { dry_run: true } => return None,
+            Request::Reload { dry_run: false } => "reload".to_owned(),
             Request::Operate { entries, act } => {
                 let to = match act {
                     Act::Reroute { to: Some(peer) } => format!(" to {peer}"),
@@ -162,7 +168,7 @@ impl Answer {
         match self {
             Answer::Operated(outcomes) => summary(outcomes),
             Answer::Reloaded(reloaded) => match &reloaded.verdict {
-                Verdict::Applied => "applied".to_owned(),
+                Verdict::Applied | Verdict::Planned => "applied".to_owned(),
                 Verdict::Wrong(why) | Verdict::Failed(why) => format!("not applied: {why}"),
             },
             Answer::Connected(outcome) => match outcome {
@@ -211,8 +217,20 @@ pub struct Reloaded {
     pub verdict: Verdict,
     /// The errors and warnings found in it.
     pub report: Findings,
-    /// What it changed, where it is in force.
+    /// What it changed, where it is in force, or would change.
     pub changes: Option<Changes>,
+    /// What is queued for the peers that would be removed; empty where it is in force.
+    #[serde(default)]
+    pub removed: Vec<RemovedPeer>,
+}
+
+/// A peer that a configuration would remove.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedPeer {
+    /// Its name.
+    pub name: String,
+    /// What is queued for it or in transfer to it, by precedence.
+    pub queued: BTreeMap<Precedence, u64>,
 }
 
 /// Whether a configuration took effect. It takes effect as a whole or not at all.
@@ -221,6 +239,8 @@ pub struct Reloaded {
 pub enum Verdict {
     /// The configuration is in force.
     Applied,
+    /// It could be in force: nothing was changed.
+    Planned,
     /// The file has errors and must be corrected.
     Wrong(String),
     /// The operating system refused a step, such as opening a listener.

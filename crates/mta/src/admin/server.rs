@@ -40,7 +40,10 @@ const OPENING: Duration = Duration::from_secs(8);
 /// A request for the driver, with the channel for its answer.
 pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
-    Reload(oneshot::Sender<Reloaded>),
+    Reload {
+        dry_run: bool,
+        answer: oneshot::Sender<Reloaded>,
+    },
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, ListingError>>),
     Operate {
         entries: Vec<EntryId>,
@@ -255,9 +258,9 @@ async fn put(
             questions.send(AdminRequest::Status(sender)).await.ok()?;
             return Some(Answer::Status(Box::new(status.await.ok()?)));
         }
-        Request::Reload => {
-            let (sender, reloaded) = oneshot::channel();
-            questions.send(AdminRequest::Reload(sender)).await.ok()?;
+        Request::Reload { dry_run } => {
+            let (answer, reloaded) = oneshot::channel();
+            questions.send(AdminRequest::Reload { dry_run, answer }).await.ok()?;
             return Some(Answer::Reloaded(Box::new(reloaded.await.ok()?)));
         }
         Request::Queue { asked } => {

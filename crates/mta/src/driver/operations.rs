@@ -21,8 +21,9 @@ impl Driver {
                 let _ = answer.send(status);
                 false
             }
-            AdminRequest::Reload(answer) => {
-                let _ = answer.send(self.reload());
+            AdminRequest::Reload { dry_run, answer } => {
+                let reloaded = if dry_run { self.plan_reload() } else { self.reload() };
+                let _ = answer.send(reloaded);
                 false
             }
             AdminRequest::Queue(asked, answer) => {

@@ -143,8 +143,7 @@ impl Node {
             }
             Some(PendingAnswer::Channel(operation)) => {
                 let result = result.map_err(EdgeError::from);
-                let ended =
-                    self.outbound.channel_committed(&mut self.cx, now, operation, result);
+                let ended = self.outbound.channel_committed(&mut self.cx, now, operation, result);
                 return ended.into_iter().for_each(|id| self.wind_down(now, id));
             }
             Some(PendingAnswer::Cancel(cancelling)) => {

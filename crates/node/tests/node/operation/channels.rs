@@ -50,9 +50,10 @@ fn is_open(bench: &Bench) -> bool {
 #[test]
 fn a_disabled_channel_stays_closed_over_reload_and_restart_until_it_is_enabled() {
     let mut bench = one();
-    let preview = bench
-        .node
-        .channel_preview(ChannelId { peer: PeerId::of_name("act"), index: 0 }, ChannelOrder::Disable);
+    let preview = bench.node.channel_preview(
+        ChannelId { peer: PeerId::of_name("act"), index: 0 },
+        ChannelOrder::Disable,
+    );
     assert!(preview.changed && preview.ending == 1 && is_open(&bench), "{preview:?}");
     let outcome = order(&mut bench, ChannelOrder::Disable);
     assert_eq!((outcome.changed, outcome.ending), (true, 1));
@@ -96,11 +97,11 @@ fn a_disabled_channel_stays_closed_over_reload_and_restart_until_it_is_enabled()
 #[test]
 fn an_order_that_cannot_be_made_durable_is_undone() {
     let mut bench = one();
-    bench.store.stuck = true;
+    bench.store.withholds = true;
     bench.feed(input(CHANNEL, ChannelOrder::Disable, false));
     assert!(bench.ordered.is_empty(), "nothing is answered before it is durable");
-    let commit = bench.store.waiting.pop_back().unwrap();
-    bench.store.stuck = false;
+    let commit = bench.store.take_commit().unwrap();
+    bench.store.withholds = false;
     bench.finish_commit(commit, Err("no space left on device".to_owned()));
     let (_, result) = bench.ordered.pop().unwrap();
     assert!(result.unwrap_err().to_string().contains("no space left"));
