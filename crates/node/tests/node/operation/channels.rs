@@ -172,8 +172,10 @@ fn what_is_in_transfer_on_a_disabled_channel_waits_and_arrives_once() {
         let arrived = pair.delivered().len();
         // What the peer sends may end first.
         assert!(arrived <= usize::from(site == ACT && !at_once) * 2, "{site} {at_once}");
-        assert!(pair.sites[site].count(Kind::ChannelOrdered) >= 5);
+        assert!(pair.sites[site].count(Kind::ChannelOrdered) > 0);
         pair.crash(site);
+        pair.run(1);
+        pair.bind_all();
         pair.run(60);
         assert_eq!(pair.delivered().len(), arrived, "it stays disabled");
         give(&mut pair, site, ChannelOrder::Enable, false);
