@@ -23,13 +23,13 @@ enum ChannelAction {
     /// Ends the wait of a channel and opens it now, outside its hours too (for 15 minutes); retries the
     /// messages delayed by failures on it.
     Connect(Named),
-    /// Ends the associations of a channel. It opens again as its configuration says, after the first wait of
+    /// Ends the associations of a channel. It opens again as configured, after the first wait of
     /// `reopen`.
     Disconnect(Ending),
     /// Ends the associations of a channel and keeps it closed until it is enabled, across restarts too. Binds of
     /// the peer on it are refused as busy.
     Disable(Ending),
-    /// Opens a disabled channel again, as its configuration says.
+    /// Opens a disabled channel again, as configured.
     Enable(Named),
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_tells_what_ends_and_what_waits() {
+    fn an_order_shows_what_ends_and_what_waits() {
         use base::Precedence::{Flash, Routine};
         let mut outcome = ChannelOutcome {
             changed: true,

@@ -15,7 +15,7 @@ pub(super) struct Arguments {
     /// The daemon's configuration file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Show what becomes of each channel and of what is queued for removed peers, and change nothing.
+    /// Show the outcome for each channel and for what is queued for removed peers, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object.

@@ -14,9 +14,9 @@ pub enum ChannelOrder {
     /// Nothing goes over it in either direction until it is enabled: its associations end, none is opened, and
     /// the peer's binds are refused as busy.
     Disable,
-    /// It opens again as its configuration says.
+    /// It opens again as configured.
     Enable,
-    /// Its associations end; it opens again as its configuration says, after the first wait of `reopen`.
+    /// Its associations end; it opens again as configured, after the first wait of `reopen`.
     Disconnect,
 }
 

@@ -3,7 +3,7 @@
 //! | Order | Then |
 //! |---|---|
 //! | disable | durable first; the channel counts as down: what is queued takes another channel that has its precedence, or waits. Our associations end as at the end of a window, those of the peer once nothing comes on them; binds of the peer are refused: busy |
-//! | enable | durable first; the channel opens as its configuration says |
+//! | enable | durable first; the channel opens as configured |
 //! | disconnect | the associations end in the same way; the channel opens again after the first wait of `reopen` |
 //! | connect | opened now, outside its hours too, for [`OPENED`] |
 
