@@ -32,8 +32,8 @@ const PARTLY: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(name = "mta", version)]
 struct Arguments {
-    /// Cut nothing in tables: lines are as long as what they show. Without this they have the width of the
-    /// terminal, or of COLUMNS.
+    /// Wrap and cut nothing in tables: lines are as long as what they show. Without this they have the width of
+    /// the terminal, or of COLUMNS.
     #[arg(long, global = true)]
     wide: bool,
     #[command(subcommand)]

@@ -77,8 +77,10 @@ pub(super) fn age(seconds: f64) -> String {
     format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), (minutes % 60.0).floor())
 }
 
-/// A table whose cells are escaped for terminals, each on one line: what does not fit is cut, with an
-/// ellipsis.
+/// Lines of a cell where a table has a width: what does not fit is cut, with an ellipsis.
+const LINES: usize = 3;
+
+/// A table whose cells are escaped for terminals, each on one line, or on [`LINES`] where its width is bounded.
 pub(super) struct Table {
     rows: comfy_table::Table,
     is_cut: bool,
@@ -89,7 +91,7 @@ impl Table {
         let cells = cells.into_iter().map(|cell| shown::line(cell.as_ref()).into_owned());
         let mut row = comfy_table::Row::from(cells);
         if self.is_cut {
-            row.max_height(1);
+            row.max_height(LINES);
         }
         self.rows.add_row(row);
     }
