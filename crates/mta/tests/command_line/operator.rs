@@ -15,9 +15,10 @@ fn json(text: &str) -> Value {
 /// Why the channel `routine` is closed, in the status.
 fn closed(config: &str) -> Option<String> {
     let status = json(&run(&["status", "--config", config, "--json"]).1);
-    let channels = status["peers"][0]["channels"].as_array().unwrap().clone();
-    let routine = channels.into_iter().find(|c| c["name"] == "routine").unwrap();
-    routine["closed"].as_str().map(str::to_owned)
+    let channels = status.pointer("/peers/0/channels").and_then(Value::as_array).unwrap();
+    let named = |channel: &&Value| channel.get("name") == Some(&"routine".into());
+    let routine = channels.iter().find(named).unwrap();
+    routine.get("closed").and_then(Value::as_str).map(str::to_owned)
 }
 
 #[test]
