@@ -2,7 +2,9 @@
 //! entries are in [`crate::numbers`].
 
 use crate::journal::FIRST_ITEM;
-use crate::numbers::Numbers;
+pub mod numbers;
+
+use crate::ids::numbers::Numbers;
 use base::{BodyId, EntryId, Utc};
 use p1::names::{GlobalDomainId, MtaName, MtsIdentifier};
 use sha2::{Digest as _, Sha256};
