@@ -305,6 +305,7 @@ impl Station {
             Output::Operated { .. }
             | Output::ListsChanged { .. }
             | Output::ChannelConnected { .. }
+            | Output::ChannelOrdered { .. }
             | Output::Stopped => {}
         }
         Ok(())
