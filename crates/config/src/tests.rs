@@ -411,3 +411,21 @@ fn shipped_sites() {
         assert_eq!(format!("{full_site:#?}"), format!("{site:#?}"), "{name}");
     }
 }
+
+#[test]
+fn an_alternate_recipient_has_a_route() {
+    let with = |address: &str| {
+        let key = format!("[mta]\nalternate_recipient = {address:?}");
+        check_in(Path::new("/nowhere"), &GOOD.replacen("[mta]", &key, 1))
+    };
+    for address in ["/C=IT/ADMD=NET/PRMD=NAPLES/S=POST", "/C=IT/ADMD=NET/PRMD=ACT/S=POST"] {
+        let site = with(address).0.unwrap();
+        let alternate = site.node.alternate_recipient.unwrap();
+        assert_eq!(alternate.address, address.parse().unwrap());
+    }
+    let (site, findings) = with("/C=FR/ADMD=NET/S=POST");
+    assert!(site.is_none());
+    let text = findings.render(false);
+    assert!(text.contains("no route leads to alternate_recipient /"), "{text}");
+    assert!(with("POST").0.is_none());
+}
