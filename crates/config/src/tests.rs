@@ -385,6 +385,7 @@ fn shipped_sites() {
         let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
+        assert!(full_site.node.alternate_recipient.take().is_some());
         // Selectors and other keys without a default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
