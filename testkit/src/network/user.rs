@@ -52,6 +52,8 @@ pub struct User {
     pub intended: Vec<Option<String>>,
     /// deferred-delivery-time of what it submits.
     pub deferred: Option<Utc>,
+    /// Asks for the content of what it submits with reports of non-delivery.
+    pub wants_content: bool,
     /// The qualifier of what it submits is critical for transfer.
     pub critical: bool,
     /// Its bind was refused.
@@ -66,6 +68,8 @@ pub struct User {
     pub took: Vec<(u32, Instant)>,
     /// For each of them that is a report the recipient that it is about.
     pub reported: Vec<Option<String>>,
+    /// The content that each report returned, in order.
+    pub returned: Vec<Option<Bytes>>,
     machine: sim::SimulatedUser,
     /// The contents that it submitted.
     contents: Vec<Bytes>,
@@ -90,6 +94,7 @@ impl<S: Durable> Network<S> {
             indicators: p1::PerMessageIndicators::default(),
             intended: Vec::new(),
             deferred: None,
+            wants_content: false,
             critical: false,
             refused: false,
             answers: Vec::new(),
@@ -97,6 +102,7 @@ impl<S: Durable> Network<S> {
             delivered: Vec::new(),
             took: Vec::new(),
             reported: Vec::new(),
+            returned: Vec::new(),
             machine,
             contents: Vec::new(),
             arriving: (String::new(), Vec::new()),
@@ -160,6 +166,10 @@ impl<S: Durable> Network<S> {
             for recipient in &mut envelope.recipients {
                 recipient.extensions.set(field.clone());
             }
+        }
+        if u.wants_content {
+            envelope.indicators =
+                envelope.indicators | p1::PerMessageIndicators::CONTENT_RETURN_REQUEST;
         }
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
@@ -247,6 +257,7 @@ impl<S: Durable> Network<S> {
                     u.reported.push(Some(r.actual_recipient.to_string()));
                     u.intended.push(r.intended_recipient.as_ref().map(ToString::to_string));
                 }
+                u.returned.push(report.returned_content.clone());
                 u.machine.take_report(now, invoke);
             }
             UserEvent::Broken(why) => panic!("the user cannot read what the MTA sends: {why}"),
