@@ -275,6 +275,8 @@ fn read_site(
     for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
         channel.rts.longest_pause = precedence.longest_pause;
     }
+    let clearances =
+        Clearances { peers: parts.cleared, users: clearance::read(&mut top, problems) };
     let metrics = metrics::read(&mut top, problems, &listeners);
     top.finish(problems);
     let own = own?;
@@ -294,6 +296,7 @@ fn read_site(
             alternate_recipient: None,
             store,
             classify: precedence.policy,
+            clearances,
             hold: precedence.hold,
             times: precedence.times,
             minimize: precedence.minimize,
@@ -425,6 +428,7 @@ struct Parts {
     channels: BTreeMap<ChannelId, ChannelSocket>,
     expected: BTreeMap<PeerId, Secret>,
     numbers: Numbers<(PeerId, String)>,
+    cleared: BTreeMap<PeerId, Clearance>,
 }
 
 fn assemble(
@@ -438,6 +442,7 @@ fn assemble(
         channels: BTreeMap::new(),
         expected: BTreeMap::new(),
         numbers: Numbers::after(running),
+        cleared: BTreeMap::new(),
     };
     for peer in read {
         let mut node = peer.node;
@@ -453,6 +458,7 @@ fn assemble(
         }
         parts.peers.push(node);
         parts.expected.insert(peer_id, peer.expected);
+        parts.cleared.extend(peer.clearance.map(|clearance| (peer_id, clearance)));
     }
     parts
 }

@@ -15,6 +15,7 @@
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
+mod clearance;
 mod copies;
 mod expire;
 mod ids;
@@ -35,6 +36,7 @@ pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
+pub use clearance::Clearances;
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
 pub use ids::next_epoch;
@@ -80,6 +82,8 @@ pub struct Config {
     pub expire: Periods,
     /// How the precedence of a message is determined.
     pub classify: classify::Policy,
+    /// What peers and users are cleared for.
+    pub clearances: Clearances,
     /// Number of this start of the MTA, durable and never used before.
     pub epoch: u32,
     /// Beside it in MTS identifiers, below 36^4; 0: none.
@@ -112,6 +116,7 @@ pub struct Engine {
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
+    cleared: clearance::Cleared,
     ids: ids::Source,
     /// Counts the changes of tables that decide the routing of recipients.
     generation: u64,
@@ -134,6 +139,7 @@ impl Engine {
             dialects: config.dialects,
             expire: config.expire,
             policy: config.classify,
+            cleared: config.clearances.into(),
             generation: 0,
             ahead: Duration::ZERO,
         }
@@ -158,6 +164,7 @@ impl Engine {
             dialects,
             expire,
             classify,
+            clearances,
             epoch: _,
             salt: _,
         } = config;
@@ -168,6 +175,7 @@ impl Engine {
         self.dialects = dialects;
         self.expire = expire;
         self.policy = classify;
+        self.cleared = clearances.into();
         self.generation += 1;
     }
 
