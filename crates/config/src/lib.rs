@@ -18,12 +18,13 @@ pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths,
 use self::problem::Problems;
 use self::section::peer::ReadPeer;
 use self::section::{
-    clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
+    clearance, clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
 };
 use self::tree::{Section, TOP};
 use base::PeerId;
-use node::config::{NodeConfig, Numbers};
+use node::config::{Clearances, NodeConfig, Numbers};
 use node::{ChannelId, Secret};
+use p1::Clearance;
 use p1::names::{GlobalDomainId, MtaName};
 use p1::text::{StringType, Text};
 use std::collections::BTreeMap;

@@ -48,6 +48,8 @@ pub struct User {
     pub deferred: Option<Utc>,
     /// The qualifier of what it submits is critical for transfer.
     pub critical: bool,
+    /// message-security-label of what it submits.
+    pub label: Option<p1::SecurityLabel>,
     /// Its bind was refused.
     pub refused: bool,
     /// Answers to submissions: MTS identifiers, or the code of the error.
@@ -82,6 +84,7 @@ impl<S: Durable> Network<S> {
             latest: None,
             deferred: None,
             critical: false,
+            label: None,
             refused: false,
             answers: Vec::new(),
             answered: Vec::new(),
@@ -130,6 +133,12 @@ impl<S: Durable> Network<S> {
                 p1::time::Time::from(at).write_as(w, base::ber::universal::UTC_TIME);
             })
         });
+        let label = u.label.as_ref().map(|label| {
+            let number = p1::extension::number::MESSAGE_SECURITY_LABEL;
+            p1::extension::ExtensionField::standard(number, Default::default(), |w| {
+                label.write(w, base::ber::universal::SET);
+            })
+        });
         let submission = Submission {
             priority,
             report,
@@ -138,7 +147,8 @@ impl<S: Durable> Network<S> {
             ..Submission::new(&u.address, to.iter().cloned())
         };
         let mut envelope = submission.envelope();
-        envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
+        envelope.extensions =
+            p1::Extensions(qualifier.into_iter().chain(latest).chain(label).collect());
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
         u.machine.submit(self.now, sim::UserSubmission { tag, envelope, size });

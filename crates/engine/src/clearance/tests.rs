@@ -192,8 +192,9 @@ fn an_alternate_does_not_get_around_it_and_must_be_cleared_itself() {
     let done = submit(&mut alpha(), SMITH, &alternate(CARTER, BAKER, "1.2.3/secret")).unwrap();
     assert_eq!((served(&done), failed(&done)), (vec![], vec![(1, VIOLATION)]));
     let nobody = "C=XX;ADMD=;PRMD=alpha;S=Nobody";
+    // forbidden-alternate-recipient.
     let done = submit(&mut alpha(), SMITH, &alternate(nobody, CARTER, "1.2.3/secret")).unwrap();
-    assert_eq!((served(&done), failed(&done)), (vec![], vec![(1, VIOLATION)]));
+    assert_eq!((served(&done), failed(&done)), (vec![], vec![(1, Some((8, Some(52))))]));
     let done = submit(&mut alpha(), SMITH, &alternate(nobody, BAKER, "1.2.3/secret")).unwrap();
     assert_eq!((served(&done), failed(&done)), (vec![1], vec![]));
 }

@@ -3,4 +3,5 @@
 mod cancelled;
 mod delivered;
 mod earlier;
+mod labels;
 mod pair;
