@@ -7,6 +7,7 @@ mod exchange;
 mod faults;
 mod files;
 mod interrupt;
+mod labels;
 mod load;
 mod operation;
 mod proxy;
