@@ -5,6 +5,7 @@ use base::Precedence;
 use node::changes::EdgeChanges;
 use node::config::NodeConfig;
 use node::event::Kind;
+use node::listing::QueueRequest;
 use p1::Clearance;
 use p1::flags::ReportRequest;
 use std::time::Duration;
@@ -119,4 +120,26 @@ fn a_peer_may_send_what_it_is_cleared_for_and_a_change_holds_at_once() {
     let expected = "the MTA it came from is not cleared for restricted: 2 recipients";
     assert!(failed.iter().any(|d| d.starts_with(expected)), "{failed:?}");
     assert_eq!(labelled.send(Some("/unclassified")), (Ok(()), [true, true], 0));
+}
+
+#[test]
+fn a_label_is_shown_of_one_entry() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.users[sender].label = "1.2.3/secret".parse().ok();
+    network.configure(
+        NAPLES,
+        |config| config.clearances = Default::default(),
+        EdgeChanges::default(),
+    );
+    let to = [address(NAPLES, "LOG")];
+    network.submit(sender, &to, Precedence::Flash, b"1", "SHOWN", ReportRequest::None);
+    network.run_for(Duration::from_secs(5));
+    let site = &network.sites[NAPLES];
+    let (_, entry) = *site.store.entries.keys().next().unwrap();
+    let asked = QueueRequest { entry: Some(entry), limit: 1, ..QueueRequest::default() };
+    let page = site.node.queue_page(network.clock(), &asked).unwrap();
+    let page = page.describe(|key| site.store.entries.get(&key).cloned());
+    assert_eq!(page.entries[0].label.as_deref(), Some("1.2.3/secret"));
+    assert_eq!(page.entries[0].content_id.as_deref(), Some("SHOWN"));
 }
