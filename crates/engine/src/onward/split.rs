@@ -173,11 +173,13 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        let failure = self
-            .next_hop_not_cleared(carried.subject().extensions, recipient, &hop)
-            .or_else(|| self.too_long(carried, size, &hop))
-            .or_else(|| self.form_missing(carried, recipient, &hop));
-        match failure {
+        if let Some(failure) =
+            self.next_hop_not_cleared(carried.subject().extensions, recipient, &hop)
+        {
+            return Err(failure);
+        }
+        let failure = self.too_long(carried, size, &hop);
+        match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),
         }
