@@ -59,7 +59,9 @@ impl Labelled {
         let network = &mut self.network;
         network.users[self.sender].label = label.map(|text| text.parse().unwrap());
         let to = ["OPS", "LOG"].map(|name| address(ACT, name));
-        let (id, report) = (label.unwrap_or("none").to_owned(), ReportRequest::NonDelivery);
+        // A repetition as a whole would be answered with the first one's identifier.
+        let id = format!("{label:?} {}", network.users[self.sender].answers.len());
+        let report = ReportRequest::NonDelivery;
         network.submit(self.sender, &to, Precedence::Flash, id.as_bytes(), "LABELLED", report);
         network.run_for(Duration::from_secs(20));
         let answer = network.users[self.sender].answers.last().unwrap().clone().map(|_| ());
