@@ -125,7 +125,7 @@ fn clearances_are_of_peers_and_users() {
     let act = &cleared.peers[&PeerId::of_name("act")];
     assert_eq!(text(act), ["1.2.3/secret +1.2.4", "unlabelled"]);
     let [(prefix, users)] = &cleared.users[..] else { panic!("{cleared:?}") };
-    assert_eq!(prefix.to_string(), "/C=IT/ADMD=NET/PRMD=NAPLES");
+    assert_eq!(*prefix, "/C=IT/ADMD=NET/PRMD=NAPLES".parse().unwrap());
     assert_eq!(text(users), ["/restricted"]);
 }
 
@@ -420,6 +420,8 @@ fn shipped_sites() {
             listener.tcp.congestion = None;
         }
         full_site.node.minimize = None;
+        let cleared = std::mem::take(&mut full_site.node.clearances);
+        assert_eq!((cleared.peers.len(), cleared.users.len()), (1, 1));
         // Bounds and rules of the message store have no defaults.
         let store = &mut full_site.node.store.settings;
         assert!(store.quota.items.is_some() && store.quota.octets.is_some());
