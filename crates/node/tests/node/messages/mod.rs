@@ -5,3 +5,4 @@ mod delivered;
 mod earlier;
 mod labels;
 mod pair;
+mod returned;
