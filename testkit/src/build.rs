@@ -111,6 +111,7 @@ pub fn node(mta: &str, prmd: &str, peers: Vec<Peer>) -> NodeConfig {
         alternate_recipient: None,
         store: node::config::StoreConfig::default(),
         classify: engine::classify::Policy::default(),
+        clearances: Default::default(),
         hold: HoldPolicy::default(),
         times: Default::default(),
         minimize: None,

@@ -18,12 +18,13 @@ pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths,
 use self::problem::Problems;
 use self::section::peer::ReadPeer;
 use self::section::{
-    clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
+    clearance, clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
 };
 use self::tree::{Section, TOP};
 use base::PeerId;
-use node::config::{NodeConfig, Numbers};
+use node::config::{Clearances, NodeConfig, Numbers};
 use node::{ChannelId, Secret};
+use p1::Clearance;
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::text::{StringType, Text};
 use std::collections::BTreeMap;
@@ -278,6 +279,8 @@ fn read_site(
     for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
         channel.rts.longest_pause = precedence.longest_pause;
     }
+    let clearances =
+        Clearances { peers: parts.cleared, users: clearance::read(&mut top, problems) };
     let metrics = metrics::read(&mut top, problems, &listeners);
     top.finish(problems);
     let own = own?;
@@ -299,6 +302,7 @@ fn read_site(
                 .map(|to| ORName { address: to.into_inner(), directory_name: None }),
             store,
             classify: precedence.policy,
+            clearances,
             hold: precedence.hold,
             times: precedence.times,
             minimize: precedence.minimize,
@@ -433,6 +437,7 @@ struct Parts {
     channels: BTreeMap<ChannelId, ChannelSocket>,
     expected: BTreeMap<PeerId, Secret>,
     numbers: Numbers<(PeerId, String)>,
+    cleared: BTreeMap<PeerId, Clearance>,
 }
 
 fn assemble(
@@ -446,6 +451,7 @@ fn assemble(
         channels: BTreeMap::new(),
         expected: BTreeMap::new(),
         numbers: Numbers::after(running),
+        cleared: BTreeMap::new(),
     };
     for peer in read {
         let mut node = peer.node;
@@ -461,6 +467,7 @@ fn assemble(
         }
         parts.peers.push(node);
         parts.expected.insert(peer_id, peer.expected);
+        parts.cleared.extend(peer.clearance.map(|clearance| (peer_id, clearance)));
     }
     parts
 }

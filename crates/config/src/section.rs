@@ -1,6 +1,7 @@
 //! The sections of a configuration file, each with its keys.
 
 pub(crate) mod channel;
+pub(crate) mod clearance;
 pub(crate) mod clock;
 pub(crate) mod events;
 pub(crate) mod limits;

@@ -111,6 +111,24 @@ fn a_good_file_is_understood() {
     assert_eq!(site.node.listeners.len(), 4);
 }
 
+#[test]
+fn clearances_are_of_peers_and_users() {
+    let own = "clearance = [\"1.2.3/secret +1.2.4\", \"unlabelled\"]\nmta_name";
+    let users = "[[clearance]]\naddress = \"/C=IT/ADMD=NET/PRMD=NAPLES\"\nlabels = \"/2\"\n[p3]";
+    let text = GOOD.replace("mta_name", own).replace("[p3]", users);
+    let (site, report) = check_in(Path::new("/nowhere"), &text);
+    assert_eq!(report.render(false), "");
+    let cleared = site.unwrap().node.clearances;
+    let text = |clearance: &Clearance| -> Vec<String> {
+        clearance.0.iter().map(ToString::to_string).collect()
+    };
+    let act = &cleared.peers[&PeerId::of_name("act")];
+    assert_eq!(text(act), ["1.2.3/secret +1.2.4", "unlabelled"]);
+    let [(prefix, users)] = &cleared.users[..] else { panic!("{cleared:?}") };
+    assert_eq!(*prefix, "/C=IT/ADMD=NET/PRMD=NAPLES".parse().unwrap());
+    assert_eq!(text(users), ["/restricted"]);
+}
+
 /// Read again in another order, with another name and another mark.
 #[test]
 fn what_stays_keeps_its_number() {
@@ -218,6 +236,8 @@ fn single_mistakes() {
         ("metrics", "[p3]", "[metrics]\nlisten = \"0.0.0.0:9464\"\n[p3]"),
         ("metrics_twice", "[p3]", "[metrics]\nlisten = \"127.0.0.1:5010\"\n[p3]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
+        ("bad_clearance", "mta_name", "clearance = [\"secret\", \"/2 +x\"]\nmta_name"),
+        ("user_clearance", "[p3]", "[[clearance]]\naddress = \"/C=IT/S=A\"\n[p3]"),
     ];
     for (name, part, by) in cases {
         insta::assert_snapshot!(name, seen(part, by));
@@ -401,6 +421,8 @@ fn shipped_sites() {
             listener.tcp.congestion = None;
         }
         full_site.node.minimize = None;
+        let cleared = std::mem::take(&mut full_site.node.clearances);
+        assert_eq!((cleared.peers.len(), cleared.users.len()), (1, 1));
         // Bounds and rules of the message store have no defaults.
         let store = &mut full_site.node.store.settings;
         assert!(store.quota.items.is_some() && store.quota.octets.is_some());

@@ -15,6 +15,7 @@
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
+mod clearance;
 mod copies;
 mod expire;
 mod ids;
@@ -37,6 +38,7 @@ pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
+pub use clearance::Clearances;
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
 pub use ids::{next_epoch, numbers};
@@ -87,6 +89,8 @@ pub struct Config {
     pub expire: Periods,
     /// How the precedence of a message is determined.
     pub classify: classify::Policy,
+    /// What peers and users are cleared for.
+    pub clearances: Clearances,
     /// Number of this start of the MTA, durable and never used before.
     pub epoch: u32,
     /// Beside it in MTS identifiers, below 36^4; 0: none.
@@ -122,6 +126,7 @@ pub struct Engine {
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
+    cleared: clearance::Cleared,
     ids: ids::Source,
     /// Counts the changes of tables that decide the routing of recipients.
     generation: u64,
@@ -147,6 +152,7 @@ impl Engine {
             dialects: config.dialects,
             expire: config.expire,
             policy: config.classify,
+            cleared: config.clearances.into(),
             generation: 0,
             ahead: Duration::ZERO,
         }
@@ -187,6 +193,7 @@ impl Engine {
             dialects,
             expire,
             classify,
+            clearances,
             epoch: _,
             salt: _,
         } = config;
@@ -199,6 +206,7 @@ impl Engine {
         self.dialects = dialects;
         self.expire = expire;
         self.policy = classify;
+        self.cleared = clearances.into();
         self.generation += 1;
     }
 

@@ -5,7 +5,7 @@ use crate::record::Record;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use p1::names::ORName;
-use p1::p3::AccessError;
+use p1::p3::{AccessError, SecurityProblem};
 
 /// A copy to be queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,9 @@ pub enum SubmitError {
     /// An extension critical for submission is not understood.
     #[error("unsupported critical extension: {0}")]
     UnsupportedCriticalFunction(String),
+    /// The user is not cleared for the security label.
+    #[error("the user is not cleared for {0} (message-security-label; see [[clearance]])")]
+    NotCleared(p1::NotCleared),
 }
 
 impl SubmitError {
@@ -137,6 +140,9 @@ impl SubmitError {
                 AccessError::RecipientImproperlySpecified(names.clone())
             }
             SubmitError::UnsupportedCriticalFunction(_) => AccessError::UnsupportedCriticalFunction,
+            SubmitError::NotCleared(_) => {
+                AccessError::Security(SecurityProblem::SECURITY_POLICY_VIOLATION)
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         dialects: Default::default(),
         expire: Periods::default(),
         classify: Policy::default(),
+        clearances: Default::default(),
         epoch: 1,
         salt: 0,
     })

@@ -93,6 +93,7 @@ impl Default for Copies {
                 dialects: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),
+                clearances: Default::default(),
                 salt: 0,
                 epoch: 1,
             }),

@@ -143,6 +143,7 @@ impl Changes {
             mailboxes: _,
             alternate_recipient,
             classify,
+            clearances,
             hold,
             times,
             store,
@@ -168,6 +169,7 @@ impl Changes {
             Times { clock: new.times.clock, ..*times } != new.times || *minimize != new.minimize;
         let precedence = *classify != new.classify || *hold != new.hold || waiting;
         keys.at_once("precedence", precedence);
+        keys.at_once("clearance", clearances.users != new.clearances.users);
         keys.at_once("clock", times.clock != new.times.clock);
         limit_keys(limits, &new.limits, &mut keys);
         let mut changes = Changes {
@@ -232,7 +234,9 @@ impl Keys {
 
 fn peer_change(old: &NodeConfig, new: &NodeConfig, peer: &Peer, edge: &EdgeChanges) -> PeerChange {
     let before = old.peer(peer.id());
-    let keys = before.map(|before| peer_keys(before, peer, edge)).unwrap_or_default();
+    let mut keys = before.map(|before| peer_keys(before, peer, edge)).unwrap_or_default();
+    let cleared = |config: &NodeConfig| config.clearances.peers.get(&peer.id()).cloned();
+    keys.at_once("clearance", before.is_some() && cleared(old) != cleared(new));
     let effect = if before.is_some() { keys.effect() } else { Effect::Added };
     let stays = peer.channels().map(|(id, channel)| match old.channel(id) {
         Some((_, before)) => {

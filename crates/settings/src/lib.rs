@@ -14,6 +14,7 @@ pub use base::numbers::Numbers;
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Alerts;
+pub use engine::Clearances;
 pub use engine::Periods;
 pub use guard::Limits;
 use guard::Secret;
@@ -54,6 +55,8 @@ pub struct NodeConfig {
     pub store: StoreConfig,
     /// How the precedence of a message is found.
     pub classify: engine::classify::Policy,
+    /// What peers and users are cleared for.
+    pub clearances: Clearances,
     /// When a higher message holds the lower ones for the same peer.
     pub hold: HoldPolicy,
     /// How long copies may wait: until they are late, and until they are given up.
@@ -354,6 +357,7 @@ pub fn engine_config(config: &NodeConfig) -> engine::Config {
         dialects: config.peers.iter().map(|peer| (peer.id(), peer.dialect)).collect(),
         expire: config.times.expire,
         classify: config.classify,
+        clearances: config.clearances.clone(),
         epoch: config.epoch,
         salt: config.salt,
     }

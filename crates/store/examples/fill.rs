@@ -89,6 +89,7 @@ impl Filler {
                 dialects: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),
+                clearances: Default::default(),
                 salt: 0,
                 epoch: 1,
             }),

@@ -77,6 +77,7 @@ fn engine_of(
         dialects: Default::default(),
         expire: engine::Periods::default(),
         classify: engine::classify::Policy::default(),
+        clearances: Default::default(),
         salt: 0,
         epoch: 1,
     }))

@@ -39,6 +39,7 @@ pub(super) fn engine() -> Engine {
         dialects: Default::default(),
         expire: Default::default(),
         classify: engine::classify::Policy::default(),
+        clearances: Default::default(),
         salt: 0,
         epoch: 9,
     })

@@ -56,6 +56,8 @@ pub struct User {
     pub wants_content: bool,
     /// The qualifier of what it submits is critical for transfer.
     pub critical: bool,
+    /// message-security-label of what it submits.
+    pub label: Option<p1::SecurityLabel>,
     /// Its bind was refused.
     pub refused: bool,
     /// Answers to submissions: MTS identifiers, or the code of the error.
@@ -96,6 +98,7 @@ impl<S: Durable> Network<S> {
             deferred: None,
             wants_content: false,
             critical: false,
+            label: None,
             refused: false,
             answers: Vec::new(),
             answered: Vec::new(),
@@ -145,6 +148,12 @@ impl<S: Durable> Network<S> {
                 p1::time::Time::from(at).write_as(w, base::ber::universal::UTC_TIME);
             })
         });
+        let label = u.label.as_ref().map(|label| {
+            let number = p1::extension::number::MESSAGE_SECURITY_LABEL;
+            p1::extension::ExtensionField::standard(number, Default::default(), |w| {
+                label.write(w, base::ber::universal::SET);
+            })
+        });
         let submission = Submission {
             priority,
             report,
@@ -153,7 +162,7 @@ impl<S: Durable> Network<S> {
             ..Submission::new(&u.address, to.iter().cloned())
         };
         let mut envelope = submission.envelope();
-        envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
+        envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).chain(label).collect());
         envelope.indicators = envelope.indicators | u.indicators;
         if let Some(alternate) = &u.alternate {
             let name: p1::ORName = p1::ORName {

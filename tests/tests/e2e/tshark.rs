@@ -63,6 +63,8 @@ const FIELDS: &[&str] = &[
     "p1.surname",
     "p1.mta_name",
     "p1.routing_action",
+    "p1.security_policy_identifier",
+    "p1.security_classification",
     "p1.non_delivery_reason_code",
     "p1.non_delivery_diagnostic_code",
     "p1.content",

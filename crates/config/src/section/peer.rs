@@ -2,7 +2,7 @@
 
 use crate::problem::Problems;
 use crate::section::channel::{self, ReadChannel};
-use crate::section::secret;
+use crate::section::{clearance, secret};
 use crate::tree::Section;
 use crate::value;
 use base::Precedence;
@@ -10,6 +10,7 @@ use dscp::Plan;
 use node::Secret;
 use node::config::{MESSAGE_ABORTS, Peer, Resume};
 use osi::api::Selectors;
+use p1::Clearance;
 use p1::extension::Dialect;
 use p1::names::MtaName;
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub(crate) struct ReadPeer {
     pub(crate) expected: Secret,
     /// Its channels that could be read.
     pub(crate) channels: Vec<ReadChannel>,
+    /// What it is cleared for.
+    pub(crate) clearance: Option<Clearance>,
 }
 
 /// Reads only a peer's name, but marks the text that would be a secret.
@@ -92,6 +95,7 @@ pub(crate) fn read(
         }
     });
     let aborts = section.optional(problems, "message_aborts", &|v| value::integer(v, 0, 1_000));
+    let clearance = clearance::entries(&mut section, problems, "clearance");
     let label = name.as_ref().map_or("?", |name| name.get_ref().as_str()).to_owned();
     let (channels, span) = read_channels(&mut section, problems, &label, plan);
     section.finish(problems);
@@ -126,6 +130,7 @@ pub(crate) fn read(
             },
             expected: expected?,
             channels: channels.into_iter().flatten().collect(),
+            clearance,
         })
     })();
     (name, read)

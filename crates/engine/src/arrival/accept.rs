@@ -22,7 +22,8 @@ impl Engine {
     ///
     /// A message that has looped has a longer trace, and so another arrival key than on its first
     /// visit: it is not dropped as a duplicate but reported as a loop. Whatever was delivered here
-    /// is dropped by whichever path it arrives again, without a report.
+    /// is dropped by whichever path it arrives again, without a report. The clearance of the peer is not
+    /// asked: see [`Preparation::from_peer`].
     pub fn accept(
         &mut self,
         now: Utc,

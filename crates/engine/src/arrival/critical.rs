@@ -71,9 +71,9 @@ fn is_understood(step: Step, field: &ExtensionField) -> bool {
         Step::Submission | Step::Delivery if number == n::REQUESTED_DELIVERY_METHOD => {
             methods_in(field).is_some()
         }
-        // We never expand or convert, so those prohibitions are respected. Tokens, checks and labels
-        // concern the users, who receive them unchanged. No security policy that compares labels is
-        // in force here.
+        // Lists that are prohibited are not expanded, and nothing is converted. Tokens and checks
+        // concern the users, who receive them unchanged. Labels are held against clearances where
+        // there are any, and else concern the users too.
         Step::Submission | Step::Delivery => matches!(
             number,
             n::DL_EXPANSION_PROHIBITED

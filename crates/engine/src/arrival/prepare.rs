@@ -11,6 +11,7 @@ use crate::onward::delivered::{self, delivery_keys};
 use crate::onward::route::text_of;
 use crate::onward::split::{Critical, Disposition};
 use crate::subject::Subject;
+use base::PeerId;
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
 
@@ -26,6 +27,8 @@ pub struct Preparation {
     dispositions: Vec<Option<Disposition>>,
     /// The generation of the tables that the dispositions were computed with.
     generation: u64,
+    /// The peer it came from, where that is known.
+    source: Option<PeerId>,
 }
 
 /// The common part for all recipients of a message or probe.
@@ -48,6 +51,16 @@ impl Preparation {
     /// The keys, as [`crate::keys`]; complete once [`Engine::prepare`] returns true.
     pub fn keys(&self) -> Vec<Digest> {
         [&self.arrivals[..], &self.deliveries].concat()
+    }
+
+    /// It comes from this peer, which must be cleared for its security label.
+    #[must_use]
+    pub fn from_peer(self, peer: Option<PeerId>) -> Preparation {
+        Preparation { source: peer, ..self }
+    }
+
+    pub(crate) fn source(&self) -> Option<PeerId> {
+        self.source
     }
 
     /// The dispositions of these recipients, if all are computed, and with tables of this
@@ -82,7 +95,14 @@ impl Engine {
             None => (arrival_keys(head), delivery_keys(head)),
         };
         let generation = self.generation;
-        Preparation { common, arrivals, deliveries, dispositions: Vec::new(), generation }
+        Preparation {
+            common,
+            arrivals,
+            deliveries,
+            dispositions: Vec::new(),
+            generation,
+            source: None,
+        }
     }
 
     /// Prepares at most `most` further recipients of that arrival; returns whether all are done.

@@ -32,8 +32,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The originator is another user, a recipient has an invalid O/R address, or an extension
-    /// critical for submission is not supported. One such recipient fails the whole submission,
+    /// The originator is another user, a recipient has an invalid O/R address, an extension
+    /// critical for submission is not supported, or the user is not cleared for the security label. One such recipient fails the whole submission,
     /// and the error names those to be corrected (X.411 8.2.2.4).
     pub fn submit(
         &mut self,
@@ -44,6 +44,7 @@ impl Engine {
         keys: &[Digest],
     ) -> Result<Submitted, SubmitError> {
         check(mailbox, &envelope.originator, &envelope.recipients, &envelope.extensions)?;
+        self.check_clearance(&envelope.originator, &envelope.extensions)?;
         let identifier = self.ids.mts(&self.domain);
         let result = result(now, &identifier, envelope.content_identifier.as_ref());
         let carried = Carried::Message(Box::new(MessageTransferEnvelope {
@@ -81,6 +82,7 @@ impl Engine {
         envelope: &ProbeSubmissionEnvelope,
     ) -> Result<Submitted, SubmitError> {
         check(mailbox, &envelope.originator, &envelope.recipients, &envelope.extensions)?;
+        self.check_clearance(&envelope.originator, &envelope.extensions)?;
         let identifier = self.ids.mts(&self.domain);
         let result = result(now, &identifier, envelope.content_identifier.as_ref());
         let carried = Carried::Probe(Box::new(ProbeTransferEnvelope {
@@ -100,6 +102,14 @@ impl Engine {
         let mut notes = Vec::new();
         let accepted = self.distribute(now, carried, None, Origin::Submission, None, &mut notes);
         Ok(Submitted { accepted, result, message: identifier.to_string(), notes })
+    }
+
+    fn check_clearance(
+        &self,
+        originator: &ORName,
+        extensions: &Extensions,
+    ) -> Result<(), SubmitError> {
+        self.cleared.user(&originator.address, extensions).map_err(SubmitError::NotCleared)
     }
 }
 

@@ -33,21 +33,53 @@ pub enum RouteTarget {
 /// equal ones, the first configured.
 #[derive(Clone, Debug, Default)]
 pub struct RoutingTable {
-    /// Most specific first, so that the first match applies.
-    lines: Vec<(Vec<(Attribute, String)>, RouteTarget)>,
+    lines: Prefixes<RouteTarget>,
 }
 
-impl RoutingTable {
-    /// A table of these lines.
-    pub fn new(routes: impl IntoIterator<Item = Route>) -> RoutingTable {
-        let mut lines: Vec<_> = routes.into_iter().map(|r| (r.prefix.attributes(), r.to)).collect();
+/// Prefixes of O/R addresses, each with a value; see [`RoutingTable`] for which applies.
+#[derive(Clone, Debug)]
+pub(crate) struct Prefixes<T> {
+    /// Most specific first, so that the first match applies.
+    lines: Vec<(Vec<(Attribute, String)>, T)>,
+}
+
+impl<T> Default for Prefixes<T> {
+    fn default() -> Prefixes<T> {
+        Prefixes { lines: Vec::new() }
+    }
+}
+
+impl<T> Prefixes<T> {
+    /// These prefixes.
+    pub(crate) fn new<'a>(lines: impl IntoIterator<Item = (&'a ORAddress, T)>) -> Prefixes<T> {
+        let mut lines: Vec<_> =
+            lines.into_iter().map(|(p, value)| (p.attributes(), value)).collect();
         lines.sort_by(|(a, _), (b, _)| {
             let kinds = |line: &[(Attribute, String)]| -> Vec<Attribute> {
                 line.iter().map(|(attribute, _)| attribute.clone()).collect()
             };
             b.len().cmp(&a.len()).then_with(|| kinds(a).cmp(&kinds(b)))
         });
-        RoutingTable { lines }
+        Prefixes { lines }
+    }
+
+    /// What applies to an address with these attributes, if anything.
+    pub(crate) fn look_up(&self, attributes: &[(Attribute, String)]) -> Option<&T> {
+        let has = |wanted: &(Attribute, String)| attributes.binary_search(wanted).is_ok();
+        self.lines.iter().find(|(prefix, _)| prefix.iter().all(has)).map(|(_, value)| value)
+    }
+
+    /// Whether nothing applies to anybody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+impl RoutingTable {
+    /// A table of these lines.
+    pub fn new(routes: impl IntoIterator<Item = Route>) -> RoutingTable {
+        let routes: Vec<Route> = routes.into_iter().collect();
+        RoutingTable { lines: Prefixes::new(routes.iter().map(|r| (&r.prefix, r.to))) }
     }
 
     /// The target of this address, if any.
@@ -56,8 +88,7 @@ impl RoutingTable {
     }
 
     fn look_up_by(&self, attributes: &[(Attribute, String)]) -> Option<RouteTarget> {
-        let has = |wanted: &(Attribute, String)| attributes.binary_search(wanted).is_ok();
-        self.lines.iter().find(|(prefix, _)| prefix.iter().all(has)).map(|(_, to)| *to)
+        self.lines.look_up(attributes).copied()
     }
 }
 

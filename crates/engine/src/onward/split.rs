@@ -116,11 +116,13 @@ impl Engine {
             let Subject { trace, extensions, .. } = carried.subject();
             (self.loops(trace, extensions), self.first_arrival(now, trace, extensions))
         };
+        let source = prepared.as_ref().and_then(Preparation::source);
         let prepared = prepared.filter(|_| !looped);
         let dispositions =
             prepared.and_then(|p| p.dispositions(self.generation, carried.subject().recipients));
-        let dispositions =
+        let mut dispositions =
             dispositions.unwrap_or_else(|| self.dispositions(&carried.subject(), looped));
+        self.hold_source_to_clearance(source, carried.subject().extensions, &mut dispositions);
         notes.extend(first_arrival.doubt.map(|doubt| Note::new(NoteKind::TraceDoubted, doubt)));
         let held = origin.held_until(self.earliest(now), &carried);
         let (trace, extensions) = carried.traces_mut();
@@ -187,6 +189,11 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
+        if let Some(failure) =
+            self.next_hop_not_cleared(carried.subject().extensions, recipient, &hop)
+        {
+            return Err(failure);
+        }
         let failure = match &hop {
             NextHop::Peer(_) => self.too_long(carried, size, &hop),
             NextHop::Mailbox(_) => {

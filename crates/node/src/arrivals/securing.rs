@@ -24,7 +24,9 @@ impl Arrivals {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         // If it was refused meanwhile, or is gone, nothing is left to do.
         let Some(ArrivalHead::Transfer(head)) = &arrival.head else { return };
-        let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
+        let source = arrival.channel.map(|channel| channel.peer);
+        let prepared =
+            arrival.prepared.get_or_insert_with(|| cx.engine.begin(head).from_peer(source));
         if cx.engine.prepare(prepared, head, SLICE) {
             let keys = prepared.keys();
             self.secure(cx, now, spool, keys);
@@ -187,10 +189,13 @@ impl Arrivals {
         seen: &[Option<Bytes>],
     ) {
         let content = arrival.content();
-        let taken = match arrival.prepared.take() {
-            Some(done) => cx.engine.accept_prepared(now.utc, head, &content, done, seen),
-            None => cx.engine.accept(now.utc, head, &content, seen),
-        };
+        let prepared = arrival.prepared.take().unwrap_or_else(|| {
+            let source = arrival.channel.map(|channel| channel.peer);
+            let mut all = cx.engine.begin(&head).from_peer(source);
+            cx.engine.prepare(&mut all, &head, usize::MAX);
+            all
+        });
+        let taken = cx.engine.accept_prepared(now.utc, head, &content, prepared, seen);
         let engine::Arrival { accepted, message, notes } = taken;
         let accepted = AcceptedArrival { arrival, accepted, message, result: None, notes };
         self.commit_accepted(cx, now, accepted);

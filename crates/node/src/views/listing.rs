@@ -319,6 +319,7 @@ impl Node {
             other_recipients: 0,
             content_id: None,
             content_type: None,
+            label: None,
             subject: None,
             trace: Vec::new(),
             waits_for: Vec::new(),

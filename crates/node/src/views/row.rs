@@ -3,8 +3,10 @@
 use base::Precedence;
 use base::shown::line;
 use engine::Record;
+use p1::SecurityLabel;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
+use p1::extension::{ExtensionField, ExtensionType, Extensions, number};
 use serde::{Deserialize, Serialize};
 
 /// One copy of a message, probe or report.
@@ -72,6 +74,9 @@ pub struct QueueRow {
     /// Its content type; where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
+    /// Its security labels, as POLICY/CLASSIFICATION/MARK, or `unreadable`; where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Of which message a report is; where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -109,6 +114,18 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// The message-security-labels among these, as text.
+fn labels(extensions: &Extensions) -> Option<String> {
+    let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
+    let text = |field: &ExtensionField| match SecurityLabel::parse(&field.value) {
+        Ok(label) => line(&label.to_string()).into_owned(),
+        Err(_) => "unreadable".to_owned(),
+    };
+    let all = extensions.0.iter().filter(|field| field.kind == is_label);
+    let all: Vec<String> = all.map(text).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 impl QueueRow {
     /// What [`QueueRow::state`] may be.
     pub const STATES: [&str; 7] =
@@ -135,6 +152,11 @@ impl QueueRow {
             }
             MtsApduHead::Report(report) => return self.describe_report(report),
         };
+        self.label = match &record.head {
+            MtsApduHead::Message(e) => labels(&e.extensions),
+            MtsApduHead::Probe(e) => labels(&e.extensions),
+            MtsApduHead::Report(_) => None,
+        };
         let all = recipients.len();
         let mine = recipients.iter().filter(|r| r.indicators.responsible());
         let row = |r: &PerRecipientFields| RowRecipient {
@@ -150,6 +172,7 @@ impl QueueRow {
 
     fn describe_report(&mut self, report: &p1::apdu::Report) {
         let content = &report.content;
+        self.label = labels(&report.envelope.extensions);
         self.subject = Some(line(&content.subject_identifier.to_string()).into_owned());
         self.content_id = content.content_identifier.as_deref().map(|c| line(c).into_owned());
         let state = |report: &ReportType| match report {

@@ -1,5 +1,6 @@
 //! Transfer envelopes of messages, probes and reports (X.411 12.2.1).
 
+pub mod clearance;
 mod common;
 pub mod history;
 mod message;

@@ -183,6 +183,7 @@ fn site(
         alternate_recipient: None,
         store: node::config::StoreConfig::default(),
         classify: engine::classify::Policy::default(),
+        clearances: Default::default(),
         hold: setup.hold,
         times: Default::default(),
         minimize: None,

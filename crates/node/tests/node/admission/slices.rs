@@ -37,6 +37,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         dialects: Default::default(),
         expire: engine::Periods::default(),
         classify: Default::default(),
+        clearances: Default::default(),
         epoch: 1,
         salt: 0,
     });

@@ -3,6 +3,7 @@
 mod cancelled;
 mod delivered;
 mod earlier;
+mod labels;
 mod pair;
 mod redirected;
 mod returned;

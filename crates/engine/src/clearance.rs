@@ -1,0 +1,113 @@
+//! Clearances of peers and users, held against the security labels of messages (X.411 10.2, 14.3).
+//!
+//! A label is compared where a message comes in and where it would go out:
+//!
+//! * A user submits only what he is cleared for; else security-error, security-policy-violation.
+//! * What a peer transfers that it is not cleared for is reported to the originator.
+//! * Recipients behind a peer, or with a mailbox here, that is not cleared are reported; the other
+//!   recipients of the message are served.
+//!
+//! These reports have reason transfer-failure-for-security-reason (8) and diagnostic
+//! security-policy-violation (53). Alternate recipients do not get around them. Reports pass whatever
+//! their label is: a sender must learn that he was refused.
+//!
+//! Who has no clearance configured is not restricted. A change holds for what is accepted or rerouted
+//! from then on.
+
+use crate::Engine;
+use crate::onward::route::Prefixes;
+use crate::onward::split::{Disposition, Failure};
+use crate::record::NextHop;
+use base::PeerId;
+use p1::envelope::PerRecipientFields;
+use p1::extension::Extensions;
+use p1::names::ORAddress;
+use p1::reason::{Diagnostic, NonDeliveryReason};
+use p1::{Clearance, NotCleared};
+use std::collections::BTreeMap;
+
+/// What peers and users are cleared for, as configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clearances {
+    /// Peers.
+    pub peers: BTreeMap<PeerId, Clearance>,
+    /// Users: of the prefixes of O/R addresses that match, the longest applies.
+    pub users: Vec<(ORAddress, Clearance)>,
+}
+
+/// The same, as it is looked up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cleared {
+    peers: BTreeMap<PeerId, Clearance>,
+    users: Prefixes<Clearance>,
+}
+
+impl From<Clearances> for Cleared {
+    fn from(configured: Clearances) -> Cleared {
+        let users = configured.users.iter().map(|(prefix, clearance)| (prefix, clearance.clone()));
+        Cleared { users: Prefixes::new(users), peers: configured.peers }
+    }
+}
+
+impl Cleared {
+    fn peer(&self, peer: PeerId, extensions: &Extensions) -> Result<(), NotCleared> {
+        self.peers.get(&peer).map_or(Ok(()), |clearance| clearance.admits(extensions))
+    }
+
+    /// Whether the user of this address may submit, or be delivered, a message with these extensions.
+    pub(crate) fn user(
+        &self,
+        address: &ORAddress,
+        extensions: &Extensions,
+    ) -> Result<(), NotCleared> {
+        if self.users.is_empty() {
+            return Ok(());
+        }
+        let clearance = self.users.look_up(&address.attributes());
+        clearance.map_or(Ok(()), |clearance| clearance.admits(extensions))
+    }
+}
+
+fn violation(who: &str, why: &NotCleared) -> Failure {
+    Failure {
+        reason: NonDeliveryReason::TRANSFER_FAILURE_FOR_SECURITY_REASON,
+        diagnostic: Some(Diagnostic::SECURITY_POLICY_VIOLATION),
+        text: format!("{who} is not cleared for {why}"),
+    }
+}
+
+impl Engine {
+    /// The failure if the next hop of this recipient is not cleared for the message.
+    pub(crate) fn next_hop_not_cleared(
+        &self,
+        extensions: &Extensions,
+        recipient: &PerRecipientFields,
+        hop: &NextHop,
+    ) -> Option<Failure> {
+        let (who, cleared) = match hop {
+            NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions)),
+            NextHop::Mailbox(_) => {
+                ("the user", self.cleared.user(&recipient.recipient.address, extensions))
+            }
+        };
+        cleared.err().map(|why| violation(who, &why))
+    }
+
+    /// Fails all recipients of what came from a peer that is not cleared for it.
+    pub(crate) fn hold_source_to_clearance(
+        &self,
+        source: Option<PeerId>,
+        extensions: &Extensions,
+        dispositions: &mut [Option<Disposition>],
+    ) {
+        let Some(source) = source else { return };
+        if let Err(why) = self.cleared.peer(source, extensions) {
+            let failure = violation("the MTA it came from", &why);
+            let ours = dispositions.iter_mut().flatten();
+            ours.for_each(|disposition| *disposition = Err(failure.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

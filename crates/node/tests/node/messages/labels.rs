@@ -1,0 +1,147 @@
+//! Security labels are held against the clearances of users and peers, at every step of a message's way.
+//! Two MTAs in virtual time.
+
+use base::Precedence;
+use node::changes::EdgeChanges;
+use node::config::NodeConfig;
+use node::event::Kind;
+use node::listing::QueueRequest;
+use p1::Clearance;
+use p1::flags::ReportRequest;
+use std::time::Duration;
+use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Setup, address};
+
+/// security-error (X.419).
+const SECURITY_ERROR: i64 = 12;
+
+fn clearance(entries: &[&str]) -> Clearance {
+    Clearance(entries.iter().map(|text| text.parse().unwrap()).collect())
+}
+
+/// Naples lets Act have what is confidential. Users of Act are cleared for secret, but LOG for
+/// restricted; OPS of Naples for secret.
+fn cleared(config: &mut NodeConfig) {
+    let is_naples = config.mta.0 == "NAPLES";
+    let users = match is_naples {
+        true => vec![(address(NAPLES, "OPS"), clearance(&["/secret", "unlabelled"]))],
+        false => vec![
+            ("/C=XX/ADMD=NATO/PRMD=ACT".to_owned(), clearance(&["/secret"])),
+            (address(ACT, "LOG"), clearance(&["/restricted"])),
+        ],
+    };
+    config.clearances.users =
+        users.into_iter().map(|(text, clearance)| (text.parse().unwrap(), clearance)).collect();
+    if is_naples {
+        let peer = config.peers[0].id();
+        config.clearances.peers.insert(peer, clearance(&["/confidential", "unlabelled"]));
+    }
+}
+
+struct Labelled {
+    network: Network,
+    sender: usize,
+    readers: [usize; 2],
+}
+
+impl Labelled {
+    fn new() -> Labelled {
+        let mut network = Network::pair(7, Setup { node: cleared, ..NOTHING });
+        let sender = network.user(NAPLES, "OPS", true);
+        let readers = ["OPS", "LOG"].map(|name| network.user(ACT, name, true));
+        network.bind(sender, NAPLES);
+        readers.iter().for_each(|reader| network.bind(*reader, ACT));
+        Labelled { network, sender, readers }
+    }
+
+    /// Sends a message with this label to both; gives whether it was taken, who got it, and how many
+    /// non-delivery reports there were.
+    fn send(&mut self, label: Option<&str>) -> (Result<(), i64>, [bool; 2], usize) {
+        let network = &mut self.network;
+        network.users[self.sender].label = label.map(|text| text.parse().unwrap());
+        let to = ["OPS", "LOG"].map(|name| address(ACT, name));
+        // A repetition as a whole would be answered with the first one's identifier.
+        let id = format!("{label:?} {}", network.users[self.sender].answers.len());
+        let report = ReportRequest::NonDelivery;
+        network.submit(self.sender, &to, Precedence::Flash, id.as_bytes(), "LABELLED", report);
+        network.run_for(Duration::from_secs(20));
+        let answer = network.users[self.sender].answers.last().unwrap().clone().map(|_| ());
+        let got = self.readers.map(|reader| {
+            let wanted = id.as_bytes();
+            let is_it = |d: &Delivered| matches!(d, Delivered::Message { content, .. } if content == wanted);
+            network.users[reader].delivered.iter().any(is_it)
+        });
+        let reports = std::mem::take(&mut network.users[self.sender].delivered);
+        let undelivered = |d: &Delivered| matches!(d, Delivered::Report { delivered: false, .. });
+        assert!(reports.iter().all(undelivered));
+        assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0));
+        (answer, got, reports.len())
+    }
+}
+
+#[test]
+fn who_is_cleared_gets_it_and_the_originator_learns_of_the_others() {
+    let mut labelled = Labelled::new();
+    for (label, expected) in [
+        (Some("/restricted"), (Ok(()), [true, true], 0)),
+        // LOG is not cleared.
+        (Some("/confidential"), (Ok(()), [true, false], 1)),
+        // Act is not.
+        (Some("/secret"), (Ok(()), [false, false], 2)),
+        // The originator is not.
+        (Some("/top-secret"), (Err(SECURITY_ERROR), [false, false], 0)),
+        (Some("1.2.3/restricted"), (Err(SECURITY_ERROR), [false, false], 0)),
+        // No user of Act takes what has no label.
+        (None, (Ok(()), [false, false], 2)),
+    ] {
+        assert_eq!(labelled.send(label), expected, "{label:?}");
+    }
+    let naples = &labelled.network.sites[NAPLES];
+    let refused = naples.details(Kind::SubmissionRefused);
+    assert_eq!(refused.len(), 2);
+    assert!(refused[0].contains("not cleared for top-secret"), "{refused:?}");
+    let failed = naples.details(Kind::NonDelivery);
+    assert!(
+        failed.iter().any(|d| d.contains("the next MTA is not cleared for secret")),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_peer_may_send_what_it_is_cleared_for_and_a_change_holds_at_once() {
+    let mut labelled = Labelled::new();
+    assert_eq!(labelled.send(Some("/restricted")), (Ok(()), [true, true], 0));
+    let narrower = |config: &mut NodeConfig| {
+        let peer = config.peers[0].id();
+        config.clearances.peers.insert(peer, clearance(&["/unclassified"]));
+    };
+    labelled.network.configure(ACT, narrower, EdgeChanges::default());
+    labelled.network.users[labelled.readers[0]].delivered.clear();
+    labelled.network.users[labelled.readers[1]].delivered.clear();
+    assert_eq!(labelled.send(Some("/restricted")), (Ok(()), [false, false], 2));
+    let failed = labelled.network.sites[ACT].details(Kind::NonDelivery);
+    let expected = "the MTA it came from is not cleared for restricted: 2 recipients";
+    assert!(failed.iter().any(|d| d.starts_with(expected)), "{failed:?}");
+    assert_eq!(labelled.send(Some("/unclassified")), (Ok(()), [true, true], 0));
+}
+
+#[test]
+fn a_label_is_shown_of_one_entry() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.users[sender].label = "1.2.3/secret".parse().ok();
+    network.configure(
+        NAPLES,
+        |config| config.clearances = Default::default(),
+        EdgeChanges::default(),
+    );
+    let to = [address(NAPLES, "LOG")];
+    network.submit(sender, &to, Precedence::Flash, b"1", "SHOWN", ReportRequest::None);
+    network.run_for(Duration::from_secs(5));
+    let site = &network.sites[NAPLES];
+    let (_, entry) = *site.store.entries.keys().next().unwrap();
+    let asked = QueueRequest { entry: Some(entry), limit: 1, ..QueueRequest::default() };
+    let page = site.node.queue_page(network.clock(), &asked).unwrap();
+    let page = page.describe(|key| site.store.entries.get(&key).cloned());
+    assert_eq!(page.entries[0].label.as_deref(), Some("1.2.3/secret"));
+    assert_eq!(page.entries[0].content_id.as_deref(), Some("SHOWN"));
+}
