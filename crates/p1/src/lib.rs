@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod extension;
 pub mod flags;
 pub mod grade;
+pub mod history;
 pub mod names;
 pub mod p3;
 pub mod parser;
