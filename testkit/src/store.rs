@@ -275,13 +275,17 @@ impl FaultyStore {
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
         let mailboxes = meta(node::mailbox::machine::NAMES).map(Input::RecoveredMailboxes);
+        let of_users = self.store.meta.iter().filter_map(|(name, value)| {
+            let mailbox = name.strip_prefix(engine::registered::REGISTERED)?.to_owned();
+            Some(Input::RecoveredRegistration { mailbox, value: value.clone() })
+        });
         let kept = self
             .store
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
         let mut inputs: Vec<Input> =
-            holds.into_iter().chain(clock).chain(sends).chain(mailboxes).chain(kept).collect();
+            holds.into_iter().chain(clock).chain(sends).chain(mailboxes).chain(of_users).chain(kept).collect();
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
             precedence,

@@ -24,6 +24,7 @@ mod onward;
 mod outcome;
 mod record;
 mod report;
+pub mod registered;
 pub mod space;
 mod subject;
 
@@ -108,6 +109,8 @@ pub struct Engine {
     alternate_recipient: Option<ORName>,
     /// Alternates of users, by mailbox.
     redirections: BTreeMap<String, ORName>,
+    /// What users have registered, by mailbox.
+    registrations: BTreeMap<String, registered::Registration>,
     content_max: BTreeMap<PeerId, u64>,
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
@@ -130,6 +133,7 @@ impl Engine {
             mailboxes: config.mailboxes,
             alternate_recipient: config.alternate_recipient,
             redirections: BTreeMap::new(),
+            registrations: BTreeMap::new(),
             content_max: config.content_max,
             dialects: config.dialects,
             expire: config.expire,

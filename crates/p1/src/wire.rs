@@ -48,8 +48,6 @@ pub mod bound {
     pub const CONTENT_TYPES: usize = 1024;
     /// ub-deliverable-class and ub-redirection-classes.
     pub const CLASSES: usize = 256;
-    /// ub-redirections and ub-labels-and-redirections.
-    pub const REDIRECTIONS: usize = 256;
 }
 
 /// A string's octets, each as the character of the same code: [`write_latin1`] gives them back.

@@ -171,7 +171,10 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        let failure = self.too_long(carried, size, &hop);
+        let failure = match &hop {
+            NextHop::Peer(_) => self.too_long(carried, size, &hop),
+            NextHop::Mailbox(mailbox) => self.undeliverable_to(carried, size, mailbox),
+        };
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),

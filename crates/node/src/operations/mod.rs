@@ -4,18 +4,21 @@ pub(crate) mod cancelling;
 pub(crate) mod holding;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;
+pub(crate) mod registering;
 pub(crate) mod reload;
 
 use crate::operations::minimizing::Minimizing;
+use crate::operations::registering::Registrations;
 use base::AssociationId;
 use std::collections::BTreeSet;
 
-/// What an operator orders: MINIMIZE, and other configurations.
+/// What an operator orders: MINIMIZE, and other configurations; and what users register.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     /// Associations that end because the configuration changed.
     draining: BTreeSet<AssociationId>,
     pub(crate) minimizing: Minimizing,
+    registrations: Registrations,
 }
 
 impl Operations {
