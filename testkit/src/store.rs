@@ -284,8 +284,14 @@ impl FaultyStore {
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
-        let mut inputs: Vec<Input> =
-            holds.into_iter().chain(clock).chain(sends).chain(mailboxes).chain(of_users).chain(kept).collect();
+        let mut inputs: Vec<Input> = holds
+            .into_iter()
+            .chain(clock)
+            .chain(sends)
+            .chain(mailboxes)
+            .chain(of_users)
+            .chain(kept)
+            .collect();
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
             precedence,

@@ -23,8 +23,8 @@ pub mod journal;
 mod onward;
 mod outcome;
 mod record;
-mod report;
 pub mod registered;
+mod report;
 pub mod space;
 mod subject;
 

@@ -67,7 +67,9 @@ fn argument(access: &MtaAccess<'_>, args: &RegisterArgs) -> Result<RegisterArgum
     if let Some(text) = &args.redirect_to {
         let mut names = Names::load(access.profile)?.all(text)?.into_iter();
         let (Some(name), None) = (names.next(), names.next()) else {
-            bail!(profile::Wrong(format!("{text:?} is not one address: only one gets the messages")));
+            bail!(profile::Wrong(format!(
+                "{text:?} is not one address: only one gets the messages"
+            )));
         };
         argument.alternate = Some(Some(name));
     } else if args.no_redirect {
@@ -77,8 +79,9 @@ fn argument(access: &MtaAccess<'_>, args: &RegisterArgs) -> Result<RegisterArgum
         let length = i64::try_from(octets).unwrap_or(i64::MAX);
         argument.max_content_length = Some(Some(length));
     }
-    argument.default_controls =
-        args.lowest_priority.map(|lowest| Controls { lowest_priority: Some(lowest), ..Controls::default() });
+    argument.default_controls = args
+        .lowest_priority
+        .map(|lowest| Controls { lowest_priority: Some(lowest), ..Controls::default() });
     Ok(argument)
 }
 

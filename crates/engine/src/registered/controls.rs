@@ -39,7 +39,9 @@ impl fmt::Display for HeldBy {
         match self {
             HeldBy::Messages => f.write_str("its user takes no messages for now"),
             HeldBy::Reports => f.write_str("its user takes no reports for now"),
-            HeldBy::Priority(lowest) => write!(f, "its user holds messages below {}", lowest.name()),
+            HeldBy::Priority(lowest) => {
+                write!(f, "its user holds messages below {}", lowest.name())
+            }
             HeldBy::Length(most) => write!(f, "its user holds contents above {most} octets"),
             HeldBy::ContentType => f.write_str("its user holds contents of this type"),
         }

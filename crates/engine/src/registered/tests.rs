@@ -1,5 +1,7 @@
 use super::*;
-use crate::testing::{JONES, SMITH, address, engine, failures, message, name, report, submission, submit};
+use crate::testing::{
+    JONES, SMITH, address, engine, failures, message, name, report, submission, submit,
+};
 use crate::{NextHop, RecordKind};
 use p1::extension::Extensions;
 use p1::flags::{PerMessageIndicators, Priority, ReportRequest};
@@ -18,7 +20,10 @@ fn types(types: &[ContentType]) -> RegisterArgument {
     RegisterArgument { content_types: Some(Some(types.to_vec())), ..RegisterArgument::default() }
 }
 
-fn register(before: &Registration, argument: RegisterArgument) -> Result<Registration, AccessError> {
+fn register(
+    before: &Registration,
+    argument: RegisterArgument,
+) -> Result<Registration, AccessError> {
     before.register(&mailbox(JONES), argument)
 }
 
@@ -43,15 +48,13 @@ fn what_has_no_acceptable_value_is_named() {
     let refused = |argument| register(&Registration::default(), argument).unwrap_err();
     assert_eq!(refused(limits(-1)), RefusedArgument::BuiltIn(3).unacceptable());
     assert_eq!(refused(types(&[])), RefusedArgument::BuiltIn(2).unacceptable());
-    let to = |to: ORName| RegisterArgument { alternate: Some(Some(to)), ..RegisterArgument::default() };
+    let to =
+        |to: ORName| RegisterArgument { alternate: Some(Some(to)), ..RegisterArgument::default() };
     // To himself, and to a name without address.
     assert_eq!(refused(to(name(JONES))), RefusedArgument::BuiltIn(6).unacceptable());
     let nobody = ORName { address: Default::default(), directory_name: None };
     assert_eq!(refused(to(nobody)), RefusedArgument::BuiltIn(6).unacceptable());
-    let undone = RegisterArgument {
-        undone: Some(RefusedArgument::USER_NAME),
-        ..limits(5)
-    };
+    let undone = RegisterArgument { undone: Some(RefusedArgument::USER_NAME), ..limits(5) };
     assert_eq!(refused(undone), RefusedArgument::BuiltIn(0).unavailable());
     let controls = |controls| RegisterArgument {
         default_controls: Some(controls),
@@ -77,7 +80,8 @@ fn what_is_not_deliverable_is_reported_and_a_probe_says_so_before() {
     };
     let failed = |alpha: &mut Engine| {
         let done = submit(alpha, &submission(&[JONES]));
-        let reports = done.accepted.entries.iter().filter(|e| e.record.kind() == RecordKind::Report);
+        let reports =
+            done.accepted.entries.iter().filter(|e| e.record.kind() == RecordKind::Report);
         reports.flat_map(|e| failures(report(e))).collect::<Vec<_>>()
     };
     let size = {
@@ -181,7 +185,11 @@ prop_compose! {
 }
 
 /// For a member of a series of arguments: the last value since the last lifting, else the default.
-fn last<T: Clone>(all: &[Controls], default: &Controls, of: impl Fn(&Controls) -> Option<T>) -> Option<T> {
+fn last<T: Clone>(
+    all: &[Controls],
+    default: &Controls,
+    of: impl Fn(&Controls) -> Option<T>,
+) -> Option<T> {
     let since = all.iter().rposition(|c| !c.restrict).map_or(0, |lifted| lifted + 1);
     all[since..].iter().rev().find_map(&of).or_else(|| of(default))
 }

@@ -76,7 +76,8 @@ impl Delivery {
         id: AssociationId,
         argument: &Controls,
     ) -> Result<Waiting, AccessError> {
-        let name = cx.associations.get(&id).and_then(|a| a.mailbox()).unwrap_or_default().to_owned();
+        let name =
+            cx.associations.get(&id).and_then(|a| a.mailbox()).unwrap_or_default().to_owned();
         let mailbox = cx.queue.mailbox(&name);
         let registration = registration(cx, mailbox);
         let before = self.controlled.get(&mailbox).map(|controlled| controlled.controls.clone());
@@ -134,7 +135,8 @@ impl Delivery {
         id: AssociationId,
         record: &Record,
     ) -> bool {
-        let Some(entry) = cx.associations.get(&id).and_then(|a| a.sending()).map(|s| s.entry) else {
+        let Some(entry) = cx.associations.get(&id).and_then(|a| a.sending()).map(|s| s.entry)
+        else {
             return false;
         };
         let (Some(item), MtsApduHead::Message(e)) = (cx.queue.get(entry), &record.head) else {

@@ -695,7 +695,11 @@ fn what_is_not_registered_here_is_named() {
     assert_eq!(undone("31 06 A2 04 31 02 A5 00"), 16);
     // An extension counts if it is critical: 80 01 63 is its number.
     let extension = |critical: &str, size: u8| {
-        format!("31 {:02X} A6 {:02X} 30 {size:02X} 80 01 63 {critical} A2 02 05 00", size + 4, size + 2)
+        format!(
+            "31 {:02X} A6 {:02X} 30 {size:02X} 80 01 63 {critical} A2 02 05 00",
+            size + 4,
+            size + 2
+        )
     };
     assert_eq!(registered(&extension("", 7)).unwrap().undone, None);
     let refused = registered(&extension("81 02 05 20", 11)).unwrap().undone;
@@ -705,14 +709,14 @@ fn what_is_not_registered_here_is_named() {
 #[test]
 fn a_malformed_registration_is_refused() {
     for text in [
-        "30 00",                       // no SET
-        "31 02 A7 00",                 // a member of neither edition
-        "31 02 A4 00",                 // no redirection at all
-        "31 06 A4 04 31 02 A2 00",     // no member of a redirection
+        "30 00",                         // no SET
+        "31 02 A7 00",                   // a member of neither edition
+        "31 02 A4 00",                   // no redirection at all
+        "31 06 A4 04 31 02 A2 00",       // no member of a redirection
         "31 08 A1 03 02 01 01 A1 01 02", // cut short, and twice
-        "31 02 A1 00",                 // no length
-        "31 04 A3 02 04 00",           // no content type
-        "31 04 A2 02 31 02",           // the controls run over
+        "31 02 A1 00",                   // no length
+        "31 04 A3 02 04 00",             // no content type
+        "31 04 A2 02 31 02",             // the controls run over
     ] {
         let e = hex(text);
         let read = Element::parse(&e).and_then(|e| RegisterArgument::read(&e));

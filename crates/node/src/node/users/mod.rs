@@ -65,9 +65,7 @@ impl Node {
             }
             Err(error) => {
                 let detail = format!("delivery-control: {error}");
-                self.cx
-                    .event(LogLevel::Warning, Kind::SubmissionRefused, detail)
-                    .association(id);
+                self.cx.event(LogLevel::Warning, Kind::SubmissionRefused, detail).association(id);
                 self.arrivals.answer_error(&mut self.cx, id, invoke, &error);
             }
         }

@@ -1,7 +1,7 @@
 //! What a user registers and controls over P3: what is admitted, what is held back, and what is durable.
 
-use base::ber::{Element, Writer};
 use base::AssociationId;
+use base::ber::{Element, Writer};
 use bytes::Bytes;
 use engine::registered::Registration;
 use node::Input;
@@ -10,8 +10,9 @@ use node::event::Kind;
 use node::listing::QueueRequest;
 use osi::profiles::abstract_syntax;
 use p1::content_type::ContentType;
+use p1::extension::{Criticality, ExtensionField};
 use p1::flags::{Priority, ReportRequest};
-use p1::p3::operation::{DELIVERY_CONTROL, REGISTER};
+use p1::p3::operation::{DELIVERY_CONTROL, MESSAGE_SUBMISSION, REGISTER};
 use p1::p3::{Controls, RegisterArgument, Waiting};
 use std::time::Duration;
 use testkit::Events;
@@ -44,7 +45,11 @@ fn octets(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     w.into_vec()
 }
 
-fn register(bench: &mut Bench, user: AssociationId, argument: &RegisterArgument) -> Option<ClientAnswer> {
+fn register(
+    bench: &mut Bench,
+    user: AssociationId,
+    argument: &RegisterArgument,
+) -> Option<ClientAnswer> {
     let argument = octets(|w| argument.write(w));
     let invoke = bench.invoke(user, (abstract_syntax::mase_88(), REGISTER), argument);
     bench.pass(SECOND);
@@ -55,7 +60,11 @@ fn limit(octets: Option<i64>) -> RegisterArgument {
     RegisterArgument { max_content_length: Some(octets), ..RegisterArgument::default() }
 }
 
-fn control(bench: &mut Bench, user: AssociationId, controls: &Controls) -> Result<Waiting, Option<ClientAnswer>> {
+fn control(
+    bench: &mut Bench,
+    user: AssociationId,
+    controls: &Controls,
+) -> Result<Waiting, Option<ClientAnswer>> {
     let argument = octets(|w| controls.write(w));
     let invoke = bench.invoke(user, (abstract_syntax::mdse_88(), DELIVERY_CONTROL), argument);
     bench.settle();
@@ -297,8 +306,7 @@ fn long_contents_and_other_types_wait_and_reports_are_an_operation_of_their_own(
     send(&mut bench, sender, Priority::Normal, 10);
     assert_eq!(delivered(&bench), 1);
     assert_eq!(reasons(&bench), ["its user holds contents above 10 octets"]);
-    let voice =
-        Controls { content_types: Some(vec![ContentType::VOICE]), ..Controls::default() };
+    let voice = Controls { content_types: Some(vec![ContentType::VOICE]), ..Controls::default() };
     let waiting = control(&mut bench, user, &voice);
     assert_eq!(waiting, Ok(Waiting { long_content: true, ..Waiting::default() }));
     send(&mut bench, sender, Priority::Normal, 10);
@@ -309,7 +317,8 @@ fn long_contents_and_other_types_wait_and_reports_are_an_operation_of_their_own(
     assert_eq!(delivered(&bench), 3);
 
     // The sender takes no reports.
-    let none = Controls { probes_or_reports: Some(false), messages: Some(true), ..Controls::default() };
+    let none =
+        Controls { probes_or_reports: Some(false), messages: Some(true), ..Controls::default() };
     assert_eq!(control(&mut bench, sender, &none), Ok(Waiting::default()));
     assert_eq!(register(&mut bench, user, &limit(Some(1))), Some(ClientAnswer::Result));
     send(&mut bench, sender, Priority::Normal, 10);
@@ -327,9 +336,17 @@ fn what_is_held_back_expires_as_usual() {
     let (mut bench, sender) = two_users();
     let user = bind(&mut bench);
     control(&mut bench, user, &at_least(Priority::Urgent)).expect("a result");
-    send(&mut bench, sender, Priority::NonUrgent, 5);
+    let latest = bench.clock().utc + 60 * SECOND;
+    let mut envelope = Submission::new(&user_address("LOG"), [user_address("OPS")]).envelope();
+    let number = p1::extension::number::LATEST_DELIVERY_TIME;
+    envelope.extensions.set(ExtensionField::standard(number, Criticality::default(), |w| {
+        w.utc_time(base::ber::universal::UTC_TIME, latest);
+    }));
+    let operation = (abstract_syntax::msse(), MESSAGE_SUBMISSION);
+    bench.invoke(sender, operation, envelope.argument_head(0));
+    bench.pass(50 * SECOND);
     assert_eq!((delivered(&bench), bench.count(Kind::Expired)), (0, 0));
-    bench.pass_until(Duration::from_secs(30 * 86_400), |b| b.count(Kind::Expired) > 0);
+    bench.pass(20 * SECOND);
     assert_eq!(bench.count(Kind::Expired), 1);
     bench.pass(SECOND);
     assert_eq!(bench.store.entries.len(), 0);
