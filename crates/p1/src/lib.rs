@@ -13,7 +13,6 @@ pub mod envelope;
 pub mod extension;
 pub mod flags;
 pub mod grade;
-pub mod history;
 pub mod names;
 pub mod p3;
 pub mod parser;
@@ -29,6 +28,7 @@ pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
 pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
+pub use envelope::history;
 pub use envelope::security_label::{self, SecurityLabel};
 pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,

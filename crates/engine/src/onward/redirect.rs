@@ -202,7 +202,7 @@ impl Engine {
             },
             Err(failure) => failure.clone(),
         };
-        // An alternate is no way around a security policy.
+        // An alternate does not get around a security policy.
         if failure.reason == NonDeliveryReason::TRANSFER_FAILURE_FOR_SECURITY_REASON {
             return Next::Fails(failure);
         }

@@ -1,6 +1,7 @@
 //! Transfer envelopes of messages, probes and reports (X.411 12.2.1).
 
 mod common;
+pub mod history;
 mod message;
 mod probe;
 mod recipient;
@@ -10,6 +11,7 @@ pub mod security_label;
 pub use message::MessageTransferEnvelope;
 pub use probe::ProbeTransferEnvelope;
 pub use recipient::PerRecipientFields;
+pub(crate) use report::RETURNED_CONTENT;
 pub use report::{
     LastTrace, PerRecipientReportFields, ReportTransferContent, ReportTransferEnvelope, ReportType,
 };

@@ -69,6 +69,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
         count: args.count,
         timeout: args.timeout.map(Duration::from_secs),
         at_least: args.at_least,
+        reported: None,
     };
     let mut lines = Vec::new();
     let mut to =

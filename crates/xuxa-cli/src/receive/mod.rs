@@ -8,6 +8,7 @@ mod reason_text;
 mod report;
 
 pub(crate) use args::{ReceiveArgs, run};
+pub(crate) use matching::Matching;
 pub(crate) use reading::Reading;
 pub(crate) use report::{ReceivedReport, ReportLine};
 
@@ -38,7 +39,7 @@ use ua::{Clock, Lost, Services, User, describe};
 /// without one.
 const QUIET: Duration = Duration::from_secs(5);
 /// The conditions that end a reception.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Until {
     /// Continue when no delivery waits.
     pub wait: bool,
@@ -48,6 +49,22 @@ pub(crate) struct Until {
     pub timeout: Option<Duration>,
     /// Have the MTA hold back what is of a lower priority.
     pub at_least: Option<Priority>,
+    /// Stop after the outcome of so many recipients of this message or probe, by its MTS identifier.
+    pub reported: Option<(String, usize)>,
+}
+
+impl Until {
+    /// Whether the last outcome came that was waited for.
+    fn is_reported(&mut self, delivery: &Received) -> bool {
+        let (Some((subject, left)), Received::Report(report)) = (&mut self.reported, delivery)
+        else {
+            return false;
+        };
+        if report.mts_identifier == *subject {
+            *left = left.saturating_sub(report.recipients.len());
+        }
+        *left == 0
+    }
 }
 
 /// Destination of deliveries.
@@ -237,10 +254,10 @@ pub(crate) async fn receive(
         user.request_controls(CONTROL, &controls);
     }
     let mut count = 0u64;
+    let all = until.wait || until.count.is_some();
     match deliveries(access, &mut user, to, until, waiting, &mut count, each).await {
         Ok(()) => {
             user.unbind().await?;
-            let all = until.wait || until.count.is_some();
             Ok(if all { 0 } else { waiting.saturating_sub(count) })
         }
         Err(error) => {
@@ -257,7 +274,7 @@ async fn deliveries(
     access: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
-    until: Until,
+    mut until: Until,
     waiting: u64,
     count: &mut u64,
     mut each: impl FnMut(&Received),
@@ -289,8 +306,12 @@ async fn deliveries(
                 if let Err(error) = &one {
                     refuse(user, invoke, error).await?;
                 }
-                each(&one?);
+                let one = one?;
+                each(&one);
                 *count += 1;
+                if until.is_reported(&one) {
+                    break;
+                }
             }
             Some(Indication::Data { .. }) => {}
             Some(Indication::Returned { invoke: CONTROL }) => {
@@ -534,7 +555,12 @@ pub(crate) async fn take_report(
             break;
         }
     }
-    let (name, mut report) = reading.finish()?;
+    let (name, mut report, content) = reading.finish()?;
+    if let (Some(content), Some(returned)) = (content, &mut report.returned) {
+        let hash = returned.sha256.get(..16).unwrap_or_default();
+        let file = inbox.keep(&format!("returned {hash}"), "content", &content)?;
+        returned.file = file.map(|path| path.display().to_string());
+    }
     let kept = inbox.finish(incoming, &name, "report", |_| Ok(()))?;
     user.answer(invoke, operation::REPORT_DELIVERY, EMPTY_RESULT.to_vec()).await?;
     report.duplicate = kept.duplicate;

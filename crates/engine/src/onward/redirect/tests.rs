@@ -355,7 +355,7 @@ fn a_copy_that_is_given_up_goes_to_the_alternate() {
         assert_eq!(internal(&e.extensions).len(), 1);
         let [failed] = &reports[..] else { panic!("{reports:?}") };
         assert_eq!(failures(report(failed)), [(2, unable(code))]);
-        // Jones has it; a copy for Baker by another path goes to him no more.
+        // Jones has it; a copy for Baker by another path is dropped.
         assert_eq!(done.seen.len(), 2);
         let kinds: Vec<_> = done.notes.iter().map(|n| n.kind).collect();
         assert_eq!(kinds, [NoteKind::Redirected, NoteKind::ReportMade]);
@@ -383,7 +383,7 @@ fn after_the_latest_delivery_time_nobody_gets_it() {
 }
 
 #[test]
-fn an_alternate_is_no_way_around_a_security_policy() {
+fn a_security_policy_holds_for_alternates_too() {
     let policy = Failure {
         reason: NonDeliveryReason::TRANSFER_FAILURE_FOR_SECURITY_REASON,
         diagnostic: Some(Diagnostic::SECURITY_POLICY_VIOLATION),

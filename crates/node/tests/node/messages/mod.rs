@@ -5,3 +5,4 @@ mod delivered;
 mod earlier;
 mod pair;
 mod registered;
+mod returned;
