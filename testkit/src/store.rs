@@ -277,6 +277,10 @@ impl FaultyStore {
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
         let lists = meta(node::lists::LISTS).map(Input::RecoveredLists);
         let mailboxes = meta(node::mailbox::machine::NAMES).map(Input::RecoveredMailboxes);
+        let of_users = self.store.meta.iter().filter_map(|(name, value)| {
+            let mailbox = name.strip_prefix(engine::registered::REGISTERED)?.to_owned();
+            Some(Input::RecoveredRegistration { mailbox, value: value.clone() })
+        });
         let kept = self
             .store
             .kept()
@@ -284,7 +288,7 @@ impl FaultyStore {
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
         let mut inputs: Vec<Input> =
             holds.into_iter().chain(disabled).chain(clock).chain(sends).collect();
-        inputs.extend(lists.into_iter().chain(mailboxes).chain(kept));
+        inputs.extend(lists.into_iter().chain(mailboxes).chain(of_users).chain(kept));
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
             precedence,

@@ -25,6 +25,7 @@ pub mod lists;
 mod onward;
 mod outcome;
 mod record;
+pub mod registered;
 mod report;
 mod returned;
 pub mod space;
@@ -120,6 +121,8 @@ pub struct Engine {
     alternate_recipient: Option<ORName>,
     /// Alternates of users, by mailbox.
     redirections: BTreeMap<String, ORName>,
+    /// What users have registered, by mailbox.
+    registrations: BTreeMap<String, registered::Registration>,
     content_max: BTreeMap<PeerId, u64>,
     accepted_max: u64,
     returned_max: u64,
@@ -146,6 +149,7 @@ impl Engine {
             lists: Lists::default(),
             alternate_recipient: config.alternate_recipient,
             redirections: BTreeMap::new(),
+            registrations: BTreeMap::new(),
             content_max: config.content_max,
             accepted_max: config.accepted_max,
             returned_max: config.returned_max,

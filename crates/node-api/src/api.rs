@@ -42,6 +42,14 @@ pub enum Input {
     RecoveredClock(Bytes),
     /// The value of [`mailbox::machine::NAMES`] found in the store at start, before the entries.
     RecoveredMailboxes(Bytes),
+    /// What the user of this mailbox has registered, found in the store at start under
+    /// [`engine::registered::Registration::name`].
+    RecoveredRegistration {
+        /// The canonical address.
+        mailbox: String,
+        /// The value.
+        value: Bytes,
+    },
     /// The value of [`crate::SENDING`] found in the store at start, before the entries.
     RecoveredSends(Bytes),
     /// A content that an earlier run was receiving, found in the store at start with its notes, before the
@@ -244,6 +252,16 @@ pub enum Input {
     },
     /// An operator accepts the wall clock: expiry waits no longer.
     AcceptClock,
+    /// An operator removes what the user of this mailbox has registered; answered with [`Output::Operated`]
+    /// without entries.
+    Unregister {
+        /// Chosen by the edge.
+        request: u64,
+        /// The canonical address.
+        mailbox: String,
+        /// Who orders it.
+        by: Operator,
+    },
     /// An operator orders something of these entries; answered with [`Output::Operated`].
     Operate {
         /// Pairs it with its answer.

@@ -44,6 +44,10 @@ pub mod bound {
     pub const DL_EXPANSIONS: usize = 512;
     /// ub-recipients.
     pub const RECIPIENTS: usize = 32_767;
+    /// ub-content-types.
+    pub const CONTENT_TYPES: usize = 1024;
+    /// ub-deliverable-class and ub-redirection-classes.
+    pub const CLASSES: usize = 256;
 }
 
 /// A string's octets, each as the character of the same code: [`write_latin1`] gives them back.

@@ -153,6 +153,12 @@ impl Scheduler {
         peer.pick(&self.view(), config)
     }
 
+    /// The delivery that [`Scheduler::next_for_mailbox`] would start.
+    pub fn first_for_mailbox(&mut self, now: Instant, mailbox: u32) -> Option<EntryId> {
+        self.tick(now);
+        self.mailboxes.get(&mailbox)?.first()
+    }
+
     /// Starts the next delivery to this mailbox.
     pub fn next_for_mailbox(&mut self, now: Instant, mailbox: u32) -> Option<EntryId> {
         self.tick(now);

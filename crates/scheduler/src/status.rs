@@ -270,6 +270,13 @@ impl Scheduler {
         collect(queues.map(|(precedence, queue)| (precedence, queue, None)))
     }
 
+    /// The items for a mailbox that could be delivered now, the highest precedence first. O(n) for all of
+    /// them.
+    pub fn ready_for_mailbox(&self, mailbox: u32) -> Vec<EntryId> {
+        let queues = self.mailboxes.get(&mailbox).into_iter().flat_map(|queues| queues.iter());
+        queues.flat_map(|(_, queue)| queue.ready.after(None)).map(|(_, id)| id).collect()
+    }
+
     /// The items of a precedence for a destination, in order, in any state: at most `limit` of
     /// them and [`MAX_LISTED`], after an acceptance time and identifier if given. The cost
     /// follows the number listed, not the number queued.

@@ -17,6 +17,7 @@ mod interrupt;
 mod login;
 mod message;
 pub mod receipt;
+mod registration;
 pub mod sent;
 pub mod store;
 mod submit;

@@ -4,7 +4,7 @@ use crate::connection::{INTERRUPTED, describe};
 use crate::content::Content;
 use crate::user::{Lost, User};
 use anyhow::{Context, Result, bail};
-use base::ber::{Element, Writer};
+use base::ber::{Element, Oid, Writer};
 use osi::api::{Indication, Payload, Request};
 use osi::profiles::abstract_syntax;
 use p1::names::MtsIdentifier;
@@ -96,9 +96,19 @@ async fn converse(
 
 /// Invokes an operation of the submission port whose argument is small, and waits for its answer.
 async fn invoke(user: &mut User, operation: i64, argument: Vec<u8>) -> Result<(Answer, Vec<u8>)> {
+    invoke_on(user, abstract_syntax::msse(), operation, argument).await
+}
+
+/// Invokes an operation of a port whose argument is small, and waits for its answer.
+pub(crate) async fn invoke_on(
+    user: &mut User,
+    syntax: Oid,
+    operation: i64,
+    argument: Vec<u8>,
+) -> Result<(Answer, Vec<u8>)> {
     user.request(Request::Invoke {
         invoke: 1,
-        syntax: abstract_syntax::msse(),
+        syntax,
         operation,
         argument: Payload::whole(argument),
     });
@@ -167,14 +177,15 @@ impl User {
     }
 }
 
+/// What an invocation was answered with.
 #[derive(Clone, Copy)]
-enum Answer {
+pub(crate) enum Answer {
     None,
     Result,
     Error(i64),
 }
 
-fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult> {
+pub(crate) fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult> {
     match answer {
         Answer::Result => {
             let element = Element::parse(octets).context("in the submission result")?;

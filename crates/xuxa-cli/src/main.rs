@@ -12,6 +12,7 @@ mod probe;
 mod profile;
 mod quantity;
 mod receive;
+mod register;
 mod send;
 mod sent;
 mod show;
@@ -75,6 +76,9 @@ enum Verb {
     Probe(probe::ProbeArgs),
     /// Cancel a message whose delivery is deferred
     Cancel(probe::CancelArgs),
+    /// Register at the MTA what it is to deliver: who gets the messages instead, or how long and how urgent
+    /// they may be
+    Register(register::RegisterArgs),
     /// Show and change the address book
     Book(book::BookArgs),
     /// Make a profile: ask for what it needs, and try it
@@ -197,6 +201,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         Verb::Send(args) => send::run(&access, args, cli.json).await,
         Verb::Receive(args) => receive::run(&access, args, cli.json).await,
         Verb::Tui => tui::run(&access).await,
+        Verb::Register(args) => register::run(&access, args, cli.json).await,
         Verb::Probe(args) => probe::run(&access, args, cli.json).await,
         Verb::Cancel(args) => probe::cancel(&access, args, cli.json).await,
         Verb::Sent(args) => sent::run(&profile, args, cli.json),

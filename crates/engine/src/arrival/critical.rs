@@ -107,7 +107,9 @@ mod tests {
         submission, submit,
     };
     use base::PeerId;
+    use base::ber::universal as u;
     use p1::extension::Criticality;
+    use std::fmt::Write as _;
 
     const NONE: Criticality =
         Criticality { for_submission: false, for_transfer: false, for_delivery: false };
@@ -154,6 +156,89 @@ mod tests {
         let hops: Vec<_> = done.accepted.entries.iter().map(|e| e.record.kind()).collect();
         assert_eq!(hops, [crate::RecordKind::Message, crate::RecordKind::Report]);
         assert_eq!(failures(report(&done.accepted.entries[1])), [(1, UNSUPPORTED)]);
+    }
+
+    /// A value that the extension of this number may have.
+    fn value(number: i64) -> ExtensionField {
+        ExtensionField::standard(number, NONE, |w| match number {
+            n::ORIGINATOR_REQUESTED_ALTERNATE_RECIPIENT => crate::testing::name(BAKER).write(w),
+            n::LATEST_DELIVERY_TIME => w.utc_time(u::UTC_TIME, at(60)),
+            n::RECIPIENT_REASSIGNMENT_PROHIBITED => w.integer(u::ENUMERATED, 1),
+            _ => w.null(u::NULL),
+        })
+    }
+
+    /// Every extension of X.411, at each step that it may be critical for: `-` is refused.
+    #[test]
+    fn each_extension_at_each_step() {
+        let critical = |step, number: i64, for_step: bool| {
+            let mut field = value(number);
+            field.criticality = Criticality {
+                for_submission: for_step == (step == Step::Submission),
+                for_transfer: for_step == (step == Step::Transfer),
+                for_delivery: for_step == (step == Step::Delivery),
+            };
+            unsupported(step, &Extensions(vec![field])).is_some()
+        };
+        let steps = [Step::Submission, Step::Transfer, Step::Delivery];
+        let mut table = String::new();
+        for number in 1..=48 {
+            let marks = steps.map(|step| if critical(step, number, true) { '-' } else { '+' });
+            // What is critical for other steps alone is passed on.
+            assert!(steps.iter().all(|step| !critical(*step, number, false)), "{number}");
+            let name = standard_name(number).unwrap_or("unknown");
+            let _ = writeln!(table, "{} {number} {name}", String::from_iter(marks));
+        }
+        insta::assert_snapshot!(table, @r"
+        +++ 1 recipient-reassignment-prohibited
+        +++ 2 originator-requested-alternate-recipient
+        +++ 3 dl-expansion-prohibited
+        +++ 4 conversion-with-loss-prohibited
+        +++ 5 latest-delivery-time
+        -+- 6 requested-delivery-method
+        -+- 7 physical-forwarding-prohibited
+        -+- 8 physical-forwarding-address-request
+        -+- 9 physical-delivery-modes
+        -+- 10 registered-mail-type
+        -+- 11 recipient-number-for-advice
+        -+- 12 physical-rendition-attributes
+        -+- 13 originator-return-address
+        -+- 14 physical-delivery-report-request
+        +++ 15 originator-certificate
+        +++ 16 message-token
+        +++ 17 content-confidentiality-algorithm-identifier
+        +++ 18 content-integrity-check
+        +++ 19 message-origin-authentication-check
+        +++ 20 message-security-label
+        -+- 21 proof-of-submission-request
+        -+- 22 proof-of-delivery-request
+        +++ 23 content-correlator
+        -+- 24 probe-origin-authentication-check
+        +++ 25 redirection-history
+        +++ 26 dl-expansion-history
+        -+- 27 physical-forwarding-address
+        -+- 28 recipient-certificate
+        -+- 29 proof-of-delivery
+        -+- 30 originator-and-DL-expansion-history
+        -+- 31 reporting-DL-name
+        -+- 32 reporting-MTA-certificate
+        -+- 33 report-origin-authentication-check
+        -+- 34 originating-MTA-certificate
+        -+- 35 proof-of-submission
+        -+- 36 forwarding-request
+        +++ 37 trace-information
+        +++ 38 internal-trace-information
+        -+- 39 reporting-MTA-name
+        +++ 40 multiple-originator-certificates
+        -+- 41 blind-copy-recipients
+        +++ 42 dl-exempted-recipients
+        -+- 43 body-part-encryption-token
+        -+- 44 forwarded-content-token
+        +++ 45 certificate-selectors
+        +++ 46 certificate-selectors-override
+        --- 47 unknown
+        --- 48 unknown
+        ");
     }
 
     #[test]

@@ -196,9 +196,10 @@ impl Engine {
         }
         let failure = match &hop {
             NextHop::Peer(_) => self.too_long(carried, size, &hop),
-            NextHop::Mailbox(_) => {
-                self.list_refusal(carried, &hop).or_else(|| unfulfilled(recipient))
-            }
+            NextHop::Mailbox(mailbox) => self
+                .list_refusal(carried, &hop)
+                .or_else(|| unfulfilled(recipient))
+                .or_else(|| self.undeliverable_to(carried, size, mailbox)),
         };
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),

@@ -49,6 +49,11 @@ impl Verifier {
         self.inner.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The canonical addresses of the users.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.users().addresses()
+    }
+
     /// Replaces the users; returns those removed and those whose password changed.
     pub(crate) fn set_users(&self, users: Users) -> Vec<String> {
         let mut current = self.users();

@@ -14,7 +14,7 @@ use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::Submitted;
 use osi::api::{AbortReason, Problem, Request};
-use p1::p3::{self, AccessError, MessageSubmissionEnvelope, SubmissionParser, operation};
+use p1::p3::{self, MessageSubmissionEnvelope, SubmissionParser, operation};
 use std::time::Duration;
 
 /// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
@@ -44,12 +44,18 @@ pub(crate) struct Invoked {
 }
 
 impl OpenArrival {
-    /// The operation, if it is of the message store or changes credentials.
+    /// The operation, if it is of the message store, of administration, or controls deliveries.
     fn take_elsewhere(&mut self, association: Option<&Association>) -> Option<Invoked> {
         let is_store = association.is_some_and(|a| a.store().is_some());
         let of_store = is_store && self.operation >= p7::operation::SUMMARIZE;
-        let elsewhere = [operation::CHANGE_CREDENTIALS, operation::CANCEL_DEFERRED_DELIVERY];
-        if !of_store && !elsewhere.contains(&self.operation) {
+        let elsewhere = [
+            operation::CHANGE_CREDENTIALS,
+            operation::CANCEL_DEFERRED_DELIVERY,
+            operation::REGISTER,
+        ];
+        // A message store has no delivery port.
+        let controls = self.operation == operation::DELIVERY_CONTROL && !is_store;
+        if !of_store && !controls && !elsewhere.contains(&self.operation) {
             return None;
         }
         let Parsing::Operation(argument) = &mut self.parsing else { return None };
@@ -248,13 +254,6 @@ impl Arrivals {
                         cx.commit_for(level, batch, pending);
                     }
                 }
-            }
-            operation::DELIVERY_CONTROL => {
-                // Controls would hold deliveries back; nothing is held, so none waits for them.
-                self.answer_error(cx, id, invoke, &AccessError::ControlViolatesRegistration);
-            }
-            operation::REGISTER => {
-                self.answer_error(cx, id, invoke, &AccessError::RegisterRejected);
             }
             _ => {
                 self.reject(cx, id, invoke, UNRECOGNIZED_OPERATION);

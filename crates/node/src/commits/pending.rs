@@ -119,6 +119,8 @@ pub(crate) enum PendingAnswer {
     Cancel(Cancelling),
     /// A user of P3 changes his password.
     Password { association: AssociationId, invoke: i64 },
+    /// What a user registers is being committed.
+    Registration,
     /// Where our transfers may be resumed is being written.
     KeptSends,
     /// The record of what waits for a distribution list is being read.

@@ -10,6 +10,7 @@ use base::{AssociationId, EntryId, Now};
 use engine::{NextHop, Record};
 use osi::api::Problem;
 use p1::p3::AccessError;
+use p1::reason::{Diagnostic, NonDeliveryReason};
 
 impl Delivery {
     fn delivery_confirmed(&self, cx: &mut Context, now: Now, id: AssociationId) -> Option<EntryId> {
@@ -67,6 +68,20 @@ impl Delivery {
         let (reason, diagnostic) = engine::permanent(code)?;
         let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         let record = sending.record.take()?;
+        self.give_up(cx, now, id, &record, (reason, diagnostic), why)
+    }
+
+    /// What is being delivered to this user never will be.
+    pub(crate) fn give_up(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: &Record,
+        (reason, diagnostic): (NonDeliveryReason, Diagnostic),
+        why: &str,
+    ) -> Option<EntryId> {
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending_mut())?;
         sending.confirmed = true;
         let entry = sending.entry;
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
@@ -75,8 +90,8 @@ impl Delivery {
             .entry(entry)
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
-        let concluded = cx.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
-        self.conclude(cx, id, entry, &record, concluded);
+        let concluded = cx.engine.undeliverable(now.utc, record, reason, diagnostic, why);
+        self.conclude(cx, id, entry, record, concluded);
         Some(entry)
     }
 

@@ -20,6 +20,7 @@ impl Delivery {
         if cx.associations.get(&id).is_some_and(Association::takes_deliveries) {
             self.end_delivery_waits(cx, now, mailbox);
         }
+        self.begin_controls(cx, mailbox, id);
         self.messages_waiting(cx, mailbox)
     }
 
@@ -31,6 +32,8 @@ impl Delivery {
         let mut failed = BTreeMap::<Precedence, u64>::new();
         self.failed_and_waiting(cx, mailbox)
             .for_each(|level| *failed.entry(level).or_default() += 1);
+        // What the user himself holds back waits for him.
+        self.withheld(cx, mailbox).for_each(|level| *failed.entry(level).or_default() += 1);
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()

@@ -23,7 +23,7 @@ impl Delivery {
         let free: Vec<AssociationId> =
             users.filter(|id| cx.associations.get(id).is_some_and(takes)).collect();
         for id in free {
-            let next = cx.queue.scheduler.next_for_mailbox(now.mono, mailbox);
+            let next = self.next_permitted(cx, now, mailbox);
             let Some(entry) = next else { return };
             if let Some(record) = cx.take_up(id, entry, StartReason::default()) {
                 self.start_delivery(cx, now, id, record);
@@ -39,6 +39,13 @@ impl Delivery {
         id: AssociationId,
         record: Record,
     ) {
+        if self.waits_for_type(cx, now, id, &record) {
+            return;
+        }
+        if let Some((reason, diagnostic, why)) = cx.engine.refuses_delivery(&record) {
+            self.give_up(cx, now, id, &record, (reason, diagnostic), &why);
+            return;
+        }
         let Some(delivery) = cx.engine.delivery_argument(now.utc, &record) else {
             self.delivery_failed(cx, now, id, "the queue holds what cannot be delivered");
             return;

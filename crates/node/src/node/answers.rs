@@ -162,6 +162,10 @@ impl Node {
             Some(PendingAnswer::Mailbox(ticket)) => {
                 return self.mailbox_committed(now, ticket, result);
             }
+            Some(PendingAnswer::Registration) => {
+                let ended = self.operations.registration_committed(&mut self.cx, result);
+                return self.answer_registrations(ended);
+            }
             Some(PendingAnswer::KeptSends) => {
                 return self.outbound.sends_written(&mut self.cx, now);
             }

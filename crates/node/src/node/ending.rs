@@ -29,6 +29,7 @@ impl Node {
         };
         self.cx.log_end(now, id, &ended);
         self.stores.mailboxes.unbound(now, id);
+        self.delivery.end_controls(&mut self.cx, now, id);
         let fault = self.give_back(now, id, ended.is_lost());
         // What an association that never opened was to recover stays with the recovery.
         self.arrivals.drop_receiving(&mut self.cx, now, id, ended.was_open, ended.is_lost());

@@ -130,6 +130,10 @@ impl Node {
             p1::p3::operation::CHANGE_CREDENTIALS => {
                 self.credentials_invoked(id, invoke, &argument);
             }
+            p1::p3::operation::REGISTER => self.register_invoked(id, invoke, &argument),
+            p1::p3::operation::DELIVERY_CONTROL => {
+                self.control_invoked(now, id, invoke, &argument);
+            }
             p1::p3::operation::CANCEL_DEFERRED_DELIVERY => {
                 match self.operations.cancel(&mut self.cx, now, id, invoke, &argument) {
                     Cancelled::Mistyped => {

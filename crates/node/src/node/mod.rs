@@ -15,6 +15,7 @@ pub(crate) mod reload;
 pub(crate) mod schedules;
 pub(crate) mod settle;
 pub(crate) mod store;
+pub(crate) mod users;
 
 use crate::admission::Admission;
 use crate::api::operator::{Act, Operator};
@@ -95,6 +96,9 @@ impl Node {
             Input::RecoveredDisabled(value) => {
                 self.outbound.recovered_disabled(&mut self.cx, &value);
             }
+            Input::RecoveredRegistration { mailbox, value } => {
+                self.operations.recovered_registration(&mut self.cx, &mailbox, &value);
+            }
             Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
                 self.arrivals.recovered_reception(&mut self.cx, now, spool, length, &notes);
@@ -149,6 +153,8 @@ impl Node {
             Input::Tick => self.tick(now),
             Input::Mailboxes { addresses, stored, changed } => {
                 self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
+                let is_user = |mailbox: &str| addresses.iter().any(|a| a == mailbox);
+                self.operations.forget_registrations(&mut self.cx, is_user);
                 self.cx.config.set_mailboxes(addresses, stored);
                 self.stores.rooms_changed(&mut self.cx, now);
                 self.outbound.touch_all(&mut self.cx);
@@ -159,6 +165,11 @@ impl Node {
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
             Input::Minimize { scope, floor, until } => {
                 self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
+            }
+            Input::Unregister { request, mailbox, by } => {
+                self.operations.unregister(request, mailbox, by);
+                let ended = self.operations.next_registrations(&mut self.cx);
+                self.answer_registrations(ended);
             }
             Input::Operate { request, entries, act, by } => {
                 self.operate(now, request, entries, act, by);

@@ -9,6 +9,7 @@ use crate::error::EdgeError;
 use crate::operations::Operations;
 use crate::queue::EntryQueue;
 use base::{EntryId, Now};
+use scheduler::Reason;
 
 impl Operations {
     /// An operator holds an entry: it waits for no recovery, and begins again once released.
@@ -59,11 +60,10 @@ impl Operations {
         if hold {
             self.hold_lost(cx, now, id);
             // Not one whose time is over: its report is being made.
-            let held = cx.queue.scheduler.hold(id);
-            if held {
-                cx.queue.held.insert(id);
-            }
-            held
+            let is_kept = cx.queue.scheduler.held_because(id) == Some(Reason::Operator);
+            // Its user may hold it back already, or its cancelling.
+            let held = cx.queue.scheduler.hold(id) || is_kept;
+            held && cx.queue.held.insert(id)
         } else {
             let was_marked = cx.queue.held.remove(&id);
             cx.queue.scheduler.release(now.mono, id) || was_marked

@@ -5,14 +5,17 @@ pub(crate) mod holding;
 pub(crate) mod lists;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;
+pub(crate) mod registering;
 pub(crate) mod reload;
 
 use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;
+use crate::operations::registering::Registrations;
 use base::AssociationId;
 use std::collections::BTreeSet;
 
-/// What an operator orders: MINIMIZE, distribution lists, and other configurations.
+/// What an operator orders: MINIMIZE, distribution lists, and other configurations; and what users
+/// register.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     /// Associations that end because the configuration changed.
@@ -22,6 +25,7 @@ pub(crate) struct Operations {
     lists: Vec<List>,
     /// A change of them is being committed.
     changing_lists: bool,
+    registrations: Registrations,
 }
 
 impl Operations {

@@ -338,6 +338,18 @@ impl Node {
     }
 
     fn set_state(&self, now: Now, row: &mut QueueRow, listed: &Listed) {
+        // What an operator holds too is his.
+        let by_user = match listed.at {
+            ItemState::Ready | ItemState::Held(Reason::Operator) => self
+                .delivery
+                .held_by(&listed.item)
+                .filter(|_| !self.cx.queue.held.contains(&listed.item.id)),
+            _ => None,
+        };
+        if let Some(by) = by_user {
+            (row.held_because, row.state) = (Some(by.to_string()), "held".to_owned());
+            return;
+        }
         let state = match listed.at {
             ItemState::Ready => "ready",
             ItemState::Held(Reason::Operator) => "held_by_operator",

@@ -22,6 +22,9 @@ impl Node {
                 reasons.push("its time is over: its report is being committed".to_owned());
                 return reasons;
             }
+            ItemState::Held(_) | ItemState::Ready if row.held_because.is_some() => {
+                reasons.extend(row.held_because.clone());
+            }
             ItemState::Held(reason) => reasons.push(match row.state.as_str() {
                 "held_by_operator" => "an operator holds it: `mta queue release`".to_owned(),
                 _ => reason.to_string(),

@@ -35,6 +35,45 @@ pub enum RefusedArgument {
     Extension(Kept),
 }
 
+impl RefusedArgument {
+    /// user-name.
+    pub const USER_NAME: RefusedArgument = RefusedArgument::BuiltIn(0);
+    /// user-address.
+    pub const USER_ADDRESS: RefusedArgument = RefusedArgument::BuiltIn(1);
+    /// deliverable-content-types.
+    pub const DELIVERABLE_CONTENT_TYPES: RefusedArgument = RefusedArgument::BuiltIn(2);
+    /// deliverable-maximum-content-length.
+    pub const DELIVERABLE_MAX_CONTENT_LENGTH: RefusedArgument = RefusedArgument::BuiltIn(3);
+    /// deliverable-encoded-information-types-constraints.
+    pub const DELIVERABLE_EITS: RefusedArgument = RefusedArgument::BuiltIn(4);
+    /// deliverable-security-labels.
+    pub const DELIVERABLE_SECURITY_LABELS: RefusedArgument = RefusedArgument::BuiltIn(5);
+    /// recipient-assigned-redirections.
+    pub const REDIRECTIONS: RefusedArgument = RefusedArgument::BuiltIn(6);
+    /// restricted-delivery.
+    pub const RESTRICTED_DELIVERY: RefusedArgument = RefusedArgument::BuiltIn(7);
+    /// retrieve-registrations.
+    pub const RETRIEVE_REGISTRATIONS: RefusedArgument = RefusedArgument::BuiltIn(8);
+    /// permissible-encoded-information-types.
+    pub const PERMISSIBLE_EITS: RefusedArgument = RefusedArgument::BuiltIn(13);
+    /// permissible-content-types.
+    pub const PERMISSIBLE_CONTENT_TYPES: RefusedArgument = RefusedArgument::BuiltIn(14);
+    /// permissible-maximum-content-length.
+    pub const PERMISSIBLE_MAX_CONTENT_LENGTH: RefusedArgument = RefusedArgument::BuiltIn(15);
+    /// permissible-security-context.
+    pub const PERMISSIBLE_SECURITY_CONTEXT: RefusedArgument = RefusedArgument::BuiltIn(16);
+
+    /// The error that refuses it as not offered here: refusal-reason facility-unavailable.
+    pub fn unavailable(self) -> AccessError {
+        AccessError::OperationRefused { argument: self, reason: 0 }
+    }
+
+    /// The error that refuses its value: refusal-reason parameter-unacceptable.
+    pub fn unacceptable(self) -> AccessError {
+        AccessError::OperationRefused { argument: self, reason: 2 }
+    }
+}
+
 /// The parameter of an error.
 #[derive(AsnType, Encode)]
 #[rasn(choice)]

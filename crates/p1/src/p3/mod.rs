@@ -7,19 +7,23 @@
 
 mod admin;
 mod bind;
+mod controls;
 mod delivery;
 mod error;
 mod parser;
+mod register;
 mod report;
 mod submission;
 #[cfg(test)]
 mod tests;
 
-pub use admin::{ChangeCredentials, Controls, read_register, write_waiting};
+pub use admin::ChangeCredentials;
 pub use bind::{DeliveryQueue, MessagesWaiting, MtsBind, MtsBindError, ObjectName};
+pub use controls::{Controls, Waiting};
 pub use delivery::{DeliveryResult, MessageDeliveryEnvelope};
 pub use error::{AccessError, RefusedArgument, SecurityProblem};
 pub use parser::{ArgumentEvent, ArgumentHead, ArgumentParser, DeliveryParser, SubmissionParser};
+pub use register::{MAX_CONTENT_LENGTH, RegisterArgument};
 pub use report::{PerRecipientReportDelivery, ReportDelivery};
 pub use submission::{
     MessageSubmissionEnvelope, PerRecipientSubmissionFields, ProbeSubmissionEnvelope,

@@ -603,14 +603,25 @@ fn controls_and_credentials_come_back() {
         messages: Some(true),
         max_content_length: Some(1000),
         lowest_priority: Some(Priority::Urgent),
-        other: vec![Bytes::from_static(&[0xa4, 3, 0x46, 1, 22])],
+        content_types: Some(vec![ContentType::P22]),
+        ..Controls::default()
     };
     let octets = written(|w| controls.write(w));
     assert_eq!(octets, hex("31 10 81 02 06 40 82 02 03 E8 47 01 02 A4 03 46 01 16"));
     assert_eq!(Controls::read(&Element::parse(&octets).unwrap()), Ok(controls));
     let lifted = Controls::read(&Element::parse(&hex("31 03 80 01 00")).unwrap()).unwrap();
     assert!(!lifted.restrict && lifted.messages.is_none());
-    assert_eq!(written(write_waiting), [0x31, 0]);
+    assert_eq!(written(|w| Waiting::default().write(w)), [0x31, 0]);
+    let waiting = Waiting {
+        messages: true,
+        long_content: true,
+        low_priority: true,
+        content_types: vec![ContentType::P22],
+        ..Waiting::default()
+    };
+    let octets = written(|w| waiting.write(w));
+    assert_eq!(octets, hex("31 0D 80 02 06 40 81 02 05 C0 A2 03 46 01 16"));
+    assert_eq!(Waiting::read(&Element::parse(&octets).unwrap()), Ok(waiting));
 
     let secret = |text: &'static str| Credentials::Simple(Password::new(text, PasswordForm::Ia5));
     let change = ChangeCredentials { old: secret("old"), new: secret("new") };
@@ -618,18 +629,108 @@ fn controls_and_credentials_come_back() {
     assert_eq!(octets, hex(r#"31 0E A0 05 16 03 "old" A1 05 16 03 "new""#));
     assert_eq!(ChangeCredentials::read(&Element::parse(&octets).unwrap()), Ok(change));
 
-    let register = hex(&format!("31 0F {ALPHA} A2 02 31 00"));
-    let tags = read_register(&Element::parse(&register).unwrap()).unwrap();
-    assert_eq!(
-        tags.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["[APPLICATION 0]", "[2]"]
-    );
-
     let accepted = DeliveryResult::default();
     assert_eq!(written(|w| accepted.write(w)), [0x31, 0]);
     let with_proof = hex("31 05 A1 03 02 01 01");
     let result = DeliveryResult::read(&Element::parse(&with_proof).unwrap()).unwrap();
     assert_eq!(result.other, [&with_proof[2..]]);
+}
+
+fn registered(text: &str) -> Result<RegisterArgument, Error> {
+    RegisterArgument::read(&Element::parse(&hex(text)).unwrap())
+}
+
+#[test]
+fn registrations_are_read_in_the_forms_of_both_editions() {
+    let argument = RegisterArgument {
+        max_content_length: Some(Some(1000)),
+        content_types: Some(Some(vec![ContentType::P22])),
+        default_controls: Some(Controls::default()),
+        alternate: Some(Some(name("BRAVO"))),
+        undone: None,
+    };
+    let of_1988 = written(|w| argument.write(w));
+    let alternate = r#"31 0B A1 09 30 07 83 05 "BRAVO""#;
+    let expected = format!("31 1E A1 04 02 02 03 E8 A2 02 31 00 A3 03 46 01 16 A4 0D {alternate}");
+    assert_eq!(of_1988, hex(&expected));
+    assert_eq!(RegisterArgument::read(&Element::parse(&of_1988).unwrap()), Ok(argument.clone()));
+    let of_1994 = written(|w| argument.write_1994(w));
+    let class = "31 0B 31 09 A0 03 46 01 16 81 02 03 E8";
+    assert_eq!(of_1994, hex(&format!("31 20 {class} A2 02 31 00 A3 0D {alternate}")));
+    assert_eq!(RegisterArgument::read(&Element::parse(&of_1994).unwrap()), Ok(argument));
+
+    // All is lifted.
+    let nothing = RegisterArgument {
+        max_content_length: Some(None),
+        content_types: Some(None),
+        alternate: Some(None),
+        ..RegisterArgument::default()
+    };
+    let octets = written(|w| nothing.write(w));
+    assert_eq!(octets, hex("31 08 31 02 31 00 A4 02 31 00"));
+    assert_eq!(RegisterArgument::read(&Element::parse(&octets).unwrap()), Ok(nothing));
+    assert_eq!(registered("31 00"), Ok(RegisterArgument::default()));
+}
+
+#[test]
+fn what_is_not_registered_here_is_named() {
+    let undone = |text: &str| match registered(text).unwrap().undone {
+        Some(RefusedArgument::BuiltIn(number)) => number,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(undone(&format!("31 0B {ALPHA}")), 0);
+    assert_eq!(undone("31 04 A0 02 A1 00"), 1);
+    // Two classes; a class with EITs; one with labels; EITs of 1988.
+    assert_eq!(undone("31 06 31 04 31 00 31 00"), 2);
+    assert_eq!(undone("31 06 31 04 31 02 A2 00"), 4);
+    assert_eq!(undone("31 06 31 04 31 02 A3 00"), 5);
+    assert_eq!(undone("31 06 65 04 80 02 05 20"), 4);
+    // A label; two redirections of 1994; a restriction; retrieval.
+    assert_eq!(undone("31 06 A4 04 31 02 A0 00"), 5);
+    assert_eq!(undone("31 06 A3 04 31 00 31 00"), 6);
+    assert_eq!(undone("31 07 A4 05 31 03 01 01 00"), 7);
+    assert_eq!(undone("31 02 A5 00"), 8);
+    // EITs and a security context of the default controls.
+    assert_eq!(undone("31 06 A2 04 31 02 30 00"), 13);
+    assert_eq!(undone("31 06 A2 04 31 02 A5 00"), 16);
+    // An extension counts if it is critical: 80 01 63 is its number.
+    let extension = |critical: &str, size: u8| {
+        format!(
+            "31 {:02X} A6 {:02X} 30 {size:02X} 80 01 63 {critical} A2 02 05 00",
+            size + 4,
+            size + 2
+        )
+    };
+    assert_eq!(registered(&extension("", 7)).unwrap().undone, None);
+    let refused = registered(&extension("81 02 05 20", 11)).unwrap().undone;
+    assert_eq!(refused, Some(RefusedArgument::Extension(Kept(hex("80 01 63").into()))));
+}
+
+#[test]
+fn a_malformed_registration_is_refused() {
+    for text in [
+        "30 00",                         // no SET
+        "31 02 A7 00",                   // a member of neither edition
+        "31 02 A4 00",                   // no redirection at all
+        "31 06 A4 04 31 02 A2 00",       // no member of a redirection
+        "31 08 A1 03 02 01 01 A1 01 02", // cut short, and twice
+        "31 02 A1 00",                   // no length
+        "31 04 A3 02 04 00",             // no content type
+        "31 04 A2 02 31 02",             // the controls run over
+    ] {
+        let e = hex(text);
+        let read = Element::parse(&e).and_then(|e| RegisterArgument::read(&e));
+        assert!(read.is_err(), "{text}: {read:?}");
+    }
+    let classes = 257;
+    let mut w = Writer::new();
+    w.constructed(base::ber::universal::SET, |w| {
+        w.constructed(base::ber::universal::SET, |w| {
+            (0..classes).for_each(|_| w.constructed(base::ber::universal::SET, |_| {}));
+        });
+    });
+    let octets = w.into_vec();
+    RegisterArgument::read(&Element::parse(&octets).unwrap()).unwrap_err();
 }
 
 #[test]
@@ -680,7 +781,8 @@ proptest! {
         if let Ok(e) = Element::parse(&octets) {
             let _ = (MtsBind::read(&e), MtsBindError::read(&e), SubmissionResult::read(&e));
             let _ = (ProbeSubmissionEnvelope::read(&e), ReportDelivery::read(&e));
-            let _ = (Controls::read(&e), ChangeCredentials::read(&e), read_register(&e));
+            let _ = (Controls::read(&e), ChangeCredentials::read(&e), RegisterArgument::read(&e));
+            let _ = Waiting::read(&e);
             let _ = (DeliveryResult::read(&e), AccessError::read(code, Some(&e)));
         }
     }

@@ -10,6 +10,7 @@ use crate::submission::MtaAccess;
 use crate::{INTERRUPTED, terminal};
 use anyhow::Result;
 use clap::Args;
+use p1::flags::Priority;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,6 +26,10 @@ pub(crate) struct ReceiveArgs {
     /// Stop after this number of seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
+    /// Ask the MTA to deliver nothing below this priority until the end of this reception: urgent, normal or
+    /// non-urgent. What is lower waits at the MTA
+    #[arg(long, value_name = "PRIORITY", value_parser = crate::register::priority)]
+    at_least: Option<Priority>,
     /// Keep no contents, only their identifiers and digests
     #[arg(long)]
     discard: bool,
@@ -63,6 +68,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
         wait: args.wait,
         count: args.count,
         timeout: args.timeout.map(Duration::from_secs),
+        at_least: args.at_least,
         reported: None,
     };
     let mut lines = Vec::new();

@@ -16,15 +16,17 @@ use crate::extract::Extraction;
 use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
 use crate::show;
 use crate::submission::MtaAccess;
+use crate::terminal;
 use anyhow::{Context, Result, bail};
-use base::ber::Writer;
+use base::ber::{Element, Writer};
 use base::{Precedence, Utc};
 use osi::api::{Indication, Problem, Request};
 use p1::SecurityLabel;
 use p1::extension::number;
 use p1::flags::Priority;
 use p1::p3::{
-    ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, operation,
+    AccessError, ArgumentEvent, Controls, DeliveryParser, DeliveryResult, EMPTY_RESULT,
+    MessageDeliveryEnvelope, Waiting, operation,
 };
 use p772::{Heading, Notification, NotificationOutcome, RecipientSpecifier};
 use report::ReportReading;
@@ -45,6 +47,8 @@ pub(crate) struct Until {
     pub count: Option<u64>,
     /// Stop after this time.
     pub timeout: Option<Duration>,
+    /// Have the MTA hold back what is of a lower priority.
+    pub at_least: Option<Priority>,
     /// Stop after the outcome of so many recipients of this message or probe, by its MTS identifier.
     pub reported: Option<(String, usize)>,
 }
@@ -240,9 +244,18 @@ pub(crate) async fn receive(
 ) -> Result<u64> {
     let mut user = access.bind(Services::Delivery).await?;
     let waiting = user.bound.messages_waiting.map_or(0, |w| {
-        let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
+        let mut counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
+        match until.at_least {
+            Some(Priority::Urgent) => counts = [w.urgent.messages, 0, 0],
+            Some(Priority::Normal) => counts = [w.urgent.messages, w.normal.messages, 0],
+            Some(Priority::NonUrgent) | None => {}
+        }
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
+    if let Some(lowest) = until.at_least {
+        let controls = Controls { lowest_priority: Some(lowest), ..Controls::default() };
+        user.request_controls(CONTROL, &controls);
+    }
     let mut count = 0u64;
     let all = until.wait || until.count.is_some();
     match deliveries(access, &mut user, to, until, waiting, &mut count, each).await {
@@ -304,11 +317,44 @@ async fn deliveries(
                 }
             }
             Some(Indication::Data { .. }) => {}
+            Some(Indication::Returned { invoke: CONTROL }) => {
+                if waits_below(user).await? {
+                    terminal::report_error("messages of a lower priority wait at the MTA");
+                }
+            }
+            Some(Indication::ReturnedError { invoke: CONTROL, error }) => {
+                let error = AccessError::read(error, None).map(|e| e.name());
+                let name = error.unwrap_or("an error");
+                bail!("the MTA does not hold back what is of a lower priority: {name}");
+            }
             other => bail!(Lost(describe(other.as_ref()))),
         }
     }
     Ok(())
 }
+
+/// The invoke identifier of delivery-control.
+const CONTROL: i64 = 1;
+
+/// Reads the result of delivery-control: whether anything of a lower priority waits.
+async fn waits_below(user: &mut User) -> Result<bool> {
+    let mut octets = Vec::new();
+    loop {
+        let (piece, last) = user.data().await?;
+        octets.extend_from_slice(&piece);
+        if octets.len() > MAX_WAITING {
+            bail!(Lost("the result of delivery-control is longer than 64 KiB".to_owned()));
+        }
+        if last {
+            let element = Element::parse(&octets).context("in the result of delivery-control")?;
+            let waiting = Waiting::read(&element).context("in the result of delivery-control")?;
+            return Ok(waiting.low_priority);
+        }
+    }
+}
+
+/// Longest result of delivery-control, octets.
+const MAX_WAITING: usize = 64 << 10;
 
 /// Invoke problems of a ROSE reject (X.229 clause 9).
 const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };

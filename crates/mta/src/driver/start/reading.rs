@@ -4,6 +4,7 @@
 use crate::driver::inbox::Inbox;
 use crate::driver::{Driver, DriverAnswer, DriverError};
 use base::{BodyId, Precedence};
+use engine::registered::Registration;
 use node::Input;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -59,6 +60,11 @@ impl Driver {
         }
         if let Some(value) = store.meta(node::mailbox::machine::NAMES)? {
             self.input(Input::RecoveredMailboxes(value));
+        }
+        for mailbox in self.verifier.addresses() {
+            if let Some(value) = store.meta(&Registration::name(&mailbox))? {
+                self.input(Input::RecoveredRegistration { mailbox, value });
+            }
         }
         for KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.disk.spool_left(id);

@@ -14,6 +14,7 @@ use crate::queue::is_at_rest;
 use base::{EntryId, Instant, Now};
 use bytes::Bytes;
 use engine::{NextHop, Record};
+use scheduler::Reason;
 use std::time::Duration;
 
 /// Most records read at once, or not yet durably reported.
@@ -58,7 +59,11 @@ impl Outbound {
             None => format!("since {age} s, more than {limit} s; its record cannot be read"),
         };
         if let Some(reason) = cx.queue.scheduler.held_because(id) {
-            detail = format!("{detail}: {reason}");
+            let by_user = reason == Reason::Operator && !cx.queue.held.contains(&id);
+            detail = match by_user {
+                true => format!("{detail}: its user holds it back"),
+                false => format!("{detail}: {reason}"),
+            };
         }
         let mut event = cx
             .event(LogLevel::Warning, Kind::Overdue, detail)

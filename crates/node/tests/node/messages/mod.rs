@@ -6,4 +6,5 @@ mod earlier;
 mod labels;
 mod pair;
 mod redirected;
+mod registered;
 mod returned;

@@ -1,0 +1,195 @@
+//! The controls of users over their deliveries (X.411 8.3.1.3): what they hold back waits in the queue.
+//!
+//! A user has one set of controls, whichever of his associations set them. They last as long as that
+//! association; then his registered default-delivery-controls are in force again, if he is bound on another.
+
+use crate::context::Context;
+use crate::delivery::Delivery;
+use base::{AssociationId, EntryId, Now};
+use engine::Record;
+use engine::registered::{Deliverable, DeliveryControls, HeldBy, Registration};
+use p1::apdu::MtsApduHead;
+use p1::content_type::ContentType;
+use p1::p3::{AccessError, Controls, Waiting};
+use scheduler::Item;
+use std::collections::BTreeSet;
+
+/// The controls in force for a mailbox.
+#[derive(Debug)]
+pub(crate) struct Controlled {
+    /// The association that set them.
+    by: AssociationId,
+    controls: DeliveryControls,
+    /// What they hold back, apart from what nobody looked at yet. Entries that are gone meanwhile may be
+    /// among them.
+    withheld: BTreeSet<EntryId>,
+}
+
+fn deliverable<'a>(item: &Item, content_type: Option<&'a ContentType>) -> Deliverable<'a> {
+    let priority = p1::grade::split(item.precedence).0;
+    Deliverable { is_report: item.body.is_none(), priority, length: item.size, content_type }
+}
+
+impl Delivery {
+    /// A user binds: his registered default controls are in force, unless others are.
+    pub(crate) fn begin_controls(&mut self, cx: &mut Context, mailbox: u32, id: AssociationId) {
+        if self.controlled.contains_key(&mailbox) {
+            return;
+        }
+        let controls = DeliveryControls::of(&registration(cx, mailbox)).unwrap_or_default();
+        if !controls.is_none() {
+            let controlled = Controlled { by: id, controls, withheld: BTreeSet::new() };
+            self.controlled.insert(mailbox, controlled);
+        }
+    }
+
+    /// An association of a user has ended, and with it the controls that he set on it.
+    pub(crate) fn end_controls(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let mailbox = cx.associations.get(&id).and_then(|a| a.mailbox());
+        let Some(mailbox) = mailbox.and_then(|name| cx.queue.mailbox_number(name)) else { return };
+        if self.controlled.get(&mailbox).is_none_or(|controlled| controlled.by != id) {
+            return;
+        }
+        self.lift(cx, now, mailbox);
+        let other = cx.associations.connections().users(mailbox).find(|other| *other != id);
+        if let Some(other) = other {
+            self.begin_controls(cx, mailbox, other);
+        }
+    }
+
+    /// Nothing is held back any more.
+    fn lift(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
+        let Some(controlled) = self.controlled.remove(&mailbox) else { return };
+        for entry in controlled.withheld {
+            // What an operator holds too stays held.
+            if !cx.queue.held.contains(&entry) {
+                cx.queue.scheduler.release(now.mono, entry);
+            }
+        }
+    }
+
+    /// delivery-control: the result, which tells what is held back.
+    pub(crate) fn control(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        argument: &Controls,
+    ) -> Result<Waiting, AccessError> {
+        let name =
+            cx.associations.get(&id).and_then(|a| a.mailbox()).unwrap_or_default().to_owned();
+        let mailbox = cx.queue.mailbox(&name);
+        let registration = registration(cx, mailbox);
+        let before = self.controlled.get(&mailbox).map(|controlled| controlled.controls.clone());
+        let mut controls = before.unwrap_or_default();
+        controls.update(argument, &registration)?;
+        self.lift(cx, now, mailbox);
+        if !controls.is_none() {
+            let controlled = Controlled { by: id, controls, withheld: BTreeSet::new() };
+            self.controlled.insert(mailbox, controlled);
+        }
+        Ok(self.hold_back(cx, now, mailbox))
+    }
+
+    /// Holds back all that could start now and may not.
+    fn hold_back(&mut self, cx: &mut Context, now: Now, mailbox: u32) -> Waiting {
+        let mut waiting = Waiting::default();
+        let Some(controlled) = self.controlled.get_mut(&mailbox) else { return waiting };
+        cx.queue.scheduler.tick(now.mono);
+        for entry in cx.queue.scheduler.ready_for_mailbox(mailbox) {
+            let Some(item) = cx.queue.get(entry) else { continue };
+            let what = deliverable(&item, None);
+            if controlled.controls.holds(&what).is_some() {
+                controlled.controls.note(&what, &mut waiting);
+                controlled.withhold(cx, entry);
+            }
+        }
+        waiting
+    }
+
+    /// Starts the next delivery to a mailbox that its controls permit.
+    pub(crate) fn next_permitted(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        mailbox: u32,
+    ) -> Option<EntryId> {
+        if let Some(controlled) = self.controlled.get_mut(&mailbox) {
+            loop {
+                let first = cx.queue.scheduler.first_for_mailbox(now.mono, mailbox)?;
+                let item = cx.queue.get(first)?;
+                if controlled.controls.holds(&deliverable(&item, None)).is_none() {
+                    break;
+                }
+                controlled.withhold(cx, first);
+            }
+        }
+        cx.queue.scheduler.next_for_mailbox(now.mono, mailbox)
+    }
+
+    /// The content type of what is about to be delivered is known only now: whether it waits instead.
+    pub(crate) fn waits_for_type(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: &Record,
+    ) -> bool {
+        let Some(entry) = cx.associations.get(&id).and_then(|a| a.sending()).map(|s| s.entry)
+        else {
+            return false;
+        };
+        let (Some(item), MtsApduHead::Message(e)) = (cx.queue.get(entry), &record.head) else {
+            return false;
+        };
+        let scheduler::Destination::Mailbox(mailbox) = item.destination else { return false };
+        let Some(controlled) = self.controlled.get_mut(&mailbox) else { return false };
+        let what = deliverable(&item, Some(&e.content_type));
+        if !controlled.controls.look_at_types() || controlled.controls.holds(&what).is_none() {
+            return false;
+        }
+        if let Some(association) = cx.associations.get_mut(&id) {
+            association.take_sending();
+        }
+        cx.queue.scheduler.put_back(now.mono, entry);
+        controlled.withhold(cx, entry);
+        true
+    }
+
+    /// Why a user's controls hold this entry back, if they do.
+    pub(crate) fn held_by(&self, item: &Item) -> Option<HeldBy> {
+        let scheduler::Destination::Mailbox(mailbox) = item.destination else { return None };
+        let controlled = self.controlled.get(&mailbox)?;
+        let by = controlled.controls.holds(&deliverable(item, None));
+        by.or_else(|| controlled.withheld.contains(&item.id).then_some(HeldBy::ContentType))
+    }
+
+    /// How many messages of a mailbox its user holds back, by precedence.
+    pub(crate) fn withheld<'a>(
+        &'a self,
+        cx: &'a Context,
+        mailbox: u32,
+    ) -> impl Iterator<Item = base::Precedence> + 'a {
+        let controlled = self.controlled.get(&mailbox);
+        let entries = controlled.into_iter().flat_map(|controlled| &controlled.withheld);
+        let entries = entries.filter(|entry| !cx.queue.held.contains(entry));
+        entries.filter_map(|entry| Some(cx.queue.get(*entry)?.precedence))
+    }
+}
+
+impl Controlled {
+    fn withhold(&mut self, cx: &mut Context, entry: EntryId) {
+        // Those that are gone are dropped from time to time.
+        if self.withheld.len().is_power_of_two() {
+            self.withheld.retain(|entry| cx.queue.get(*entry).is_some());
+        }
+        cx.queue.scheduler.hold(entry);
+        self.withheld.insert(entry);
+    }
+}
+
+/// What the user of this mailbox has registered.
+fn registration(cx: &Context, mailbox: u32) -> Registration {
+    let name = cx.queue.mailbox_name(mailbox).unwrap_or_default();
+    cx.engine.registration(name).cloned().unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! The administration and delivery ports of P3: register, change-credentials and delivery-control.
+
+use crate::submit::{Answer, NotAccepted, accepted, invoke_on};
+use crate::user::User;
+use anyhow::{Result, bail};
+use base::ber::{Oid, Writer};
+use osi::api::{Payload, Request};
+use osi::profiles::abstract_syntax;
+use p1::bind::{Credentials, Password};
+use p1::p3::{ChangeCredentials, Controls, RegisterArgument, operation};
+
+impl User {
+    /// Registers what is to be delivered to this user from now on (X.411 8.4.1.1). What is absent stays
+    /// registered as it was. All of it is registered, or nothing.
+    ///
+    /// # Errors
+    /// [`NotAccepted`] with the MTA's error in words, or [`crate::Lost`].
+    pub async fn register(&mut self, argument: &RegisterArgument) -> Result<()> {
+        let mut w = Writer::new();
+        argument.write(&mut w);
+        let (port, operation) = (abstract_syntax::mase_88(), operation::REGISTER);
+        self.administer(port, operation, w.into_vec()).await
+    }
+
+    /// Changes the password of this user (X.411 8.4.1.2). The association stays.
+    ///
+    /// # Errors
+    /// [`NotAccepted`] with the MTA's error in words, or [`crate::Lost`].
+    pub async fn change_password(&mut self, old: &Password, new: &Password) -> Result<()> {
+        let change = ChangeCredentials {
+            old: Credentials::Simple(old.clone()),
+            new: Credentials::Simple(new.clone()),
+        };
+        let mut w = Writer::new();
+        change.write(&mut w);
+        let (port, operation) = (abstract_syntax::mase_88(), operation::CHANGE_CREDENTIALS);
+        self.administer(port, operation, w.into_vec()).await
+    }
+
+    async fn administer(&mut self, port: Oid, operation: i64, argument: Vec<u8>) -> Result<()> {
+        let (answer, octets) = invoke_on(self, port, operation, argument).await?;
+        match answer {
+            Answer::Result => Ok(()),
+            Answer::Error(10) => bail!(NotAccepted(
+                "register-rejected: the values contradict each other or what is registered, or are too many"
+                    .to_owned()
+            )),
+            answer => accepted(answer, &octets).map(drop),
+        }
+    }
+
+    /// Asks the MTA to hold back what these controls do not permit, until this user unbinds (X.411
+    /// 8.3.1.3). The answer is an indication as deliveries are, with the same invoke identifier; a
+    /// delivery that the MTA has begun may come before it.
+    pub fn request_controls(&mut self, invoke: i64, controls: &Controls) {
+        let mut w = Writer::new();
+        controls.write(&mut w);
+        self.request(Request::Invoke {
+            invoke,
+            syntax: abstract_syntax::mdse_88(),
+            operation: operation::DELIVERY_CONTROL,
+            argument: Payload::whole(w.into_vec()),
+        });
+    }
+}
