@@ -18,6 +18,12 @@ pub(super) enum Verb {
     PutBack(u64),
     Hold(u64),
     Release(u64),
+    /// An operator has an item tried again.
+    Hasten(u64),
+    /// An operator expires or deletes an item that is not in transfer.
+    GiveUp(u64),
+    /// An operator reroutes an item that is not in transfer: another one takes its place, held if it was.
+    Reroute(u64, u64, Destination),
     Floor(usize, Option<Precedence>),
     Configure(usize, Policy),
     /// Drain everything that is returned once.
@@ -386,7 +392,7 @@ impl Both {
                     *progress = now;
                 }
             }
-            Verb::Finished(id) => self.finish(EntryId(id)),
+            Verb::Finished(id) => _ = self.finish(EntryId(id)),
             Verb::Retry(id, seed) => self.retry(now, EntryId(id), seed),
             Verb::PutBack(id) => self.put_back(now, EntryId(id)),
             Verb::Hold(id) => {
@@ -403,6 +409,9 @@ impl Both {
                     row.operator = false;
                 }
             }
+            Verb::Hasten(id) => self.hasten(now, EntryId(id)),
+            Verb::GiveUp(id) => _ = self.give_up(EntryId(id)),
+            Verb::Reroute(id, new, to) => self.reroute(EntryId(id), EntryId(new), to),
             Verb::Floor(which, lowest) => {
                 let scopes = [Scope::Mta, Scope::Peer(PEER), Scope::Channel(id(which % CHANNELS))];
                 let scope = scopes[which % 3];
@@ -449,7 +458,7 @@ impl Both {
         }
     }
 
-    fn finish(&mut self, id: EntryId) {
+    fn finish(&mut self, id: EntryId) -> Option<Row> {
         let at = self.m.rows.iter().position(|r| r.item.id == id);
         let row = at.map(|at| self.m.rows.remove(at));
         assert_eq!(self.s.finished(id).map(|item| item.id), row.as_ref().map(|r| r.item.id));
@@ -457,6 +466,46 @@ impl Both {
             && let Destination::Peer(peer) = item.destination
         {
             self.m.failures.retain(|(of, ..)| *of != peer);
+        }
+        row
+    }
+
+    fn hasten(&mut self, now: Instant, id: EntryId) {
+        let delayed =
+            |r: &&mut Row| !r.operator && matches!(r.at, At::Waiting { until } if until > now);
+        let row = self.m.row(id).filter(delayed);
+        assert_eq!(self.s.hasten(now, id), row.is_some());
+        if let Some(row) = row {
+            row.at = At::Waiting { until: Instant(0) };
+        }
+    }
+
+    /// What a caller does with an item at rest: it is held until the order is durable, then it is gone.
+    fn give_up(&mut self, id: EntryId) -> Option<Row> {
+        let rests = |r: &Row| r.item.id == id && matches!(r.at, At::Waiting { .. });
+        let at = self.m.rows.iter().position(rests)?;
+        let was_held = self.m.rows[at].operator;
+        assert_eq!(self.s.hold(id), !was_held);
+        // Held, it starts nowhere and holds nothing.
+        self.m.rows[at].operator = true;
+        for channel in 0..CHANNELS {
+            let start = self.s.peek(self.m.now, self::id(channel));
+            assert!(start.is_none_or(|start| start.id != id));
+        }
+        let row = self.finish(id);
+        row.map(|row| Row { operator: was_held, ..row })
+    }
+
+    fn reroute(&mut self, id: EntryId, new: EntryId, to: Destination) {
+        if self.m.row(new).is_some() {
+            return;
+        }
+        let Some(old) = self.give_up(id) else { return };
+        assert_eq!(self.s.get(id), None);
+        let item = Item { id: new, destination: to, not_before: Instant(0), ..old.item };
+        self.step(Verb::Insert(item));
+        if old.operator {
+            self.step(Verb::Hold(new.0));
         }
     }
 

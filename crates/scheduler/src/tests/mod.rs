@@ -76,6 +76,14 @@ fn item() -> impl Strategy<Value = Item> {
     )
 }
 
+fn destination() -> impl Strategy<Value = Destination> {
+    prop_oneof![
+        Just(Destination::Mailbox(0)),
+        Just(Destination::Peer(PeerId(8))),
+        Just(Destination::Peer(PEER)),
+    ]
+}
+
 fn policy() -> impl Strategy<Value = Policy> {
     let hold =
         prop_oneof![1 => Just(Hold::Off), 4 => Just(Hold::Conserving), 3 => Just(Hold::Strict)];
@@ -100,6 +108,9 @@ fn verb() -> impl Strategy<Value = Verb> {
         1 => IDS.prop_map(Verb::PutBack),
         1 => IDS.prop_map(Verb::Hold),
         1 => IDS.prop_map(Verb::Release),
+        1 => IDS.prop_map(Verb::Hasten),
+        1 => IDS.prop_map(Verb::GiveUp),
+        1 => (IDS, IDS, destination()).prop_map(|(id, new, to)| Verb::Reroute(id, new, to)),
         1 => (0usize..12, floor).prop_map(|(which, lowest)| Verb::Floor(which, lowest)),
         1 => (0usize..6, policy()).prop_map(|(variant, policy)| Verb::Configure(variant, policy)),
         3 => Just(Verb::Drain),
