@@ -162,7 +162,8 @@ impl<S: Durable> Network<S> {
             ..Submission::new(&u.address, to.iter().cloned())
         };
         let mut envelope = submission.envelope();
-        envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).chain(label).collect());
+        envelope.extensions =
+            p1::Extensions(qualifier.into_iter().chain(latest).chain(label).collect());
         envelope.indicators = envelope.indicators | u.indicators;
         if let Some(alternate) = &u.alternate {
             let name: p1::ORName = p1::ORName {
