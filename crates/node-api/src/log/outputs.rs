@@ -109,8 +109,11 @@ impl Outputs {
                 NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
                 NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),
             };
-            let draft =
-                self.event(level, kind, note.detail.clone()).channel(channel).message(message);
+            let draft = self
+                .event(level, kind, note.detail.clone())
+                .channel(channel)
+                .message(message)
+                .related(note.report.clone());
             if let Some(id) = id {
                 draft.association(id);
             }

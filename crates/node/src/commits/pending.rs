@@ -1,5 +1,6 @@
 //! What the node waits for: how each answer with a token continues.
 
+use crate::api::event::Parties;
 use crate::api::operator::HoldOutcome;
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -43,6 +44,10 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
+        /// The subject of a report, for the log.
+        subject: Option<String>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
@@ -57,6 +62,8 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
