@@ -92,6 +92,12 @@ impl LogEvent {
         self.message.is_some() || self.entry.is_some()
     }
 
+    /// Whether it is kept to trace messages, or counted in reports on many.
+    pub fn is_tracked(&self) -> bool {
+        self.is_about_a_message()
+            || matches!(self.kind, Kind::SubmissionRefused | Kind::ReceiveFailed)
+    }
+
     /// Itself as a line of the event log: `place` is the name of its peer and of its channel.
     pub fn line<'a>(
         &'a self,

@@ -14,6 +14,7 @@ mod recipients;
 mod reload;
 mod store;
 mod streaming;
+mod tracking;
 mod tshark;
 
 use std::collections::BTreeSet;

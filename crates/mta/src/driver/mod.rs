@@ -66,6 +66,7 @@ use store::QueueStore;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use tracking::{Event, Tracker};
 use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
 use verify::Verifier;
 
@@ -106,6 +107,7 @@ struct Driver {
     verifier: Verifier,
     pcap: Option<Pcap>,
     events: Option<EventLogFile>,
+    tracker: Option<Tracker>,
     inbox: Arc<Inbox>,
     incoming: mpsc::Sender<IncomingConnection>,
     budgets: Budgets,
@@ -157,6 +159,7 @@ async fn serve(
     let users = Users::read(&site.paths.data_dir)?;
     let node = start::make_node(&site, &users, &**store, clock.now().utc)?;
     let events = start::open_events(&site, clock)?;
+    let tracker = start::start_tracking(&site);
     let pcap = start::open_pcap(pcap, clock)?;
 
     let inbox = Arc::<Inbox>::default();
@@ -182,6 +185,7 @@ async fn serve(
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         events,
+        tracker,
         inbox,
         incoming,
         budgets: Budgets::new(&site.node.limits),
@@ -312,6 +316,9 @@ impl Driver {
         {
             // As long as anything may be refused for it.
             self.disk.short_of_space(space.free < space.reserve / 16 * 17);
+            if let Some(tracker) = &self.tracker {
+                tracker.short_of_space(space.free < space.reserve.saturating_mul(2));
+            }
             self.input(Input::DiskSpace(space));
         }
     }
@@ -480,9 +487,12 @@ impl Driver {
             }
             Output::Event(event) => {
                 log::event(&self.labels, &event);
+                let place = event.channel.and_then(|channel| self.node.place(channel));
                 if let Some(events) = self.events.as_ref().filter(|_| event.is_about_a_message()) {
-                    let place = event.channel.and_then(|channel| self.node.place(channel));
                     events.put(&event.line(now.utc, &self.site.node.mta.0, place));
+                }
+                if let Some(tracker) = self.tracker.as_ref().filter(|_| event.is_tracked()) {
+                    tracker.put(Event::new(now.utc, event, place));
                 }
             }
             Output::Operated { request, result } => {

@@ -95,6 +95,11 @@ impl Driver {
             help: "Lines of the event log that could not be written",
             samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
         }));
+        families.extend(self.tracker.as_ref().map(|tracker| Family {
+            name: "mta_tracking_lost",
+            help: "Events of messages that could not be tracked",
+            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(tracker.lost()) }],
+        }));
         families
     }
 
