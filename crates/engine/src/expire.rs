@@ -97,6 +97,17 @@ impl Engine {
         self.undeliverable(now, record, reason, diagnostic, text)
     }
 
+    /// Expires a copy before its time, because an operator orders it. As [`Engine::expire`].
+    pub fn expire_by_order(&mut self, now: Utc, record: &Record) -> Concluded {
+        let text = "an operator of this MTA gave it up";
+        if record.kind() == RecordKind::Report {
+            return discarded(record, text);
+        }
+        let (reason, diagnostic) =
+            (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::MAXIMUM_TIME_EXPIRED);
+        self.undeliverable(now, record, reason, diagnostic, text)
+    }
+
     /// Gives up a copy whose transfer is interrupted repeatedly while others succeed: non-delivery
     /// reports for all its recipients, as [`Engine::undeliverable`]. The reason is
     /// unable-to-transfer, as the problem is the message and not communication (X.411

@@ -340,7 +340,15 @@ fn a_daemon_starts_answers_and_stops() {
     let (code, out, _) = run(&["queue", "--config", config]);
     assert_eq!((code, out.as_str()), (Some(0), "nothing waits\n"));
     let (code, _, err) = run(&["queue", "--peer", "act", "hold", "e1", "--config", config]);
-    assert!(code == Some(2) && err.contains("name entries instead"), "{err}");
+    assert!(code == Some(2) && err.contains("after the verb"), "{err}");
+    let (code, _, err) = run(&["queue", "delete", "--config", config]);
+    assert!(code == Some(2) && err.contains("--all"), "{err}");
+    let (code, _, err) = run(&["queue", "delete", "e1", "--config", config]);
+    assert!(code == Some(2) && err.contains("write --yes"), "nobody can be asked: {err}");
+    let (code, out, _) = run(&["queue", "expire", "--all", "--config", config]);
+    assert_eq!((code, out.as_str()), (Some(0), "nothing matches\n"));
+    let (code, _, err) = run(&["queue", "reroute", "e1", "--to", "atc", "--config", config]);
+    assert!(code == Some(1) && err.contains("there is no peer \"atc\""), "{err}");
     let (code, out, _) = run(&["queue", "hold", "e1", "--config", config]);
     assert_eq!((code, out.as_str()), (Some(1), "e1 is not in the queue: it may have gone\n"));
     let (code, _, err) = run(&["queue", "--config", config, "--peer", "atc"]);

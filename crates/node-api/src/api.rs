@@ -10,7 +10,7 @@ pub mod operator;
 
 use crate::api::connect::ConnectOutcome;
 use crate::api::event::LogEvent;
-use crate::api::operator::{HoldError, HoldOutcome};
+use crate::api::operator::{Act, ActError, ActOutcome, Operator};
 use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
@@ -236,14 +236,16 @@ pub enum Input {
     },
     /// An operator accepts the wall clock: expiry waits no longer.
     AcceptClock,
-    /// An operator holds these entries, or lets them go again; answered with [`Output::Operated`].
+    /// An operator orders something of these entries; answered with [`Output::Operated`].
     Operate {
         /// Pairs it with its answer.
         request: u64,
-        /// Which.
+        /// Which, [`operator::MAX_ORDERED`] at most.
         entries: Vec<EntryId>,
-        /// Hold, or release.
-        hold: bool,
+        /// What.
+        act: Act,
+        /// Who.
+        by: Operator,
     },
     /// An operator wants this channel opened now: its wait ends. Answered with
     /// [`Output::ChannelConnected`].
@@ -438,7 +440,7 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// The outcome for each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, HoldOutcome)>, HoldError>,
+        result: Result<Vec<(EntryId, ActOutcome)>, ActError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {

@@ -37,4 +37,4 @@ pub use node_api::api;
 pub(crate) use node_api::{error, ids, log};
 pub use scheduler::ChannelId;
 pub use scheduler::wall;
-pub use views::{listing, metrics, minimize, names};
+pub use views::{filter, listing, metrics, minimize, names};

@@ -64,9 +64,15 @@ pub struct LogEvent {
     pub related: Option<String>,
     /// When this MTA accepted the message, on what ends a copy of it.
     pub accepted: Option<Utc>,
+    /// By which operator, where one ordered it.
+    pub operator: Option<Box<OrderedBy>>,
     /// Details in words.
     pub detail: String,
 }
+
+/// An operator's name and number, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedBy(pub String);
 
 impl LogEvent {
     /// One of which no more is known.
@@ -83,6 +89,7 @@ impl LogEvent {
             parties: None,
             related: None,
             accepted: None,
+            operator: None,
             detail: String::new(),
         }
     }
@@ -95,7 +102,13 @@ impl LogEvent {
     /// Whether it is kept to trace messages, or counted in reports on many.
     pub fn is_tracked(&self) -> bool {
         self.is_about_a_message()
+            || self.is_an_order()
             || matches!(self.kind, Kind::SubmissionRefused | Kind::ReceiveFailed)
+    }
+
+    /// Whether an operator ordered it.
+    pub fn is_an_order(&self) -> bool {
+        self.operator.is_some()
     }
 
     /// Itself as a line of the event log: `place` is the name of its peer and of its channel.
@@ -132,6 +145,7 @@ impl LogEvent {
                 .and_then(|p| p.content_id.as_deref())
                 .map(shown::line),
             related: self.related.as_deref().map(shown::line),
+            operator: self.operator.as_ref().map(|by| shown::line(&by.0)),
             detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }
     }
@@ -185,6 +199,9 @@ pub struct LogLine<'a> {
     /// The subject of a report, or the report on a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub related: Option<Cow<'a, str>>,
+    /// By which operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Cow<'a, str>>,
     /// Details in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'a, str>>,
@@ -265,6 +282,16 @@ pub enum Kind {
     OperatorHeld,
     /// An operator released a message.
     OperatorReleased,
+    /// An operator ended a message's wait after a failure.
+    OperatorRetried,
+    /// An operator rerouted a message.
+    OperatorRerouted,
+    /// An operator gave a message up, with a non-delivery report.
+    OperatorExpired,
+    /// An operator deleted a message, without a report.
+    OperatorDeleted,
+    /// An operator ordered something; the detail has the outcome.
+    OperatorOrder,
     /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,
     /// The peer confirmed a transfer.
@@ -332,6 +359,11 @@ impl Kind {
             Kind::Held => "held",
             Kind::OperatorHeld => "operator_held",
             Kind::OperatorReleased => "operator_released",
+            Kind::OperatorRetried => "operator_retried",
+            Kind::OperatorRerouted => "operator_rerouted",
+            Kind::OperatorExpired => "operator_expired",
+            Kind::OperatorDeleted => "operator_deleted",
+            Kind::OperatorOrder => "operator_order",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",

@@ -35,6 +35,8 @@ pub struct Event {
     pub related: Option<String>,
     /// From whom and to whom, where that is first seen.
     pub parties: Option<Parties>,
+    /// By which operator, where one ordered it.
+    pub operator: Option<String>,
     /// Details in words.
     pub detail: String,
 }
@@ -77,6 +79,7 @@ impl Event {
             accepted: event.accepted,
             related: event.related,
             parties,
+            operator: event.operator.map(|by| by.0),
             detail: event.detail,
         }
     }

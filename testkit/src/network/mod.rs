@@ -56,7 +56,7 @@ enum Happening {
 
 /// The answer to an operator.
 pub type Operated =
-    Result<Vec<(base::EntryId, node::operator::HoldOutcome)>, node::operator::HoldError>;
+    Result<Vec<(base::EntryId, node::operator::ActOutcome)>, node::operator::ActError>;
 
 /// Nodes, users and the connections between them. Each node has a store `S`.
 pub struct Network<S = FaultyStore> {

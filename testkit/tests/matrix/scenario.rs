@@ -295,7 +295,15 @@ impl Scenario {
             }
             self.request += 1;
             let request = self.request;
-            self.network.feed(site, Input::Operate { request, entries, hold });
+            self.network.feed(
+                site,
+                Input::Operate {
+                    request,
+                    entries,
+                    act: node::operator::Act::holding(hold),
+                    by: node::operator::Operator::default(),
+                },
+            );
             self.run(200);
             let answers = &self.network.sites[site].operated;
             if answers.iter().any(|(to, result)| *to == request && result.is_ok()) {
@@ -345,7 +353,15 @@ impl Scenario {
                 // An operator releases what is held still.
                 let (request, entries) = (0, self.queued(site));
                 if !entries.is_empty() {
-                    self.network.feed(site, Input::Operate { request, entries, hold: false });
+                    self.network.feed(
+                        site,
+                        Input::Operate {
+                            request,
+                            entries,
+                            act: node::operator::Act::Release,
+                            by: node::operator::Operator::default(),
+                        },
+                    );
                 }
             }
         }

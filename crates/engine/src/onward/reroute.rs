@@ -4,15 +4,16 @@ use crate::Engine;
 use crate::arrival::accept::{duplicates, reused, without_seen};
 use crate::journal::Digest;
 use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identifies, report_key};
-use crate::onward::split::{copy_for, deferred, delivered};
-use crate::outcome::{Concluded, NewEntry};
+use crate::onward::split::{Disposition, Failure, copy_for, deferred, delivered};
+use crate::outcome::{Concluded, NewEntry, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::subject::Carried;
-use base::Utc;
+use base::{PeerId, Utc};
 use bytes::Bytes;
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
 use p1::names::ORName;
+use p1::reason::Diagnostic;
 use std::collections::BTreeMap;
 
 impl Engine {
@@ -33,6 +34,41 @@ impl Engine {
     /// whom the message was delivered by another path is dropped; one who got another content
     /// under its identifier is not.
     pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
+        self.reroute_to(now, record, None, seen)
+    }
+
+    /// As [`Engine::reroute`], but by an operator's order: to this peer, or where the routes lead now.
+    /// A recipient whose route leads to a mailbox here is delivered here all the same.
+    ///
+    /// # Errors
+    /// In words: what is to go there cannot, or would not leave its next hop. An order causes no
+    /// non-delivery report.
+    pub fn reroute_by_order(
+        &mut self,
+        now: Utc,
+        record: &Record,
+        to: Option<PeerId>,
+        seen: &[Option<Bytes>],
+    ) -> Result<Concluded, String> {
+        let concluded = self.reroute_to(now, record, to, seen);
+        let failed = [NoteKind::NonDelivery, NoteKind::ReportDiscarded];
+        if let Some(note) = concluded.notes.iter().find(|note| failed.contains(&note.kind)) {
+            return Err(note.detail.clone());
+        }
+        let stays = |entry: &NewEntry| entry.record.next_hop == record.next_hop;
+        if !concluded.entries.is_empty() && concluded.entries.iter().all(stays) {
+            return Err("it goes there already".to_owned());
+        }
+        Ok(concluded)
+    }
+
+    fn reroute_to(
+        &mut self,
+        now: Utc,
+        record: &Record,
+        to: Option<PeerId>,
+        seen: &[Option<Bytes>],
+    ) -> Concluded {
         let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
         let compare = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
         let same: Vec<Option<bool>> = seen.iter().map(compare).collect();
@@ -56,7 +92,14 @@ impl Engine {
                 let key = report_key(report);
                 let report = (**report).clone();
                 let times = (record.accepted, record.first_arrival);
-                let entry = self.queue_report(times, report, record.precedence, &mut notes);
+                let entry = match to.map(NextHop::Peer) {
+                    Some(next_hop) => {
+                        let record = Record { next_hop, ..record.clone() };
+                        let (id, precedence) = (self.ids.entry(), record.precedence);
+                        Some(NewEntry { id, precedence, record })
+                    }
+                    None => self.queue_report(times, report, record.precedence, &mut notes),
+                };
                 let entries: Vec<_> = entry.into_iter().collect();
                 let here = entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_)));
                 let seen = here.then(|| delivering.seen(key)).into_iter().collect();
@@ -64,7 +107,10 @@ impl Engine {
             }
         };
         let carried = without_seen(carried, &dropped);
-        let dispositions = self.dispositions(&carried.subject(), false);
+        let mut dispositions = self.dispositions(&carried.subject(), false);
+        if let Some(peer) = to {
+            dispositions.iter_mut().flatten().for_each(|disposition| send_to(peer, disposition));
+        }
         let (hops, outcomes) = self.sort_out(now, &carried, record.size, dispositions, &mut notes);
         let seen = delivering.keys_for(&carried, &delivered(&hops, &outcomes));
         let earliest = self.earliest(now);
@@ -100,6 +146,16 @@ impl Engine {
     }
 }
 
+/// An operator sends this recipient's copy to a peer, whatever the routes are.
+fn send_to(peer: PeerId, disposition: &mut Disposition) {
+    let no_route = |failure: &Failure| failure.diagnostic == Some(Diagnostic::UNRECOGNISED_OR_NAME);
+    match disposition {
+        Ok(NextHop::Peer(to)) => *to = peer,
+        Err(failure) if no_route(failure) => *disposition = Ok(NextHop::Peer(peer)),
+        Ok(NextHop::Mailbox(_)) | Err(_) => {}
+    }
+}
+
 /// Other contents delivered under the keys of the recipients that remain.
 fn other_contents(
     head: &MtsApduHead,
@@ -115,13 +171,11 @@ fn other_contents(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::NoteKind;
     use crate::record::RecordKind;
     use crate::testing::{
         BAKER, CARTER, NOWHERE, SMITH, at, content, engine_of, failures, message, name, received,
         report, submission, submit,
     };
-    use base::PeerId;
 
     /// Alpha with its current configuration: these domains behind peers.
     fn alpha(peers: &[(&str, u32)]) -> Engine {
@@ -197,6 +251,27 @@ mod tests {
         assert_eq!(again.entries[0].record, expected);
         let lost = engine_of("beta", "mta2", &[], &[]).reroute(at(100), &old.record, &[]);
         assert_eq!((lost.entries.len(), lost.notes[0].kind), (0, NoteKind::ReportDiscarded));
+    }
+
+    #[test]
+    fn an_order_names_a_peer_or_follows_the_routes_and_reports_nothing() {
+        let mut now = alpha(&[("beta", 0), ("gamma", 1)]);
+        let old = submit(&mut now, &submission(&[BAKER])).accepted.entries.remove(0).record;
+        let hops = |concluded: Concluded| -> Vec<NextHop> {
+            concluded.entries.into_iter().map(|e| e.record.next_hop).collect()
+        };
+        let there = now.reroute_by_order(at(9), &old, Some(PeerId(1)), &[]).unwrap();
+        assert_eq!(hops(there), [NextHop::Peer(PeerId(1))]);
+        for to in [None, Some(PeerId(0))] {
+            let refused = now.reroute_by_order(at(9), &old, to, &[]).unwrap_err();
+            assert_eq!(refused, "it goes there already");
+        }
+        // No route is left: nothing happens, unless a peer is named.
+        let mut none = alpha(&[]);
+        let refused = none.reroute_by_order(at(9), &old, None, &[]).unwrap_err();
+        assert!(refused.starts_with("no route to this address: "), "{refused}");
+        let there = none.reroute_by_order(at(9), &old, Some(PeerId(5)), &[]).unwrap();
+        assert_eq!(hops(there), [NextHop::Peer(PeerId(5))]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use node::changes::Changes;
 use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
-use node::operator::HoldOutcome;
+use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -34,12 +34,12 @@ pub enum Request {
         /// Filter and page size.
         asked: QueueRequest,
     },
-    /// Hold these entries, or release them.
+    /// Order something of these entries.
     Operate {
         /// The entries.
         entries: Vec<EntryId>,
-        /// `true` to hold, `false` to release.
-        hold: bool,
+        /// What.
+        act: Act,
     },
     /// Order MINIMIZE: start nothing below a floor; or withdraw that order.
     Minimize {
@@ -73,6 +73,40 @@ pub enum Request {
     Stop,
 }
 
+impl Request {
+    /// What it orders, for the log; `None` where it only asks.
+    #[must_use]
+    pub fn order(&self) -> Option<String> {
+        Some(match self {
+            Request::Status | Request::Queue { .. } => return None,
+            Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
+                return None;
+            }
+            Request::Reload => "reload".to_owned(),
+            Request::Operate { entries, act } => {
+                let to = match act {
+                    Act::Reroute { to: Some(peer) } => format!(" to {peer}"),
+                    _ => String::new(),
+                };
+                match &entries[..] {
+                    [one] => format!("{} {one}{to}", act.name()),
+                    [first, ..] => {
+                        format!("{} {first} and {} more{to}", act.name(), entries.len() - 1)
+                    }
+                    [] => format!("{} nothing", act.name()),
+                }
+            }
+            Request::Minimize { order } => format!("minimize {order:?}"),
+            Request::AcceptClock => "accept the clock".to_owned(),
+            Request::Connect { channel } => format!("connect {channel}"),
+            Request::CheckStore { .. } => "check the store".to_owned(),
+            Request::BackUp { begin: Some(to), .. } => format!("back up to {}", to.display()),
+            Request::ReloadUsers => "read the users again".to_owned(),
+            Request::Stop => "stop".to_owned(),
+        })
+    }
+}
+
 /// An answer of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,7 +118,7 @@ pub enum Answer {
     /// A page of the queue.
     Queue(QueuePage),
     /// The outcome for each entry, once the change is durable.
-    Operated(Vec<(EntryId, HoldOutcome)>),
+    Operated(Vec<(EntryId, ActOutcome)>),
     /// The MINIMIZE orders and windows in force.
     Minimized(Vec<MinimizeStatus>),
     /// Why the wall clock is not trusted; `None` where it is.
@@ -99,6 +133,51 @@ pub enum Answer {
     Done(Request),
     /// The request was not understood.
     Error(String),
+}
+
+impl Answer {
+    /// The outcome of an order, for the log.
+    #[must_use]
+    pub fn outcome(&self) -> String {
+        match self {
+            Answer::Operated(outcomes) => summary(outcomes),
+            Answer::Reloaded(reloaded) => match &reloaded.verdict {
+                Verdict::Applied => "applied".to_owned(),
+                Verdict::Wrong(why) | Verdict::Failed(why) => format!("not applied: {why}"),
+            },
+            Answer::Connected(outcome) => match outcome {
+                ConnectOutcome::Opened => "opened".to_owned(),
+                ConnectOutcome::Open { .. } => "it was open".to_owned(),
+                ConnectOutcome::Opening => "it is being opened".to_owned(),
+                ConnectOutcome::Failed { reason } => format!("not opened: {reason}"),
+            },
+            Answer::Error(why) => format!("refused: {why}"),
+            Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
+            Answer::Status(_)
+            | Answer::Queue(_)
+            | Answer::Minimized(_)
+            | Answer::Clock(_)
+            | Answer::Done(_) => "done".to_owned(),
+        }
+    }
+}
+
+/// How many entries came to which outcome: "3 done, 1 in transfer".
+#[must_use]
+pub fn summary(outcomes: &[(EntryId, ActOutcome)]) -> String {
+    let word = |outcome: &ActOutcome| match outcome {
+        ActOutcome::Done => "done",
+        ActOutcome::InTransfer => "in transfer",
+        ActOutcome::Unchanged => "unchanged",
+        ActOutcome::Unknown => "not in the queue",
+        ActOutcome::Became(_) => "routed again",
+        ActOutcome::Refused(_) => "refused",
+    };
+    let words = ["done", "routed again", "in transfer", "unchanged", "not in the queue", "refused"];
+    let count = |of: &str| outcomes.iter().filter(|(_, outcome)| word(outcome) == of).count();
+    let counts = words.iter().map(|of| (count(of), of)).filter(|(count, _)| *count > 0);
+    let text = counts.map(|(count, of)| format!("{count} {of}")).collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "nothing".to_owned() } else { text }
 }
 
 /// The result of reading the configuration again.

@@ -9,7 +9,7 @@ use node::connect::ConnectOutcome;
 use node::listing::{ListingError, QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
 use node::names::NameError;
-use node::operator::{HoldError, HoldOutcome};
+use node::operator::{Act, ActError, ActOutcome, Operator};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -41,18 +41,37 @@ pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
     Reload(oneshot::Sender<Reloaded>),
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, ListingError>>),
-    Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
+    Operate {
+        entries: Vec<EntryId>,
+        act: Act,
+        by: Operator,
+        answer: oneshot::Sender<Operated>,
+    },
+    /// For the log: who ordered what, and its outcome.
+    Audit {
+        by: Operator,
+        order: String,
+        outcome: String,
+    },
     Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>),
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
-    CheckStore { begin: bool, rate: Option<u64>, answer: oneshot::Sender<StoreReport> },
-    BackUp { begin: Option<PathBuf>, rate: Option<u64>, answer: oneshot::Sender<BackupReport> },
+    CheckStore {
+        begin: bool,
+        rate: Option<u64>,
+        answer: oneshot::Sender<StoreReport>,
+    },
+    BackUp {
+        begin: Option<PathBuf>,
+        rate: Option<u64>,
+        answer: oneshot::Sender<BackupReport>,
+    },
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
 
 /// The outcome for each entry, or why nothing was changed.
-pub(crate) type Operated = Result<Vec<(EntryId, HoldOutcome)>, HoldError>;
+pub(crate) type Operated = Result<Vec<(EntryId, ActOutcome)>, ActError>;
 
 /// The open socket. Dropping it removes the socket file.
 pub(crate) struct AdminServer {
@@ -147,9 +166,10 @@ async fn serve(listener: UnixListener, questions: mpsc::Sender<AdminRequest>) {
         }
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
         let questions = questions.clone();
+        let by = operator(uid.unwrap_or(own));
         tokio::spawn(async move {
             // A client that closes early or is slow affects nobody else.
-            let _ = tokio::time::timeout(TIMEOUT, converse(stream, questions)).await;
+            let _ = tokio::time::timeout(TIMEOUT, converse(stream, by, questions)).await;
             drop(turn);
         });
     }
@@ -171,12 +191,18 @@ fn deny(stream: UnixStream) {
 }
 
 /// Answers one request.
-async fn converse(stream: UnixStream, questions: mpsc::Sender<AdminRequest>) -> io::Result<()> {
+async fn converse(
+    stream: UnixStream,
+    by: Operator,
+    questions: mpsc::Sender<AdminRequest>,
+) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(MAX_REQUEST)).read_line(&mut line).await?;
-    let answer = match serde_json::from_str::<Request>(&line) {
-        Ok(request) => match tokio::time::timeout(ANSWER, put(request, &questions)).await {
+    let request = serde_json::from_str::<Request>(&line);
+    let order = request.as_ref().ok().and_then(Request::order);
+    let answer = match request {
+        Ok(request) => match tokio::time::timeout(ANSWER, put(request, &by, &questions)).await {
             Ok(answered) => {
                 answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
             }
@@ -187,6 +213,10 @@ async fn converse(stream: UnixStream, questions: mpsc::Sender<AdminRequest>) -> 
         },
         Err(error) => Answer::Error(format!("not understood: {error}")),
     };
+    if let Some(order) = order {
+        let outcome = answer.outcome();
+        let _ = questions.send(AdminRequest::Audit { by, order, outcome }).await;
+    }
     let mut octets = serde_json::to_vec(&answer)?;
     octets.push(b'\n');
     write.write_all(&octets).await
@@ -198,7 +228,17 @@ fn refusal(why: impl ToString) -> Answer {
     Answer::Error(why.to_string())
 }
 
-async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option<Answer> {
+/// The user of this number, as this system names him.
+fn operator(uid: u32) -> Operator {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid));
+    Operator { uid, name: user.ok().flatten().map(|user| user.name) }
+}
+
+async fn put(
+    request: Request,
+    by: &Operator,
+    questions: &mpsc::Sender<AdminRequest>,
+) -> Option<Answer> {
     let (sender, done) = oneshot::channel();
     match request.clone() {
         Request::Status => {
@@ -216,9 +256,10 @@ async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option
             questions.send(AdminRequest::Queue(asked, sender)).await.ok()?;
             return Some(page.await.ok()?.map_or_else(refusal, Answer::Queue));
         }
-        Request::Operate { entries, hold } => {
+        Request::Operate { entries, act } => {
             let (answer, operated) = oneshot::channel();
-            questions.send(AdminRequest::Operate { entries, hold, answer }).await.ok()?;
+            let by = by.clone();
+            questions.send(AdminRequest::Operate { entries, act, by, answer }).await.ok()?;
             return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
         }
         Request::Minimize { order } => {

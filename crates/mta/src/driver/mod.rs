@@ -42,7 +42,7 @@ use crate::clock::Clock;
 use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
-use base::{AssociationId, Now, Precedence};
+use base::{AssociationId, Now, Precedence, Utc};
 use budget::Budgets;
 use disk::StoreThreads;
 use engine::journal::SpoolId;
@@ -52,6 +52,7 @@ use monitoring::labels::Labels;
 use monitoring::quota::Quotas;
 use monitoring::{log, metrics};
 use node::connect;
+use node::event::LogEvent;
 use node::names::NameError;
 use node::{CommitError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
@@ -361,6 +362,19 @@ impl Driver {
         self.drain(now);
     }
 
+    /// Writes an event to both logs: of what is about no message, and ordered by nobody, only to ours.
+    fn event(&self, utc: Utc, event: LogEvent) {
+        log::event(&self.labels, &event);
+        let place = event.channel.and_then(|channel| self.node.place(channel));
+        let is_wanted = event.is_about_a_message() || event.is_an_order();
+        if let Some(events) = self.events.as_ref().filter(|_| is_wanted) {
+            events.put(&event.line(utc, &self.site.node.mta.0, place));
+        }
+        if let Some(tracker) = self.tracker.as_ref().filter(|_| event.is_tracked()) {
+            tracker.put(Event::new(utc, event, place));
+        }
+    }
+
     fn drain(&mut self, now: Now) {
         while let Some(output) = self.node.poll() {
             self.perform(now, output);
@@ -485,16 +499,7 @@ impl Driver {
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
-            Output::Event(event) => {
-                log::event(&self.labels, &event);
-                let place = event.channel.and_then(|channel| self.node.place(channel));
-                if let Some(events) = self.events.as_ref().filter(|_| event.is_about_a_message()) {
-                    events.put(&event.line(now.utc, &self.site.node.mta.0, place));
-                }
-                if let Some(tracker) = self.tracker.as_ref().filter(|_| event.is_tracked()) {
-                    tracker.put(Event::new(now.utc, event, place));
-                }
-            }
+            Output::Event(event) => self.event(now.utc, event),
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
                     let _ = operator.send(result);

@@ -5,6 +5,7 @@ use super::monitoring::event_log::EventLogFile;
 use crate::admin::server::AdminRequest;
 use crate::users::Users;
 use node::Input;
+use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
 
@@ -31,11 +32,21 @@ impl Driver {
                 }
                 false
             }
-            AdminRequest::Operate { entries, hold, answer } => {
+            AdminRequest::Operate { entries, act, by, answer } => {
                 self.last_request += 1;
                 let request = self.last_request;
                 self.operators.insert(request, answer);
-                self.input(Input::Operate { request, entries, hold });
+                self.input(Input::Operate { request, entries, act, by });
+                false
+            }
+            AdminRequest::Audit { by, order, outcome } => {
+                let utc = self.clock.now().utc;
+                let event = LogEvent {
+                    operator: Some(Box::new(OrderedBy(by.to_string()))),
+                    detail: format!("{order}: {outcome}"),
+                    ..LogEvent::new(LogLevel::Info, Kind::OperatorOrder)
+                };
+                self.event(utc, event);
                 false
             }
             AdminRequest::Minimize(order, answer) => {

@@ -1,7 +1,8 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::api::event::{Kind, LogEvent, LogLevel, Parties};
+use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy, Parties};
+use crate::api::operator::Operator;
 use crate::log::tally::EventTally;
 use base::{AssociationId, EntryId, Precedence, Utc};
 use engine::NewEntry;
@@ -118,6 +119,11 @@ impl<'a> EventDraft<'a> {
     /// The subject of this report, or the report on this message.
     pub fn related(mut self, other: Option<String>) -> Self {
         self.event.related = other;
+        self
+    }
+    /// By this operator.
+    pub fn by(mut self, operator: &Operator) -> Self {
+        self.event.operator = Some(Box::new(OrderedBy(operator.to_string())));
         self
     }
     /// A message and what was committed for it.

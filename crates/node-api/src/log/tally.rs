@@ -1,7 +1,7 @@
 //! Counts of events since the start: each event counts once, when it is given out.
 
 use crate::api::event::{Kind, LogEvent};
-use base::{PeerId, Precedence};
+use base::{EntryId, PeerId, Precedence, Utc};
 use scheduler::ChannelId;
 use status::Counters;
 use std::collections::BTreeMap;
@@ -50,7 +50,14 @@ pub struct EventTally {
     durations: BTreeMap<Precedence, Durations>,
     /// Peer and channel of removed channels: their counts keep their names.
     former: BTreeMap<ChannelId, (String, String)>,
+    /// The last failure of entries, with its time.
+    failures: BTreeMap<EntryId, (Utc, String)>,
+    /// The time of what is counted.
+    now: Utc,
 }
+
+/// Entries whose last failure is remembered; the oldest have to make room.
+const MAX_FAILURES: usize = 10_000;
 
 impl EventTally {
     /// A channel was removed.
@@ -70,8 +77,25 @@ impl EventTally {
         (of.peer == id).then_some(peer.as_str())
     }
 
+    /// The time from now on.
+    pub fn set_time(&mut self, now: Utc) {
+        self.now = now;
+    }
+
+    /// The last failure of an entry in this run of the daemon, and when it was.
+    pub fn failure(&self, id: EntryId) -> Option<(Utc, &str)> {
+        self.failures.get(&id).map(|(at, text)| (*at, text.as_str()))
+    }
+
     /// Counts an event.
     pub fn count(&mut self, event: &LogEvent) {
+        let failed = [Kind::TransferFailed, Kind::DeliveryFailed, Kind::StoreFailed];
+        if let Some(id) = event.entry.filter(|_| failed.contains(&event.kind)) {
+            self.failures.insert(id, (self.now, event.detail.clone()));
+            if self.failures.len() > MAX_FAILURES {
+                self.failures.pop_first();
+            }
+        }
         // Copies that were late at the start are logged in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;

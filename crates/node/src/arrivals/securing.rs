@@ -266,7 +266,7 @@ impl Arrivals {
             }
             AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, and so has the store still: the change is tried again until done.
-                cx.commits.retry_later(now, PendingRetry { batch, entries, bodies });
+                cx.commits.retry_later(now, PendingRetry { batch, entries, bodies, order: None });
                 cx.sent(now, id);
             }
         }

@@ -1,7 +1,7 @@
 //! What the node waits for: how each answer with a token continues.
 
 use crate::api::event::Parties;
-use crate::api::operator::HoldOutcome;
+use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
@@ -95,6 +95,10 @@ pub(crate) enum PendingAnswer {
     Operation(HoldOperation),
     /// A record is being read, to be sent on this association.
     Load { association: AssociationId, entry: EntryId },
+    /// The record of an entry is being read for an operator's order.
+    OrderLoad { order: u64, entry: EntryId },
+    /// Keys are being looked up for entries that an operator reroutes.
+    OrderLookUp { order: u64 },
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
     /// The record of an entry whose peer was removed is being read, to be routed again.
@@ -131,6 +135,8 @@ pub(crate) struct PendingRetry {
     pub entries: Vec<NewEntry>,
     /// As in [`AfterCommit::Sent`].
     pub bodies: Vec<BodyId>,
+    /// The operator's order that is carried out by it.
+    pub order: Option<u64>,
 }
 
 /// What continues once a password is right.
@@ -161,8 +167,9 @@ pub(crate) enum VerifiedBind {
 pub(crate) struct HoldOperation {
     pub(crate) request: u64,
     pub(crate) hold: bool,
+    pub(crate) by: Operator,
     pub(crate) changed: Vec<EntryId>,
-    pub(crate) outcomes: Vec<(EntryId, HoldOutcome)>,
+    pub(crate) outcomes: Vec<(EntryId, ActOutcome)>,
 }
 
 /// A cancelling in progress.

@@ -234,8 +234,12 @@ impl Context {
         self.queue.wall.written = None;
         if !self.queue.wall.is_doubted() {
             // It is put into every commit that is due for it.
-            let retry =
-                PendingRetry { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
+            let retry = PendingRetry {
+                batch: Batch::new(),
+                entries: Vec::new(),
+                bodies: Vec::new(),
+                order: None,
+            };
             self.commit(Batch::new(), PendingAnswer::Retry(retry));
         }
     }

@@ -65,7 +65,8 @@ impl Context {
     fn drop_bodies(&mut self, bodies: Vec<BodyId>) {
         let batch: Batch = bodies.into_iter().map(|id| Op::DeleteBody { id }).collect();
         if !batch.is_empty() {
-            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            let retry =
+                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
@@ -121,7 +122,8 @@ impl Context {
         let batch: Vec<Op> =
             bodies.into_iter().filter_map(|b| self.queue.copies.release(b)).collect();
         if !batch.is_empty() {
-            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            let retry =
+                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }

@@ -72,6 +72,9 @@ impl Node {
                 let end = self.operations.cancel_loaded(&mut self.cx, now, cancelling, result);
                 return self.answer_cancel(end);
             }
+            Some(PendingAnswer::OrderLoad { order, entry }) => {
+                return self.outbound.order_loaded(&mut self.cx, now, order, entry, result);
+            }
             Some(PendingAnswer::LoadStored { entry }) => {
                 return self.stored_loaded(now, entry, result);
             }
@@ -105,6 +108,9 @@ impl Node {
     ) {
         let spool = match self.cx.commits.take(token) {
             Some(PendingAnswer::LookUp { spool }) => spool,
+            Some(PendingAnswer::OrderLookUp { order }) => {
+                return self.outbound.order_looked_up(&mut self.cx, now, order, result);
+            }
             Some(PendingAnswer::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
                     &mut self.cx,
@@ -152,6 +158,9 @@ impl Node {
                         self.outbound.reroutes_made(&mut self.cx, &retry.batch);
                         self.outbound.enqueue_new(&mut self.cx, now, retry.entries);
                         self.cx.release_bodies(retry.bodies);
+                        if let Some(request) = retry.order {
+                            self.outbound.order_done(&mut self.cx, request);
+                        }
                     }
                     Err(_) => self.cx.commits.retry_later(now, retry),
                 }

@@ -17,6 +17,7 @@ pub(crate) mod settle;
 pub(crate) mod store;
 
 use crate::admission::Admission;
+use crate::api::operator::{Act, Operator};
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
 use crate::config::NodeConfig;
@@ -25,7 +26,7 @@ use crate::delivery::Delivery;
 use crate::operations::Operations;
 use crate::outbound::Outbound;
 use crate::stores::Stores;
-use base::{AssociationId, Instant, Now, Precedence};
+use base::{AssociationId, EntryId, Instant, Now, Precedence};
 use osi::api as stack;
 use scheduler::ChannelId;
 
@@ -68,6 +69,7 @@ impl Node {
     pub fn handle(&mut self, now: Now, input: Input) {
         let clock = now;
         let now = self.cx.watch_clock(clock);
+        self.cx.outputs.tally_mut().set_time(now.utc);
         self.cx.engine.clock_may_be_ahead(now.utc.since(self.cx.queue.wall.earliest(clock)));
         match input {
             Input::RecoveredClock(value) => self.cx.recovered_clock(now, &value),
@@ -148,9 +150,8 @@ impl Node {
             Input::Minimize { scope, floor, until } => {
                 self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
             }
-            Input::Operate { request, entries, hold } => {
-                let became = |id| self.outbound.reroutes.became(id).map(<[_]>::to_vec);
-                self.operations.hold_or_release(&mut self.cx, became, now, request, entries, hold);
+            Input::Operate { request, entries, act, by } => {
+                self.operate(now, request, entries, act, by);
             }
             Input::ConnectChannel { request, channel } => {
                 self.outbound.connect_channel(&mut self.cx, now, request, channel);
@@ -158,6 +159,19 @@ impl Node {
             Input::Stop => self.stop(now),
         }
         self.settle(now);
+    }
+
+    /// An operator orders something of these entries.
+    fn operate(&mut self, now: Now, request: u64, entries: Vec<EntryId>, act: Act, by: Operator) {
+        let hold = match act {
+            Act::Hold => true,
+            Act::Release => false,
+            Act::Retry | Act::Reroute { .. } | Act::Expire | Act::Delete => {
+                return self.outbound.order(&mut self.cx, now, request, entries, act, by);
+            }
+        };
+        let became = |id| self.outbound.reroutes.became(id).map(<[_]>::to_vec);
+        self.operations.hold_or_release(&mut self.cx, became, now, request, entries, (hold, by));
     }
 
     /// Serves from now on, if it does not yet.

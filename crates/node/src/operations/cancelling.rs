@@ -117,7 +117,8 @@ impl Operations {
             let (mut batch, bodies) = cx.queue.forget(*id);
             batch.retain(|op| matches!(op, Op::DeleteBody { .. }));
             if !batch.is_empty() {
-                let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+                let retry =
+                    PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
                 cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
             }
             cx.release_bodies(bodies);

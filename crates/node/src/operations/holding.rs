@@ -2,7 +2,7 @@
 
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
-use crate::api::operator::{HoldError, HoldOutcome, MAX_HELD};
+use crate::api::operator::{ActError, ActOutcome, MAX_HELD, Operator};
 use crate::commits::pending::{HoldOperation, PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
@@ -29,21 +29,22 @@ impl Operations {
             self.undo(cx, now, &operation);
             // A later operation may have written what is undone here.
             let batch = vec![cx.queue.put_held()];
-            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            let retry =
+                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
             cx.commits.retry_later(now, retry);
         }
-        let HoldOperation { request, outcomes, changed, hold } = operation;
+        let HoldOperation { request, outcomes, changed, hold, by } = operation;
         if result.is_ok() {
             let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
             for id in changed {
                 let precedence = cx.queue.get(id).map(|item| item.precedence);
-                let draft = cx.event(LogLevel::Info, kind, "").entry(id);
+                let draft = cx.event(LogLevel::Info, kind, "").entry(id).by(&by);
                 if let Some(precedence) = precedence {
                     draft.precedence(precedence);
                 }
             }
         }
-        let result = result.map(|()| outcomes).map_err(HoldError::NotStored);
+        let result = result.map(|()| outcomes).map_err(ActError::NotStored);
         cx.output(Output::Operated { request, result });
     }
 
@@ -77,19 +78,19 @@ impl Operations {
         now: Now,
         request: u64,
         entries: Vec<EntryId>,
-        hold: bool,
+        (hold, by): (bool, Operator),
     ) {
-        let mut operation =
-            HoldOperation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
+        let (changed, outcomes) = (Vec::new(), Vec::new());
+        let mut operation = HoldOperation { request, hold, by, changed, outcomes };
         for id in entries {
             let outcome = if cx.queue.scheduler.get(id).is_none() {
-                became(id).map_or(HoldOutcome::Unknown, HoldOutcome::Became)
+                became(id).map_or(ActOutcome::Unknown, ActOutcome::Became)
             } else if self.set_held(cx, now, id, hold) {
                 operation.changed.push(id);
                 let goes_on = hold && cx.queue.scheduler.is_in_transfer(id);
-                if goes_on { HoldOutcome::InTransfer } else { HoldOutcome::Done }
+                if goes_on { ActOutcome::InTransfer } else { ActOutcome::Done }
             } else {
-                HoldOutcome::Unchanged
+                ActOutcome::Unchanged
             };
             operation.outcomes.push((id, outcome));
         }
@@ -102,7 +103,7 @@ impl Operations {
         held.retain(|id| scheduler.get(*id).is_some());
         if hold && cx.queue.held.len() > MAX_HELD {
             self.undo(cx, now, &operation);
-            let result = Err(HoldError::TooMany);
+            let result = Err(ActError::TooMany);
             return cx.output(Output::Operated { request, result });
         }
         let batch = vec![cx.queue.put_held()];

@@ -8,6 +8,7 @@ pub(crate) mod transfers;
 use crate::config::{NodeConfig, Peer};
 use crate::outbound::channels::state::ChannelState;
 use crate::outbound::queued::late::Late;
+use crate::outbound::queued::orders::Order;
 use crate::outbound::queued::reroutes::Reroutes;
 use crate::outbound::queued::unrouted::UnroutedEntries;
 use base::EntryId;
@@ -15,7 +16,7 @@ use base::marks::Marked;
 use guard::blame::Blame;
 use scheduler::ChannelId;
 use scheduler::agenda::ChannelAgenda;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Channels to peers, what goes out on them, and what is queued for them.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Outbound {
     pub(crate) late: Late,
     /// Entries whose damaged records were reported in an event.
     pub(crate) set_aside: BTreeSet<EntryId>,
+    /// Orders of an operator that are being carried out, by their request.
+    pub(crate) orders: BTreeMap<u64, Order>,
 }
 
 impl Outbound {
@@ -46,6 +49,7 @@ impl Outbound {
             unrouted: UnroutedEntries::default(),
             late: Late::default(),
             set_aside: BTreeSet::new(),
+            orders: BTreeMap::new(),
         }
     }
 }

@@ -20,6 +20,11 @@ impl Deferred {
         self.messages.insert(id, (until, message.to_owned()));
     }
 
+    /// Whether this entry is deferred.
+    pub(crate) fn has(&self, id: EntryId) -> bool {
+        self.messages.contains_key(&id)
+    }
+
     /// An entry is gone.
     pub(crate) fn remove(&mut self, id: EntryId) {
         let Some((until, message)) = self.messages.remove(&id) else { return };

@@ -198,7 +198,8 @@ impl Stores {
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.retain(|op| matches!(op, Op::DeleteBody { .. }) && !storing.deletes_body);
         if !batch.is_empty() {
-            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            let retry =
+                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
             cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
         cx.release_bodies(bodies);
@@ -263,7 +264,7 @@ impl Stores {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 

@@ -3,11 +3,13 @@
 use crate::config::Peer;
 use crate::node::Node;
 use crate::outbound::queued::reroutes::list;
+use crate::views::filter::QueueFilter;
 use crate::views::names::NameError;
+use crate::views::reasons::utc;
+pub use crate::views::row::{QueueRow, RowRecipient};
 use base::shown::line;
-use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
+use base::{EntryId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
-use engine::Record;
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -35,6 +37,12 @@ pub struct QueueRequest {
     /// Only this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryId>,
+    /// Only what this channel carries, `PEER/CHANNEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Further conditions.
+    #[serde(default)]
+    pub filter: QueueFilter,
     /// What follows the last row of another page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
@@ -84,80 +92,12 @@ pub struct QueuePage {
     /// Where the next page begins; absent where this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
+    /// Whether there are further rows, which were left out to keep it short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     /// Whether the queue is still being read after the start: entries are missing here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reading_queue: bool,
-}
-
-/// One copy of a message, probe or report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QueueRow {
-    /// Its entry.
-    pub entry: String,
-    /// Its MTS identifier; absent where its record could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mts_id: Option<String>,
-    /// `message`, `probe` or `report`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// Who sent it; a report has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub originator: Option<String>,
-    /// The peer it goes to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<String>,
-    /// Whether that peer is no longer configured: the copy is about to be routed again. If it was removed
-    /// before the start, its name is not known, and `peer` is its identifier.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub removed: bool,
-    /// The mailbox it goes to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mailbox: Option<String>,
-    /// Its level.
-    pub precedence: Precedence,
-    /// Octets of content.
-    pub size: u64,
-    /// When we accepted it, RFC 3339.
-    pub accepted: String,
-    /// For how long it has been here.
-    pub age_seconds: f64,
-    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `paused` or `expired`.
-    pub state: String,
-    /// The rule that holds it, and what it names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_because: Option<String>,
-    /// It is delayed until then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delayed_until: Option<String>,
-    /// The channel it is in transfer on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// Octets the peer confirmed so far, envelope included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_confirmed: Option<u64>,
-    /// How fast, over the last 10 s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_kbit_s: Option<f64>,
-    /// When it is given up; absent where it is not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<String>,
-    /// How often its transfer failed.
-    pub failures: u32,
-    /// It has waited for longer than its precedence allows.
-    pub overdue: bool,
-}
-
-impl QueueRow {
-    /// Fills in what only its record has; a malformed record adds nothing.
-    pub fn describe(&mut self, record: &[u8]) {
-        // Not all of it: that takes long where there are many recipients.
-        let (Ok(brief), Ok(originator)) = (Record::peek(record), Record::originator(record)) else {
-            return;
-        };
-        self.kind = Some(format!("{:?}", brief.kind).to_lowercase());
-        self.originator = originator.map(|name| line(&name.to_string()).into_owned());
-        self.mts_id = Some(line(&brief.message).into_owned());
-    }
 }
 
 /// A page whose rows lack what only their records have.
@@ -166,6 +106,9 @@ pub struct Page {
     page: QueuePage,
     /// The place of each row.
     places: Vec<Cursor>,
+    filter: QueueFilter,
+    /// Whether the rows are to have all that their records have.
+    full: bool,
 }
 
 impl Page {
@@ -176,22 +119,30 @@ impl Page {
         self,
         mut record: impl FnMut((Precedence, EntryId)) -> Option<Bytes>,
     ) -> QueuePage {
-        let Page { mut page, places } = self;
-        let (mut octets, mut rows) = (0, 0);
+        let Page { mut page, places, filter, full } = self;
+        let mut octets = 0;
         let mut last = None;
-        for (row, place) in page.entries.iter_mut().zip(places) {
+        let mut rows = Vec::new();
+        for (mut row, place) in std::mem::take(&mut page.entries).into_iter().zip(places) {
             if octets >= RECORDS {
                 page.next = last;
                 break;
             }
-            if let Some(record) = record((place.precedence, place.entry)) {
-                octets += record.len();
-                row.describe(&record);
+            if filter.may_match(&row) {
+                if let Some(record) = record((place.precedence, place.entry)) {
+                    octets += record.len();
+                    row.describe(&record);
+                    if full || filter.is_deep() {
+                        row.describe_fully(&record);
+                    }
+                }
+                if filter.matches(&row) {
+                    rows.push(row);
+                }
             }
-            rows += 1;
             last = Some(place);
         }
-        page.entries.truncate(rows);
+        page.entries = rows;
         page
     }
 }
@@ -227,11 +178,6 @@ pub enum ListingError {
     Name(#[from] NameError),
 }
 
-/// The time of day of an instant.
-fn utc(now: Now, at: Instant) -> Utc {
-    Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
-}
-
 impl Node {
     /// A page of the queue.
     ///
@@ -246,10 +192,15 @@ impl Node {
                 None if self.is_reading_queue() => ListingError::Reading(id),
                 None => ListingError::NoEntry(id),
             })?;
-            return Ok(self.page(now, &[listed], false));
+            return Ok(self.page(now, asked, &[listed], false));
         }
         let mut found: Vec<Listed> = Vec::new();
-        let all = self.destinations(asked)?;
+        let carried = asked.channel.as_deref().map(|name| self.carried_by(name)).transpose()?;
+        let all = match &carried {
+            Some((peer, _)) => vec![Destination::Peer(*peer)],
+            None => self.destinations(asked)?,
+        };
+        let carries = |p: Precedence| carried.as_ref().is_none_or(|(_, all)| all.contains(&p));
         let begin = asked.after.as_ref().map(|after| match after.to {
             RowDestination::Peer(peer) => Destination::Peer(peer),
             RowDestination::Mailbox(number) => Destination::Mailbox(number),
@@ -262,6 +213,7 @@ impl Node {
             for precedence in Precedence::ALL.into_iter().rev() {
                 let after = asked.after.as_ref().filter(|_| begin == Some(to));
                 if asked.precedence.is_some_and(|only| only != precedence)
+                    || !carries(precedence)
                     || after.is_some_and(|after| precedence > after.precedence)
                 {
                     continue;
@@ -278,7 +230,7 @@ impl Node {
         }
         let more = found.len() > limit;
         found.truncate(limit);
-        Ok(self.page(now, &found, more))
+        Ok(self.page(now, asked, &found, more))
     }
 
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, ListingError> {
@@ -306,6 +258,15 @@ impl Node {
         }
     }
 
+    /// The peer of a channel, and what the channel carries.
+    fn carried_by(&self, name: &str) -> Result<(PeerId, Vec<Precedence>), ListingError> {
+        let id = self.channel_named(name)?;
+        let carried = self.cx.peer_and_channel(id).map(|(_, channel)| {
+            Precedence::ALL.into_iter().filter(|p| channel.precedences.contains(p)).collect()
+        });
+        Ok((id.peer, carried.unwrap_or_default()))
+    }
+
     /// A peer's name; its identifier where that is all we know of one that was removed.
     fn name_of(&self, id: PeerId) -> String {
         let former = || self.cx.outputs.tally().former_peer(id).map(str::to_owned);
@@ -317,12 +278,13 @@ impl Node {
         matches!(to, Destination::Peer(id) if self.cx.config.peer(id).is_none())
     }
 
-    fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
+    fn page(&self, now: Now, asked: &QueueRequest, found: &[Listed], more: bool) -> Page {
         let places: Vec<Cursor> = found.iter().map(Cursor::new).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
         let next = places.last().filter(|_| more).cloned();
         let reading_queue = self.is_reading_queue();
-        Page { page: QueuePage { entries, next, reading_queue }, places }
+        let (filter, full) = (asked.filter.clone(), asked.entry.is_some());
+        Page { page: QueuePage { entries, next, more: false, reading_queue }, places, filter, full }
     }
 
     fn row(&self, now: Now, listed: &Listed) -> QueueRow {
@@ -353,10 +315,24 @@ impl Node {
             bytes_confirmed: None,
             rate_kbit_s: None,
             expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
+            recipients: Vec::new(),
+            other_recipients: 0,
+            content_id: None,
+            content_type: None,
+            subject: None,
+            trace: Vec::new(),
+            waits_for: Vec::new(),
+            last_error: None,
+            last_error_at: None,
             failures: listed.failures,
             overdue: listed.overdue,
         };
         self.set_state(now, &mut row, listed);
+        row.waits_for = self.reasons(now, listed, &row);
+        if let Some((at, error)) = self.cx.outputs.tally().failure(item.id) {
+            (row.last_error, row.last_error_at) =
+                (Some(line(error).into_owned()), Some(at.to_string()));
+        }
         row
     }
 

@@ -25,6 +25,8 @@ struct Step<'a> {
     related: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     detail: &'a str,
 }
@@ -42,6 +44,7 @@ impl<'a> Step<'a> {
             bytes: event.bytes,
             related: event.related.as_deref(),
             copies: event.parties.as_ref().and_then(|p| p.copies),
+            operator: event.operator.as_deref(),
             detail: &event.detail,
         }
     }

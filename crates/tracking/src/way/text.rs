@@ -88,6 +88,9 @@ fn words(step: &Event) -> String {
     {
         let _ = write!(words, ", {copies} copies");
     }
+    if let Some(operator) = &step.operator {
+        let _ = write!(words, " by {operator}");
+    }
     if !step.detail.is_empty() {
         let _ = write!(words, ": {}", step.detail);
     }

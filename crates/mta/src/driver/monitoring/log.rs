@@ -56,6 +56,7 @@ fn filter(text: Option<&str>, default: LevelFilter) -> (Targets, Option<String>)
 pub(in crate::driver) fn event(labels: &Labels, event: &LogEvent) {
     // The field is not named `message`: the subscriber writes that one unescaped.
     let mts_id = event.message.as_deref().map(shown::line);
+    let operator = event.operator.as_ref().map(|by| shown::line(&by.0));
     let detail = (!event.detail.is_empty()).then(|| shown::line(&event.detail));
     macro_rules! log {
         ($level:ident) => {
@@ -68,6 +69,7 @@ pub(in crate::driver) fn event(labels: &Labels, event: &LogEvent) {
                 entry = event.entry.map(|e| e.to_string()),
                 precedence = event.precedence.map(|p| p.name()),
                 bytes = event.bytes,
+                operator = operator.as_deref(),
                 detail = detail.as_deref(),
             )
         };

@@ -32,7 +32,7 @@ impl Outbound {
         let reopen = cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
         let seed = cx.rng.next_u64();
         if let Some(state) = self.channels.get_mut(&channel) {
-            state.note_loss(now.mono, ended, &reopen, seed);
+            state.note_loss(now, ended, &reopen, seed);
         }
     }
 }

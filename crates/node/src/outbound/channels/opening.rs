@@ -139,6 +139,7 @@ impl Outbound {
         if let Some(state) = self.channels.get_mut(&channel) {
             state.failures = 0;
             state.last_error = None;
+            state.down_since = None;
             state.refused.opened();
         }
         let how = if recovered { "as initiator, recovered" } else { "as initiator" };

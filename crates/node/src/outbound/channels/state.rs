@@ -5,7 +5,7 @@ use crate::config::Reopen;
 use crate::outbound::channels::line::LineEstimate;
 use crate::outbound::channels::refused::ChannelRefusals;
 use crate::outbound::channels::schedule::Schedule;
-use base::Instant;
+use base::{Instant, Now, Utc};
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct ChannelState {
     pub short_lived: u32,
     /// The last error, for the status.
     pub last_error: Option<String>,
+    /// Since when no association of ours could be opened, or the last one was lost.
+    pub down_since: Option<Utc>,
     /// What a peer refused that trying again does not change; the channel counts as down.
     pub refused: ChannelRefusals,
     /// Where it has hours.
@@ -40,11 +42,12 @@ impl ChannelState {
     /// An association was lost, or could not be opened.
     pub(crate) fn note_loss(
         &mut self,
-        now: Instant,
+        now: Now,
         ended: &EndedAssociation,
         reopen: &Reopen,
         seed: u64,
     ) {
+        self.down_since.get_or_insert(now.utc);
         self.failures = if ended.was_open { 1 } else { self.failures.saturating_add(1) };
         // One that opens and is soon lost again waits as long as one that does not open.
         self.short_lived = if ended.long_lived { 0 } else { self.short_lived.saturating_add(1) };
@@ -55,7 +58,7 @@ impl ChannelState {
         } else {
             reopen_wait(reopen, self.failures.max(self.short_lived), seed)
         };
-        self.not_before = Some(now + wait);
+        self.not_before = Some(now.mono + wait);
     }
 
     /// The wait before the next try is over: it is tried as soon as it may be.

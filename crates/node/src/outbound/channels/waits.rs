@@ -99,7 +99,7 @@ impl Outbound {
 
     /// An operator changed something, or wants this channel opened: its wait ends, and what failed on
     /// it is tried again.
-    fn end_waits(&mut self, cx: &mut Context, now: Now, channel: ChannelId, why: &str) {
+    pub(crate) fn end_waits(&mut self, cx: &mut Context, now: Now, channel: ChannelId, why: &str) {
         for entry in self.blame.begin_anew(channel) {
             cx.queue.scheduler.hasten(now.mono, entry);
         }

@@ -223,7 +223,7 @@ impl Outbound {
         cx.queue.scheduler.put_back(now.mono, entry);
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 

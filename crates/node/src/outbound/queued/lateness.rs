@@ -178,7 +178,7 @@ impl Outbound {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = cx.queue.forget(id);
         batch.extend(engine::put_entries(&concluded.entries));
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod damaged;
 pub(crate) mod enqueue;
 pub(crate) mod late;
 pub(crate) mod lateness;
+pub(crate) mod ordered;
+pub(crate) mod orders;
 pub(crate) mod reroutes;
 pub(crate) mod rerouting;
 pub(crate) mod unrouted;

@@ -126,12 +126,12 @@ impl Outbound {
         batch.extend(engine::put_seen(&concluded.seen));
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
     /// A copy's entry and where it goes, in words.
-    fn route_of(&self, cx: &Context, copy: &NewEntry) -> String {
+    pub(crate) fn route_of(&self, cx: &Context, copy: &NewEntry) -> String {
         let id = copy.id;
         match &copy.record.next_hop {
             NextHop::Peer(peer) => {

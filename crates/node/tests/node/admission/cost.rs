@@ -198,7 +198,12 @@ fn steps(size: Size, template: &Record) -> BTreeMap<&'static str, u64> {
         let middle = EntryId(1_000 + size.queued / 2 + u64::from(turn));
         for hold in [true, false] {
             let (request, entries) = (u64::from(turn), vec![middle]);
-            exchange.bench.feed(Input::Operate { request, entries, hold });
+            exchange.bench.feed(Input::Operate {
+                request,
+                entries,
+                act: node::operator::Act::holding(hold),
+                by: node::operator::Operator::default(),
+            });
         }
         // A user binds and leaves.
         let gone = exchange.bind(turn % size.users);

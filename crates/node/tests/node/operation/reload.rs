@@ -264,7 +264,15 @@ fn an_operator_who_names_a_rerouted_entry_gets_the_new_one() {
             .collect::<Vec<base::EntryId>>()
     };
     let old = *list(&pair).last().unwrap();
-    pair.feed(NAPLES, Input::Operate { request: 1, entries: vec![old], hold: true });
+    pair.feed(
+        NAPLES,
+        Input::Operate {
+            request: 1,
+            entries: vec![old],
+            act: node::operator::Act::Hold,
+            by: node::operator::Operator::default(),
+        },
+    );
     pair.run(1);
     configure(&mut pair, NAPLES, renamed);
     pair.run(1);
@@ -279,11 +287,27 @@ fn an_operator_who_names_a_rerouted_entry_gets_the_new_one() {
     let site = &pair.sites[NAPLES];
     let why = site.node.queue_page(pair.clock(), &asked).unwrap_err();
     assert_eq!(why.to_string(), format!("there is no entry {old}: it was routed again, as {new}"));
-    pair.feed(NAPLES, Input::Operate { request: 2, entries: vec![old], hold: false });
+    pair.feed(
+        NAPLES,
+        Input::Operate {
+            request: 2,
+            entries: vec![old],
+            act: node::operator::Act::Release,
+            by: node::operator::Operator::default(),
+        },
+    );
     let (_, outcome) = pair.sites[NAPLES].operated.last().unwrap();
-    let became = node::operator::HoldOutcome::Became(vec![new]);
+    let became = node::operator::ActOutcome::Became(vec![new]);
     assert_eq!(outcome.as_ref().unwrap(), &[(old, became)]);
-    pair.feed(NAPLES, Input::Operate { request: 3, entries: vec![new], hold: false });
+    pair.feed(
+        NAPLES,
+        Input::Operate {
+            request: 3,
+            entries: vec![new],
+            act: node::operator::Act::Release,
+            by: node::operator::Operator::default(),
+        },
+    );
     finish(pair, 2, 0);
 }
 

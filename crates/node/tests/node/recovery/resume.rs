@@ -384,7 +384,12 @@ fn a_cut_transfer_that_an_operator_holds_waits_until_its_release() {
         case.network.cut();
         let entries: Vec<_> =
             case.network.sites[sender].store.entries.keys().map(|(_, id)| *id).collect();
-        let hold = |hold| Input::Operate { request: 1, entries: entries.clone(), hold };
+        let hold = |hold| Input::Operate {
+            request: 1,
+            entries: entries.clone(),
+            act: node::operator::Act::holding(hold),
+            by: node::operator::Operator::default(),
+        };
         case.network.feed(sender, hold(true));
         case.network.line_up = true;
         let before = case.sent();

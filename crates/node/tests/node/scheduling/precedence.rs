@@ -9,7 +9,7 @@ use node::config::{Hold, ListenerService, NodeConfig, Route, Target};
 use node::event::{Kind, LogEvent};
 use node::listing::{Cursor, QueuePage, QueueRequest, QueueRow};
 use node::metrics::{Sample, Value};
-use node::operator::HoldOutcome;
+use node::operator::ActOutcome;
 use p1::flags::ReportRequest;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -327,8 +327,13 @@ fn operate(
     pair: &mut Pair,
     entries: &[EntryId],
     hold: bool,
-) -> Result<Vec<HoldOutcome>, node::operator::HoldError> {
-    let input = Input::Operate { request: 7, entries: entries.to_vec(), hold };
+) -> Result<Vec<ActOutcome>, node::operator::ActError> {
+    let input = Input::Operate {
+        request: 7,
+        entries: entries.to_vec(),
+        act: node::operator::Act::holding(hold),
+        by: node::operator::Operator::default(),
+    };
     pair.feed(NAPLES, input);
     pair.run(1);
     let (request, result) = pair.sites[NAPLES].operated.pop().unwrap();
@@ -383,10 +388,10 @@ fn a_hold_of_a_message_in_transfer_lets_the_transfer_continue() {
     pair.submit(Routine, 2_000_000);
     pair.until(Kind::TransferStarted, 1);
     let started = id(&page(&pair, None, 1).entries[0]);
-    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::InTransfer]);
-    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::Unchanged]);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [ActOutcome::InTransfer]);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [ActOutcome::Unchanged]);
     pair.until(Kind::TransferConfirmed, 1);
-    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [HoldOutcome::Unknown]);
+    assert_eq!(operate(&mut pair, &[started], true).unwrap(), [ActOutcome::Unknown]);
 }
 
 #[test]
@@ -415,10 +420,7 @@ fn a_hold_of_an_operator_survives_a_restart() {
     assert_ne!(state(&pair), "held_by_operator");
     pair.sites[NAPLES].store.full = false;
     let outcomes = operate(&mut pair, &[held, held, gone], true);
-    assert_eq!(
-        outcomes.unwrap(),
-        [HoldOutcome::Done, HoldOutcome::Unchanged, HoldOutcome::Unknown]
-    );
+    assert_eq!(outcomes.unwrap(), [ActOutcome::Done, ActOutcome::Unchanged, ActOutcome::Unknown]);
     check_metrics(&pair);
     pair.crash(NAPLES);
     assert_eq!(state(&pair), "held_by_operator");
@@ -428,7 +430,7 @@ fn a_hold_of_an_operator_survives_a_restart() {
     pair.run(200);
     let left = page(&pair, None, 9).entries;
     assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others were transferred");
-    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [HoldOutcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], false).unwrap(), [ActOutcome::Done]);
     pair.finish(120);
 }
 
@@ -500,7 +502,7 @@ fn a_hold_of_an_operator_survives_the_removal_of_the_peer() {
     pair.submit(Routine, 2_000);
     pair.run(1);
     let held = id(&page(&pair, None, 1).entries[0]);
-    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [HoldOutcome::Done]);
+    assert_eq!(operate(&mut pair, &[held], true).unwrap(), [ActOutcome::Done]);
 
     // The peer gets another name.
     let mut config = pair.sites[NAPLES].config.clone();

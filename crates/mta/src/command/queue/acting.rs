@@ -1,0 +1,259 @@
+//! The verbs of `mta queue` that change something.
+
+use super::listing::to_text;
+use super::select::Filter;
+use super::{entry, page, partly};
+use crate::admin::{Answer, Request, ask, summary};
+use crate::command::error::RequestError;
+use crate::command::output::{print, print_error, print_json, progress};
+use crate::command::{DONE, FAILED, PARTLY, WRONG};
+use base::EntryId;
+use node::listing::{QueuePage, QueueRequest};
+use node::operator::{Act, ActOutcome, MAX_ORDERED};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+/// Entries and outcomes that are shown one by one; of more, only those that are not done.
+const SHOWN: usize = 20;
+
+/// Which entries, and how.
+#[derive(Debug, clap::Args)]
+pub(super) struct Acting {
+    /// Entries as `mta queue` shows them, such as e42. Or choose them with conditions.
+    #[arg(value_name = "ENTRY", value_parser = entry)]
+    entries: Vec<EntryId>,
+    #[command(flatten)]
+    filter: Filter,
+    /// All entries of the queue.
+    #[arg(long)]
+    all: bool,
+    /// Only list what would be touched.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask before entries are deleted or expired.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Which entries, and where to.
+#[derive(Debug, clap::Args)]
+pub(super) struct Rerouting {
+    #[command(flatten)]
+    pub(super) which: Acting,
+    /// The peer they go to, whatever the routes are. Without it they go where the routes lead now.
+    #[arg(long, value_name = "PEER")]
+    pub(super) to: Option<String>,
+}
+
+/// Carries out an order; the exit code.
+pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
+    let by_filter = which.filter.is_given() || which.all;
+    match (which.entries.is_empty(), by_filter) {
+        (true, false) => {
+            print_error("name entries, choose them with conditions such as --peer, or write --all");
+            return WRONG;
+        }
+        (false, true) => {
+            print_error("name entries or choose them with conditions, not both");
+            return WRONG;
+        }
+        _ => {}
+    }
+    let (entries, page) = match chosen(socket, which) {
+        Ok(chosen) => chosen,
+        Err(code) => return code,
+    };
+    if which.dry_run {
+        return show_only(act, &page, which.entries.len().max(page.entries.len()), json);
+    }
+    if entries.is_empty() {
+        if json {
+            print_json(&BTreeMap::<String, ActOutcome>::new());
+        } else {
+            print("nothing matches\n");
+        }
+        return DONE;
+    }
+    if matches!(act, Act::Delete | Act::Expire) && !which.yes && !agreed(act, entries.len(), &page)
+    {
+        return WRONG;
+    }
+    let (outcomes, failed) = order(socket, act, &entries);
+    show_outcomes(act, &outcomes, json);
+    if let Some(why) = failed {
+        print_error(&why.to_string());
+        return if outcomes.is_empty() { FAILED } else { PARTLY };
+    }
+    let known = outcomes.iter().filter(|(_, outcome)| is_as_ordered(act, outcome));
+    partly(known.count(), entries.len())
+}
+
+/// Whether an outcome is what was ordered.
+fn is_as_ordered(act: &Act, outcome: &ActOutcome) -> bool {
+    match outcome {
+        ActOutcome::Done | ActOutcome::Unchanged => true,
+        ActOutcome::Became(_) => matches!(act, Act::Reroute { .. }),
+        ActOutcome::InTransfer => matches!(act, Act::Hold | Act::Retry),
+        ActOutcome::Unknown | ActOutcome::Refused(_) => false,
+    }
+}
+
+/// The entries that are meant, with their rows where they are needed; after printing an error, the exit
+/// code.
+fn chosen(socket: &Path, which: &Acting) -> Result<(Vec<EntryId>, QueuePage), u8> {
+    let failed = |why: RequestError| {
+        print_error(&why.to_string());
+        FAILED
+    };
+    if which.entries.is_empty() {
+        let page = which.filter.selection()?.read(socket, usize::MAX).map_err(failed)?;
+        let entries = page.entries.iter().filter_map(|row| entry(&row.entry).ok()).collect();
+        return Ok((entries, page));
+    }
+    let mut rows = QueuePage::default();
+    if which.dry_run {
+        for id in &which.entries {
+            let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
+            match page(socket, asked) {
+                Ok(page) => rows.entries.extend(page.entries),
+                Err(why) => print_error(&why.to_string()),
+            }
+        }
+    }
+    Ok((which.entries.clone(), rows))
+}
+
+/// What an order would touch.
+fn show_only(act: &Act, page: &QueuePage, asked: usize, json: bool) -> u8 {
+    if json {
+        print_json(page);
+    } else {
+        print(&to_text(page));
+        print(&format!(
+            "{}: {} entries; nothing was done (--dry-run)\n",
+            act.name(),
+            page.entries.len()
+        ));
+    }
+    match page.entries.len() {
+        0 if asked > 0 => FAILED,
+        found if found < asked => PARTLY,
+        _ => DONE,
+    }
+}
+
+/// Asks whether it is meant. Who cannot be asked has to write --yes.
+fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
+    let what = match act {
+        Act::Delete => "deleted, and nobody gets a report",
+        _ => "given up, and their originators get non-delivery reports",
+    };
+    let entries = if count == 1 { "1 entry is".to_owned() } else { format!("{count} entries are") };
+    if !std::io::stdin().is_terminal() {
+        print_error(&format!("{entries} to be {what}: write --yes (--dry-run lists them)"));
+        return false;
+    }
+    if !page.entries.is_empty() && page.entries.len() <= SHOWN {
+        print(&to_text(page));
+    }
+    let _ = write!(std::io::stderr(), "{entries} {what}. Go on? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Orders it, in parts. Gives the outcomes, and why it was not carried out to its end.
+fn order(
+    socket: &Path,
+    act: &Act,
+    entries: &[EntryId],
+) -> (Vec<(EntryId, ActOutcome)>, Option<RequestError>) {
+    let mut outcomes = Vec::new();
+    for some in entries.chunks(MAX_ORDERED) {
+        if entries.len() > MAX_ORDERED {
+            progress(Some(&format!("{}: {} of {}", act.name(), outcomes.len(), entries.len())));
+        }
+        let asked = Request::Operate { entries: some.to_vec(), act: act.clone() };
+        let answer = ask(socket, &asked).map_err(RequestError::from);
+        match answer {
+            Ok(Answer::Operated(done)) => outcomes.extend(done),
+            Ok(other) => {
+                progress(None);
+                return (outcomes, Some(other.into()));
+            }
+            Err(error) => {
+                progress(None);
+                return (outcomes, Some(error));
+            }
+        }
+    }
+    progress(None);
+    (outcomes, None)
+}
+
+fn show_outcomes(act: &Act, outcomes: &[(EntryId, ActOutcome)], json: bool) {
+    if json {
+        let named = outcomes.iter().map(|(id, outcome)| (id.to_string(), outcome.clone()));
+        return print_json(&named.collect::<BTreeMap<_, _>>());
+    }
+    let is_long = outcomes.len() > SHOWN;
+    let shown = outcomes.iter().filter(|(_, outcome)| !is_long || !is_as_ordered(act, outcome));
+    for (id, outcome) in shown.take(SHOWN) {
+        print(&in_words(act, *id, outcome));
+    }
+    if is_long {
+        print(&format!("{}: {}\n", act.name(), summary(outcomes)));
+    }
+}
+
+fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
+    let word = match act {
+        Act::Hold => "held",
+        Act::Release => "released",
+        Act::Retry => "is tried again",
+        Act::Reroute { .. } => "has no copy left: all was delivered before",
+        Act::Expire => "given up: its originator gets a report",
+        Act::Delete => "deleted",
+    };
+    let new = |new: &[EntryId]| new.iter().map(EntryId::to_string).collect::<Vec<_>>().join(" ");
+    match (outcome, act) {
+        (ActOutcome::Became(ids), Act::Reroute { .. }) => {
+            format!("{id} rerouted, now {}\n", new(ids))
+        }
+        (ActOutcome::Became(ids), _) => {
+            format!("{id} was rerouted and is now {}: use that number\n", new(ids))
+        }
+        (ActOutcome::Done, _) => format!("{id} {word}\n"),
+        (ActOutcome::InTransfer, Act::Hold) => {
+            format!("{id} is in transfer, which continues: it is held only if the transfer fails\n")
+        }
+        (ActOutcome::InTransfer, _) => format!("{id} is in transfer: nothing was done with it\n"),
+        (ActOutcome::Unchanged, Act::Hold) => format!("{id} was held already\n"),
+        (ActOutcome::Unchanged, Act::Release) => format!("{id} was not held\n"),
+        (ActOutcome::Unchanged, _) => format!("{id} is unchanged\n"),
+        (ActOutcome::Unknown, _) => format!("{id} is not in the queue: it may have gone\n"),
+        (ActOutcome::Refused(why), _) => format!("{id} stays as it is: {why}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_in_words() {
+        let all = [
+            (Act::Delete, ActOutcome::Done),
+            (Act::Reroute { to: None }, ActOutcome::Became(vec![EntryId(7), EntryId(8)])),
+            (Act::Reroute { to: None }, ActOutcome::Done),
+            (Act::Expire, ActOutcome::InTransfer),
+            (Act::Hold, ActOutcome::InTransfer),
+            (Act::Release, ActOutcome::Became(vec![EntryId(7)])),
+            (Act::Retry, ActOutcome::Refused("its originator deferred it".to_owned())),
+        ];
+        let text: String =
+            all.iter().map(|(act, outcome)| in_words(act, EntryId(3), outcome)).collect();
+        insta::assert_snapshot!(text);
+    }
+}

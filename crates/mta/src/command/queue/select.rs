@@ -1,0 +1,128 @@
+//! Which entries a verb of `mta queue` is about.
+
+use super::page;
+use crate::command::WRONG;
+use crate::command::error::RequestError;
+use crate::command::output::{print_error, progress};
+use crate::config::canonical_address;
+use base::{Precedence, quantity};
+use node::filter::QueueFilter;
+use node::listing::{QueuePage, QueueRequest, QueueRow, ROWS};
+use std::path::Path;
+use std::time::Duration;
+
+/// Conditions; all that are given must hold.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+pub(super) struct Filter {
+    /// Only messages to this peer.
+    #[arg(long, value_name = "NAME", conflicts_with = "mailbox")]
+    peer: Option<String>,
+    /// Only messages to this mailbox.
+    #[arg(long, value_name = "ADDRESS")]
+    mailbox: Option<String>,
+    /// Only messages that this channel carries.
+    #[arg(long, value_name = "PEER/CHANNEL", conflicts_with_all = ["peer", "mailbox"])]
+    channel: Option<String>,
+    /// Only this precedence: deferred, routine, priority, immediate, flash or override.
+    #[arg(long, value_name = "LEVEL")]
+    precedence: Option<Precedence>,
+    /// Only this state: ready, held, held_by_operator, delayed, in_transfer, paused or expired.
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<String>,
+    /// Only entries that are here for this time or longer: 90s, 30min or 2h.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    older: Option<Duration>,
+    /// Only entries that are here for this time at most.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    newer: Option<Duration>,
+    /// Only contents of this size or more: 10kB, 1MiB.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::octets)]
+    min_size: Option<u64>,
+    /// Only contents of this size at most.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::octets)]
+    max_size: Option<u64>,
+    /// Only from this originator: an O/R address or a part of one, in any case.
+    #[arg(long, value_name = "ADDRESS")]
+    originator: Option<String>,
+    /// Only to this recipient: an O/R address or a part of one, in any case.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Option<String>,
+    /// Only with this MTS identifier or content identifier, or a part of one, in any case.
+    #[arg(long, value_name = "TEXT")]
+    identifier: Option<String>,
+}
+
+fn state(text: &str) -> Result<String, String> {
+    let name = text.replace([' ', '-'], "_");
+    match QueueRow::STATES.contains(&name.as_str()) {
+        true => Ok(name),
+        false => Err(format!("write one of {}", QueueRow::STATES.join(", "))),
+    }
+}
+
+impl Filter {
+    /// Whether there is any condition.
+    pub(super) fn is_given(&self) -> bool {
+        *self != Filter::default()
+    }
+
+    /// What the daemon is asked for; after printing an error, the exit code.
+    pub(super) fn selection(&self) -> Result<Selection, u8> {
+        let mailbox = self.mailbox.as_deref().map(canonical_address).transpose();
+        let mailbox = mailbox.map_err(|error| {
+            print_error(&format!("--mailbox: invalid O/R address: {error}"));
+            WRONG
+        })?;
+        Ok(Selection(QueueRequest {
+            peer: self.peer.clone(),
+            mailbox,
+            channel: self.channel.clone(),
+            precedence: self.precedence,
+            filter: QueueFilter {
+                min_size: self.min_size,
+                max_size: self.max_size,
+                min_age: self.older.map(|time| time.as_secs()),
+                max_age: self.newer.map(|time| time.as_secs()),
+                state: self.state.clone(),
+                originator: self.originator.clone(),
+                recipient: self.recipient.clone(),
+                identifier: self.identifier.clone(),
+            },
+            entry: None,
+            after: None,
+            limit: ROWS,
+        }))
+    }
+}
+
+/// A request for rows, without a place to begin.
+pub(super) struct Selection(QueueRequest);
+
+impl Selection {
+    /// The first rows, this many at most.
+    pub(super) fn read(&self, socket: &Path, most: usize) -> Result<QueuePage, RequestError> {
+        let mut found = QueuePage::default();
+        loop {
+            // Conditions are checked after a page was made: another page may have the rest.
+            let limit = match self.0.filter == QueueFilter::default() {
+                true => (most - found.entries.len()).min(ROWS),
+                false => ROWS,
+            };
+            let asked = QueueRequest { after: found.next.take(), limit, ..self.0.clone() };
+            let page = page(socket, asked)?;
+            found.entries.extend(page.entries);
+            found.next = page.next;
+            found.reading_queue |= page.reading_queue;
+            if found.entries.len() > ROWS {
+                progress(Some(&format!("{} entries found", found.entries.len())));
+            }
+            if found.entries.len() >= most || found.next.is_none() {
+                break;
+            }
+        }
+        progress(None);
+        found.more |= found.entries.len() > most;
+        found.entries.truncate(most);
+        Ok(found)
+    }
+}

@@ -1,0 +1,58 @@
+//! Orders of an operator that are being carried out.
+
+use crate::api::event::Kind;
+use crate::api::operator::{Act, ActOutcome, Operator};
+use base::{EntryId, PeerId};
+use engine::Record;
+use engine::journal::Digest;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An order from its entries' check to its commit.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) act: Act,
+    pub(crate) by: Operator,
+    /// The peer that a reroute names.
+    pub(crate) to: Option<PeerId>,
+    pub(crate) outcomes: Vec<(EntryId, ActOutcome)>,
+    /// Entries whose records are being read.
+    pub(crate) reading: BTreeSet<EntryId>,
+    /// What was read.
+    pub(crate) records: BTreeMap<EntryId, Record>,
+    /// Keys that are looked up and reserved, by entry.
+    pub(crate) keys: BTreeMap<EntryId, Vec<Digest>>,
+}
+
+impl Order {
+    pub(crate) fn new(act: Act, by: Operator, to: Option<PeerId>) -> Order {
+        Order {
+            act,
+            by,
+            to,
+            outcomes: Vec::new(),
+            reading: BTreeSet::new(),
+            records: BTreeMap::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it is about to change this entry.
+    pub(crate) fn has(&self, id: EntryId) -> bool {
+        self.reading.contains(&id) || self.records.contains_key(&id)
+    }
+
+    pub(crate) fn put(&mut self, id: EntryId, outcome: ActOutcome) {
+        self.outcomes.push((id, outcome));
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self.act {
+            Act::Hold => Kind::OperatorHeld,
+            Act::Release => Kind::OperatorReleased,
+            Act::Retry => Kind::OperatorRetried,
+            Act::Reroute { .. } => Kind::OperatorRerouted,
+            Act::Expire => Kind::OperatorExpired,
+            Act::Delete => Kind::OperatorDeleted,
+        }
+    }
+}

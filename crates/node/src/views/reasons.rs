@@ -1,0 +1,111 @@
+//! Why an entry is not in transfer, in words.
+
+use crate::association::Association;
+use crate::node::Node;
+use crate::outbound::channels::state::ChannelState;
+use crate::views::row::QueueRow;
+use base::{Instant, Now, PeerId, Utc};
+use scheduler::agenda::channels_of;
+use scheduler::{Destination, ItemState, Listed};
+
+impl Node {
+    /// Each reason why an entry waits; none while it is in transfer.
+    pub(crate) fn reasons(&self, now: Now, listed: &Listed, row: &QueueRow) -> Vec<String> {
+        let mut reasons = Vec::new();
+        match listed.at {
+            ItemState::InTransfer { paused: false, .. } => return reasons,
+            ItemState::InTransfer { paused: true, .. } => {
+                reasons.push("a message of a higher precedence is in transfer".to_owned());
+                return reasons;
+            }
+            ItemState::Expired => {
+                reasons.push("its time is over: its report is being committed".to_owned());
+                return reasons;
+            }
+            ItemState::Held(reason) => reasons.push(match row.state.as_str() {
+                "held_by_operator" => "an operator holds it: `mta queue release`".to_owned(),
+                _ => reason.to_string(),
+            }),
+            ItemState::Delayed(_) => {
+                let until = row.delayed_until.as_deref().unwrap_or_default();
+                let why = match self.cx.queue.deferred.has(listed.item.id) {
+                    true => "its originator deferred it",
+                    false if listed.failures > 0 => "it failed, and is tried again",
+                    false => "it waits for its next try",
+                };
+                reasons.push(format!("{why}: not before {until}"));
+            }
+            ItemState::Ready => {}
+        }
+        match listed.item.destination {
+            Destination::Peer(peer) => self.reasons_of_peer(now, peer, listed, &mut reasons),
+            Destination::Mailbox(_) if reasons.is_empty() => {
+                let is_bound = row.mailbox.as_deref().is_some_and(|mailbox| self.is_bound(mailbox));
+                reasons.push(match is_bound {
+                    true => {
+                        "deliveries to its user go before it, or it is his turn next".to_owned()
+                    }
+                    false => "its user is not bound, or does not take deliveries".to_owned(),
+                });
+            }
+            Destination::Mailbox(_) => {}
+        }
+        reasons
+    }
+
+    fn is_bound(&self, mailbox: &str) -> bool {
+        let takes =
+            |a: &Association| a.is_open() && a.takes_deliveries() && a.mailbox() == Some(mailbox);
+        self.cx.associations.values().any(takes)
+    }
+
+    /// How the channels stand that may carry it.
+    fn reasons_of_peer(&self, now: Now, peer: PeerId, listed: &Listed, out: &mut Vec<String>) {
+        if self.cx.config.peer(peer).is_none() {
+            out.push("its peer is no longer configured: it is being routed again".to_owned());
+            return;
+        }
+        let precedence = listed.item.precedence;
+        let mut carried = false;
+        let mut open = false;
+        for id in self.outbound.channels.keys_in(channels_of(peer)) {
+            let carries = self
+                .cx
+                .peer_and_channel(id)
+                .is_some_and(|(_, channel)| channel.precedences.contains(&precedence));
+            let Some(state) = self.outbound.channels.get(&id).filter(|_| carries) else { continue };
+            carried = true;
+            let name =
+                self.cx.place(id).map_or_else(String::new, |(_, channel)| channel.to_owned());
+            let is_open = |a: &Association| a.is_open() && a.is_initiator();
+            if self.cx.associations.of_channel(id).any(is_open) {
+                open = true;
+                continue;
+            }
+            out.push(format!("channel {name}: {}", self.why_closed(now, state)));
+        }
+        if !carried {
+            out.push(format!("no channel of its peer carries {precedence}"));
+        } else if open && out.is_empty() {
+            out.push("others go before it, or no association is free".to_owned());
+        }
+    }
+
+    fn why_closed(&self, now: Now, state: &ChannelState) -> String {
+        if let Some(hours) = state.schedule.describe() {
+            return hours;
+        }
+        let since = state.down_since.map(|at| format!(", since {at}")).unwrap_or_default();
+        let next = state.not_before.filter(|at| *at > now.mono);
+        let next = next.map(|at| format!("; next try at {}", utc(now, at))).unwrap_or_default();
+        match &state.last_error {
+            Some(error) => format!("{}{since}{next}", base::shown::line(error)),
+            None => format!("not open{since}{next}"),
+        }
+    }
+}
+
+/// The time of day of an instant.
+pub(crate) fn utc(now: Now, at: Instant) -> Utc {
+    Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
+}
