@@ -12,7 +12,7 @@
 //! | [`Tracker`] | the daemon's end: a bounded queue and the thread that writes |
 //! | [`writer::Writer`] | appends, seals, removes and repairs segments |
 //! | [`Reader`] | finds events, while the daemon runs or not |
-//! | [`way`] | a message's way and fate, from its events |
+//! | [`way`] | a message's way and outcome, from its events |
 //! | [`figures`] | counts and percentiles by precedence and peer |
 
 pub mod event;

@@ -1,12 +1,12 @@
-//! A message's way through this MTA, and its fate as far as it is known here.
+//! A message's way through this MTA, and its outcome as far as it is known here.
 
-mod fate;
 mod json;
 mod list;
+mod outcome;
 mod text;
 
-pub use fate::Fate;
 pub use list::{Found, Listed, Wanted, list};
+pub use outcome::Outcome;
 pub(crate) use text::duration;
 
 use crate::event::{Event, LOST};
@@ -97,7 +97,7 @@ impl Way {
     }
 
     fn is_over_before(&self, time: Utc) -> bool {
-        self.ended().is_some_and(|ended| ended < time) && self.fate().is_known()
+        self.ended().is_some_and(|ended| ended < time) && self.outcome().is_known()
     }
 
     /// The time of its first event.
@@ -126,8 +126,8 @@ impl Way {
     }
 
     /// What is known of its end.
-    pub fn fate(&self) -> Fate {
-        Fate::of(&self.steps)
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(&self.steps)
     }
 }
 

@@ -108,29 +108,29 @@ fn a_way_as_text() {
 }
 
 #[test]
-fn a_fate_follows_the_copies() {
+fn a_outcome_follows_the_copies() {
     let history = history();
-    let fate = |events: &[Event]| {
+    let outcome = |events: &[Event]| {
         let (_directory, reader) = reader(events);
-        Way::of(&reader, ID).unwrap().fate()
+        Way::of(&reader, ID).unwrap().outcome()
     };
-    assert_eq!(fate(&history[..1]).to_string(), "2 copies wait here");
-    let waits = fate(&history[..4]);
+    assert_eq!(outcome(&history[..1]).to_string(), "2 copies wait here");
+    let waits = outcome(&history[..4]);
     assert_eq!((waits.waiting, waits.is_known()), (Some(2), false));
-    let confirmed = fate(&history[..5]);
+    let confirmed = outcome(&history[..5]);
     assert_eq!(confirmed.waiting, Some(1));
     assert_eq!(confirmed.to_string(), "confirmed by act, 1m 03s after it was accepted; waits here");
-    assert!(fate(&history).is_known());
+    assert!(outcome(&history).is_known());
     // What an operator ordered is an end by its name, known to this crate or not.
     let deleted = Event { entry: Some(43), ..at(90_000, "operator_deleted") };
-    let ended = fate(&[&history[..5], &[deleted]].concat());
+    let ended = outcome(&[&history[..5], &[deleted]].concat());
     assert_eq!(ended.waiting, Some(0));
     assert_eq!(ended.short(), "1 transferred, 1 operator deleted");
     // A rerouted copy is another one: how many wait is known by what they do.
     let rerouted = Event { entry: Some(43), ..at(90_000, "rerouted") };
     let again = on_act(at(95_000, "transfer_started"), 50);
-    let fate = fate(&[&history[..5], &[rerouted, again]].concat());
-    assert_eq!(fate.waiting, Some(1));
+    let outcome = outcome(&[&history[..5], &[rerouted, again]].concat());
+    assert_eq!(outcome.waiting, Some(1));
 }
 
 #[test]

@@ -16,9 +16,9 @@ fn way(site: &Site, id: &str, reports: usize) -> Value {
     let mut found = Value::Null;
     let is_whole = |way: &Value| {
         let its = way["reports"].as_array().map_or(0, Vec::len);
-        way["fate"]["waiting"] == 0
+        way["outcome"]["waiting"] == 0
             && its == reports
-            && (0..its).all(|n| way["reports"][n]["fate"]["waiting"] == 0)
+            && (0..its).all(|n| way["reports"][n]["outcome"]["waiting"] == 0)
     };
     site.wait_until("the way is tracked", SOON, |_| {
         let run = site.mta(&["trace", "--json", id]).unwrap();
@@ -49,12 +49,12 @@ fn a_message_and_its_report_are_traced_on_both_sides() {
     assert_eq!(kinds(&here["reports"][0]), ["received", "delivered"]);
     assert_eq!(here["recipient_count"], 2);
     assert_eq!(here["content_id"], sent.messages[0].content_identifier);
-    assert_eq!(here["fate"]["transferred"][0]["to"], "act");
+    assert_eq!(here["outcome"]["transferred"][0]["to"], "act");
     assert_eq!(here["reports"][0]["subject"], id);
     let mut seen = kinds(&there);
     seen.sort_unstable();
     assert_eq!(seen, ["delivered", "non_delivery", "received", "report_made"]);
-    assert_eq!(there["fate"]["delivered"].as_array().unwrap().len(), 1);
+    assert_eq!(there["outcome"]["delivered"].as_array().unwrap().len(), 1);
     assert_eq!(kinds(&there["reports"][0]), ["transfer_started", "transfer_confirmed"]);
 
     // What is durable is there after a kill, and what is written before a stop.
@@ -67,7 +67,7 @@ fn a_message_and_its_report_are_traced_on_both_sides() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let last =
         text.lines().skip_while(|line| !line.starts_with("Known here: delivered to")).count();
-    assert!((1..=4).contains(&last), "its fate comes last: {text}");
+    assert!((1..=4).contains(&last), "its outcome comes last: {text}");
     assert_found_otherwise(&pair.act, &id, &here);
     assert_reported(&pair.naples);
 }

@@ -1,6 +1,6 @@
 //! A way as JSON.
 
-use super::{Fate, Way, entry_text};
+use super::{Outcome, Way, entry_text};
 use crate::event::{Event, Parties};
 use base::{Precedence, Utc};
 use serde::Serialize as Derived;
@@ -63,7 +63,7 @@ struct Line<'a> {
     steps: Vec<Step<'a>>,
     reports: &'a [Way],
     gaps: Vec<Missing>,
-    fate: FateLine,
+    outcome: OutcomeLine,
 }
 
 #[derive(Derived)]
@@ -79,9 +79,9 @@ struct End {
     after_us: Option<u64>,
 }
 
-/// A fate as JSON.
+/// A outcome as JSON.
 #[derive(Derived)]
-struct FateLine {
+struct OutcomeLine {
     delivered: Vec<End>,
     transferred: Vec<End>,
     ended: Vec<(String, String)>,
@@ -89,19 +89,19 @@ struct FateLine {
     words: String,
 }
 
-impl FateLine {
-    fn new(fate: &Fate) -> FateLine {
+impl OutcomeLine {
+    fn new(outcome: &Outcome) -> OutcomeLine {
         let end = |(to, at): &(String, Utc)| End {
             to: to.clone(),
             time: at.to_string(),
-            after_us: fate.accepted.map(|from| at.0.saturating_sub(from.0)),
+            after_us: outcome.accepted.map(|from| at.0.saturating_sub(from.0)),
         };
-        FateLine {
-            delivered: fate.delivered.iter().map(end).collect(),
-            transferred: fate.transferred.iter().map(end).collect(),
-            ended: fate.ended.clone(),
-            waiting: fate.waiting,
-            words: fate.to_string(),
+        OutcomeLine {
+            delivered: outcome.delivered.iter().map(end).collect(),
+            transferred: outcome.transferred.iter().map(end).collect(),
+            ended: outcome.ended.clone(),
+            waiting: outcome.waiting,
+            words: outcome.to_string(),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Serialize for Way {
             steps: self.steps.iter().map(Step::new).collect(),
             reports: &self.reports,
             gaps: self.gaps.iter().map(gap).collect(),
-            fate: FateLine::new(&self.fate()),
+            outcome: OutcomeLine::new(&self.outcome()),
         };
         Derived::serialize(&line, serializer)
     }

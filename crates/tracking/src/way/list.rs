@@ -112,8 +112,8 @@ pub struct Listed {
     pub recipient_count: u64,
     /// Queue entries.
     pub entries: Vec<String>,
-    /// Its fate in a word or two.
-    pub fate: String,
+    /// Its outcome in a word or two.
+    pub outcome: String,
 }
 
 impl Listed {
@@ -130,13 +130,13 @@ impl Listed {
             recipients: parties.recipients,
             recipient_count: parties.count,
             entries: entries.into_iter().map(entry_text).collect(),
-            fate: way.fate().short(),
+            outcome: way.outcome().short(),
         }
     }
 
     /// As text of 80 columns: when, how urgent and what became of it; who it is below.
     pub fn to_text(ways: &[Way]) -> String {
-        let mut out = String::from("TIME (UTC)           PRECEDENCE      OCTETS  FATE\n");
+        let mut out = String::from("TIME (UTC)           PRECEDENCE      OCTETS  OUTCOME\n");
         for way in ways {
             let row = Listed::new(way);
             let (date, time) = date_and_time(way.begun().unwrap_or_default());
@@ -144,7 +144,7 @@ impl Listed {
             let precedence = row.precedence.map_or("-", Precedence::name);
             let octets = row.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
             let _ = write!(out, "{date} {time}  {precedence:<10}  {octets:>10}  ");
-            wrapped(&mut out, 45, 45, &row.fate);
+            wrapped(&mut out, 45, 45, &row.outcome);
             out.push_str("  ");
             wrapped(&mut out, 2, 4, &row.mts_id);
             let from = row.originator.unwrap_or_else(|| "(report)".to_owned());

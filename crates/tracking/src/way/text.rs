@@ -98,7 +98,7 @@ fn words(step: &Event) -> String {
 }
 
 impl Way {
-    /// As text: who and what, its steps with the time between them, its reports, and its fate in the
+    /// As text: who and what, its steps with the time between them, its reports, and its outcome in the
     /// last line.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -115,7 +115,7 @@ impl Way {
             1 => "; reported".to_owned(),
             n => format!("; {n} reports"),
         };
-        wrapped(&mut out, 0, 2, &format!("Known here: {}{reports}.", self.fate()));
+        wrapped(&mut out, 0, 2, &format!("Known here: {}{reports}.", self.outcome()));
         out
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// How far the copies of a message came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct Outcome {
     /// Peers that confirmed a copy, with the time.
     pub transferred: Vec<(String, Utc)>,
     /// Mailboxes that got it, with the time.
@@ -35,11 +35,11 @@ fn becomes_others(kind: &str) -> bool {
     kind.ends_with("rerouted") || kind.ends_with("redirected")
 }
 
-impl Fate {
+impl Outcome {
     /// That of a message of which these events are known, in their order.
-    pub(super) fn of(steps: &[Event]) -> Fate {
+    pub(super) fn of(steps: &[Event]) -> Outcome {
         let begun = steps.iter().find(|step| step.begins());
-        let mut fate = Fate { accepted: begun.map(|step| step.time), ..Fate::default() };
+        let mut outcome = Outcome { accepted: begun.map(|step| step.time), ..Outcome::default() };
         let mut copies = begun.and_then(|step| step.parties.as_ref()?.copies);
         let mut latest: BTreeMap<u64, &Event> = BTreeMap::new();
         for step in steps {
@@ -49,7 +49,7 @@ impl Fate {
                     latest.insert(entry, step);
                 }
             } else if matches!(&*step.kind, "non_delivery" | "discarded") {
-                fate.ended.push((step.kind.to_string(), step.detail.clone()));
+                outcome.ended.push((step.kind.to_string(), step.detail.clone()));
             }
         }
         let mut gone = 0;
@@ -57,28 +57,28 @@ impl Fate {
             match &*step.kind {
                 "transfer_confirmed" => {
                     let peer = step.peer.clone().unwrap_or_else(|| "a peer".to_owned());
-                    fate.transferred.push((peer, step.time));
+                    outcome.transferred.push((peer, step.time));
                 }
                 "delivered" => {
                     let to = step.parties.as_ref().and_then(|p| p.recipients.first());
                     let to = to.cloned().unwrap_or_else(|| step.detail.clone());
-                    fate.delivered.push((to, step.time));
+                    outcome.delivered.push((to, step.time));
                 }
                 kind if becomes_others(kind) => copies = None,
-                kind if ends(kind) => fate.ended.push((kind.to_owned(), step.detail.clone())),
+                kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.detail.clone())),
                 _ => {
-                    fate.last = Some((step.words(), step.time));
+                    outcome.last = Some((step.words(), step.time));
                     continue;
                 }
             }
             gone += 1;
         }
         let known = (latest.len() as u64).saturating_sub(gone);
-        fate.waiting = copies.map(|copies| copies.saturating_sub(gone).max(known));
-        if fate.waiting.is_none() && known > 0 {
-            fate.waiting = Some(known);
+        outcome.waiting = copies.map(|copies| copies.saturating_sub(gone).max(known));
+        if outcome.waiting.is_none() && known > 0 {
+            outcome.waiting = Some(known);
         }
-        fate
+        outcome
     }
 
     /// Whether all copies came to an end.
@@ -132,7 +132,7 @@ fn named(list: &[(String, Utc)]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let after = |list: &[(String, Utc)]| {
             let last = list.iter().map(|(_, at)| *at).max();
