@@ -112,10 +112,10 @@ fn main() -> std::io::Result<()> {
     println!("{octets} octets: {} each", octets / events);
     println!("{:<44} {:>10} {:>10}", "question", "median", "longest");
     ask("an MTS identifier", directory, |reader, n| {
-        Way::of(reader, &identifier(n % messages)).map_or(0, |way| way.steps.len())
+        Way::read(reader, &identifier(n % messages)).map_or(0, |way| way.steps.len())
     });
     ask("an MTS identifier that is not there", directory, |reader, n| {
-        Way::of(reader, &format!("[{n}]")).map_or(0, |way| way.steps.len())
+        Way::read(reader, &format!("[{n}]")).map_or(0, |way| way.steps.len())
     });
     let by = |wanted: Wanted| {
         move |reader: &Reader, n: u64| {
@@ -124,7 +124,7 @@ fn main() -> std::io::Result<()> {
                 *name = user(n);
             }
             let found = list(reader, &Wanted { limit: 50, ..wanted });
-            found.messages.iter().filter_map(|id| Way::of(reader, id)).count()
+            found.messages.iter().filter_map(|id| Way::read(reader, id)).count()
         }
     };
     let any = || Some(String::new());
@@ -150,7 +150,7 @@ fn main() -> std::io::Result<()> {
     });
     let (figures, took) = timed(|| {
         let reader = Reader::open(directory).ok()?;
-        Some(Figures::of(&reader, (Utc(0), Utc(u64::MAX))))
+        Some(Figures::read(&reader, (Utc(0), Utc(u64::MAX))))
     });
     println!("a report on all {} events: {took:.1?}", figures.map_or(0, |figures| figures.events));
     Ok(())

@@ -1,4 +1,4 @@
-//! Figures over many messages: how long they took and what became of them, by precedence and peer.
+//! Figures over many messages: how long they took and the outcome of each, by precedence and peer.
 
 mod html;
 mod text;
@@ -20,7 +20,7 @@ pub const USERS: &str = "(users)";
 /// Intervals of a picture over time.
 const INTERVALS: u64 = 60;
 
-/// Longest duration that is told apart, in microseconds: 30 days.
+/// Longest duration that is distinguished, in microseconds: 30 days.
 const LONGEST: u64 = 30 * 86_400 * 1_000_000;
 
 /// Durations in microseconds, with two significant digits.
@@ -146,7 +146,7 @@ struct Counting {
 
 impl Figures {
     /// Of the events within these times. What is open at its end is not counted.
-    pub fn of(reader: &Reader, times: (Utc, Utc)) -> Figures {
+    pub fn read(reader: &Reader, times: (Utc, Utc)) -> Figures {
         let mut counting = Counting::default();
         reader.scan(times, |event| {
             counting.count(event);

@@ -3,7 +3,7 @@
 use base::time::Civil;
 use base::{Utc, quantity};
 
-/// It is no time.
+/// The text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "write a time in UTC as 2026-01-02, 2026-01-02T03:04 or 2026-01-02T03:04:05Z, or how long ago as 90s, 30min, 2h or 7d"

@@ -36,7 +36,7 @@ pub struct Way {
 impl Way {
     /// The way of the message with this MTS identifier, its reports with it; `None` where no event is
     /// known of it.
-    pub fn of(reader: &Reader, message: &str) -> Option<Way> {
+    pub fn read(reader: &Reader, message: &str) -> Option<Way> {
         let mut way = Way::alone(reader, message)?;
         let mut reports: BTreeSet<String> = BTreeSet::new();
         let made = way.steps.iter().filter(|step| step.message.as_deref() == Some(message));
@@ -127,7 +127,7 @@ impl Way {
 
     /// What is known of its end.
     pub fn outcome(&self) -> Outcome {
-        Outcome::of(&self.steps)
+        Outcome::from_steps(&self.steps)
     }
 }
 

@@ -17,7 +17,7 @@ const SEGMENTS: u64 = 128;
 /// Least and most octets of a segment's events. What is not sealed is read whole by each question.
 const SEGMENT: (u64, u64) = (64 << 10, 16 << 20);
 
-/// Writes to a directory of segments. One process at a time may: the caller sees to it.
+/// Writes to a directory of segments. One process at a time may: the caller makes sure of it.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,

@@ -96,23 +96,23 @@ fn reader(events: &[Event]) -> (tempfile::TempDir, Reader) {
 #[test]
 fn a_way_as_text() {
     let (_directory, reader) = reader(&history());
-    let text = Way::of(&reader, ID).unwrap().to_text();
+    let text = Way::read(&reader, ID).unwrap().to_text();
     insta::assert_snapshot!(text);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    let report = Way::of(&reader, REPORT).unwrap();
+    let report = Way::read(&reader, REPORT).unwrap();
     assert_eq!(report.subject.as_deref(), Some(ID));
     assert!(report.to_text().ends_with(&format!("Known here: delivered to {OPS}.\n")));
-    let list = Listed::to_text(&[Way::of(&reader, ID).unwrap(), report]);
+    let list = Listed::to_text(&[Way::read(&reader, ID).unwrap(), report]);
     insta::assert_snapshot!(list);
     assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
 }
 
 #[test]
-fn a_outcome_follows_the_copies() {
+fn an_outcome_follows_the_copies() {
     let history = history();
     let outcome = |events: &[Event]| {
         let (_directory, reader) = reader(events);
-        Way::of(&reader, ID).unwrap().outcome()
+        Way::read(&reader, ID).unwrap().outcome()
     };
     assert_eq!(outcome(&history[..1]).to_string(), "2 copies wait here");
     let waits = outcome(&history[..4]);
@@ -154,7 +154,7 @@ fn messages_are_found_by_what_people_know() {
 #[test]
 fn figures_of_a_time() {
     let (_directory, reader) = reader(&history());
-    let figures = Figures::of(&reader, (Utc(0), Utc(u64::MAX)));
+    let figures = Figures::read(&reader, (Utc(0), Utc(u64::MAX)));
     insta::assert_snapshot!(figures.to_text());
     assert_eq!((figures.events, figures.lost), (9, 17));
     let act = figures.rows.iter().find(|row| row.peer == "act").unwrap();
@@ -163,7 +163,7 @@ fn figures_of_a_time() {
     assert!((63_000_000..64_000_000).contains(&took.p50_us), "{took:?}");
     assert!((3_188_000..3_220_000).contains(&act.held.unwrap().p99_us));
     assert_eq!(figures.over_time.iter().sum::<u64>(), 2);
-    let later = Figures::of(&reader, (Utc(START + 80_000_000_000), Utc(u64::MAX)));
+    let later = Figures::read(&reader, (Utc(START + 80_000_000_000), Utc(u64::MAX)));
     assert_eq!(later.rows.iter().map(|row| row.expired).sum::<u64>(), 1);
     assert!(later.rows.iter().all(|row| row.accepted == 0));
 }
@@ -174,11 +174,11 @@ fn a_page_shows_names_and_obeys_none() {
     let mut events = history();
     events[4].peer = Some(evil.to_owned());
     let (_directory, reader) = reader(&events);
-    let page = Figures::of(&reader, (Utc(0), Utc(u64::MAX))).to_html(evil);
+    let page = Figures::read(&reader, (Utc(0), Utc(u64::MAX))).to_html(evil);
     assert!(!page.contains("<script>") && !page.contains('\u{202e}'), "{page}");
     assert!(page.contains("&lt;script&gt;"));
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     assert!(!page.contains("http") && !page.contains("src="), "it needs nothing else");
-    let empty = Figures::of(&reader, (Utc(1), Utc(2))).to_html("MTA-A");
+    let empty = Figures::read(&reader, (Utc(1), Utc(2))).to_html("MTA-A");
     assert!(empty.contains("Nothing was passed on"));
 }

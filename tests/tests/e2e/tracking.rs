@@ -114,7 +114,7 @@ fn assert_reported(site: &Site) {
 }
 
 #[test]
-fn a_site_that_tracks_nothing_says_so() {
+fn a_site_that_tracks_nothing_names_the_section() {
     let mut site = Site::builder("naples").set("tracking.enabled", false).build().unwrap();
     site.start().unwrap();
     site.send("OPS", &["--to", &site.address("OPS"), "--size", "1kB"]).unwrap();

@@ -70,7 +70,7 @@ pub fn list(reader: &Reader, wanted: &Wanted) -> Found {
 
 fn by_identifier(reader: &Reader, id: &str) -> Found {
     let exact = |message: String| Found { messages: vec![message], more: false };
-    if Way::of(reader, id).is_some() {
+    if Way::read(reader, id).is_some() {
         return exact(id.to_owned());
     }
     let entry = id.strip_prefix('e').and_then(|number| number.parse().ok());
@@ -134,7 +134,7 @@ impl Listed {
         }
     }
 
-    /// As text of 80 columns: when, how urgent and what became of it; who it is below.
+    /// As text of 80 columns: when, how urgent and its outcome; who it is below.
     pub fn to_text(ways: &[Way]) -> String {
         let mut out = String::from("TIME (UTC)           PRECEDENCE      OCTETS  OUTCOME\n");
         for way in ways {

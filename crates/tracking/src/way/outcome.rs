@@ -37,7 +37,7 @@ fn becomes_others(kind: &str) -> bool {
 
 impl Outcome {
     /// That of a message of which these events are known, in their order.
-    pub(super) fn of(steps: &[Event]) -> Outcome {
+    pub(super) fn from_steps(steps: &[Event]) -> Outcome {
         let begun = steps.iter().find(|step| step.begins());
         let mut outcome = Outcome { accepted: begun.map(|step| step.time), ..Outcome::default() };
         let mut copies = begun.and_then(|step| step.parties.as_ref()?.copies);

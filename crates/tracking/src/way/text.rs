@@ -69,7 +69,7 @@ fn field(out: &mut String, name: &str, text: &str) {
     wrapped(out, 13, 13, text);
 }
 
-/// What a step says.
+/// A step in words.
 fn words(step: &Event) -> String {
     let mut words = step.kind.replace('_', " ");
     if let Some(entry) = step.entry {

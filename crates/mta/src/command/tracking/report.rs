@@ -33,7 +33,7 @@ pub(in crate::command) fn run(arguments: &Arguments) -> u8 {
         Err(code) => return code,
     };
     let until = arguments.until.unwrap_or(Utc(u64::MAX));
-    let figures = Figures::of(&reader, (arguments.since, until));
+    let figures = Figures::read(&reader, (arguments.since, until));
     warn_of_damage(&reader);
     if let Some(file) = &arguments.html {
         let name = arguments.source.config.as_deref().and_then(load_name);
