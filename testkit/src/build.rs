@@ -108,6 +108,7 @@ pub fn node(mta: &str, prmd: &str, peers: Vec<Peer>) -> NodeConfig {
         listeners: Vec::new(),
         routes: Vec::new(),
         mailboxes: Vec::new(),
+        alternate_recipient: None,
         store: node::config::StoreConfig::default(),
         classify: engine::classify::Policy::default(),
         hold: HoldPolicy::default(),

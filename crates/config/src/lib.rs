@@ -293,6 +293,7 @@ fn read_site(
             listeners: listeners.node,
             routes,
             mailboxes: Vec::new(),
+            alternate_recipient: None,
             store,
             classify: precedence.policy,
             hold: precedence.hold,

@@ -7,6 +7,7 @@
 //! applies to both if it is earlier.
 
 use crate::Engine;
+use crate::onward::split::Failure;
 use crate::outcome::{Concluded, Note, NoteKind};
 use crate::record::{Brief, NextHop, Record, RecordKind};
 use crate::subject::Carried;
@@ -85,19 +86,25 @@ impl Record {
 }
 
 impl Engine {
-    /// Expires a copy: non-delivery reports for all its recipients, as [`Engine::undeliverable`].
-    /// A report that expires is discarded, with a note.
+    /// Expires a copy: redirections or non-delivery reports, as [`Engine::undeliverable`]. If the
+    /// originator's latest-delivery-time is over, nobody is to get the message any more: then there
+    /// is no redirection. A report that expires is discarded, with a note.
     pub fn expire(&mut self, now: Utc, record: &Record) -> Concluded {
         if record.kind() == RecordKind::Report {
             return discarded(record, "it has expired");
         }
         let (reason, diagnostic) =
             (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::MAXIMUM_TIME_EXPIRED);
-        let text = "the time for its delivery is over";
-        self.undeliverable(now, record, reason, diagnostic, text)
+        let text = "the time for its delivery is over".to_owned();
+        let failure = Failure { reason, diagnostic: Some(diagnostic), text };
+        match record.latest.is_some_and(|latest| latest <= now) {
+            true => self.report_failure(now, record, &failure),
+            false => self.give_up(now, record, &failure),
+        }
     }
 
-    /// Expires a copy before its time, because an operator orders it. As [`Engine::expire`].
+    /// Expires a copy before its time, because an operator orders it: as [`Engine::expire`], but
+    /// nobody is redirected.
     pub fn expire_by_order(&mut self, now: Utc, record: &Record) -> Concluded {
         let text = "an operator of this MTA gave it up";
         if record.kind() == RecordKind::Report {
@@ -105,11 +112,12 @@ impl Engine {
         }
         let (reason, diagnostic) =
             (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::MAXIMUM_TIME_EXPIRED);
-        self.undeliverable(now, record, reason, diagnostic, text)
+        let failure = Failure { reason, diagnostic: Some(diagnostic), text: text.to_owned() };
+        self.report_failure(now, record, &failure)
     }
 
-    /// Gives up a copy whose transfer is interrupted repeatedly while others succeed: non-delivery
-    /// reports for all its recipients, as [`Engine::undeliverable`]. The reason is
+    /// Gives up a copy whose transfer is interrupted repeatedly while others succeed: redirections or
+    /// non-delivery reports, as [`Engine::undeliverable`]. The reason is
     /// unable-to-transfer, as the problem is the message and not communication (X.411
     /// 8.3.1.2.1.10); the diagnostic is protocol-violation, as the peer's problem may be the
     /// envelope as well as the content. A report is discarded, with a note.
@@ -122,15 +130,17 @@ impl Engine {
         self.undeliverable(now, record, reason, diagnostic, text)
     }
 
-    /// Gives up a copy whose content is damaged on our disk: non-delivery reports for all its recipients,
-    /// as [`Engine::undeliverable`]. The reason is transfer-failure; no diagnostic of X.411 names the
+    /// Gives up a copy whose content is damaged on our disk: non-delivery reports for all its recipients;
+    /// nobody can be sent the message. The reason is transfer-failure; no diagnostic of X.411 names the
     /// cause, so there is none, and the text does. A report has no content.
     pub fn damaged(&mut self, now: Utc, record: &Record) -> Concluded {
         let text = "its content was damaged on the disk of this MTA: send it again";
         if record.kind() == RecordKind::Report {
             return discarded(record, text);
         }
-        self.undeliverable(now, record, NonDeliveryReason::TRANSFER_FAILURE, None, text)
+        let reason = NonDeliveryReason::TRANSFER_FAILURE;
+        let failure = Failure { reason, diagnostic: None, text: text.to_owned() };
+        self.report_failure(now, record, &failure)
     }
 }
 

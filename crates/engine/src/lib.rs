@@ -10,9 +10,8 @@
 //!
 //! The content itself does not pass through the engine: an entry names a body in the store.
 //!
-//! Not supported, and so reported if an extension makes it critical (see [`critical`]):
-//! redirection and alternate recipients, expansion of distribution lists, conversion, return of
-//! content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
+//! Not supported, and so reported if an extension makes it critical (see [`critical`]): expansion of
+//! distribution lists, conversion, return of content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
@@ -54,7 +53,7 @@ pub use subject::TRACE_MARGIN;
 use base::{PeerId, Utc};
 use bytes::Bytes;
 use p1::extension::Dialect;
-use p1::names::{GlobalDomainId, MtaName};
+use p1::names::{GlobalDomainId, MtaName, ORName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -69,6 +68,9 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// Canonical addresses of the local mailboxes (see [`canonical`]).
     pub mailboxes: BTreeSet<String>,
+    /// Who gets what is for addresses of this site that are nobody's, if the originator allows it
+    /// (alternate-recipient-allowed, X.411 8.2.1.1.1.3).
+    pub alternate_recipient: Option<ORName>,
     /// Most octets of content a peer accepts, where a limit is known.
     pub content_max: BTreeMap<PeerId, u64>,
     /// The form of extensions for each peer; the modern form for peers not named.
@@ -103,6 +105,9 @@ pub struct Engine {
     domain: GlobalDomainId,
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
+    alternate_recipient: Option<ORName>,
+    /// Alternates of users, by mailbox.
+    redirections: BTreeMap<String, ORName>,
     content_max: BTreeMap<PeerId, u64>,
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
@@ -123,6 +128,8 @@ impl Engine {
             domain: config.domain,
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
+            alternate_recipient: config.alternate_recipient,
+            redirections: BTreeMap::new(),
             content_max: config.content_max,
             dialects: config.dialects,
             expire: config.expire,
@@ -146,6 +153,7 @@ impl Engine {
             domain: _,
             routes,
             mailboxes,
+            alternate_recipient,
             content_max,
             dialects,
             expire,
@@ -155,6 +163,7 @@ impl Engine {
         } = config;
         self.routes = RoutingTable::new(routes);
         self.mailboxes = mailboxes;
+        self.alternate_recipient = alternate_recipient;
         self.content_max = content_max;
         self.dialects = dialects;
         self.expire = expire;

@@ -2,6 +2,7 @@
 
 pub(crate) mod deliver;
 pub(crate) mod delivered;
+pub(crate) mod redirect;
 pub(crate) mod reroute;
 pub(crate) mod route;
 pub(crate) mod split;

@@ -100,6 +100,8 @@ pub enum NoteKind {
     ReportDiscarded,
     /// Recipients failed.
     NonDelivery,
+    /// Recipients were redirected.
+    Redirected,
     /// A trace time is implausible, so expiry does not count from it.
     TraceDoubted,
 }

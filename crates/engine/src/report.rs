@@ -10,15 +10,15 @@ use crate::onward::split::Failure;
 use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::subject::Subject;
-use base::ber::Element;
 use base::{Precedence, Utc};
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{
     LastTrace, PerRecipientFields, PerRecipientReportFields, ReportTransferContent,
     ReportTransferEnvelope, ReportType,
 };
-use p1::extension::{Extensions, number};
+use p1::extension::{ExtensionField, Extensions, number};
 use p1::flags::{MtaReportRequest, PerRecipientIndicators, ReportRequest};
+use p1::history::{dl_expansion_history, originally_intended, redirection_history};
 use p1::names::ORName;
 use p1::time::Time;
 
@@ -77,18 +77,17 @@ fn printable(text: &str) -> String {
 
 /// The destination of reports: the list that expanded last, else the originator.
 fn destination(subject: &Subject<'_>) -> ORName {
-    let history = subject.extensions.standard(number::DL_EXPANSION_HISTORY);
-    let last = history.and_then(|field| {
-        let list = Element::parse(&field.value).ok()?;
-        let mut expansions = list.children().ok()?;
-        let mut last = None;
-        while let Ok(Some(expansion)) = expansions.next() {
-            last = Some(expansion);
-        }
-        let name = last?.children().ok()?.next().ok()??;
-        ORName::read(&name).ok()
-    });
-    last.unwrap_or_else(|| subject.originator.clone())
+    let last = dl_expansion_history(subject.extensions).ok().and_then(|mut all| all.pop());
+    last.map_or_else(|| subject.originator.clone(), |list| list.name)
+}
+
+/// The redirection-history of a recipient, which his fields in a report have too; nothing if it
+/// cannot be read.
+fn redirections(of_recipient: &Extensions) -> Vec<ExtensionField> {
+    let field = of_recipient.standard(number::REDIRECTION_HISTORY);
+    let readable =
+        field.filter(|_| redirection_history(of_recipient).is_ok_and(|all| !all.is_empty()));
+    readable.cloned().into_iter().collect()
 }
 
 impl Engine {
@@ -163,9 +162,9 @@ impl Engine {
                     report: o.report,
                     unknown: Vec::new(),
                 },
-                intended_recipient: None,
+                intended_recipient: originally_intended(&fields.extensions),
                 supplementary_information: o.text,
-                extensions: Extensions::default(),
+                extensions: Extensions(redirections(&fields.extensions)),
                 unknown: Vec::new(),
             })
         };
@@ -403,16 +402,8 @@ mod tests {
         let head = received(&alpha, &done.accepted.entries[0]);
         let mut envelope = message(&head).clone();
         let list = crate::testing::name("C=XX;ADMD=;PRMD=gamma;CN=List");
-        let history = number::DL_EXPANSION_HISTORY;
-        let field = p1::ExtensionField::standard(history, p1::Criticality::default(), |w| {
-            w.constructed(base::ber::universal::SEQUENCE, |w| {
-                w.constructed(base::ber::universal::SEQUENCE, |w| {
-                    list.write_as(w, base::ber::universal::SEQUENCE);
-                    w.utc_time(base::ber::universal::UTC_TIME, at(0));
-                });
-            });
-        });
-        envelope.extensions.set(field);
+        let expansion = p1::history::Expansion { name: list.clone(), time: Time::from(at(0)) };
+        p1::history::add_dl_expansion(&mut envelope.extensions, expansion).unwrap();
         assert_eq!(destination(&Subject::from(&envelope)), list);
         envelope.extensions = Extensions::default();
         assert_eq!(destination(&Subject::from(&envelope)), crate::testing::name(SMITH));

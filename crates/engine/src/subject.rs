@@ -8,6 +8,7 @@ use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ProbeTransferEnvelope};
 use p1::extension::Extensions;
+use p1::flags::PerMessageIndicators;
 use p1::names::{MtsIdentifier, ORName};
 use p1::time::Time;
 use p1::trace::TraceElement;
@@ -69,6 +70,13 @@ impl Carried {
         match self {
             Carried::Message(e) => Subject::from(&**e),
             Carried::Probe(e) => Subject::from(&**e),
+        }
+    }
+
+    pub(crate) fn indicators(&self) -> PerMessageIndicators {
+        match self {
+            Carried::Message(e) => e.indicators,
+            Carried::Probe(e) => e.indicators,
         }
     }
 

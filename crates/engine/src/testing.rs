@@ -65,6 +65,7 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         domain: GlobalDomainId::new("XX", " ", Some(own)),
         routes,
         mailboxes: users.iter().map(mailbox).collect(),
+        alternate_recipient: None,
         content_max: Default::default(),
         dialects: Default::default(),
         expire: Periods::default(),

@@ -86,6 +86,7 @@ impl Default for Copies {
                 domain: GlobalDomainId::new("XX", " ", Some("alpha")),
                 routes: vec![Route { prefix: address(domain), to: RouteTarget::Local }],
                 mailboxes: [SMITH, JONES].map(|text| canonical(&address(text))).into(),
+                alternate_recipient: None,
                 content_max: Default::default(),
                 dialects: Default::default(),
                 expire: Default::default(),

@@ -28,6 +28,7 @@ pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
 pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
+pub use envelope::history;
 pub use envelope::security_label::{self, SecurityLabel};
 pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,

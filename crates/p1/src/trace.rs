@@ -95,6 +95,13 @@ impl OtherActions {
     }
 }
 
+impl std::ops::BitOr for OtherActions {
+    type Output = OtherActions;
+    fn bitor(self, other: OtherActions) -> OtherActions {
+        OtherActions(self.0 | other.0)
+    }
+}
+
 /// The SET of both kinds of element: domain- and mta-supplied-information.
 struct Supplied {
     arrival: Member<Time>,
@@ -319,11 +326,23 @@ pub fn add_internal_trace(
     extensions: &mut Extensions,
     element: InternalTraceElement,
 ) -> Result<(), Error> {
-    let mut trace = internal_trace(extensions)?;
+    let trace = internal_trace(extensions)?;
     if trace.len() >= bound::TRANSFERS {
         return Err(Fault::TooMany(bound::TRANSFERS as u64)).field("internal-trace-information");
     }
-    trace.push(element);
+    update_internal_trace(extensions, |trace| trace.push(element))
+}
+
+/// Changes the internal trace and keeps it in its dialect. If there is none, it is created.
+///
+/// # Errors
+/// The existing internal trace is malformed. Then nothing is changed.
+pub fn update_internal_trace(
+    extensions: &mut Extensions,
+    change: impl FnOnce(&mut Vec<InternalTraceElement>),
+) -> Result<(), Error> {
+    let mut trace = internal_trace(extensions)?;
+    change(&mut trace);
     let old = extensions.standard(number::INTERNAL_TRACE_INFORMATION);
     // A received extension keeps its dialect and criticality.
     let (dialect, criticality) = old.map(|f| (f.dialect, f.criticality)).unwrap_or_default();

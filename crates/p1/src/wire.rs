@@ -38,6 +38,10 @@ pub mod tag {
 pub mod bound {
     /// ub-transfers: elements of a trace.
     pub const TRANSFERS: usize = 512;
+    /// ub-redirections.
+    pub const REDIRECTIONS: usize = 512;
+    /// ub-dl-expansions.
+    pub const DL_EXPANSIONS: usize = 512;
     /// ub-recipients.
     pub const RECIPIENTS: usize = 32_767;
 }

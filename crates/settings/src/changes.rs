@@ -141,6 +141,7 @@ impl Changes {
             listeners: _,
             routes,
             mailboxes: _,
+            alternate_recipient,
             classify,
             hold,
             times,
@@ -158,6 +159,7 @@ impl Changes {
         restart.at_once("mta.prmd", domain.prmd != new.domain.prmd);
         let mut keys = Keys::default();
         keys.at_once("route", *routes != new.routes);
+        keys.at_once("mta.alternate_recipient", *alternate_recipient != new.alternate_recipient);
         keys.at_once("p3", users_listeners(old) != users_listeners(new));
         keys.at_once("p7", store_listeners(old) != store_listeners(new));
         let same_store = store.settings == new.store.settings && store.full == new.store.full;

@@ -21,7 +21,7 @@ use osi::api::{Dialogue, RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
 use p1::extension::Dialect;
-use p1::names::{GlobalDomainId, MtaName, ORAddress};
+use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 pub use scheduler::wall::ClockRules;
 use scheduler::{ChannelId, ChannelRules};
 pub use scheduler::{Hold, Policy as HoldPolicy, Retry};
@@ -48,6 +48,8 @@ pub struct NodeConfig {
     pub routes: Vec<Route>,
     /// Canonical addresses of the local mailboxes.
     pub mailboxes: Vec<String>,
+    /// Who gets what is for addresses of this site that are nobody's, if the originator allows it.
+    pub alternate_recipient: Option<ORName>,
     /// The message store.
     pub store: StoreConfig,
     /// How the precedence of a message is found.
@@ -341,6 +343,7 @@ pub fn engine_config(config: &NodeConfig) -> engine::Config {
         domain: config.domain.clone(),
         routes: routes.collect(),
         mailboxes: config.mailboxes.iter().cloned().collect(),
+        alternate_recipient: config.alternate_recipient.clone(),
         content_max: config
             .peers
             .iter()

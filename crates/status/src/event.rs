@@ -238,6 +238,8 @@ pub enum Kind {
     ClockDoubted,
     /// It is trusted again: it was steady, or an operator accepts it.
     ClockTrusted,
+    /// Recipients of a message or probe were redirected to alternates.
+    Redirected,
     /// A trace has a time that is not credible: somebody's clock is wrong.
     TraceDoubted,
     /// An association is open.
@@ -337,6 +339,7 @@ impl Kind {
             Kind::ClockSet => "clock_set",
             Kind::ClockDoubted => "clock_doubted",
             Kind::ClockTrusted => "clock_trusted",
+            Kind::Redirected => "redirected",
             Kind::TraceDoubted => "trace_doubted",
             Kind::AssociationOpened => "association_opened",
             Kind::AssociationRefused => "association_refused",

@@ -82,6 +82,7 @@ impl Filler {
                 domain: GlobalDomainId::new("IT", "NET", None),
                 routes: vec![to_peer],
                 mailboxes: [mailbox.clone()].into(),
+                alternate_recipient: None,
                 content_max: Default::default(),
                 dialects: Default::default(),
                 expire: Default::default(),

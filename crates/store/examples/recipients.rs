@@ -70,6 +70,7 @@ fn engine_of(
         domain: GlobalDomainId::new("IT", "NET", Some(own)),
         routes: routes.iter().map(route).collect::<Result<_, _>>()?,
         mailboxes: users.map(address).collect::<Result<_, _>>()?,
+        alternate_recipient: None,
         content_max: Default::default(),
         dialects: Default::default(),
         expire: engine::Periods::default(),

@@ -32,6 +32,7 @@ pub(super) fn engine() -> Engine {
             route("/C=XX/ADMD=NATO/PRMD=HERE", RouteTarget::Peer(PeerId(1))),
         ],
         mailboxes: [canonical(&address(REMOTE))].into(),
+        alternate_recipient: None,
         content_max: Default::default(),
         dialects: Default::default(),
         expire: Default::default(),

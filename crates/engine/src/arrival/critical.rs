@@ -5,6 +5,7 @@
 //! reports non-delivery with that diagnostic.
 
 use crate::expire::latest_delivery;
+use crate::onward::redirect::{alternate_in, prohibition_in};
 use p1::extension::{
     Dialect, ExtensionField, ExtensionType, Extensions, number as n, standard_name,
 };
@@ -58,13 +59,20 @@ fn is_understood(step: Step, field: &ExtensionField) -> bool {
         Step::Submission | Step::Delivery if number == n::LATEST_DELIVERY_TIME => {
             latest_delivery(field).is_some()
         }
-        // We never reassign, expand or convert, so prohibitions are respected. Tokens, checks and
-        // labels concern the users, who receive them unchanged. No security policy that compares
-        // labels is in force here.
+        Step::Submission | Step::Delivery
+            if number == n::ORIGINATOR_REQUESTED_ALTERNATE_RECIPIENT =>
+        {
+            alternate_in(field).is_some()
+        }
+        Step::Submission | Step::Delivery if number == n::RECIPIENT_REASSIGNMENT_PROHIBITED => {
+            prohibition_in(field).is_some()
+        }
+        // We never expand or convert, so those prohibitions are respected. Tokens, checks and labels
+        // concern the users, who receive them unchanged. No security policy that compares labels is
+        // in force here.
         Step::Submission | Step::Delivery => matches!(
             number,
-            n::RECIPIENT_REASSIGNMENT_PROHIBITED
-                | n::DL_EXPANSION_PROHIBITED
+            n::DL_EXPANSION_PROHIBITED
                 | n::CONVERSION_WITH_LOSS_PROHIBITED
                 | n::ORIGINATOR_CERTIFICATE
                 | n::MESSAGE_TOKEN

@@ -9,6 +9,7 @@ use p1::extension::{ExtensionType, Extensions, number};
 use p1::time::Time;
 use p1::trace::{
     InternalTraceElement, OtherActions, TraceElement, add_internal_trace, internal_trace,
+    update_internal_trace,
 };
 use p1::wire::bound;
 
@@ -67,6 +68,28 @@ impl Engine {
             extensions.remove(&ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION));
             let _ = add_internal_trace(extensions, own);
         }
+    }
+
+    /// Notes an action in our elements, which are the last: a redirection or an expansion of the
+    /// recipients that this copy is for (X.411 12.3.1).
+    pub(crate) fn note_action(
+        &self,
+        action: OtherActions,
+        trace: &mut [TraceElement],
+        extensions: &mut Extensions,
+    ) {
+        let domain = trace.last_mut().filter(|t| t.domain.same_as(&self.domain));
+        if let Some(own) = domain {
+            own.additional.other_actions = own.additional.other_actions | action;
+        }
+        let _ = update_internal_trace(extensions, |trace| {
+            let own = |t: &&mut InternalTraceElement| {
+                t.domain.same_as(&self.domain) && t.mta.same_as(&self.mta)
+            };
+            if let Some(own) = trace.last_mut().filter(own) {
+                own.additional.other_actions = own.additional.other_actions | action;
+            }
+        });
     }
 }
 

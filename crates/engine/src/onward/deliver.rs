@@ -10,9 +10,12 @@ use crate::subject::Subject;
 use base::Utc;
 use base::ber::Writer;
 use p1::apdu::{MtsApduHead, Report};
-use p1::envelope::{MessageTransferEnvelope, PerRecipientReportFields, ReportType};
+use p1::envelope::{
+    MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ReportType,
+};
 use p1::extension::{Dialect, ExtensionField, ExtensionType, Extensions, number as n};
 use p1::flags::PerMessageIndicators;
+use p1::history::originally_intended;
 use p1::names::ORName;
 use p1::p3::{MessageDeliveryEnvelope, PerRecipientReportDelivery, ReportDelivery, operation};
 use p1::reason::{Diagnostic, NonDeliveryReason};
@@ -81,7 +84,8 @@ impl Engine {
         })
     }
 
-    /// Gives a copy up: non-delivery reports for all its recipients. A report causes no report.
+    /// Gives a copy up: each of its recipients is redirected if he can be ([`Engine::set_redirection`]
+    /// has the rules), or there is a non-delivery report. A report causes no report.
     ///
     /// The node calls this when a copy has expired, when a peer refused it permanently, and when a
     /// user answered its delivery with an error that is [`permanent`].
@@ -94,8 +98,17 @@ impl Engine {
         text: &str,
     ) -> Concluded {
         let diagnostic = diagnostic.into();
-        let failure = Failure { reason, diagnostic, text: text.to_owned() };
-        self.conclude(now, record, |index| RecipientOutcome::failed(index, &failure))
+        self.give_up(now, record, &Failure { reason, diagnostic, text: text.to_owned() })
+    }
+
+    /// Reports a copy, without any redirection.
+    pub(crate) fn report_failure(
+        &mut self,
+        now: Utc,
+        record: &Record,
+        failure: &Failure,
+    ) -> Concluded {
+        self.conclude(now, record, |index| RecipientOutcome::failed(index, failure))
     }
 
     fn conclude(
@@ -122,7 +135,9 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
     let (mine, others): (Vec<_>, Vec<_>) =
         e.recipients.iter().partition(|r| r.indicators.responsible());
     let disclosed = e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS);
-    let names = others.iter().map(|r| r.recipient.clone());
+    // As the originator named them (X.411 8.3.1.1.1).
+    let intended = |r: &PerRecipientFields| originally_intended(&r.extensions);
+    let names = others.iter().map(|r| intended(r).unwrap_or_else(|| r.recipient.clone()));
     let own = mine.first().map(|r| &r.extensions.0[..]).unwrap_or_default();
     let extensions = e.extensions.0.iter().chain(own).filter(|f| is_for_users(f)).cloned();
     let extensions = for_users(Extensions(extensions.collect()));
@@ -138,7 +153,7 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
             .contains(PerMessageIndicators::IMPLICIT_CONVERSION_PROHIBITED),
         other_recipients: if disclosed { names.collect() } else { Vec::new() },
         this_recipient: mine.first().map_or_else(ORName::default, |r| r.recipient.clone()),
-        intended_recipient: None,
+        intended_recipient: mine.first().and_then(|r| intended(r)),
         converted_eits: None,
         submission_time: submission_time(record, e),
         content_identifier: e.content_identifier.clone(),

@@ -15,14 +15,17 @@ use crate::arrival::critical::{Step, unsupported};
 use crate::arrival::dedupe::{Hasher, REMEMBERED};
 use crate::journal::Digest;
 use crate::onward::route::canonical;
+use crate::onward::split::Sorted;
 use crate::outcome::Seen;
 use crate::subject::{Carried, Subject};
 use base::Utc;
-use base::ber::Element;
 use bytes::Bytes;
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ReportType};
 use p1::extension::{Extensions, number};
+use p1::history::{
+    Expansion, dl_expansion_history, originator_and_dl_expansion_history, redirection_history,
+};
 use p1::names::ORName;
 use std::collections::BTreeMap;
 
@@ -49,6 +52,11 @@ fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
     let common = common(kind, subject);
     let responsible = subject.recipients.iter().filter(|r| r.indicators.responsible());
     responsible.map(|r| key(&common, r, &canonical(&r.recipient.address))).collect()
+}
+
+/// As [`common_of`].
+pub(crate) fn common_of_carried(carried: &Carried) -> Hasher {
+    common(kind(carried), &carried.subject())
 }
 
 /// The common part of the delivery keys of all recipients.
@@ -105,7 +113,7 @@ pub(crate) fn report_key(report: &Report) -> Digest {
 /// The names in a history, one part each; a malformed history as its octets.
 fn history(hasher: &mut Hasher, extensions: &Extensions, number: i64) {
     let Some(field) = extensions.standard(number) else { return hasher.part(&[0]) };
-    let Some(names) = names(&field.value, number == number::REDIRECTION_HISTORY) else {
+    let Some(names) = names(extensions, number) else {
         hasher.part(&[2]);
         return hasher.part(&field.value);
     };
@@ -117,18 +125,17 @@ fn history(hasher: &mut Hasher, extensions: &Extensions, number: i64) {
     }
 }
 
-/// The name in each element of a history: DLExpansion and OriginatorAndDLExpansion are a name and
-/// a time; a Redirection is both of them, as one member, and a reason (X.411 Figure 2).
-fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
-    let history = Element::parse(value).ok()?;
-    let mut elements = history.children().ok()?;
-    let mut names = Vec::new();
-    while let Some(element) = elements.next().ok()? {
-        let first = element.children().ok()?.next().ok()??;
-        let name = if redirections { first.children().ok()?.next().ok()?? } else { first };
-        names.push(ORName::read(&name).ok()?);
+/// The name in each element of a history; `None` if it cannot be read.
+fn names(extensions: &Extensions, number: i64) -> Option<Vec<ORName>> {
+    let of_lists = |all: Vec<Expansion>| all.into_iter().map(|e| e.name).collect();
+    match number {
+        number::REDIRECTION_HISTORY => {
+            let all = redirection_history(extensions).ok()?;
+            Some(all.into_iter().map(|r| r.intended).collect())
+        }
+        number::DL_EXPANSION_HISTORY => dl_expansion_history(extensions).ok().map(of_lists),
+        _ => originator_and_dl_expansion_history(extensions).ok().map(of_lists),
     }
-    Some(names)
 }
 
 /// A message's identity beside its keys: its content, and the envelope fields that decide whether,
@@ -191,19 +198,24 @@ impl Delivering<'_> {
         Seen { key, until: self.now + REMEMBERED, record }
     }
 
-    /// The records to remember for the deliveries to the recipients of these indices.
-    pub(crate) fn keys_for(&self, carried: &Carried, indices: &[usize]) -> Vec<Seen> {
-        if indices.is_empty() {
+    /// The records to remember for the deliveries, and for the redirections: a copy for the
+    /// recipient before one, by another path, would be redirected and delivered again.
+    pub(crate) fn keys_for(&self, carried: &Carried, sorted: &Sorted) -> Vec<Seen> {
+        let (delivered, redirected) = (sorted.delivered(), &sorted.redirected);
+        if delivered.is_empty() && redirected.is_empty() {
             return Vec::new();
         }
         let subject = carried.subject();
         let common = common(kind(carried), &subject);
         let key_of = |index: &usize| {
-            let known = self.known.and_then(|known| known.key(*index));
+            // What is known of the arrival is of the recipient before a redirection.
+            let known = self.known.filter(|_| !redirected.contains_key(index));
+            let known = known.and_then(|known| known.key(*index));
             let made = |r: &PerRecipientFields| key(&common, r, &canonical(&r.recipient.address));
             known.or_else(|| subject.recipients.get(*index).map(made))
         };
-        indices.iter().filter_map(key_of).map(|key| self.seen(key)).collect()
+        let before = sorted.moved_on();
+        delivered.iter().filter_map(key_of).chain(before).map(|key| self.seen(key)).collect()
     }
 }
 

@@ -4,8 +4,8 @@ use crate::Engine;
 use crate::arrival::accept::{duplicates, reused, without_seen};
 use crate::journal::Digest;
 use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identifies, report_key};
-use crate::onward::split::{Disposition, Failure, copy_for, deferred, delivered};
-use crate::outcome::{Concluded, NewEntry, NoteKind};
+use crate::onward::split::{Disposition, Failure, Sorted, deferred};
+use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::subject::Carried;
 use base::{PeerId, Utc};
@@ -106,28 +106,43 @@ impl Engine {
                 return Concluded { entries, seen, notes };
             }
         };
-        let carried = without_seen(carried, &dropped);
+        let mut carried = without_seen(carried, &dropped);
         let mut dispositions = self.dispositions(&carried.subject(), false);
         if let Some(peer) = to {
             dispositions.iter_mut().flatten().for_each(|disposition| send_to(peer, disposition));
         }
-        let (hops, outcomes) = self.sort_out(now, &carried, record.size, dispositions, &mut notes);
-        let seen = delivering.keys_for(&carried, &delivered(&hops, &outcomes));
+        let sorted = self.sort_out(now, &mut carried, record.size, dispositions, &mut notes);
+        let seen = delivering.keys_for(&carried, &sorted);
+        let entries = self.instead_of(now, record, &carried, sorted, &mut notes);
+        Concluded { entries, seen, notes }
+    }
+
+    /// The copies and reports that replace a queued copy, whose recipients were sorted again.
+    pub(crate) fn instead_of(
+        &mut self,
+        now: Utc,
+        record: &Record,
+        carried: &Carried,
+        sorted: Sorted,
+        notes: &mut Vec<Note>,
+    ) -> Vec<NewEntry> {
         let earliest = self.earliest(now);
-        let copies = hops.into_iter().map(|(next_hop, mine)| {
+        let mut entries = Vec::new();
+        for (way, mine) in sorted.ways {
+            let head = self.head_for(carried, &way, &mine);
+            let next_hop = way.hop;
             let record = Record {
-                not_before: record.not_before.or_else(|| deferred(earliest, &carried, &next_hop)),
-                head: copy_for(&carried, &next_hop, &mine).into_head(),
+                not_before: record.not_before.or_else(|| deferred(earliest, carried, &next_hop)),
+                head,
                 next_hop,
                 message: record.message.clone(),
                 ..*record
             };
-            NewEntry { id: self.ids.entry(), precedence: record.precedence, record }
-        });
-        let mut entries: Vec<NewEntry> = copies.collect();
+            entries.push(NewEntry { id: self.ids.entry(), precedence: record.precedence, record });
+        }
         let subject = carried.subject();
-        entries.extend(self.reports(now, &subject, record.precedence, outcomes, &mut notes));
-        Concluded { entries, seen, notes }
+        entries.extend(self.reports(now, &subject, record.precedence, sorted.outcomes, notes));
+        entries
     }
 
     /// The keys to look up before a copy is rerouted: delivery keys, one for each of its

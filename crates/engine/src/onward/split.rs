@@ -4,7 +4,9 @@ use crate::arrival::accept::Known;
 use crate::arrival::classify::Policy;
 use crate::arrival::critical::{Step, unsupported};
 use crate::arrival::prepare::Preparation;
+use crate::journal::Digest;
 use crate::onward::delivered::{Delivering, fingerprint};
+use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
@@ -12,13 +14,15 @@ use crate::subject::{Carried, Subject};
 use crate::{Content, Engine};
 use base::steps::step;
 use base::{Precedence, Utc};
+use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
 use p1::flags::PerMessageIndicators;
 use p1::names::Attribute;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
-use std::collections::BTreeMap;
+use p1::trace::OtherActions;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a recipient cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +126,7 @@ impl Engine {
         self.add_trace(now, held, trace, extensions);
 
         let size = content.map_or(0, |c| c.length);
-        let (hops, outcomes) = self.sort_out(now, &carried, size, dispositions, notes);
-        let delivered = delivered(&hops, &outcomes);
+        let sorted = self.sort_out(now, &mut carried, size, dispositions, notes);
         let others = origin.known().map(Known::others);
         let digest = content.map(|content| content.digest);
         let fingerprint = match (&carried, &digest) {
@@ -131,11 +134,12 @@ impl Engine {
             _ => None,
         };
         let delivering = Delivering { now, digest: fingerprint, others, known: origin.known() };
-        let seen = delivering.keys_for(&carried, &delivered);
+        let seen = delivering.keys_for(&carried, &sorted);
+        let Sorted { ways, outcomes, redirected: _ } = sorted;
         let precedence = level(&self.policy, &carried, content);
         let first_arrival = first_arrival.at;
         let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
-        let mut accepted = self.copies(now, &common, hops);
+        let mut accepted = self.copies(now, &common, ways);
         let reports = self.reports(now, &carried.subject(), precedence, outcomes, notes);
         accepted.entries.extend(reports);
         accepted.seen = seen;
@@ -158,11 +162,31 @@ impl Engine {
         })
     }
 
+    /// A disposition, or the failure if its next hop cannot take the message for this recipient.
+    pub(crate) fn fitting(
+        &self,
+        carried: &Carried,
+        size: u64,
+        recipient: &PerRecipientFields,
+        disposition: Disposition,
+    ) -> Disposition {
+        let hop = disposition?;
+        let failure = self.too_long(carried, size, &hop);
+        match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
+            None => Ok(hop),
+            Some(failure) => Err(failure),
+        }
+    }
+
     /// The failure if the peer's dialect has no form for an extension that this recipient must get.
-    fn form_missing(&self, carried: &Carried, index: usize, hop: &NextHop) -> Option<Failure> {
+    fn form_missing(
+        &self,
+        carried: &Carried,
+        recipient: &PerRecipientFields,
+        hop: &NextHop,
+    ) -> Option<Failure> {
         let NextHop::Peer(peer) = *hop else { return None };
-        let subject = carried.subject();
-        let name = self.lost_extension(peer, subject.extensions, subject.recipients.get(index)?)?;
+        let name = self.lost_extension(peer, carried.subject().extensions, recipient)?;
         Some(Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
             diagnostic: Some(Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION),
@@ -170,35 +194,32 @@ impl Engine {
         })
     }
 
-    /// Which recipients go to which next hop, and what there is to report at once. `size` is of the
-    /// content, in octets.
+    /// Which recipients go which way, and what there is to report at once. Recipients that are to be
+    /// redirected are: `carried` then has their alternates. `size` is of the content, in octets.
     pub(crate) fn sort_out(
         &self,
         now: Utc,
-        carried: &Carried,
+        carried: &mut Carried,
         size: u64,
         dispositions: Vec<Option<Disposition>>,
         notes: &mut Vec<Note>,
-    ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<RecipientOutcome>) {
-        let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
+    ) -> Sorted {
+        let Settled { dispositions, redirected } =
+            self.settle(now, carried, size, dispositions, notes);
+        let mut ways: BTreeMap<Way, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
         for (index, disposition) in dispositions.into_iter().enumerate() {
-            let fits = |hop: NextHop| {
-                let failure = self.too_long(carried, size, &hop);
-                match failure.or_else(|| self.form_missing(carried, index, &hop)) {
-                    None => Ok(hop),
-                    Some(failure) => Err(failure),
-                }
-            };
-            let disposition = disposition.map(|disposition| disposition.and_then(fits));
-            match (disposition, carried) {
+            match (disposition, &*carried) {
                 (None, _) => {}
                 (Some(Ok(NextHop::Mailbox(_))), Carried::Probe(_)) => {
                     let report = ReportType::Delivery { time: Time::from(now), mts_user: 0 };
                     outcomes.push(RecipientOutcome { index, report, text: None });
                 }
-                (Some(Ok(hop)), _) => hops.entry(hop).or_default().push(index),
+                (Some(Ok(hop)), _) => {
+                    let way = Way { hop, redirected: redirected.contains_key(&index) };
+                    ways.entry(way).or_default().push(index);
+                }
                 (Some(Err(failure)), _) => {
                     outcomes.push(RecipientOutcome::failed(index, &failure));
                     let alike = |f: &Failure| {
@@ -222,7 +243,18 @@ impl Engine {
             };
             Note::new(NoteKind::NonDelivery, detail)
         }));
-        (hops, outcomes)
+        Sorted { ways, outcomes, redirected }
+    }
+
+    /// The envelope of the copy that goes this way, for these recipients. It notes a redirection in
+    /// its traces.
+    pub(crate) fn head_for(&self, carried: &Carried, way: &Way, mine: &[usize]) -> MtsApduHead {
+        let mut copy = copy_for(carried, &way.hop, mine);
+        if way.redirected {
+            let (trace, extensions) = copy.traces_mut();
+            self.note_action(OtherActions::REDIRECTED, trace, extensions);
+        }
+        copy.into_head()
     }
 
     /// A copy for each next hop, and the content they share.
@@ -230,16 +262,18 @@ impl Engine {
         &mut self,
         now: Utc,
         common: &Common<'_>,
-        hops: BTreeMap<NextHop, Vec<usize>>,
+        ways: BTreeMap<Way, Vec<usize>>,
     ) -> Accepted {
         let subject = common.carried.subject();
-        let body = match (common.carried, hops.is_empty()) {
+        let body = match (common.carried, ways.is_empty()) {
             (Carried::Message(_), false) => Some(self.ids.body()),
             _ => None,
         };
         let earliest = self.earliest(now);
         let mut accepted = Accepted { body, ..Accepted::default() };
-        for (next_hop, mine) in hops {
+        for (way, mine) in ways {
+            let head = self.head_for(common.carried, &way, &mine);
+            let next_hop = way.hop;
             let record = Record {
                 not_before: common.held.or_else(|| deferred(earliest, common.carried, &next_hop)),
                 message: subject.identifier.to_string(),
@@ -250,7 +284,7 @@ impl Engine {
                 size: common.size,
                 body,
                 digest: common.digest,
-                head: copy_for(common.carried, &next_hop, &mine).into_head(),
+                head,
                 next_hop,
             };
             let (id, precedence) = (self.ids.entry(), common.precedence);
@@ -295,14 +329,40 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The recipients whose copy ends here: in a mailbox or, for a probe, in a report on it.
-pub(crate) fn delivered(
-    hops: &BTreeMap<NextHop, Vec<usize>>,
-    outcomes: &[RecipientOutcome],
-) -> Vec<usize> {
-    let here = hops.iter().filter(|(hop, _)| matches!(hop, NextHop::Mailbox(_)));
-    let probed = outcomes.iter().filter(|o| matches!(o.report, ReportType::Delivery { .. }));
-    here.flat_map(|(_, mine)| mine).copied().chain(probed.map(|o| o.index)).collect()
+/// The way of a copy. Redirected recipients have copies of their own: their path begins anew.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Way {
+    pub hop: NextHop,
+    /// Its recipients were redirected here.
+    pub redirected: bool,
+}
+
+/// The recipients of a message or probe, sorted.
+#[derive(Debug)]
+pub(crate) struct Sorted {
+    pub ways: BTreeMap<Way, Vec<usize>>,
+    pub outcomes: Vec<RecipientOutcome>,
+    /// Those redirected here, by index, with the delivery key each had before.
+    pub redirected: BTreeMap<usize, Digest>,
+}
+
+impl Sorted {
+    /// The recipients whose copy ends here: in a mailbox or, for a probe, in a report on it.
+    pub(crate) fn delivered(&self) -> Vec<usize> {
+        let here = self.ways.iter().filter(|(way, _)| matches!(way.hop, NextHop::Mailbox(_)));
+        let probed =
+            self.outcomes.iter().filter(|o| matches!(o.report, ReportType::Delivery { .. }));
+        here.flat_map(|(_, mine)| mine).copied().chain(probed.map(|o| o.index)).collect()
+    }
+
+    /// The keys that recipients had before a redirection to somebody who is served.
+    pub(crate) fn moved_on(&self) -> Vec<Digest> {
+        let delivered = self.delivered();
+        let relayed = self.ways.iter().filter(|(way, _)| way.redirected);
+        let served = relayed.flat_map(|(_, mine)| mine).copied().chain(delivered);
+        let served: BTreeSet<usize> = served.collect();
+        served.iter().filter_map(|index| self.redirected.get(index)).copied().collect()
+    }
 }
 
 /// deferred-delivery-time, if it is in the future.
@@ -372,7 +432,6 @@ mod tests {
         BAKER, CARTER, JONES, NOBODY, NOWHERE, SMITH, at, content, engine, engine_of, failures,
         message, received, report, submission, submit,
     };
-    use p1::apdu::MtsApduHead;
     use proptest::prelude::*;
 
     fn responsible(entry: &NewEntry) -> Vec<u32> {
@@ -406,7 +465,7 @@ mod tests {
             let taken = alpha.accept(at(1), head, &content(9), &[]);
 
             let mut served: Vec<u32> = Vec::new();
-            let mut hops = std::collections::BTreeSet::new();
+            let mut hops = BTreeSet::new();
             for entry in &taken.accepted.entries {
                 match entry.record.kind() {
                     RecordKind::Message => {

@@ -107,6 +107,7 @@ impl Outputs {
                 NoteKind::ReportMade => (LogLevel::Info, Kind::ReportMade),
                 NoteKind::ReportDiscarded => (LogLevel::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
+                NoteKind::Redirected => (LogLevel::Info, Kind::Redirected),
                 NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),
             };
             let draft = self

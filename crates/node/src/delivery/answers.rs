@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::delivery::Delivery;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
-use engine::NextHop;
+use engine::{NextHop, Record};
 use osi::api::Problem;
 use p1::p3::AccessError;
 
@@ -32,22 +32,21 @@ impl Delivery {
             .bytes(record.body.map(|_| record.size))
             .ends_at(record.accepted, mailbox);
         let concluded = cx.engine.delivered(now.utc, time, &record);
-        self.conclude(cx, id, entry, &record.message, concluded);
+        self.conclude(cx, id, entry, &record, concluded);
         Some(entry)
     }
 
-    /// Deletes an entry, and queues the reports that follow.
+    /// Deletes an entry, and queues the reports and redirected copies that follow.
     fn conclude(
         &self,
         cx: &mut Context,
         id: AssociationId,
         entry: EntryId,
-        message: &str,
+        record: &Record,
         concluded: engine::Concluded,
     ) {
-        cx.outputs.log_notes(Some(id), None, message, &concluded.notes);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        cx.outputs.log_notes(Some(id), None, &record.message, &concluded.notes);
+        let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let entries = concluded.entries;
         let level = cx.level_of(id, None);
@@ -79,7 +78,7 @@ impl Delivery {
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
         let concluded = cx.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
-        self.conclude(cx, id, entry, &record.message, concluded);
+        self.conclude(cx, id, entry, &record, concluded);
         Some(entry)
     }
 

@@ -8,7 +8,7 @@ use crate::config::times::Times;
 use crate::queue::deferred::Deferred;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
-use engine::{Brief, ContentCopies, NextHop, Record};
+use engine::{Brief, Concluded, ContentCopies, NextHop, Record};
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,6 +162,31 @@ impl EntryQueue {
         let Some(delete) = self.copies.forget(body) else { return (ops, vec![body]) };
         ops.push(delete);
         (ops, Vec::new())
+    }
+
+    /// Forgets an entry that ended in reports, or in copies for alternates, which need its content too:
+    /// the changes, and the contents to release, as [`EntryQueue::forget`] gives them.
+    pub(crate) fn replace(
+        &mut self,
+        id: EntryId,
+        record: &Record,
+        concluded: &Concluded,
+    ) -> (Vec<Op>, Vec<BodyId>) {
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        let copies: Vec<EntryId> = copies.map(|e| e.id).collect();
+        // The content is held until the new copies are counted.
+        let body = record.body.filter(|_| !copies.is_empty());
+        if let Some(body) = body {
+            self.copies.add(body);
+        }
+        let (mut batch, mut bodies) = self.forget(id);
+        bodies.extend(body);
+        batch.extend(engine::put_entries(&concluded.entries));
+        batch.extend(engine::put_seen(&concluded.seen));
+        if !copies.is_empty() {
+            batch.extend(self.pass_on_hold(id, &copies));
+        }
+        (batch, bodies)
     }
 
     /// An entry whose content is damaged and which is in no transfer: it is to be reported.

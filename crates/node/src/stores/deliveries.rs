@@ -262,8 +262,7 @@ impl Stores {
             (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::RECIPIENT_UNAVAILABLE);
         let concluded = cx.engine.undeliverable(now.utc, record, reason, diagnostic, why);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }

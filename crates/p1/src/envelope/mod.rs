@@ -1,6 +1,7 @@
 //! Transfer envelopes of messages, probes and reports (X.411 12.2.1).
 
 mod common;
+pub mod history;
 mod message;
 mod probe;
 mod recipient;

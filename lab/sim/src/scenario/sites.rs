@@ -180,6 +180,7 @@ fn site(
         listeners,
         routes,
         mailboxes,
+        alternate_recipient: None,
         store: node::config::StoreConfig::default(),
         classify: engine::classify::Policy::default(),
         hold: setup.hold,

@@ -221,8 +221,7 @@ impl Outbound {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }

@@ -88,8 +88,7 @@ impl Outbound {
         self.blame.forget(entry);
         let concluded = cx.engine.damaged(now.utc, record);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
-        let (mut batch, bodies) = cx.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }

@@ -176,8 +176,7 @@ impl Outbound {
         self.blame.forget(id);
         let concluded = cx.engine.expire(now.utc, record);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
-        let (mut batch, bodies) = cx.queue.forget(id);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (batch, bodies) = cx.queue.replace(id, record, &concluded);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }

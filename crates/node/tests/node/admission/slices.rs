@@ -30,6 +30,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         domain: GlobalDomainId::new("XX", "NATO", Some(from)),
         routes: vec![to_here],
         mailboxes: [mailbox.clone()].into(),
+        alternate_recipient: None,
         content_max: Default::default(),
         dialects: Default::default(),
         expire: engine::Periods::default(),
