@@ -126,6 +126,11 @@ fn an_outcome_follows_the_copies() {
     let ended = outcome(&[&history[..5], &[deleted]].concat());
     assert_eq!(ended.waiting, Some(0));
     assert_eq!(ended.short(), "1 transferred, 1 operator deleted");
+    // A report that was made here has no event with which it was accepted.
+    let made = Event { entry: Some(60), ..at(1, "transfer_started") };
+    let gone = Event { entry: Some(60), ..at(2, "transfer_confirmed") };
+    assert_eq!(outcome(&[made.clone()]).waiting, Some(1));
+    assert_eq!(outcome(&[made, gone]).waiting, Some(0));
     // A rerouted copy is another one: how many wait is known by what they do.
     let rerouted = Event { entry: Some(43), ..at(90_000, "rerouted") };
     let again = on_act(at(95_000, "transfer_started"), 50);

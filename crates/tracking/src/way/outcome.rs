@@ -52,7 +52,7 @@ impl Outcome {
                 outcome.ended.push((step.kind.to_string(), step.detail.clone()));
             }
         }
-        let mut gone = 0;
+        let (mut gone, mut is_rerouted) = (0, false);
         for step in latest.values() {
             match &*step.kind {
                 "transfer_confirmed" => {
@@ -64,7 +64,10 @@ impl Outcome {
                     let to = to.cloned().unwrap_or_else(|| step.detail.clone());
                     outcome.delivered.push((to, step.time));
                 }
-                kind if becomes_others(kind) => copies = None,
+                kind if becomes_others(kind) => {
+                    copies = None;
+                    is_rerouted = true;
+                }
                 kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.detail.clone())),
                 _ => {
                     outcome.last = Some((step.words(), step.time));
@@ -75,7 +78,9 @@ impl Outcome {
         }
         let known = (latest.len() as u64).saturating_sub(gone);
         outcome.waiting = copies.map(|copies| copies.saturating_sub(gone).max(known));
-        if outcome.waiting.is_none() && known > 0 {
+        // Of a report that was made here the copies are those seen. What a rerouted copy became may not have
+        // been seen yet.
+        if outcome.waiting.is_none() && !latest.is_empty() && (known > 0 || !is_rerouted) {
             outcome.waiting = Some(known);
         }
         outcome
