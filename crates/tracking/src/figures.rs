@@ -24,7 +24,7 @@ const INTERVALS: u64 = 60;
 const LONGEST: u64 = 30 * 86_400 * 1_000_000;
 
 /// Durations in microseconds, with two significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Durations(Option<Histogram<u64>>);
 
 impl Durations {
@@ -118,12 +118,6 @@ struct Counted {
     held: Durations,
     expired: u64,
     rejected: u64,
-}
-
-impl Default for Durations {
-    fn default() -> Durations {
-        Durations(None)
-    }
 }
 
 /// What is known of a copy that has not ended yet.

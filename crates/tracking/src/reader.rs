@@ -3,9 +3,9 @@
 use crate::event::Event;
 use crate::frame::{self, Frames};
 use crate::index::Index;
-use crate::names::{Key, events_file, index_file, segments};
+use crate::names::{Key, events_file, hashes, index_file, segments};
 use base::Utc;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -53,6 +53,8 @@ struct Segment {
     events: File,
     /// Absent where it is not full yet, or its index is damaged: its events are read whole.
     index: Option<Index>,
+    /// In place of the index, once it was needed: hashes in order, and where the events are.
+    made: OnceCell<Vec<(u64, u32)>>,
 }
 
 impl Reader {
@@ -95,7 +97,7 @@ impl Reader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Segment { number, events, index })
+        Ok(Segment { number, events, index, made: OnceCell::new() })
     }
 
     fn found_damage(&self, file: PathBuf, why: String) {
@@ -140,19 +142,36 @@ impl Reader {
     }
 
     fn find_in(&self, segment: &Segment, key: Key<'_>) -> Vec<Event> {
-        let places = segment.index.as_ref().map(|index| index.places(key.hash()));
-        let mut its: Vec<Event> = match places {
-            Some(Ok(places)) => {
-                places.into_iter().filter_map(|at| self.read(segment, at.into())).collect()
-            }
+        let hash = key.hash();
+        let mut places = match segment.index.as_ref().map(|index| index.places(hash)) {
+            Some(Ok(places)) => places,
             Some(Err(error)) => {
                 self.found_damage(index_file(&self.directory, segment.number), error.to_string());
-                self.whole(segment).into_iter().map(|(_, event)| event).collect()
+                self.made_places(segment, hash)
             }
-            None => self.whole(segment).into_iter().map(|(_, event)| event).collect(),
+            None => self.made_places(segment, hash),
         };
+        // A recipient may be named twice.
+        places.dedup();
+        let events = places.into_iter().filter_map(|at| self.read(segment, at.into()));
+        let mut its: Vec<Event> = events.collect();
         its.retain(|event| key.is_of(event));
         its
+    }
+
+    /// The places of events with this hash, without the index of their segment.
+    fn made_places(&self, segment: &Segment, hash: u64) -> Vec<u32> {
+        let made = segment.made.get_or_init(|| {
+            let mut made = Vec::new();
+            for (at, event) in self.whole(segment) {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                hashes(&event, |hash| made.push((hash, at)));
+            }
+            made.sort_unstable();
+            made
+        });
+        let from = made.partition_point(|(other, _)| *other < hash);
+        made.iter().skip(from).take_while(|(other, _)| *other == hash).map(|(_, at)| *at).collect()
     }
 
     /// All events within these times, in their order, until `each` breaks.
