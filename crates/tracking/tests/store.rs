@@ -1,6 +1,8 @@
 //! The store of events against a vector of them: what is appended is found, after reopening, after an
 //! interruption at any octet, and when the oldest are removed.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+
 use base::{Precedence, Utc};
 use proptest::prelude::*;
 use std::borrow::Cow;

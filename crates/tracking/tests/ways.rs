@@ -1,5 +1,7 @@
 //! Ways, lists and figures of a small history.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+
 use base::{Precedence, Utc};
 use std::borrow::Cow;
 use tracking::event::Parties;
