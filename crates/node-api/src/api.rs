@@ -450,7 +450,7 @@ pub enum Output {
         outcome: ConnectOutcome,
     },
     /// For the log.
-    Event(LogEvent),
+    Event(Box<LogEvent>),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

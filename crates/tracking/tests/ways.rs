@@ -131,7 +131,7 @@ fn an_outcome_follows_the_copies() {
     // A report that was made here has no event with which it was accepted.
     let made = Event { entry: Some(60), ..at(1, "transfer_started") };
     let gone = Event { entry: Some(60), ..at(2, "transfer_confirmed") };
-    assert_eq!(outcome(&[made.clone()]).waiting, Some(1));
+    assert_eq!(outcome(std::slice::from_ref(&made)).waiting, Some(1));
     assert_eq!(outcome(&[made, gone]).waiting, Some(0));
     // A rerouted copy is another one: how many wait is known by what they do.
     let rerouted = Event { entry: Some(43), ..at(90_000, "rerouted") };
@@ -152,7 +152,7 @@ fn messages_are_found_by_what_people_know() {
     assert_eq!(find(by_originator(OPS)), [ID]);
     assert!(find(by_originator("/c=it/s=nobody")).is_empty());
     let to_ops = Wanted { recipient: Some(OPS.to_owned()), ..Wanted::default() };
-    assert_eq!(find(to_ops.clone()), [REPORT], "as it was delivered");
+    assert_eq!(find(to_ops), [REPORT], "as it was delivered");
     let late = Wanted { since: Some(Utc(START + 1)), ..by_originator(OPS) };
     assert!(find(late).is_empty());
     assert_eq!(find(Wanted::default()), [ID], "all that were accepted");

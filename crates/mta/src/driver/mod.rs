@@ -499,7 +499,7 @@ impl Driver {
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
-            Output::Event(event) => self.event(now.utc, event),
+            Output::Event(event) => self.event(now.utc, *event),
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
                     let _ = operator.send(result);

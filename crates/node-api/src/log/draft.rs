@@ -142,6 +142,6 @@ impl Drop for EventDraft<'_> {
     fn drop(&mut self) {
         let blank = LogEvent::new(LogLevel::Info, self.event.kind);
         self.tally.count(&self.event);
-        self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));
+        self.outputs.push_back(Output::Event(Box::new(std::mem::replace(&mut self.event, blank))));
     }
 }
