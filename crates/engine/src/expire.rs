@@ -120,8 +120,12 @@ impl Engine {
     /// non-delivery reports, as [`Engine::undeliverable`]. The reason is
     /// unable-to-transfer, as the problem is the message and not communication (X.411
     /// 8.3.1.2.1.10); the diagnostic is protocol-violation, as the peer's problem may be the
-    /// envelope as well as the content. A report is discarded, with a note.
+    /// envelope as well as the content. A report is tried again without the content that it returns; one
+    /// without is discarded, with a note.
     pub fn untransferable(&mut self, now: Utc, record: &Record, text: &str) -> Concluded {
+        if let Some(without) = self.without_content(record, text) {
+            return without;
+        }
         if record.kind() == RecordKind::Report {
             return discarded(record, text);
         }
@@ -132,12 +136,17 @@ impl Engine {
 
     /// Gives up a copy whose content is damaged on our disk: non-delivery reports for all its recipients;
     /// nobody can be sent the message. The reason is transfer-failure; no diagnostic of X.411 names the
-    /// cause, so there is none, and the text does. A report has no content.
+    /// cause, so there is none, and the text does. The damaged content is not returned, and a
+    /// report that returns one goes without it.
     pub fn damaged(&mut self, now: Utc, record: &Record) -> Concluded {
+        if let Some(without) = self.without_content(record, "it is damaged on the disk") {
+            return without;
+        }
         let text = "its content was damaged on the disk of this MTA: send it again";
         if record.kind() == RecordKind::Report {
             return discarded(record, text);
         }
+        let record = &Record { body: None, ..record.clone() };
         let reason = NonDeliveryReason::TRANSFER_FAILURE;
         let failure = Failure { reason, diagnostic: None, text: text.to_owned() };
         self.report_failure(now, record, &failure)

@@ -11,7 +11,7 @@
 //! The content itself does not pass through the engine: an entry names a body in the store.
 //!
 //! Not supported, and so reported if an extension makes it critical (see [`critical`]): expansion of
-//! distribution lists, conversion, return of content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
+//! distribution lists, conversion, proofs, physical delivery. A list expanded by another MTA gets the reports
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
@@ -24,6 +24,7 @@ mod onward;
 mod outcome;
 mod record;
 mod report;
+mod returned;
 pub mod space;
 mod subject;
 
@@ -39,7 +40,7 @@ pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
 pub use ids::next_epoch;
 pub use items::ItemSource;
-pub use onward::deliver::{Delivery, permanent};
+pub use onward::deliver::{Delivery, permanent, report_argument};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};
 pub use onward::transfer::Payload;
@@ -73,6 +74,10 @@ pub struct Config {
     pub alternate_recipient: Option<ORName>,
     /// Most octets of content a peer accepts, where a limit is known.
     pub content_max: BTreeMap<PeerId, u64>,
+    /// Most octets of a content that this MTA accepts: a probe of more fails.
+    pub accepted_max: u64,
+    /// Most octets of a content that a report of ours returns.
+    pub returned_max: u64,
     /// The form of extensions for each peer; the modern form for peers not named.
     pub dialects: BTreeMap<PeerId, Dialect>,
     /// How long copies may wait. It also limits how old a trace time may be and still be accepted
@@ -109,6 +114,8 @@ pub struct Engine {
     /// Alternates of users, by mailbox.
     redirections: BTreeMap<String, ORName>,
     content_max: BTreeMap<PeerId, u64>,
+    accepted_max: u64,
+    returned_max: u64,
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
@@ -131,6 +138,8 @@ impl Engine {
             alternate_recipient: config.alternate_recipient,
             redirections: BTreeMap::new(),
             content_max: config.content_max,
+            accepted_max: config.accepted_max,
+            returned_max: config.returned_max,
             dialects: config.dialects,
             expire: config.expire,
             policy: config.classify,
@@ -155,6 +164,8 @@ impl Engine {
             mailboxes,
             alternate_recipient,
             content_max,
+            accepted_max,
+            returned_max,
             dialects,
             expire,
             classify,
@@ -165,6 +176,8 @@ impl Engine {
         self.mailboxes = mailboxes;
         self.alternate_recipient = alternate_recipient;
         self.content_max = content_max;
+        self.accepted_max = accepted_max;
+        self.returned_max = returned_max;
         self.dialects = dialects;
         self.expire = expire;
         self.policy = classify;

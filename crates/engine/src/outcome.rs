@@ -98,6 +98,8 @@ pub enum NoteKind {
     ReportMade,
     /// A report was discarded.
     ReportDiscarded,
+    /// A report goes without the content that its originator asked for, or that it had.
+    ContentNotReturned,
     /// Recipients failed.
     NonDelivery,
     /// Recipients were redirected.

@@ -75,11 +75,11 @@ pub struct Record {
     pub not_before: Option<Utc>,
     /// The originator's latest-delivery-time.
     pub latest: Option<Utc>,
-    /// Octets of content; 0 for probes and reports.
+    /// Octets of content: of a report, those that it returns.
     pub size: u64,
-    /// The content; `None` for probes and reports.
+    /// The content: of a report, the one it returns. `None` for probes, and for reports that return none.
     pub body: Option<BodyId>,
-    /// SHA-256 of the content; `None` for probes and reports, and if queued by an older release.
+    /// SHA-256 of the content; `None` without one, and if queued by an older release.
     pub digest: Option<[u8; 32]>,
     /// The envelope with our trace, or the whole report.
     pub head: MtsApduHead,

@@ -9,7 +9,7 @@ use crate::Engine;
 use crate::onward::split::Failure;
 use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
-use crate::subject::Subject;
+use crate::subject::{StoredContent, Subject};
 use base::{Precedence, Utc};
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{
@@ -77,8 +77,13 @@ fn printable(text: &str) -> String {
 
 /// The destination of reports: the list that expanded last, else the originator.
 fn destination(subject: &Subject<'_>) -> ORName {
+    expanded_last(subject).unwrap_or_else(|| subject.originator.clone())
+}
+
+/// The list that expanded the subject last.
+pub(crate) fn expanded_last(subject: &Subject<'_>) -> Option<ORName> {
     let last = dl_expansion_history(subject.extensions).ok().and_then(|mut all| all.pop());
-    last.map_or_else(|| subject.originator.clone(), |list| list.name)
+    last.map(|list| list.name)
 }
 
 /// The redirection-history of a recipient, which his fields in a report have too; nothing if it
@@ -105,11 +110,17 @@ impl Engine {
             subject.recipients.get(o.index).is_some_and(|r| to_be_made(r.indicators, &o.report))
         };
         outcomes.retain(asked);
+        let mut returned = self.to_be_returned(subject, &outcomes, notes);
+        // The first of several has the failures, and so the content.
+        if returned.is_some() {
+            outcomes.sort_by_key(|o| matches!(o.report, ReportType::Delivery { .. }));
+        }
         let mut entries = Vec::new();
         while !outcomes.is_empty() {
             let rest = outcomes.split_off(outcomes.len().min(MAX_REPORTED));
             let those = std::mem::replace(&mut outcomes, rest);
-            entries.extend(self.report(now, subject, precedence, those, notes));
+            let content = returned.take();
+            entries.extend(self.report(now, subject, precedence, (those, content), notes));
         }
         entries
     }
@@ -119,7 +130,7 @@ impl Engine {
         now: Utc,
         subject: &Subject<'_>,
         precedence: Precedence,
-        outcomes: Vec<RecipientOutcome>,
+        (outcomes, returned): (Vec<RecipientOutcome>, Option<StoredContent>),
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
         let content = self.report_content(now, subject, outcomes);
@@ -139,7 +150,7 @@ impl Engine {
         let report = Some(envelope.report_identifier.to_string());
         notes.push(Note { report, ..Note::new(NoteKind::ReportMade, text) });
         let level = self.policy.own_report(precedence);
-        self.forward_report(now, Report { envelope, content }, level, notes)
+        self.forward_report(now, (Report { envelope, content }, returned), level, notes)
     }
 
     fn report_content(
@@ -187,11 +198,11 @@ impl Engine {
         }
     }
 
-    /// Adds our trace to a report and queues it for its next hop, if it has one.
+    /// Adds our trace to a report and queues it for its next hop, if it has one, with the content that it returns.
     pub(crate) fn forward_report(
         &mut self,
         now: Utc,
-        mut report: Report,
+        (mut report, returned): (Report, Option<StoredContent>),
         precedence: Precedence,
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
@@ -206,7 +217,7 @@ impl Engine {
             Note::new(NoteKind::TraceDoubted, detail)
         }));
         self.add_trace(now, None, &mut envelope.trace, &mut envelope.extensions);
-        self.queue_report((now, first_arrival.at), report, precedence, notes)
+        self.queue_report((now, first_arrival.at), (report, returned), precedence, notes)
     }
 
     /// Queues a report that has our trace for its next hop, if it has one. The times are now and
@@ -214,7 +225,7 @@ impl Engine {
     pub(crate) fn queue_report(
         &mut self,
         (now, first_arrival): (Utc, Utc),
-        mut report: Report,
+        (mut report, returned): (Report, Option<StoredContent>),
         precedence: Precedence,
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
@@ -233,6 +244,8 @@ impl Engine {
                 return None;
             }
         }
+        let returned =
+            returned.filter(|content| self.goes_with(&report, *content, &next_hop, notes));
         let record = Record {
             next_hop,
             message: report.envelope.report_identifier.to_string(),
@@ -241,9 +254,9 @@ impl Engine {
             first_arrival,
             not_before: None,
             latest: None,
-            size: 0,
-            body: None,
-            digest: None,
+            size: returned.map_or(0, |content| content.size),
+            body: returned.map(|content| content.body),
+            digest: returned.and_then(|content| content.digest),
             head: MtsApduHead::Report(Box::new(report)),
         };
         Some(NewEntry { id: self.ids.entry(), precedence, record })
@@ -427,6 +440,13 @@ mod tests {
         };
         probe.recipients.iter_mut().for_each(|r| r.report_request = ReportRequest::Report);
         let smith = crate::canonical(&address(SMITH));
+        let mut strict = alpha.clone();
+        strict.accepted_max = 999_999;
+        let refused = strict.submit_probe(at(0), &smith, &probe).unwrap();
+        let [entry] = &refused.accepted.entries[..] else { panic!("{refused:?}") };
+        // unable-to-transfer, content-too-long; nobody is called that either.
+        let long = Some((1, Some(7)));
+        assert_eq!(failures(report(entry)), [(1, long), (2, UNKNOWN), (3, long)]);
         let done = alpha.submit_probe(at(0), &smith, &probe).unwrap();
         assert_eq!(done.accepted.body, None);
         let [onward, local] = &done.accepted.entries[..] else { panic!("{done:?}") };

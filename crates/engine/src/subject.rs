@@ -2,7 +2,8 @@
 
 use crate::Engine;
 use crate::arrival::trace::internal;
-use base::Utc;
+use crate::record::Record;
+use base::{BodyId, Utc};
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
@@ -33,6 +34,28 @@ pub(crate) struct Subject<'a> {
     pub content_identifier: Option<&'a String>,
     pub original_eits: Option<&'a EncodedInformationTypes>,
     pub extensions: &'a Extensions,
+    /// content-return-request: whether a report of non-delivery returns the content.
+    pub returns_content: bool,
+    /// The content of a message, where it is stored or about to be.
+    pub content: Option<StoredContent>,
+}
+
+/// A content in the store, or about to be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredContent {
+    pub body: BodyId,
+    /// Octets.
+    pub size: u64,
+    /// SHA-256, if known.
+    pub digest: Option<[u8; 32]>,
+}
+
+impl StoredContent {
+    /// That of a record, if it has one.
+    pub(crate) fn of_record(record: &Record) -> Option<StoredContent> {
+        let Record { body, size, digest, .. } = *record;
+        body.map(|body| StoredContent { body, size, digest })
+    }
 }
 
 impl<'a> From<&'a MessageTransferEnvelope> for Subject<'a> {
@@ -46,6 +69,8 @@ impl<'a> From<&'a MessageTransferEnvelope> for Subject<'a> {
             content_identifier: e.content_identifier.as_ref(),
             original_eits: e.original_eits.as_ref(),
             extensions: &e.extensions,
+            returns_content: e.indicators.contains(PerMessageIndicators::CONTENT_RETURN_REQUEST),
+            content: None,
         }
     }
 }
@@ -61,7 +86,17 @@ impl<'a> From<&'a ProbeTransferEnvelope> for Subject<'a> {
             content_identifier: e.content_identifier.as_ref(),
             original_eits: e.original_eits.as_ref(),
             extensions: &e.extensions,
+            // X.411 8.2.1.2: a probe has no content.
+            returns_content: false,
+            content: None,
         }
+    }
+}
+
+impl Subject<'_> {
+    /// With this content, which its reports may return.
+    pub(crate) fn with_content(self, content: Option<StoredContent>) -> Self {
+        Subject { content, ..self }
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         mailboxes: users.iter().map(mailbox).collect(),
         alternate_recipient: None,
         content_max: Default::default(),
+        accepted_max: u64::MAX,
+        returned_max: 10 << 20,
         dialects: Default::default(),
         expire: Periods::default(),
         classify: Policy::default(),

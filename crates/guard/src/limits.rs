@@ -10,6 +10,8 @@ pub struct Limits {
     pub envelope: usize,
     /// Most octets of a content.
     pub content: u64,
+    /// Most octets of a content that a report made here returns; 0: none is returned.
+    pub returned_content: u64,
     /// Most associations at once, of peers and users. Those we open count, but are not refused:
     /// each channel has its own bound. Users get three quarters.
     pub associations: usize,
@@ -52,6 +54,7 @@ impl Default for Limits {
         Limits {
             envelope: 1 << 20,
             content: 4 << 30,
+            returned_content: 10 << 20,
             associations: 1024,
             associations_per_peer: 256,
             associations_per_channel: 64,

@@ -6,6 +6,7 @@ use base::{EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{ItemId, MailboxId, Op, QueueId};
 use engine::{Delivery, Record, RecordKind};
+use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;
 use p1::p3::{ArgumentEvent, DeliveryParser, MessageDeliveryEnvelope, ReportDelivery};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ impl Kind {
 /// The key of an item's entry in the store: its level and [`ItemId::entry`].
 pub type Key = (Precedence, EntryId);
 
-/// One item. Its content, if it is a message, is the body [`ItemId::body`].
+/// One item. Its content is the body [`ItemId::body`]: of a report, the content that it returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Its mailbox and sequence number.
@@ -91,12 +92,12 @@ pub struct Item {
     pub originator: String,
     /// The heading's subject, up to [`MAX_TEXT`].
     pub subject: Option<String>,
-    /// Octets of content; 0 for a report.
+    /// Octets of content: of a report, those that it returns.
     pub size: u64,
     /// SHA-256 of the content, if known.
     pub digest: Option<[u8; 32]>,
-    /// The argument of message-delivery with an empty content, or of report-delivery: one element (X.411
-    /// 8.3.1).
+    /// The argument of message-delivery or report-delivery with an empty content: one element (X.411 8.3.1). A
+    /// report that returns none has none.
     pub argument: Bytes,
     /// The element of the heading as it came, up to [`MAX_HEADING`] octets.
     pub heading: Option<Bytes>,
@@ -253,13 +254,27 @@ impl Item {
         match record.kind() {
             RecordKind::Message => item.take_message(record, delivery, first)?,
             RecordKind::Report => {
-                let report = ReportDelivery::read(&Element::parse_accepted(&item.argument)?)?;
+                let report = item.take_report(record)?;
                 item.identifier = report.subject_identifier.to_string();
                 item.content_type = report.content_type;
             }
             RecordKind::Probe => return Err(ItemError::Probe),
         }
         Ok(item)
+    }
+
+    /// The report, with an empty content where it returns one.
+    fn take_report(&mut self, record: &Record) -> Result<ReportDelivery, ItemError> {
+        let MtsApduHead::Report(report) = &record.head else { return Err(ItemError::Short) };
+        if record.body.is_none() {
+            return Ok(ReportDelivery::read(&Element::parse_accepted(&self.argument)?)?);
+        }
+        (self.size, self.digest) = (record.size, record.digest);
+        let argument = engine::report_argument(report);
+        let mut report = ReportDelivery::read(&Element::parse_accepted(&argument)?)?;
+        report.returned_content = Some(Bytes::new());
+        self.argument = report.argument_head(0).into();
+        Ok(report)
     }
 
     fn take_message(

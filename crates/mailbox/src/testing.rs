@@ -88,6 +88,8 @@ impl Default for Copies {
                 mailboxes: [SMITH, JONES].map(|text| canonical(&address(text))).into(),
                 alternate_recipient: None,
                 content_max: Default::default(),
+                accepted_max: u64::MAX,
+                returned_max: 10 << 20,
                 dialects: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),

@@ -110,6 +110,19 @@ pub fn encode_report(report: &Report) -> Vec<u8> {
     w.into_vec()
 }
 
+/// All octets of a report APDU before a returned content of `content_length` octets; nothing comes after it. The
+/// content in the report itself is not written.
+pub fn encode_report_head(report: &Report, content_length: u64) -> Vec<u8> {
+    let mut inner = Writer::new();
+    report.envelope.write(&mut inner);
+    report.content.write_before_content(&mut inner, content_length);
+    let all = (inner.as_slice().len() as u64).saturating_add(content_length);
+    let mut w = Writer::new();
+    w.header(REPORT, true, Length::Definite(all));
+    w.raw(inner.as_slice());
+    w.into_vec()
+}
+
 /// The originator in a message envelope or a probe that was accepted before, without a look at its
 /// other members: there may be thousands of recipients.
 ///

@@ -1,16 +1,22 @@
 //! An MTS-APDU, read in pieces of any size.
 
+mod report;
+
 use crate::apdu::{MESSAGE, MtsApduHead, PROBE, REPORT, Report};
 use crate::envelope::{MessageTransferEnvelope, ProbeTransferEnvelope};
-use base::ber::{Element, Error, Fault, Field, Limits, MAX_DEPTH, Token, Tokenizer, universal};
+use base::ber::{
+    Element, Error, Fault, Field, Header, Length, Limits, MAX_DEPTH, Token, Tokenizer, universal,
+};
+use report::Parts;
 use serde::{Deserialize, Serialize};
 
 /// What an [`ApduParser`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// The envelope, or the whole of a probe or report; comes first, once.
+    /// The envelope, or the whole of a probe or report; comes first, once. After [`ApduParser::split_reports`] a
+    /// report comes after its returned content, and names an empty one in its place.
     Head(MtsApduHead),
-    /// Octets of a message's content, in order, without any header; never empty.
+    /// Octets of a content, in order, without any header; never empty.
     Content(&'a [u8]),
     /// The APDU ended. Nothing comes after it.
     End,
@@ -29,6 +35,11 @@ pub struct ApduParser {
     held: Vec<u8>,
     envelope_limit: usize,
     report_limit: usize,
+    /// Octets of content so far, and the most there may be.
+    content: u64,
+    content_limit: u64,
+    /// Whether returned contents are handed on.
+    splits_reports: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +52,10 @@ enum State {
     Envelope { start: usize },
     /// Within a report or probe.
     Whole { limit: usize },
+    /// Within a report whose returned content is handed on.
+    Report(Parts),
+    /// Within that content.
+    Returned(Parts),
     /// After the envelope: before, within or after the content.
     Content { begun: bool },
     /// The head is out; `End` is due.
@@ -71,6 +86,9 @@ impl ApduParser {
             held: Vec::new(),
             envelope_limit,
             report_limit: DEFAULT_REPORT_LIMIT.max(envelope_limit),
+            content: 0,
+            content_limit: u64::MAX,
+            splits_reports: false,
         }
     }
 
@@ -78,6 +96,26 @@ impl ApduParser {
     #[must_use]
     pub fn with_report_limit(self, limit: usize) -> ApduParser {
         ApduParser { report_limit: limit, ..self }
+    }
+
+    /// With contents of at most `limit` octets, returned ones too. One whose length is announced is refused before its
+    /// first octet.
+    #[must_use]
+    pub fn with_content_limit(self, limit: u64) -> ApduParser {
+        ApduParser { content_limit: limit, ..self }
+    }
+
+    /// Hands the returned content of a report on as it comes, as it does the content of a message. The limit on reports
+    /// is one of the rest.
+    #[must_use]
+    pub fn split_reports(self) -> ApduParser {
+        ApduParser { splits_reports: true, ..self }
+    }
+
+    /// Whether a report is being read, whose head comes at its end.
+    pub fn is_report(&self) -> bool {
+        matches!(self.state, State::Report(_) | State::Returned(_))
+            || matches!(self.state, State::Whole { limit } if limit == self.report_limit)
     }
 
     /// Whether the whole APDU was read.
@@ -107,6 +145,10 @@ impl ApduParser {
                 State::Content { begun } => match token {
                     None => return Ok(None),
                     Some(token) => self.content(begun, token)?,
+                },
+                State::Returned(parts) => match token {
+                    None => return Ok(None),
+                    Some(token) => self.returned(parts, token)?,
                 },
                 _ => {
                     self.hold(taken)?;
@@ -138,6 +180,7 @@ impl ApduParser {
     fn hold(&mut self, taken: &[u8]) -> Result<(), Error> {
         let limit = match self.state {
             State::Whole { limit } => limit,
+            State::Report(_) => self.report_limit,
             _ => self.envelope_limit,
         };
         if self.held.len().saturating_add(taken.len()) > limit {
@@ -156,6 +199,7 @@ impl ApduParser {
                 }
                 self.state = match header.tag {
                     MESSAGE => State::Message,
+                    REPORT if self.splits_reports => State::Report(Parts::default()),
                     REPORT => State::Whole { limit: self.report_limit },
                     PROBE => State::Whole { limit: self.envelope_limit },
                     other => return Err(Fault::Unexpected(other)).field("mts-apdu"),
@@ -191,6 +235,7 @@ impl ApduParser {
                 self.state = State::Ending;
                 Ok(Some(Event::Head(head)))
             }
+            (State::Report(parts), token) => self.report(parts, &token),
             _ => Ok(None),
         }
     }
@@ -202,11 +247,12 @@ impl ApduParser {
             Token::Begin { header, depth }
                 if header.tag == universal::OCTET_STRING && (depth > 1 || !begun) =>
             {
+                self.announced(&header)?;
                 self.state = State::Content { begun: true };
                 Ok(None)
             }
             Token::Begin { header, .. } => Err(Fault::Unexpected(header.tag)).field("content"),
-            Token::Data(octets) => Ok(Some(Event::Content(octets))),
+            Token::Data(octets) => self.octets(octets),
             Token::End { depth: 0 } if begun => {
                 self.state = State::Done;
                 Ok(Some(Event::End))
@@ -215,6 +261,31 @@ impl ApduParser {
                 Err(Fault::Missing(universal::OCTET_STRING)).field("content")
             }
             Token::End { .. } => Ok(None),
+        }
+    }
+
+    /// A content, or a segment of one, of this header begins.
+    fn announced(&self, header: &Header) -> Result<(), Error> {
+        let announced = match header.length {
+            Length::Definite(length) if !header.constructed => length,
+            _ => 0,
+        };
+        self.within(announced)
+    }
+
+    /// Octets of a content.
+    fn octets<'a>(&mut self, octets: &'a [u8]) -> Result<Option<Event<'a>>, Error> {
+        let length = octets.len() as u64;
+        self.within(length)?;
+        self.content = self.content.saturating_add(length);
+        Ok(Some(Event::Content(octets)))
+    }
+
+    /// Whether so many more octets of content are within the limit.
+    fn within(&self, more: u64) -> Result<(), Error> {
+        match self.content.saturating_add(more) <= self.content_limit {
+            true => Ok(()),
+            false => Err(Fault::TooLong(self.content_limit)).field("content"),
         }
     }
 }

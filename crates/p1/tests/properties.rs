@@ -1,6 +1,6 @@
 //! Whatever is written is read again; wherever the octets are cut; and no octets make it panic.
 
-use p1::apdu::{encode_message_head, encode_probe, encode_report};
+use p1::apdu::{encode_message_head, encode_probe, encode_report, encode_report_head};
 use p1::names::ORAddress;
 use p1::{ApduParser, Event, MtsApduHead, StringType, testing};
 use proptest::prelude::*;
@@ -8,7 +8,13 @@ use proptest::prelude::*;
 type Found = (Vec<MtsApduHead>, Vec<u8>, bool);
 
 fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Found, base::ber::Error> {
-    let mut parser = ApduParser::default();
+    parse_with(ApduParser::default(), pieces)
+}
+
+fn parse_with<'a>(
+    mut parser: ApduParser,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Found, base::ber::Error> {
     let (mut heads, mut content) = (Vec::new(), Vec::new());
     for piece in pieces {
         parser.push(piece, &mut |event| match event {
@@ -53,6 +59,30 @@ proptest! {
         let (heads, _, done) = parse(encode_report(&report).chunks(size)).unwrap();
         prop_assert!(done);
         prop_assert_eq!(heads, vec![MtsApduHead::Report(Box::new(report))]);
+    }
+
+    /// A returned content that is handed on is the same, and so is the rest of the report.
+    #[test]
+    fn returned_contents_are_split_off(
+        mut report in testing::report(),
+        content in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..300)),
+        size in 1usize..200,
+    ) {
+        report.content.returned_content = content.clone().map(Into::into);
+        let whole = encode_report(&report);
+        let parser = || ApduParser::default().split_reports();
+        let (heads, found, done) = parse_with(parser(), whole.chunks(size)).unwrap();
+        prop_assert!(done);
+        prop_assert_eq!(&found, &content.clone().unwrap_or_default());
+        let mut rest = report;
+        rest.content.returned_content = content.as_ref().map(|_| bytes::Bytes::new());
+        prop_assert_eq!(heads, vec![MtsApduHead::Report(Box::new(rest.clone()))]);
+        if let Some(content) = content {
+            // Written before the content that is pulled from elsewhere, it is the whole again.
+            let mut octets = encode_report_head(&rest, content.len() as u64);
+            octets.extend_from_slice(&content);
+            prop_assert_eq!(octets, whole);
+        }
     }
 
     #[test]

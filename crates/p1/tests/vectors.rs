@@ -220,6 +220,85 @@ fn a_non_delivery_report() {
     }
 }
 
+/// The outcome of octets read piece by piece, with returned contents handed on: the content, and whether it ended.
+fn split(parser: ApduParser, octets: &[u8], size: usize) -> Result<(Vec<u8>, bool), String> {
+    let mut parser = parser.split_reports();
+    let mut content = Vec::new();
+    for piece in octets.chunks(size) {
+        let taken = parser.push(piece, &mut |event| match event {
+            Event::Content(octets) => content.extend_from_slice(octets),
+            Event::Head(MtsApduHead::Report(report)) => {
+                assert_eq!(report.content.returned_content.as_deref(), Some(&b""[..]));
+                assert_eq!(report.content.recipients.len(), 1);
+            }
+            _ => {}
+        });
+        taken.map_err(|error| error.to_string())?;
+    }
+    Ok((content, parser.is_done()))
+}
+
+#[test]
+fn a_returned_content_is_handed_on_wherever_it_stands_and_however_it_is_cut() {
+    let last = tlv(
+        0xa3,
+        &[b"\x80\x0d070814093000Z", &tlv(0xa1, &[&tlv(0xa1, &[&[0x80, 1, 1], &[0x81, 1, 0]])])],
+    );
+    let recipient = tlv(0x31, &[&name(0xa0, b"Nobody"), &[0x81, 1, 1], &[0x82, 2, 0, 0x28], &last]);
+    let envelope = tlv(0x31, &[&identifier(b"r1"), &name(0x60, b"Smith"), &trace()]);
+    let (subject, recipients) = (identifier(b"m1"), tlv(0xa0, &[&recipient]));
+    let segments = open(0xa1, &[&open(0x24, &[b"\x04\x02ab"]), b"\x04\x01c"]);
+    for returned in [tlv(0x81, &[b"abc"]), segments] {
+        for members in [
+            [&returned[..], &subject, &recipients],
+            [&subject, &returned, &recipients],
+            [&subject, &recipients, &returned],
+        ] {
+            for set in [tlv(0x31, &members), open(0x31, &members)] {
+                for octets in [tlv(0xa1, &[&envelope, &set]), open(0xa1, &[&envelope, &set])] {
+                    for size in [1, 2, 7, usize::MAX] {
+                        let found = split(ApduParser::default(), &octets, size);
+                        assert_eq!(found, Ok((b"abc".to_vec(), true)));
+                    }
+                    let limited = ApduParser::default().with_content_limit(2);
+                    let error = split(limited, &octets, 5).unwrap_err();
+                    assert!(error.contains("longer than the limit of 2 octets"), "{error}");
+                }
+            }
+        }
+    }
+    let returned = tlv(0x81, &[b"abc"]);
+    let twice = tlv(0x31, &[&returned, &subject, &returned, &recipients]);
+    let set = tlv(0x31, &[&returned, &subject, &recipients]);
+    for wrong in [
+        tlv(0xa1, &[&envelope, &twice]),
+        tlv(0xa1, &[&envelope, &set, &set]),
+        tlv(0xa1, &[&set]),
+        tlv(0xa1, &[&envelope]),
+        tlv(0xa1, &[&envelope, &tlv(0x30, &[&subject, &recipients])]),
+        tlv(
+            0xa1,
+            &[&envelope, &tlv(0x31, &[&subject, &tlv(0xa1, &[b"\x02\x01\x05"]), &recipients])],
+        ),
+    ] {
+        assert!(split(ApduParser::default(), &wrong, 3).is_err(), "{wrong:02x?}");
+    }
+}
+
+#[test]
+fn a_content_that_announces_more_than_its_limit_is_refused_before_its_first_octet() {
+    for (length, error) in [(10, None), (11, Some("content: longer than the limit of 10 octets"))] {
+        let octets = tlv(0xa0, &[&envelope(false), &[0x04, length]]);
+        // Of its own length, the APDU is not whole: only what is announced counts.
+        let octets = [&[0xa0, 0x80], &octets[octets.len() - envelope(false).len() - 2..]].concat();
+        let mut parser = ApduParser::default().with_content_limit(10);
+        let taken = parser.push(&octets, &mut |event| {
+            assert!(matches!(event, Event::Head(_)), "{event:?}");
+        });
+        assert_eq!(taken.err().map(|e| e.to_string()).as_deref(), error);
+    }
+}
+
 #[test]
 fn a_probe_is_its_envelope() {
     let (to, from) = (name_of(0x60, &[b"\x80\x01X"]), name_of(0x60, &[b"\x80\x05Smith"]));

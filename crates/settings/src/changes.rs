@@ -367,6 +367,7 @@ fn limit_keys(old: &Limits, new: &Limits, keys: &mut Keys) {
     let Limits {
         envelope,
         content,
+        returned_content,
         associations,
         associations_per_peer,
         associations_per_channel,
@@ -386,6 +387,7 @@ fn limit_keys(old: &Limits, new: &Limits, keys: &mut Keys) {
     let mut limit = |key: &str, changed| keys.at_once(&format!("limits.{key}"), changed);
     limit("envelope", *envelope != new.envelope);
     limit("content", *content != new.content);
+    limit("returned_content", *returned_content != new.returned_content);
     limit("associations", *associations != new.associations);
     limit("associations_per_peer", *associations_per_peer != new.associations_per_peer);
     limit("associations_per_channel", *associations_per_channel != new.associations_per_channel);

@@ -349,6 +349,8 @@ pub fn engine_config(config: &NodeConfig) -> engine::Config {
             .iter()
             .filter_map(|peer| Some((peer.id(), peer.content_max?)))
             .collect(),
+        accepted_max: config.limits.content,
+        returned_max: config.limits.returned_content,
         dialects: config.peers.iter().map(|peer| (peer.id(), peer.dialect)).collect(),
         expire: config.times.expire,
         classify: config.classify,

@@ -318,6 +318,8 @@ pub enum Kind {
     Reconfigured,
     /// An entry takes another route, because its peer is no longer configured.
     Rerouted,
+    /// A report goes without the content that its originator asked for, or that it had.
+    ContentNotReturned,
     /// A report was discarded, or, at the start, contents that no copy needs.
     Discarded,
     /// A peer's handshake arrived with another mark than its channel's.
@@ -379,6 +381,7 @@ impl Kind {
             Kind::NonDelivery => "non_delivery",
             Kind::Reconfigured => "reconfigured",
             Kind::Rerouted => "rerouted",
+            Kind::ContentNotReturned => "content_not_returned",
             Kind::Discarded => "discarded",
             Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",

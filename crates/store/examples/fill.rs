@@ -84,6 +84,8 @@ impl Filler {
                 mailboxes: [mailbox.clone()].into(),
                 alternate_recipient: None,
                 content_max: Default::default(),
+                accepted_max: u64::MAX,
+                returned_max: 10 << 20,
                 dialects: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),

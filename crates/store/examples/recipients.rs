@@ -72,6 +72,8 @@ fn engine_of(
         mailboxes: users.map(address).collect::<Result<_, _>>()?,
         alternate_recipient: None,
         content_max: Default::default(),
+        accepted_max: u64::MAX,
+        returned_max: 10 << 20,
         dialects: Default::default(),
         expire: engine::Periods::default(),
         classify: engine::classify::Policy::default(),

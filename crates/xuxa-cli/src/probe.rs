@@ -1,18 +1,22 @@
 //! `xuxa probe` and `xuxa cancel`: small operations of the submission port.
 
+use crate::inbox::Inbox;
+use crate::receive::{Matching, Received, ReportLine, To, Until, receive};
 use crate::send::{Names, content_identifier};
 use crate::submission::MtaAccess;
-use crate::{profile, quantity, terminal};
+use crate::{INTERRUPTED, profile, quantity, show, terminal};
 use anyhow::{Result, bail};
-use base::Utc;
+use base::{Utc, shown};
 use clap::Args;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::extension::Extensions;
 use p1::flags::{PerMessageIndicators, ReportRequest};
 use p1::p3::{PerRecipientSubmissionFields, ProbeSubmissionEnvelope};
+use serde::Serialize;
 use serde_json::json;
 use std::process::ExitCode;
+use std::time::Duration;
 use ua::sent::{Entry, SentLog, Submitted};
 use ua::{Clock, NotAccepted, Services};
 
@@ -27,6 +31,9 @@ pub(crate) struct ProbeArgs {
     /// Ask for a civil message (P22) instead of a military one
     #[arg(long)]
     civil: bool,
+    /// Wait so many seconds for the report and print it; what else is delivered meanwhile goes into the inbox
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -36,9 +43,94 @@ pub(crate) struct CancelArgs {
     id: String,
 }
 
-/// Runs `xuxa probe`: the answer comes as a report, which `xuxa receive` takes.
+/// Runs `xuxa probe`: the answer comes as a report, which `xuxa receive` takes, or `--wait`.
 pub(crate) async fn run(access: &MtaAccess<'_>, args: &ProbeArgs, json: bool) -> ExitCode {
-    ended(probe(access, args, json).await)
+    let outcome = match (probe(access, args).await, args.wait) {
+        (Ok(probe), None) => {
+            probe.print(json);
+            Ok(ExitCode::SUCCESS)
+        }
+        (Ok(probe), Some(seconds)) => wait(access, probe, seconds, json).await,
+        (Err(error), _) => Err(error),
+    };
+    let code = outcome.unwrap_or_else(|error| ended(Err(error)));
+    if access.is_interrupted() { ExitCode::from(INTERRUPTED) } else { code }
+}
+
+/// A probe that was accepted, and what was reported of it.
+#[derive(Debug, Serialize)]
+struct Probed {
+    mts_identifier: String,
+    content_identifier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submission_time: Option<String>,
+    /// The number of recipients.
+    #[serde(skip)]
+    asked: usize,
+    /// The outcomes that were waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipients: Option<Vec<ReportLine>>,
+}
+
+impl Probed {
+    fn print(&self, json: bool) {
+        if json {
+            return terminal::print_json(self);
+        }
+        let id = &self.mts_identifier;
+        let Some(lines) = &self.recipients else {
+            return terminal::print(&format!(
+                "probe {id}: the answer comes as a report, which `xuxa receive` takes"
+            ));
+        };
+        for line in lines {
+            // A message like it would be.
+            let outcome = match line.delivered {
+                true => "can be delivered".to_owned(),
+                false => show::outcome(line),
+            };
+            terminal::print(&shown::line(&format!("{}: {outcome}", line.recipient)));
+        }
+        let missing = self.asked.saturating_sub(lines.len());
+        if missing > 0 {
+            terminal::report_error(&format!(
+                "probe {id}: no answer for {missing} of {} recipients in time; `xuxa receive` takes a later one",
+                self.asked
+            ));
+        }
+    }
+}
+
+/// Waits for the reports on a probe: 0 if all its recipients can be reached, 3 if not, or if it is not known in time.
+async fn wait(
+    access: &MtaAccess<'_>,
+    mut probe: Probed,
+    seconds: u64,
+    json: bool,
+) -> Result<ExitCode> {
+    let mut inbox = Inbox::open(&access.profile.inbox(), true)?;
+    let mut to = To { inbox: &mut inbox, files: None, asked: None };
+    let until = Until {
+        wait: true,
+        timeout: Some(Duration::from_secs(seconds)),
+        reported: Some((probe.mts_identifier.clone(), probe.asked)),
+        ..Until::default()
+    };
+    let mut record = Matching::new(access);
+    let mut lines = Vec::new();
+    let outcome = receive(access, &mut to, until, |delivery| {
+        if let Received::Report(report) = record.matched(delivery)
+            && report.mts_identifier == probe.mts_identifier
+        {
+            lines.extend(report.recipients);
+        }
+    })
+    .await;
+    let is_whole = lines.len() >= probe.asked && lines.iter().all(|line| line.delivered);
+    probe.recipients = Some(lines);
+    probe.print(json);
+    outcome?;
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(3) })
 }
 
 /// Runs `xuxa cancel`.
@@ -56,7 +148,7 @@ fn ended(outcome: Result<()>) -> ExitCode {
     }
 }
 
-async fn probe(access: &MtaAccess<'_>, args: &ProbeArgs, json: bool) -> Result<()> {
+async fn probe(access: &MtaAccess<'_>, args: &ProbeArgs) -> Result<Probed> {
     let names = Names::load(access.profile)?;
     let mut recipients = Vec::new();
     for text in &args.to {
@@ -102,18 +194,13 @@ async fn probe(access: &MtaAccess<'_>, args: &ProbeArgs, json: bool) -> Result<(
         }),
     );
     user.unbind().await?;
-    if json {
-        terminal::print_json(&json!({
-            "mts_identifier": mts_identifier,
-            "content_identifier": identifier,
-            "submission_time": result.time.utc.map(|time: Utc| time.to_string()),
-        }));
-    } else {
-        terminal::print(&format!(
-            "probe {mts_identifier}: the answer comes as a report, which `xuxa receive` takes"
-        ));
-    }
-    Ok(())
+    Ok(Probed {
+        mts_identifier,
+        content_identifier: identifier,
+        submission_time: result.time.utc.map(|time: Utc| time.to_string()),
+        asked: recipients.len(),
+        recipients: None,
+    })
 }
 
 async fn cancel_one(access: &MtaAccess<'_>, args: &CancelArgs, json: bool) -> Result<()> {

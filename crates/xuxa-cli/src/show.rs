@@ -290,6 +290,12 @@ fn report_rows(table: &mut Table, r: &ReceivedReport) {
             message.push_str(&format!(", {what} {value}"));
         }
     }
+    if let Some(returned) = &r.returned {
+        message.push_str(&format!(", {} of its content returned", size(returned.length)));
+        if let Some(file) = &returned.file {
+            message.push_str(&format!(" in {file}"));
+        }
+    }
     for line in &r.recipients {
         row(&line.recipient, format!("{}; {message}", outcome(line)));
     }

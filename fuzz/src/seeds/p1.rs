@@ -34,6 +34,8 @@ pub(super) fn engine() -> Engine {
         mailboxes: [canonical(&address(REMOTE))].into(),
         alternate_recipient: None,
         content_max: Default::default(),
+        accepted_max: u64::MAX,
+        returned_max: 10 << 20,
         dialects: Default::default(),
         expire: Default::default(),
         classify: engine::classify::Policy::default(),

@@ -46,6 +46,8 @@ pub struct User {
     pub latest: Option<Utc>,
     /// deferred-delivery-time of what it submits.
     pub deferred: Option<Utc>,
+    /// Asks for the content of what it submits with reports of non-delivery.
+    pub wants_content: bool,
     /// The qualifier of what it submits is critical for transfer.
     pub critical: bool,
     /// Its bind was refused.
@@ -60,6 +62,8 @@ pub struct User {
     pub took: Vec<(u32, Instant)>,
     /// For each of them that is a report the recipient that it is about.
     pub reported: Vec<Option<String>>,
+    /// The content that each report returned, in order.
+    pub returned: Vec<Option<Bytes>>,
     machine: sim::SimulatedUser,
     /// The contents that it submitted.
     contents: Vec<Bytes>,
@@ -81,6 +85,7 @@ impl<S: Durable> Network<S> {
             refuses: None,
             latest: None,
             deferred: None,
+            wants_content: false,
             critical: false,
             refused: false,
             answers: Vec::new(),
@@ -88,6 +93,7 @@ impl<S: Durable> Network<S> {
             delivered: Vec::new(),
             took: Vec::new(),
             reported: Vec::new(),
+            returned: Vec::new(),
             machine,
             contents: Vec::new(),
             arriving: (String::new(), Vec::new()),
@@ -139,6 +145,9 @@ impl<S: Durable> Network<S> {
         };
         let mut envelope = submission.envelope();
         envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
+        if u.wants_content {
+            envelope.indicators = p1::PerMessageIndicators::CONTENT_RETURN_REQUEST;
+        }
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
         u.machine.submit(self.now, sim::UserSubmission { tag, envelope, size });
@@ -223,6 +232,7 @@ impl<S: Durable> Network<S> {
                     u.took.push((bind, now));
                     u.reported.push(Some(r.actual_recipient.to_string()));
                 }
+                u.returned.push(report.returned_content.clone());
                 u.machine.take_report(now, invoke);
             }
             UserEvent::Broken(why) => panic!("the user cannot read what the MTA sends: {why}"),

@@ -174,7 +174,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
 }
 
 /// The port on which a site's only channel listens.
-fn port_of(site: &Site) -> String {
+pub(super) fn port_of(site: &Site) -> String {
     let check = site.mta(&["check", "--json"]).unwrap();
     let plan: serde_json::Value = check.json().unwrap();
     let listen = plan["plan"]["channels"][0]["listen"][0].as_str().unwrap();

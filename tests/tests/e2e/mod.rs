@@ -12,6 +12,7 @@ mod operation;
 mod proxy;
 mod recipients;
 mod reload;
+mod returned;
 mod store;
 mod streaming;
 mod tracking;

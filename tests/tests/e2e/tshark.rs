@@ -66,6 +66,7 @@ const FIELDS: &[&str] = &[
     "p1.non_delivery_reason_code",
     "p1.non_delivery_diagnostic_code",
     "p1.content",
+    "p1.returned_content",
     "p7.content",
     "p7.content_identifier",
     "p772.PriorityLevelQualifier",

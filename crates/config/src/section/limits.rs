@@ -40,6 +40,9 @@ pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     if let Some(size) = section.optional(problems, "content", &|v| octets(v, 1 << 10, 1 << 40)) {
         limits.content = size.into_inner();
     }
+    if let Some(size) = section.optional(problems, "returned_content", &|v| octets(v, 0, 1 << 40)) {
+        limits.returned_content = size.into_inner();
+    }
     let mut last_count = None;
     for (key, field, most) in [
         ("associations", &mut limits.associations, COUNT),

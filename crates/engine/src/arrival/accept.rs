@@ -7,7 +7,7 @@ use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identi
 use crate::onward::split::Origin;
 use crate::outcome::{Accepted, Arrival, Note, NoteKind, Seen};
 use crate::record::NextHop;
-use crate::subject::Carried;
+use crate::subject::{Carried, StoredContent};
 use crate::{Content, Engine};
 use base::Utc;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ impl Engine {
             }
             MtsApduHead::Report(report) => {
                 let message = report.envelope.report_identifier.to_string();
-                (message, self.take_report(now, *report, &known, &mut notes))
+                (message, self.take_report(now, *report, content, &known, &mut notes))
             }
         };
         known.remember_arrival(now, fingerprint, &mut accepted.seen);
@@ -88,16 +88,26 @@ impl Engine {
     fn take_report(
         &mut self,
         now: Utc,
-        report: Report,
+        mut report: Report,
+        content: &Content,
         known: &Known<'_>,
         notes: &mut Vec<Note>,
     ) -> Accepted {
         if known.dropped.contains(&true) {
             return Accepted::default();
         }
+        // A returned content that was received apart from the report has an empty one in its place.
+        let returned = report.content.returned_content.take_if(|octets| octets.is_empty());
+        let returned = returned.map(|_| StoredContent {
+            body: self.ids.body(),
+            size: content.length,
+            digest: Some(content.digest),
+        });
         let level = self.policy.relayed_report();
-        let entry = self.forward_report(now, report, level, notes);
-        let mut accepted = Accepted { entries: entry.into_iter().collect(), ..Accepted::default() };
+        let entry = self.forward_report(now, (report, returned), level, notes);
+        let body = entry.as_ref().and_then(|entry| entry.record.body);
+        let entries = entry.into_iter().collect();
+        let mut accepted = Accepted { entries, body, ..Accepted::default() };
         if accepted.entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_))) {
             let delivering =
                 Delivering { now, digest: None, others: Some(&known.others), known: Some(known) };

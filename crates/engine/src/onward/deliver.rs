@@ -6,7 +6,7 @@ use crate::onward::transfer::Payload;
 use crate::outcome::Concluded;
 use crate::record::Record;
 use crate::report::RecipientOutcome;
-use crate::subject::Subject;
+use crate::subject::{StoredContent, Subject};
 use base::Utc;
 use base::ber::Writer;
 use p1::apdu::{MtsApduHead, Report};
@@ -64,9 +64,11 @@ impl Engine {
                 (operation::MESSAGE_DELIVERY, head, record.size)
             }
             MtsApduHead::Report(r) => {
-                let mut w = Writer::new();
-                report(r).write(&mut w);
-                (operation::REPORT_DELIVERY, w.into_vec(), 0)
+                let head = match record.body {
+                    Some(_) => report(r).argument_head(record.size),
+                    None => report_argument(r),
+                };
+                (operation::REPORT_DELIVERY, head, record.size)
             }
             MtsApduHead::Probe(_) => return None,
         };
@@ -122,6 +124,7 @@ impl Engine {
             MtsApduHead::Probe(e) => Subject::from(&**e),
             MtsApduHead::Report(_) => return Concluded::default(),
         };
+        let subject = subject.with_content(StoredContent::of_record(record));
         let mine =
             subject.recipients.iter().enumerate().filter(|(_, r)| r.indicators.responsible());
         let outcomes = mine.map(|(index, _)| outcome(index)).collect();
@@ -195,6 +198,13 @@ fn is_for_users(field: &ExtensionField) -> bool {
             | n::INTERNAL_TRACE_INFORMATION
             | n::DL_EXEMPTED_RECIPIENTS
     )
+}
+
+/// The argument of the delivery of a report, without a content that is stored apart.
+pub fn report_argument(r: &Report) -> Vec<u8> {
+    let mut w = Writer::new();
+    report(r).write(&mut w);
+    w.into_vec()
 }
 
 fn report(r: &Report) -> ReportDelivery {

@@ -7,7 +7,7 @@ use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identi
 use crate::onward::split::{Disposition, Failure, Sorted, deferred};
 use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
-use crate::subject::Carried;
+use crate::subject::{Carried, StoredContent};
 use base::{PeerId, Utc};
 use bytes::Bytes;
 use p1::apdu::MtsApduHead;
@@ -98,7 +98,10 @@ impl Engine {
                         let (id, precedence) = (self.ids.entry(), record.precedence);
                         Some(NewEntry { id, precedence, record })
                     }
-                    None => self.queue_report(times, report, record.precedence, &mut notes),
+                    None => {
+                        let report = (report, StoredContent::of_record(record));
+                        self.queue_report(times, report, record.precedence, &mut notes)
+                    }
                 };
                 let entries: Vec<_> = entry.into_iter().collect();
                 let here = entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_)));
@@ -140,7 +143,7 @@ impl Engine {
             };
             entries.push(NewEntry { id: self.ids.entry(), precedence: record.precedence, record });
         }
-        let subject = carried.subject();
+        let subject = carried.subject().with_content(StoredContent::of_record(record));
         entries.extend(self.reports(now, &subject, record.precedence, sorted.outcomes, notes));
         entries
     }

@@ -10,10 +10,10 @@ use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
-use crate::subject::{Carried, Subject};
+use crate::subject::{Carried, StoredContent, Subject};
 use crate::{Content, Engine};
 use base::steps::step;
-use base::{Precedence, Utc};
+use base::{BodyId, Precedence, Utc};
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
@@ -138,28 +138,43 @@ impl Engine {
         let Sorted { ways, outcomes, redirected: _ } = sorted;
         let precedence = level(&self.policy, &carried, content);
         let first_arrival = first_arrival.at;
-        let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
+        let body = match &carried {
+            Carried::Message(_) => Some(self.ids.body()),
+            Carried::Probe(_) => None,
+        };
+        let common =
+            Common { carried: &carried, precedence, size, digest, body, held, first_arrival };
         let mut accepted = self.copies(now, &common, ways);
-        let reports = self.reports(now, &carried.subject(), precedence, outcomes, notes);
+        let stored = body.map(|body| StoredContent { body, size, digest });
+        let subject = carried.subject().with_content(stored);
+        let reports = self.reports(now, &subject, precedence, outcomes, notes);
         accepted.entries.extend(reports);
+        accepted.body = body.filter(|_| accepted.entries.iter().any(|e| e.record.body.is_some()));
         accepted.seen = seen;
         accepted
     }
 
     /// The failure if the content is too long for the peer: else its transfer would fail until it
-    /// expires.
+    /// expires. That of a probe, by its content-length (X.411 8.2.1.2.1), may be too long for this MTA.
     fn too_long(&self, carried: &Carried, size: u64, hop: &NextHop) -> Option<Failure> {
-        let NextHop::Peer(peer) = hop else { return None };
-        let most = *self.content_max.get(peer)?;
-        let octets = match carried {
-            Carried::Message(_) => size,
-            Carried::Probe(e) => e.content_length.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        let of_peer = match hop {
+            NextHop::Peer(peer) => self.content_max.get(peer).copied(),
+            NextHop::Mailbox(_) => None,
         };
-        (octets > most).then(|| Failure {
+        let (octets, here) = match carried {
+            Carried::Message(_) => (size, None),
+            Carried::Probe(e) => {
+                let length = e.content_length.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+                (length, Some(self.accepted_max))
+            }
+        };
+        let failure = |who, most: u64| Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
             diagnostic: Some(Diagnostic::CONTENT_TOO_LONG),
-            text: format!("{octets} octets of content, and the next MTA takes {most}"),
-        })
+            text: format!("{octets} octets of content, and {who} takes {most}"),
+        };
+        let here = here.filter(|most| octets > *most).map(|most| failure("this MTA", most));
+        here.or_else(|| Some(failure("the next MTA", of_peer.filter(|most| octets > *most)?)))
     }
 
     /// A disposition, or the failure if its next hop cannot take the message for this recipient.
@@ -257,7 +272,7 @@ impl Engine {
         copy.into_head()
     }
 
-    /// A copy for each next hop, and the content they share.
+    /// A copy for each next hop; they share the content.
     fn copies(
         &mut self,
         now: Utc,
@@ -265,12 +280,8 @@ impl Engine {
         ways: BTreeMap<Way, Vec<usize>>,
     ) -> Accepted {
         let subject = common.carried.subject();
-        let body = match (common.carried, ways.is_empty()) {
-            (Carried::Message(_), false) => Some(self.ids.body()),
-            _ => None,
-        };
         let earliest = self.earliest(now);
-        let mut accepted = Accepted { body, ..Accepted::default() };
+        let mut accepted = Accepted::default();
         for (way, mine) in ways {
             let head = self.head_for(common.carried, &way, &mine);
             let next_hop = way.hop;
@@ -282,7 +293,7 @@ impl Engine {
                 first_arrival: common.first_arrival,
                 latest: crate::expire::latest(common.carried),
                 size: common.size,
-                body,
+                body: common.body,
                 digest: common.digest,
                 head,
                 next_hop,
@@ -300,6 +311,8 @@ struct Common<'a> {
     precedence: Precedence,
     size: u64,
     digest: Option<[u8; 32]>,
+    /// The content; `None` for a probe.
+    body: Option<BodyId>,
     held: Option<Utc>,
     first_arrival: Utc,
 }

@@ -4,7 +4,7 @@ use crate::Engine;
 use crate::record::{NextHop, Record};
 use base::PeerId;
 use bytes::Bytes;
-use p1::apdu::{MtsApduHead, encode_message_head, encode_probe, encode_report};
+use p1::apdu::{MtsApduHead, encode_message_head, encode_probe, encode_report, encode_report_head};
 use p1::envelope::PerRecipientFields;
 use p1::extension::{Dialect, Extensions};
 
@@ -44,7 +44,11 @@ impl Engine {
         let (octets, content_length) = match &head {
             MtsApduHead::Message(e) => (encode_message_head(e, record.size), record.size),
             MtsApduHead::Probe(e) => (encode_probe(e), 0),
-            MtsApduHead::Report(r) => (encode_report(r), 0),
+            MtsApduHead::Report(r) => match record.body {
+                Some(_) => (encode_report_head(r, record.size), record.size),
+                // An earlier release kept what a report returns in its record.
+                None => (encode_report(r), 0),
+            },
         };
         Payload { head: octets.into(), content_length, tail: Bytes::new(), left_out }
     }

@@ -153,7 +153,9 @@ impl<'a> Attributes<'a> {
             }
             a::ENTRY_TYPE => Some(a::entry_type(EntryType(brief.kind.number()))),
             a::PRIMARY_PRECEDENCE => Some(a::primary_precedence(self.precedence)),
-            a::CONTENT_LENGTH if brief.kind == Kind::Message => Some(a::content_length(brief.size)),
+            a::CONTENT_LENGTH if brief.kind == Kind::Message || brief.size > 0 => {
+                Some(a::content_length(brief.size))
+            }
             a::CONTENT_TYPE => self.content_type().and_then(|kind| a::content_type(&kind)),
             a::SUBJECT => brief.subject.map(a::subject),
             _ => return self.read_values(kind),

@@ -9,7 +9,7 @@ use base::ber::Writer;
 use base::{EntryId, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, MailboxId};
-use engine::{Delivery, Record};
+use engine::{Delivery, Record, RecordKind};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -130,7 +130,10 @@ impl Mailboxes {
         for coming in open.coming.iter_mut().filter(|c| c.forwarding == Forwarding::Unknown) {
             coming.forwarding = Forwarding::Known { delete_after: false };
             let Arrival { entry, record, delivery, first, .. } = &*coming.arrival;
-            let Some(body) = record.body else { continue };
+            // A report is not forwarded, with or without the content that it returns.
+            let Some(body) = record.body.filter(|_| record.kind() == RecordKind::Message) else {
+                continue;
+            };
             let arriving = Arriving { entry: *entry, record, delivery, first };
             let Ok(item) = ready.mailbox.next_item(now.utc, &arriving) else { continue };
             let encoded = item.encode();

@@ -136,7 +136,9 @@ impl Fetch {
         let unreadable = |_| MsError::service(p7::error::ServiceProblem::UNAVAILABLE);
         let item = Attributes::new(row.number, row.precedence, &row.record).map_err(unreadable)?;
         let entry = item.select(&self.selected, self.access.is_1994);
-        if self.with_content && item.brief().kind == Kind::Message {
+        // Of a report: the content that it returns.
+        let has_content = item.brief().kind == Kind::Message || item.brief().size > 0;
+        if self.with_content && has_content {
             let id = ItemId { mailbox: self.mailbox, number: row.number };
             self.fetched.content = Some((id.body(), item.brief().size));
         }

@@ -105,6 +105,7 @@ impl Outputs {
                 NoteKind::Duplicate => (LogLevel::Info, Kind::DuplicateDropped),
                 NoteKind::IdentifierReused => (LogLevel::Warning, Kind::IdentifierReused),
                 NoteKind::ReportMade => (LogLevel::Info, Kind::ReportMade),
+                NoteKind::ContentNotReturned => (LogLevel::Warning, Kind::ContentNotReturned),
                 NoteKind::ReportDiscarded => (LogLevel::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
                 NoteKind::Redirected => (LogLevel::Info, Kind::Redirected),

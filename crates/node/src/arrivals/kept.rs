@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The first octet of a note.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a note holds, behind its version.
 #[derive(Debug, Serialize, Deserialize)]

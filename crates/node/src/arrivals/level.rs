@@ -1,7 +1,7 @@
 //! The precedence of an arrival.
 
 use crate::arrivals::Arrivals;
-use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
+use crate::arrivals::arrival::{ArrivalHead, OpenArrival, Parsing};
 use crate::context::Context;
 use crate::context::level::UNKNOWN;
 use base::{AssociationId, Precedence};
@@ -43,6 +43,12 @@ impl Arrivals {
         let message = |priority, extensions, content_type| {
             policy.message(priority, extensions, content_type, &arrival.front())
         };
+        // The head of a report comes last.
+        if let (None, Parsing::Transfer(parser)) = (&arrival.head, &arrival.parsing)
+            && parser.is_report()
+        {
+            return Some(policy.relayed_report());
+        }
         Some(match arrival.head.as_ref()? {
             ArrivalHead::Submission(e) => message(e.priority, &e.extensions, &e.content_type),
             ArrivalHead::Transfer(head) => match &**head {

@@ -35,7 +35,9 @@ impl Arrivals {
         match indication {
             Indication::TransferStart { .. } => {
                 self.drop_suspended(cx, id);
-                let parser = ApduParser::new(cx.config.limits.envelope);
+                let limits = &cx.config.limits;
+                let parser = ApduParser::new(limits.envelope).with_content_limit(limits.content);
+                let parser = parser.split_reports();
                 let spool = cx.issued.next_spool();
                 let mut arrival =
                     OpenArrival::new(id, Some(channel), Parsing::Transfer(parser), spool);

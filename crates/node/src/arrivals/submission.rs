@@ -86,8 +86,9 @@ impl Arrivals {
             Parsing::Ignoring
         } else if operation == operation::MESSAGE_SUBMISSION {
             p3.unanswered += 1;
-            let most = cx.config.limits.envelope;
-            Parsing::Submission(SubmissionParser::default().envelope_limit(most))
+            let limits = &cx.config.limits;
+            let parser = SubmissionParser::default().envelope_limit(limits.envelope);
+            Parsing::Submission(parser.content_limit(limits.content))
         } else {
             p3.unanswered += 1;
             Parsing::Operation(Vec::new())

@@ -8,7 +8,7 @@ use crate::config::times::Times;
 use crate::queue::deferred::Deferred;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
-use engine::{Brief, Concluded, ContentCopies, NextHop, Record};
+use engine::{Brief, Concluded, ContentCopies, NewEntry, NextHop, Record};
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,8 +164,22 @@ impl EntryQueue {
         (ops, Vec::new())
     }
 
-    /// Forgets an entry that ended in reports, or in copies for alternates, which need its content too:
-    /// the changes, and the contents to release, as [`EntryQueue::forget`] gives them.
+    /// Forgets an entry, and queues these that follow from it: the durable changes. Copies for others and reports that
+    /// return the content need it: it is held until they are counted, and is released with the others.
+    pub(crate) fn forget_for(&mut self, id: EntryId, by: &[NewEntry]) -> (Vec<Op>, Vec<BodyId>) {
+        let body = self.scheduler.get(id).and_then(|item| item.body);
+        let needed = body.filter(|body| by.iter().any(|entry| entry.record.body == Some(*body)));
+        if let Some(body) = needed {
+            self.copies.add(body);
+        }
+        let (mut ops, mut bodies) = self.forget(id);
+        bodies.extend(needed);
+        ops.extend(engine::put_entries(by));
+        (ops, bodies)
+    }
+
+    /// Forgets an entry that ended in reports, or in copies for alternates: the changes, and the contents to
+    /// release, as [`EntryQueue::forget`] gives them.
     pub(crate) fn replace(
         &mut self,
         id: EntryId,
@@ -174,14 +188,7 @@ impl EntryQueue {
     ) -> (Vec<Op>, Vec<BodyId>) {
         let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
         let copies: Vec<EntryId> = copies.map(|e| e.id).collect();
-        // The content is held until the new copies are counted.
-        let body = record.body.filter(|_| !copies.is_empty());
-        if let Some(body) = body {
-            self.copies.add(body);
-        }
-        let (mut batch, mut bodies) = self.forget(id);
-        bodies.extend(body);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (mut batch, bodies) = self.forget_for(id, &concluded.entries);
         batch.extend(engine::put_seen(&concluded.seen));
         if !copies.is_empty() {
             batch.extend(self.pass_on_hold(id, &copies));

@@ -11,6 +11,7 @@ pub mod security_label;
 pub use message::MessageTransferEnvelope;
 pub use probe::ProbeTransferEnvelope;
 pub use recipient::PerRecipientFields;
+pub(crate) use report::RETURNED_CONTENT;
 pub use report::{
     LastTrace, PerRecipientReportFields, ReportTransferContent, ReportTransferEnvelope, ReportType,
 };

@@ -8,7 +8,9 @@ use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::trace::{TraceElement, read_trace, write_trace};
 use crate::wire::{keep, keep_all, tag, write_kept, write_latin1};
-use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
+use base::ber::{
+    Element, Error, Fault, Field, Header, Length, Member, Tag, Writer, read_set, universal,
+};
 use bytes::Bytes;
 
 /// ReportTransferEnvelope (X.411 12.2.1.3).
@@ -142,9 +144,17 @@ impl ReportTransferEnvelope {
     }
 }
 
+/// The length of a SET whose last member is a returned content of so many octets, after `members` octets of others.
+fn before_content(members: usize, content_length: u64) -> Length {
+    let length = Length::Definite(content_length);
+    let header = Header::encoded_size(RETURNED_CONTENT, length) as u64;
+    Length::Definite((members as u64).saturating_add(header).saturating_add(content_length))
+}
+
 const ENVELOPE_EXTENSIONS: Tag = Tag::context(1);
 const CONTENT_RECIPIENTS: Tag = Tag::context(0);
-const RETURNED_CONTENT: Tag = Tag::context(1);
+/// returned-content, in the content of a report.
+pub(crate) const RETURNED_CONTENT: Tag = Tag::context(1);
 const ADDITIONAL: Tag = Tag::context(2);
 const CONTENT_EXTENSIONS: Tag = Tag::context(3);
 
@@ -194,29 +204,44 @@ impl ReportTransferContent {
     /// Writes it.
     pub fn write(&self, w: &mut Writer) {
         w.constructed(universal::SET, |w| {
-            self.subject_identifier.write(w);
-            if !self.subject_trace.is_empty() {
-                write_trace(w, &self.subject_trace);
-            }
-            if let Some(eits) = &self.original_eits {
-                eits.write(w);
-            }
-            if let Some(content_type) = &self.content_type {
-                content_type.write(w);
-            }
-            if let Some(identifier) = &self.content_identifier {
-                write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
-            }
+            self.write_members(w);
             if let Some(content) = &self.returned_content {
                 w.string(RETURNED_CONTENT, content);
             }
-            write_kept(w, &self.additional_information);
-            self.extensions.write_as(w, CONTENT_EXTENSIONS);
-            w.constructed(CONTENT_RECIPIENTS, |w| {
-                self.recipients.iter().for_each(|r| r.write(w));
-            });
-            write_kept(w, &self.unknown);
         });
+    }
+
+    /// Writes all that is before a returned content of so many octets, which ends it. What is in
+    /// [`ReportTransferContent::returned_content`] is not written.
+    pub fn write_before_content(&self, w: &mut Writer, content_length: u64) {
+        let mut members = Writer::new();
+        self.write_members(&mut members);
+        w.header(universal::SET, true, before_content(members.as_slice().len(), content_length));
+        w.raw(members.as_slice());
+        w.header(RETURNED_CONTENT, false, Length::Definite(content_length));
+    }
+
+    /// All members but the returned content, which is last: SET members have no order (X.690 8.11).
+    fn write_members(&self, w: &mut Writer) {
+        self.subject_identifier.write(w);
+        if !self.subject_trace.is_empty() {
+            write_trace(w, &self.subject_trace);
+        }
+        if let Some(eits) = &self.original_eits {
+            eits.write(w);
+        }
+        if let Some(content_type) = &self.content_type {
+            content_type.write(w);
+        }
+        if let Some(identifier) = &self.content_identifier {
+            write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
+        }
+        write_kept(w, &self.additional_information);
+        self.extensions.write_as(w, CONTENT_EXTENSIONS);
+        w.constructed(CONTENT_RECIPIENTS, |w| {
+            self.recipients.iter().for_each(|r| r.write(w));
+        });
+        write_kept(w, &self.unknown);
     }
 
     /// Brings all extensions into this dialect, those of recipients too; gives how many have no form

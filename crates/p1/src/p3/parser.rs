@@ -1,6 +1,8 @@
 use super::delivery::MessageDeliveryEnvelope;
 use super::submission::MessageSubmissionEnvelope;
-use base::ber::{Error, Fault, Field, Limits, Reader, Token, Tokenizer, universal as u};
+use base::ber::{
+    Error, Fault, Field, Header, Length, Limits, Reader, Token, Tokenizer, universal as u,
+};
 
 /// Longest envelope, octets.
 pub(super) const MAX_ENVELOPE: usize = 1 << 20;
@@ -45,6 +47,9 @@ pub struct ArgumentParser<T> {
     state: State,
     envelope: Vec<u8>,
     envelope_limit: usize,
+    /// Octets of content so far, and the most there may be.
+    content: u64,
+    content_limit: u64,
     head: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -71,6 +76,8 @@ impl<T: ArgumentHead> ArgumentParser<T> {
             state: State::Fresh,
             envelope: Vec::new(),
             envelope_limit: MAX_ENVELOPE,
+            content: 0,
+            content_limit: u64::MAX,
             head: std::marker::PhantomData,
         }
     }
@@ -79,6 +86,13 @@ impl<T: ArgumentHead> ArgumentParser<T> {
     #[must_use]
     pub fn envelope_limit(mut self, limit: usize) -> ArgumentParser<T> {
         self.envelope_limit = limit;
+        self
+    }
+
+    /// With a content of at most `limit` octets. One whose length is announced is refused before its first octet.
+    #[must_use]
+    pub fn content_limit(mut self, limit: u64) -> ArgumentParser<T> {
+        self.content_limit = limit;
         self
     }
 
@@ -119,6 +133,22 @@ impl<T: ArgumentHead> ArgumentParser<T> {
         Ok(())
     }
 
+    /// A content, or a segment of one, of this header begins.
+    fn announced(&self, header: &Header) -> Result<(), Error> {
+        match header.length {
+            Length::Definite(length) if !header.constructed => self.within(length),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether so many more octets of content are within the limit.
+    fn within(&self, more: u64) -> Result<(), Error> {
+        match self.content.saturating_add(more) <= self.content_limit {
+            true => Ok(()),
+            false => Err(Fault::TooLong(self.content_limit)).field("content"),
+        }
+    }
+
     fn step<'a>(&mut self, token: Token<'a>) -> Result<Option<ArgumentEvent<'a, T>>, Error> {
         match (self.state, token) {
             (State::Fresh, Token::Begin { header, .. }) => {
@@ -141,17 +171,24 @@ impl<T: ArgumentHead> ArgumentParser<T> {
                     false => Reader::new(envelope),
                 };
                 let head = Box::new(T::read_head(members).field(T::NAME)?);
+                self.announced(&header)?;
                 self.state = State::Content;
                 Ok(Some(ArgumentEvent::Envelope(head)))
             }
             (State::Envelope, Token::End { depth: 0 }) => {
                 Err(Fault::Missing(u::OCTET_STRING)).field("content")
             }
-            (State::Content, Token::Data(octets)) => Ok(Some(ArgumentEvent::Content(octets))),
+            (State::Content, Token::Data(octets)) => {
+                let length = octets.len() as u64;
+                self.within(length)?;
+                self.content = self.content.saturating_add(length);
+                Ok(Some(ArgumentEvent::Content(octets)))
+            }
             (State::Content, Token::Begin { header, .. }) if header.tag != u::OCTET_STRING => {
                 // X.690 8.7.3.2: segments of an OCTET STRING are OCTET STRINGs.
                 Err(Fault::Unexpected(header.tag)).field("content")
             }
+            (State::Content, Token::Begin { header, .. }) => self.announced(&header).map(|()| None),
             (State::Content, Token::End { depth: 1 }) => {
                 self.state = State::AfterContent;
                 Ok(None)

@@ -7,7 +7,8 @@ use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
 use base::ber::{
-    Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, read_set, universal as u,
+    Element, Error, Fault, Field, Header, Length, Member, Tag, Writer, read_distinct_set, read_set,
+    universal as u,
 };
 use bytes::Bytes;
 
@@ -105,23 +106,45 @@ impl ReportDelivery {
     /// Appends the SET.
     pub fn write(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
-            self.subject_identifier.write(w);
-            if let Some(identifier) = &self.content_identifier {
-                wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
-            }
-            if let Some(content_type) = &self.content_type {
-                content_type.write(w);
-            }
-            if let Some(eits) = &self.original_eits {
-                eits.write(w);
-            }
-            self.extensions.write_as(w, Tag::context(1));
-            w.constructed(u::SEQUENCE, |w| self.recipients.iter().for_each(|r| r.write(w)));
+            self.write_members(w);
             if let Some(content) = &self.returned_content {
-                w.string(Tag::context(0), content);
+                w.string(RETURNED_CONTENT, content);
             }
-            wire::write_kept(w, &self.unknown);
         });
+    }
+
+    /// All octets of the argument before a returned content of `content_length` octets; nothing comes after it. What is in
+    /// [`ReportDelivery::returned_content`] is not written.
+    #[must_use]
+    pub fn argument_head(&self, content_length: u64) -> Vec<u8> {
+        let mut members = Writer::new();
+        self.write_members(&mut members);
+        let length = Length::Definite(content_length);
+        let header = Header::encoded_size(RETURNED_CONTENT, length) as u64;
+        let all =
+            (members.as_slice().len() as u64).saturating_add(header).saturating_add(content_length);
+        let mut w = Writer::new();
+        w.header(u::SET, true, Length::Definite(all));
+        w.raw(members.as_slice());
+        w.header(RETURNED_CONTENT, false, length);
+        w.into_vec()
+    }
+
+    /// All members but the returned content.
+    fn write_members(&self, w: &mut Writer) {
+        self.subject_identifier.write(w);
+        if let Some(identifier) = &self.content_identifier {
+            wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
+        }
+        if let Some(content_type) = &self.content_type {
+            content_type.write(w);
+        }
+        if let Some(eits) = &self.original_eits {
+            eits.write(w);
+        }
+        self.extensions.write_as(w, EXTENSIONS);
+        w.constructed(u::SEQUENCE, |w| self.recipients.iter().for_each(|r| r.write(w)));
+        wire::write_kept(w, &self.unknown);
     }
 }
 

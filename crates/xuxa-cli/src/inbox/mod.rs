@@ -168,6 +168,24 @@ impl Inbox {
         })
     }
 
+    /// Keeps these octets durably beside what is received, in a file that ends in `.EXTENSION`: once, however often they
+    /// come. `None` where contents are not kept.
+    pub(crate) fn keep(
+        &mut self,
+        identifier: &str,
+        extension: &str,
+        octets: &[u8],
+    ) -> Result<Option<PathBuf>> {
+        let mut incoming = self.begin(identifier)?;
+        incoming.write(octets)?;
+        let Some(part) = incoming.part else { return Ok(None) };
+        part.sync().map_err(not_kept("write"))?;
+        let name = file_name(identifier, "");
+        self.locked(|inbox| {
+            Ok(Some(inbox.publish(&part, &name, extension).map_err(not_kept("write"))?))
+        })
+    }
+
     /// Gives a content its name, durably. A content that was kept but not recorded has it already;
     /// any other file of this name stays.
     fn publish(&self, part: &Part, name: &str, extension: &str) -> io::Result<PathBuf> {

@@ -1,4 +1,4 @@
-//! `xuxa fetch`: the content of a message, octet for octet, streamed into a file.
+//! `xuxa fetch`: the content of a message, or the one that a report returns, octet for octet, streamed into a file.
 
 use super::with_store;
 use crate::part::{Part, sweep, sync_dir};
@@ -102,8 +102,10 @@ async fn content(access: &MtaAccess<'_>, number: u32, to: &mut (dyn Write + Send
         with_store(access, async |store| Ok(store.fetch(number, &mut hashed, u64::MAX).await?))
             .await?;
     hashed.flush()?;
-    if fetched.entry.kind == Kind::Report {
-        bail!(Wrong(format!("entry {number} is a report, without content: xuxa read {number}")));
+    if fetched.entry.kind == Kind::Report && fetched.octets == 0 {
+        bail!(Wrong(format!(
+            "entry {number} is a report that returns no content: xuxa read {number}"
+        )));
     }
     Ok(Done {
         number,

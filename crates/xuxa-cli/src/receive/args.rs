@@ -63,6 +63,7 @@ pub(crate) async fn run(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) 
         wait: args.wait,
         count: args.count,
         timeout: args.timeout.map(Duration::from_secs),
+        reported: None,
     };
     let mut lines = Vec::new();
     let mut to =

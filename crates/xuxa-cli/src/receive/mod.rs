@@ -8,6 +8,7 @@ mod reason_text;
 mod report;
 
 pub(crate) use args::{ReceiveArgs, run};
+pub(crate) use matching::Matching;
 pub(crate) use reading::Reading;
 pub(crate) use report::{ReceivedReport, ReportLine};
 
@@ -36,7 +37,7 @@ use ua::{Clock, Lost, Services, User, describe};
 /// without one.
 const QUIET: Duration = Duration::from_secs(5);
 /// The conditions that end a reception.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Until {
     /// Continue when no delivery waits.
     pub wait: bool,
@@ -44,6 +45,22 @@ pub(crate) struct Until {
     pub count: Option<u64>,
     /// Stop after this time.
     pub timeout: Option<Duration>,
+    /// Stop after the outcome of so many recipients of this message or probe, by its MTS identifier.
+    pub reported: Option<(String, usize)>,
+}
+
+impl Until {
+    /// Whether the last outcome came that was waited for.
+    fn is_reported(&mut self, delivery: &Received) -> bool {
+        let (Some((subject, left)), Received::Report(report)) = (&mut self.reported, delivery)
+        else {
+            return false;
+        };
+        if report.mts_identifier == *subject {
+            *left = left.saturating_sub(report.recipients.len());
+        }
+        *left == 0
+    }
 }
 
 /// Destination of deliveries.
@@ -224,10 +241,10 @@ pub(crate) async fn receive(
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
     let mut count = 0u64;
+    let all = until.wait || until.count.is_some();
     match deliveries(access, &mut user, to, until, waiting, &mut count, each).await {
         Ok(()) => {
             user.unbind().await?;
-            let all = until.wait || until.count.is_some();
             Ok(if all { 0 } else { waiting.saturating_sub(count) })
         }
         Err(error) => {
@@ -244,7 +261,7 @@ async fn deliveries(
     access: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
-    until: Until,
+    mut until: Until,
     waiting: u64,
     count: &mut u64,
     mut each: impl FnMut(&Received),
@@ -276,8 +293,12 @@ async fn deliveries(
                 if let Err(error) = &one {
                     refuse(user, invoke, error).await?;
                 }
-                each(&one?);
+                let one = one?;
+                each(&one);
                 *count += 1;
+                if until.is_reported(&one) {
+                    break;
+                }
             }
             Some(Indication::Data { .. }) => {}
             other => bail!(Lost(describe(other.as_ref()))),
@@ -488,7 +509,12 @@ pub(crate) async fn take_report(
             break;
         }
     }
-    let (name, mut report) = reading.finish()?;
+    let (name, mut report, content) = reading.finish()?;
+    if let (Some(content), Some(returned)) = (content, &mut report.returned) {
+        let hash = returned.sha256.get(..16).unwrap_or_default();
+        let file = inbox.keep(&format!("returned {hash}"), "content", &content)?;
+        returned.file = file.map(|path| path.display().to_string());
+    }
     let kept = inbox.finish(incoming, &name, "report", |_| Ok(()))?;
     user.answer(invoke, operation::REPORT_DELIVERY, EMPTY_RESULT.to_vec()).await?;
     report.duplicate = kept.duplicate;

@@ -4,6 +4,7 @@ use super::reason_text;
 use crate::show;
 use anyhow::{Context as _, Result};
 use base::ber::Element;
+use bytes::Bytes;
 use p1::envelope::ReportType;
 use p1::p3::{PerRecipientReportDelivery, ReportDelivery};
 use p772::{ContentEvent, ContentParser};
@@ -29,11 +30,31 @@ pub(crate) struct ReceivedReport {
     pub dtg: Option<String>,
     /// Octets of the report.
     pub length: u64,
+    /// The content of the message, if the report returns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returned: Option<ReturnedContent>,
     pub recipients: Vec<ReportLine>,
     /// Delivered before: confirmed again, kept once.
     pub duplicate: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+}
+
+/// A content that came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ReturnedContent {
+    pub length: u64,
+    pub sha256: String,
+    /// Where it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl ReturnedContent {
+    fn new(content: &[u8]) -> ReturnedContent {
+        let sha256 = show::hex(&Sha256::digest(content));
+        ReturnedContent { length: content.len() as u64, sha256, file: None }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -99,17 +120,17 @@ impl ReportReading {
         }
     }
 
-    /// The identifier of the report in the inbox, and its contents. A report has no identifier of its
+    /// The identifier of the report in the inbox, what it reports, and the content that it returns. A report has no identifier of its
     /// own: reports with the same octets are the same.
     ///
     /// # Errors
     /// It is not a report.
-    pub(crate) fn finish(self) -> Result<(String, ReceivedReport)> {
+    pub(crate) fn finish(self) -> Result<(String, ReceivedReport, Option<Bytes>)> {
         let hash = show::hex(&self.hasher.finalize());
         let hash = hash.get(..16).unwrap_or(&hash);
         if self.length > MAX_READ as u64 {
             let report = ReceivedReport { length: self.length, ..ReceivedReport::default() };
-            return Ok((format!("report {hash}"), report));
+            return Ok((format!("report {hash}"), report, None));
         }
         // Invalid names are accepted: the MTA would repeat a refused report without end.
         let element = Element::parse_accepted(&self.octets).context("in the report delivery")?;
@@ -117,17 +138,18 @@ impl ReportReading {
         let subject = report.returned_content.as_deref().and_then(subject_of);
         let mts_identifier = report.subject_identifier.to_string();
         let name = format!("report {hash} on {mts_identifier}");
-        let report = ReceivedReport {
+        let kept = ReceivedReport {
             mts_identifier,
-            content_identifier: report.content_identifier,
+            content_identifier: report.content_identifier.clone(),
             subject,
             dtg: None,
             length: self.length,
+            returned: report.returned_content.as_deref().map(ReturnedContent::new),
             recipients: report.recipients.iter().map(ReportLine::from_recipient).collect(),
             duplicate: false,
             file: None,
         };
-        Ok((name, report))
+        Ok((name, kept, report.returned_content))
     }
 }
 
@@ -183,7 +205,8 @@ pub(crate) mod tests {
     fn read(octets: &[u8]) -> Result<(String, ReceivedReport)> {
         let mut reading = ReportReading::default();
         octets.chunks(60_000).for_each(|piece| reading.take(piece));
-        reading.finish()
+        let (name, report, _) = reading.finish()?;
+        Ok((name, report))
     }
 
     #[test]
@@ -205,7 +228,10 @@ pub(crate) mod tests {
         let mut heading = Heading { subject: Some("CONVOY".to_owned()), ..Heading::default() };
         heading.this_ipm.local = "M".to_owned();
         let content = ContentBuilder::new(&heading).unwrap().text("hello").finish();
+        let sha256 = show::hex(&Sha256::digest(&content));
+        let length = content.len() as u64;
         let (_, report) = read(&report(1, Some(content))).unwrap();
+        assert_eq!(report.returned, Some(ReturnedContent { length, sha256, file: None }));
         assert_eq!(report.mts_identifier, "[/PRMD=ACT/ADMD=NATO/C=XX/;A.7]");
         assert_eq!(report.content_identifier.as_deref(), Some("CID-7"));
         assert_eq!(report.subject.as_deref(), Some("CONVOY"));
@@ -217,7 +243,7 @@ pub(crate) mod tests {
         let mut reading = ReportReading::default();
         let piece = vec![0; 1 << 20];
         (0..65).for_each(|_| reading.take(&piece));
-        let (name, report) = reading.finish().unwrap();
+        let (name, report, _) = reading.finish().unwrap();
         assert_eq!((report.length, report.recipients.len()), (65 << 20, 0));
         assert!(name.starts_with("report "), "{name}");
     }

@@ -27,13 +27,13 @@ const EXCUSED: &[Excused] = &[
 ];
 
 /// A site whose user OPS has a mailbox in its message store, and the port of its P7 listener.
-struct Mailbox {
-    site: Site,
+pub(super) struct Mailbox {
+    pub(super) site: Site,
     port: u16,
 }
 
 impl Mailbox {
-    fn new(keys: &[(&str, &str)]) -> Mailbox {
+    pub(super) fn new(keys: &[(&str, &str)]) -> Mailbox {
         let mut builder = Site::builder("naples").users(&["LOG"]).mailboxes(&["OPS"]);
         for (key, value) in keys {
             builder = match value.parse::<i64>() {
@@ -53,7 +53,7 @@ impl Mailbox {
         sent.into_iter().map(|message| message.mts_identifier).collect()
     }
 
-    fn xuxa(&self, arguments: &[&str]) -> Value {
+    pub(super) fn xuxa(&self, arguments: &[&str]) -> Value {
         let all = [&["--json"], arguments].concat();
         self.site.xuxa("OPS", &all).unwrap().json().unwrap()
     }

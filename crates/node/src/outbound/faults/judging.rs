@@ -260,6 +260,9 @@ impl Outbound {
         let name = cx.peer_and_channel(channel).map(|(peer, _)| peer.name.as_str());
         let name = name.unwrap_or("?");
         let what = match record.kind() {
+            engine::RecordKind::Report if record.body.is_some() => {
+                "a report, which goes without the content it returns"
+            }
             engine::RecordKind::Report => "a report, which is thrown away",
             engine::RecordKind::Message | engine::RecordKind::Probe => {
                 "its originator gets a report"

@@ -8,7 +8,7 @@ use crate::error::{LoadError, ReadError};
 use crate::outbound::Outbound;
 use crate::queue::is_at_rest;
 use base::{AssociationId, BodyId, EntryId, Now, Precedence};
-use engine::Record;
+use engine::{Record, RecordKind};
 use std::collections::BTreeSet;
 
 const RECORD: &str = "the record of the entry is damaged: who sent it, and to whom, is not known";
@@ -78,8 +78,12 @@ impl Outbound {
         entry: EntryId,
         record: &Record,
     ) {
-        let detail =
-            "its content is damaged on our disk: it is not sent, and its originator gets a report";
+        let detail = match record.kind() {
+            RecordKind::Report => "the content it returns is damaged on our disk: it goes without",
+            RecordKind::Message | RecordKind::Probe => {
+                "its content is damaged on our disk: it is not sent, and its originator gets a report"
+            }
+        };
         cx.event(LogLevel::Error, Kind::Damaged, detail)
             .message(record.message.clone())
             .entry(entry)

@@ -337,18 +337,10 @@ impl Outbound {
             cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         }
         self.blame.forget(id);
-        if !copies.is_empty()
-            && let Some(body) = record.and_then(|record| record.body)
-        {
-            // The content is held until the new copies are counted.
-            cx.queue.copies.add(body);
-            retry.bodies.push(body);
-        }
         let is_held = cx.queue.held.contains(&id);
-        let (batch, bodies) = cx.queue.forget(id);
+        let (batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         retry.batch.extend(batch);
         retry.bodies.extend(bodies);
-        retry.batch.extend(engine::put_entries(&concluded.entries));
         retry.batch.extend(engine::put_seen(&concluded.seen));
         retry.entries.extend(concluded.entries);
         if is_held {

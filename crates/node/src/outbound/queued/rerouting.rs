@@ -115,14 +115,8 @@ impl Outbound {
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
-        // The content is held until the new copies are counted.
-        if let Some(body) = record.body {
-            cx.queue.copies.add(body);
-        }
         self.blame.forget(id);
-        let (mut batch, mut bodies) = cx.queue.forget(id);
-        bodies.extend(record.body);
-        batch.extend(engine::put_entries(&concluded.entries));
+        let (mut batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         batch.extend(engine::put_seen(&concluded.seen));
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);

@@ -32,6 +32,8 @@ fn message(from: &str, recipients: usize) -> Payload {
         mailboxes: [mailbox.clone()].into(),
         alternate_recipient: None,
         content_max: Default::default(),
+        accepted_max: u64::MAX,
+        returned_max: 10 << 20,
         dialects: Default::default(),
         expire: engine::Periods::default(),
         classify: Default::default(),

@@ -4,3 +4,4 @@ mod cancelled;
 mod delivered;
 mod earlier;
 mod pair;
+mod returned;
