@@ -15,7 +15,6 @@ mod reload;
 mod returned;
 mod store;
 mod streaming;
-mod tracking;
 mod tshark;
 
 use std::collections::BTreeSet;
