@@ -13,6 +13,7 @@ mod reload;
 mod run;
 mod status;
 mod store;
+mod tracking;
 mod user;
 mod watch;
 
@@ -57,6 +58,10 @@ enum Verb {
     Queue(queue::Arguments),
     /// Shows, adds, changes and removes distribution lists.
     List(list::Arguments),
+    /// Shows a message's way through this MTA, or lists messages: what happened, and when.
+    Trace(tracking::trace::Arguments),
+    /// Shows how long messages took, by precedence and peer: text, JSON or a page.
+    Report(tracking::report::Arguments),
     /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
@@ -86,6 +91,8 @@ pub fn main() -> ExitCode {
         Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
         Verb::List(arguments) => list::run(&arguments),
+        Verb::Trace(arguments) => tracking::trace::run(arguments),
+        Verb::Report(arguments) => tracking::report::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),
