@@ -186,10 +186,11 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        let failure = match &hop {
-            NextHop::Peer(_) => self.too_long(carried, size, &hop),
+        let of_user = || match &hop {
             NextHop::Mailbox(mailbox) => self.undeliverable_to(carried, size, mailbox),
+            NextHop::Peer(_) => None,
         };
+        let failure = self.too_long(carried, size, &hop).or_else(of_user);
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),
