@@ -194,13 +194,14 @@ impl Engine {
         {
             return Err(failure);
         }
-        let failure = match &hop {
-            NextHop::Peer(_) => self.too_long(carried, size, &hop),
+        let of_user = || match &hop {
             NextHop::Mailbox(mailbox) => self
                 .list_refusal(carried, &hop)
                 .or_else(|| unfulfilled(recipient))
                 .or_else(|| self.undeliverable_to(carried, size, mailbox)),
+            NextHop::Peer(_) => None,
         };
+        let failure = self.too_long(carried, size, &hop).or_else(of_user);
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),

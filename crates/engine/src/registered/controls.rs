@@ -75,7 +75,7 @@ impl DeliveryControls {
     ///
     /// # Errors
     /// As [`DeliveryControls::update`].
-    pub fn of(registration: &Registration) -> Result<DeliveryControls, AccessError> {
+    pub fn from_registration(registration: &Registration) -> Result<DeliveryControls, AccessError> {
         let mut controls = DeliveryControls::default();
         if let Some(registered) = &registration.default_controls {
             controls.set(registered, registration)?;
@@ -95,7 +95,7 @@ impl DeliveryControls {
         registration: &Registration,
     ) -> Result<(), AccessError> {
         if !argument.restrict {
-            *self = DeliveryControls::of(registration)?;
+            *self = DeliveryControls::from_registration(registration)?;
             return Ok(());
         }
         let mut after = self.clone();

@@ -105,7 +105,7 @@ impl Registration {
         }
         // Controls that are registered later than a limit may not exceed it, nor may a limit be lowered
         // beneath them.
-        DeliveryControls::of(&after).map_err(|_| AccessError::RegisterRejected)?;
+        DeliveryControls::from_registration(&after).map_err(|_| AccessError::RegisterRejected)?;
         if after.encode().len() > MAX_STORED {
             return Err(AccessError::RegisterRejected);
         }

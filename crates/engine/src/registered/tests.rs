@@ -39,7 +39,7 @@ fn what_is_absent_stays_registered() {
         ..RegisterArgument::default()
     };
     assert!(register(&second, lifted).unwrap().is_none());
-    // ub-content-length is no limit.
+    // ub-content-length lifts the limit.
     assert!(register(&first, limits(MAX_CONTENT_LENGTH)).unwrap().is_none());
 }
 
@@ -72,7 +72,7 @@ fn what_has_no_acceptable_value_is_named() {
 }
 
 #[test]
-fn what_is_not_deliverable_is_reported_and_a_probe_says_so_before() {
+fn what_is_not_deliverable_is_reported_and_a_probe_is_answered_alike() {
     let mut alpha = engine();
     let set = |alpha: &mut Engine, argument| {
         let registration = register(&Registration::default(), argument).unwrap();
@@ -210,7 +210,7 @@ proptest! {
         let registration = register(&Registration::default(), argument).unwrap();
         let kept = Registration::decode(&registration.encode()).unwrap();
         prop_assert_eq!(&kept, &registration);
-        let mut controls = DeliveryControls::of(&kept).unwrap();
+        let mut controls = DeliveryControls::from_registration(&kept).unwrap();
         for argument in &arguments {
             controls.update(argument, &kept).unwrap();
         }

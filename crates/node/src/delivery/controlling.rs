@@ -5,30 +5,14 @@
 
 use crate::context::Context;
 use crate::delivery::Delivery;
+use crate::delivery::controlled::{Controlled, deliverable};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
-use engine::registered::{Deliverable, DeliveryControls, HeldBy, Registration};
+use engine::registered::{DeliveryControls, HeldBy, Registration};
 use p1::apdu::MtsApduHead;
-use p1::content_type::ContentType;
 use p1::p3::{AccessError, Controls, Waiting};
 use scheduler::Item;
 use std::collections::BTreeSet;
-
-/// The controls in force for a mailbox.
-#[derive(Debug)]
-pub(crate) struct Controlled {
-    /// The association that set them.
-    by: AssociationId,
-    controls: DeliveryControls,
-    /// What they hold back, apart from what nobody looked at yet. Entries that are gone meanwhile may be
-    /// among them.
-    withheld: BTreeSet<EntryId>,
-}
-
-fn deliverable<'a>(item: &Item, content_type: Option<&'a ContentType>) -> Deliverable<'a> {
-    let priority = p1::grade::split(item.precedence).0;
-    Deliverable { is_report: item.body.is_none(), priority, length: item.size, content_type }
-}
 
 impl Delivery {
     /// A user binds: his registered default controls are in force, unless others are.
@@ -36,7 +20,8 @@ impl Delivery {
         if self.controlled.contains_key(&mailbox) {
             return;
         }
-        let controls = DeliveryControls::of(&registration(cx, mailbox)).unwrap_or_default();
+        let controls =
+            DeliveryControls::from_registration(&registration(cx, mailbox)).unwrap_or_default();
         if !controls.is_none() {
             let controlled = Controlled { by: id, controls, withheld: BTreeSet::new() };
             self.controlled.insert(mailbox, controlled);
@@ -68,7 +53,7 @@ impl Delivery {
         }
     }
 
-    /// delivery-control: the result, which tells what is held back.
+    /// delivery-control: the result, which has what is held back.
     pub(crate) fn control(
         &mut self,
         cx: &mut Context,
@@ -174,17 +159,6 @@ impl Delivery {
         let entries = controlled.into_iter().flat_map(|controlled| &controlled.withheld);
         let entries = entries.filter(|entry| !cx.queue.held.contains(entry));
         entries.filter_map(|entry| Some(cx.queue.get(*entry)?.precedence))
-    }
-}
-
-impl Controlled {
-    fn withhold(&mut self, cx: &mut Context, entry: EntryId) {
-        // Those that are gone are dropped from time to time.
-        if self.withheld.len().is_power_of_two() {
-            self.withheld.retain(|entry| cx.queue.get(*entry).is_some());
-        }
-        cx.queue.scheduler.hold(entry);
-        self.withheld.insert(entry);
     }
 }
 

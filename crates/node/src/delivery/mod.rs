@@ -3,12 +3,13 @@
 pub(crate) mod answers;
 pub(crate) mod binds;
 pub(crate) mod breaks;
+pub(crate) mod controlled;
 pub(crate) mod controlling;
 pub(crate) mod dispatch;
 pub(crate) mod waits;
 
 use crate::delivery::breaks::Breaks;
-use crate::delivery::controlling::Controlled;
+use crate::delivery::controlled::Controlled;
 use std::collections::BTreeMap;
 
 /// Users and their mailboxes.

@@ -152,15 +152,7 @@ impl Node {
             Input::Verified { token, right } => self.verified(now, token, right),
             Input::Tick => self.tick(now),
             Input::Mailboxes { addresses, stored, changed } => {
-                self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
-                let is_user = |mailbox: &str| addresses.iter().any(|a| a == mailbox);
-                self.operations.forget_registrations(&mut self.cx, is_user);
-                self.cx.config.set_mailboxes(addresses, stored);
-                self.stores.rooms_changed(&mut self.cx, now);
-                self.outbound.touch_all(&mut self.cx);
-                let binding = changed.iter().flat_map(|a| self.stores.mailboxes.binding(a));
-                let binding = binding.collect();
-                self.admission.end_users(&mut self.cx, &changed, binding);
+                self.users_changed(now, addresses, stored, &changed);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
             Input::Minimize { scope, floor, until } => {

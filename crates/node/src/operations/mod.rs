@@ -6,11 +6,12 @@ pub(crate) mod lists;
 pub(crate) mod minimize;
 pub(crate) mod minimizing;
 pub(crate) mod registering;
+pub(crate) mod registrations;
 pub(crate) mod reload;
 
 use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;
-use crate::operations::registering::Registrations;
+use crate::operations::registrations::Registrations;
 use base::AssociationId;
 use std::collections::BTreeSet;
 

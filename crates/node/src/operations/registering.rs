@@ -7,38 +7,13 @@ use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::CommitError;
 use crate::operations::Operations;
+use crate::operations::registrations::{Registering, Registrar};
 use base::ber::Element;
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
 use engine::journal::Op;
 use engine::registered::Registration;
 use p1::p3::{AccessError, RegisterArgument};
-use std::collections::VecDeque;
-
-/// Who registers something.
-#[derive(Debug)]
-enum Registrar {
-    /// The user, in this invocation.
-    User(AssociationId, i64),
-    /// An operator, who removes all.
-    Operator(u64, Operator),
-}
-
-/// What is to be registered for a mailbox.
-#[derive(Debug)]
-struct Registering {
-    by: Registrar,
-    mailbox: String,
-    argument: RegisterArgument,
-}
-
-/// Registrations that are to be made, one after the other: each begins with what the last one left.
-#[derive(Debug, Default)]
-pub(crate) struct Registrations {
-    waiting: VecDeque<Registering>,
-    /// The one that is being committed, with its outcome.
-    current: Option<(Registering, Registration)>,
-}
 
 /// How an invocation of register ended.
 #[derive(Debug)]
@@ -86,7 +61,7 @@ impl Operations {
         self.registrations.waiting.push_back(Registering { by, mailbox, argument });
     }
 
-    /// Goes on with what waits, until one is being committed. Gives how the others ended.
+    /// Makes what waits, until one is being committed. Gives how the others ended.
     pub(crate) fn next_registrations(&mut self, cx: &mut Context) -> Vec<Registered> {
         let mut ended = Vec::new();
         while self.registrations.current.is_none()
@@ -98,7 +73,7 @@ impl Operations {
                 Registrar::User(..) => before.register(&next.mailbox, next.argument.clone()),
             };
             match after {
-                Ok(after) if after == before => ended.extend(tell(cx, next, Ok(()))),
+                Ok(after) if after == before => ended.extend(log_end(cx, next, Ok(()))),
                 Ok(after) => {
                     let op = put(&next.mailbox, &after);
                     self.registrations.current = Some((next, after));
@@ -127,7 +102,7 @@ impl Operations {
             if result.is_ok() {
                 cx.engine.set_registration(&registering.mailbox, after);
             }
-            ended.extend(tell(cx, registering, result));
+            ended.extend(log_end(cx, registering, result));
         }
         ended.extend(self.next_registrations(cx));
         ended
@@ -154,7 +129,7 @@ fn put(mailbox: &str, registration: &Registration) -> Op {
 }
 
 /// Logs and answers the end of a registration; users are answered by the caller.
-fn tell(
+fn log_end(
     cx: &mut Context,
     registering: Registering,
     result: Result<(), CommitError>,

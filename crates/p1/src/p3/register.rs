@@ -9,7 +9,7 @@ use crate::wire::{self, bound, tag};
 use base::ber::universal as u;
 use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set};
 
-/// ub-content-length: this length of content is no limit.
+/// ub-content-length: a limit of this length lifts it.
 pub const MAX_CONTENT_LENGTH: i64 = 2_147_483_647;
 
 /// RegisterArgument, in the form of 1988 and in that of 1994. What is absent stays registered as it was;
@@ -190,7 +190,7 @@ impl Reading {
         Ok(other.is_none_or(|other| self.undone(other)))
     }
 
-    /// Content types of 1988 or redirections of 1994, which are told apart by what is inside.
+    /// Content types of 1988 or redirections of 1994, which are distinguished by what is inside.
     fn types_or_redirections(&mut self, e: &Element<'_>) -> Result<bool, Error> {
         if e.children()?.peek() == Some(u::SET) {
             return self.alternates(e, RefusedArgument::REDIRECTIONS).field("redirections");

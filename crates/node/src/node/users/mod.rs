@@ -1,4 +1,4 @@
-//! What users of P3 register, and how they control their deliveries.
+//! The users: who they are, what they register, and how they control their deliveries.
 
 use crate::api::event::{Kind, LogLevel};
 use crate::node::Node;
@@ -8,8 +8,28 @@ use base::{AssociationId, Now};
 use bytes::Bytes;
 use osi::api::AbortReason;
 use p1::p3::{Controls, EMPTY_RESULT, operation};
+use std::collections::BTreeSet;
 
 impl Node {
+    /// These are the users from now on, of whom some are gone or have another password.
+    pub(crate) fn users_changed(
+        &mut self,
+        now: Now,
+        addresses: Vec<String>,
+        stored: BTreeSet<String>,
+        changed: &[String],
+    ) {
+        let users: BTreeSet<String> = addresses.iter().cloned().collect();
+        self.operations.forget_registrations(&mut self.cx, |mailbox| users.contains(mailbox));
+        self.cx.engine.set_mailboxes(users);
+        self.cx.config.set_mailboxes(addresses, stored);
+        self.stores.rooms_changed(&mut self.cx, now);
+        self.outbound.touch_all(&mut self.cx);
+        let binding = changed.iter().flat_map(|a| self.stores.mailboxes.binding(a));
+        let binding = binding.collect();
+        self.admission.end_users(&mut self.cx, changed, binding);
+    }
+
     /// A user invoked register.
     pub(crate) fn register_invoked(&mut self, id: AssociationId, invoke: i64, argument: &[u8]) {
         if !self.operations.register(&mut self.cx, id, invoke, argument) {

@@ -248,7 +248,7 @@ fn what_is_below_the_lowest_priority_waits_and_nothing_else() {
     send(&mut bench, sender, Priority::Urgent, 5);
     assert_eq!(delivered(&bench), 1);
     assert_eq!(reasons(&bench), vec!["its user holds messages below urgent"; 2]);
-    // Normal from now on: what waits is told, and what is permitted comes.
+    // Normal from now on: what waits is in the result, and what is permitted comes.
     let waiting = control(&mut bench, user, &at_least(Priority::Normal));
     assert_eq!(waiting, Ok(Waiting { low_priority: true, ..Waiting::default() }));
     bench.pass(SECOND);
