@@ -25,7 +25,7 @@ use base::PeerId;
 use node::config::{Clearances, NodeConfig, Numbers};
 use node::{ChannelId, Secret};
 use p1::Clearance;
-use p1::names::{GlobalDomainId, MtaName};
+use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::text::{StringType, Text};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -266,6 +266,9 @@ fn read_site(
     check_names(problems, &names);
     let before = problems.count();
     let routes = route::read(&mut top, problems, &names);
+    if let Some(own) = &own {
+        route::check_alternate(problems, &routes, own.alternate.as_ref());
+    }
     if problems.count() == before {
         route::unreached(problems, &routes, p3, &names);
     }
@@ -294,7 +297,9 @@ fn read_site(
             listeners: listeners.node,
             routes,
             mailboxes: Vec::new(),
-            alternate_recipient: None,
+            alternate_recipient: own
+                .alternate
+                .map(|to| ORName { address: to.into_inner(), directory_name: None }),
             store,
             classify: precedence.policy,
             clearances,
@@ -320,6 +325,7 @@ struct Own {
     paths: Paths,
     stop_timeout: Duration,
     disk_reserve: Option<u64>,
+    alternate: Option<Spanned<ORAddress>>,
 }
 
 fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Section<'a>> {
@@ -346,6 +352,7 @@ fn read_own(
     let paths = read_paths(&mut section, problems, source.base, source.directory);
     let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
     let disk_reserve = section.optional(problems, "disk_reserve", &value::size);
+    let alternate = section.optional(problems, "alternate_recipient", &address::or_address);
     section.finish(problems);
     Some(Own {
         mta: MtaName(mta?.into_inner()),
@@ -357,6 +364,7 @@ fn read_own(
         paths: paths?,
         stop_timeout: stop_timeout.map_or(STOP_TIMEOUT, Spanned::into_inner),
         disk_reserve: disk_reserve.map(Spanned::into_inner),
+        alternate,
     })
 }
 

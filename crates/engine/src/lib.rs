@@ -15,7 +15,6 @@
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
-mod clearance;
 mod copies;
 mod expire;
 mod ids;
@@ -37,11 +36,11 @@ pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
-pub use clearance::Clearances;
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
-pub use ids::next_epoch;
+pub use ids::{next_epoch, numbers};
 pub use items::ItemSource;
+pub use onward::clearance::Clearances;
 pub use onward::deliver::{Delivery, permanent, report_argument};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};
@@ -53,7 +52,7 @@ pub use outcome::{
 pub use record::{Brief, NextHop, Record, RecordError, RecordKind};
 pub use subject::TRACE_MARGIN;
 
-use base::{PeerId, Utc};
+use base::{EntryId, PeerId, Utc};
 use bytes::Bytes;
 use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName, ORName};
@@ -123,7 +122,7 @@ pub struct Engine {
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
-    cleared: clearance::Cleared,
+    cleared: onward::clearance::Cleared,
     ids: ids::Source,
     /// Counts the changes of tables that decide the routing of recipients.
     generation: u64,
@@ -154,10 +153,24 @@ impl Engine {
         }
     }
 
-    /// Identifiers of entries and bodies given out since the start are not below this number, all earlier
-    /// ones are.
+    /// Identifiers of bodies given out since the start are not below this number, all earlier ones are.
     pub fn first_number(&self) -> u64 {
         self.ids.first_number()
+    }
+
+    /// Entries have numbers from here on ([`numbers::first_entry`]); without this call, in the long form.
+    pub fn number_entries(&mut self, first: EntryId) {
+        self.ids.entries = numbers::Numbers::from(first.0);
+    }
+
+    /// Entries given out since the start are not below this number, all earlier ones are.
+    pub fn first_entry(&self) -> u64 {
+        self.ids.entries.first()
+    }
+
+    /// Adds to a batch with entries what makes sure that their numbers do not come again.
+    pub fn keep_numbers(&mut self, batch: &mut journal::Batch) {
+        self.ids.entries.mark(batch);
     }
 
     /// Replaces the configuration, except name, domain and epoch, which never change. Queued

@@ -169,6 +169,8 @@ pub enum Kind {
     WaitEnded,
     /// The hours of a scheduled channel began or ended.
     WindowChanged,
+    /// An operator disabled, enabled or disconnected a channel.
+    ChannelOrdered,
     /// A user submitted a message; the commit is done.
     Submitted,
     /// A submission was refused.
@@ -264,6 +266,7 @@ impl Kind {
             Kind::AssociationLost => "association_lost",
             Kind::WaitEnded => "wait_ended",
             Kind::WindowChanged => "window_changed",
+            Kind::ChannelOrdered => "channel_ordered",
             Kind::Submitted => "submitted",
             Kind::SubmissionRefused => "submission_refused",
             Kind::Received => "received",

@@ -32,6 +32,10 @@ const PARTLY: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(name = "mta", version)]
 struct Arguments {
+    /// Wrap and cut nothing in tables: lines are as long as what they show. Without this they have the width of
+    /// the terminal, or of COLUMNS.
+    #[arg(long, global = true)]
+    wide: bool,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -46,7 +50,7 @@ enum Verb {
     Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
-    /// Opens a channel now and ends its wait.
+    /// Opens a channel now, ends its associations, disables or enables it.
     Channel(channel::Arguments),
     /// Lists waiting messages and why they wait; holds and releases entries.
     Queue(queue::Arguments),
@@ -68,6 +72,9 @@ enum Verb {
 /// part.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.wide {
+        output::be_wide();
+    }
     ExitCode::from(match arguments.verb {
         Verb::Run(arguments) => run::run(arguments),
         Verb::Check(arguments) => check::run(&arguments),

@@ -51,6 +51,7 @@ use monitoring::event_log::EventLogFile;
 use monitoring::labels::Labels;
 use monitoring::quota::Quotas;
 use monitoring::{log, metrics};
+use node::channel_order::ChannelOutcome;
 use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
@@ -119,6 +120,7 @@ struct Driver {
     reading: Option<QueueReader>,
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
+    ordering: BTreeMap<u64, oneshot::Sender<Result<ChannelOutcome, String>>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
     last_request: u64,
 }
@@ -192,6 +194,7 @@ async fn serve(
         stopped: false,
         reading: None,
         operators: BTreeMap::new(),
+        ordering: BTreeMap::new(),
         connecting: BTreeMap::new(),
         last_request: 0,
         clock,
@@ -498,6 +501,11 @@ impl Driver {
             Output::ChannelConnected { request, outcome } => {
                 if let Some(operator) = self.connecting.remove(&request) {
                     let _ = operator.send(Ok(outcome));
+                }
+            }
+            Output::ChannelOrdered { request, result } => {
+                if let Some(operator) = self.ordering.remove(&request) {
+                    let _ = operator.send(result.map_err(|error| error.to_string()));
                 }
             }
             Output::Stopped => self.stopped = true,

@@ -21,8 +21,9 @@ impl Driver {
                 let _ = answer.send(status);
                 false
             }
-            AdminRequest::Reload(answer) => {
-                let _ = answer.send(self.reload());
+            AdminRequest::Reload { dry_run, answer } => {
+                let reloaded = if dry_run { self.plan_reload() } else { self.reload() };
+                let _ = answer.send(reloaded);
                 false
             }
             AdminRequest::Queue(asked, answer) => {
@@ -81,6 +82,21 @@ impl Driver {
                         self.input(Input::ConnectChannel { request, channel });
                     }
                     Err(why) => drop(answer.send(Err(why))),
+                }
+                false
+            }
+            AdminRequest::Order { channel, order, at_once, dry_run, by, answer } => {
+                match self.node.channel_named(&channel) {
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                    Ok(channel) if dry_run => {
+                        drop(answer.send(Ok(self.node.channel_preview(channel, order))));
+                    }
+                    Ok(channel) => {
+                        self.last_request += 1;
+                        let request = self.last_request;
+                        self.ordering.insert(request, answer);
+                        self.input(Input::OrderChannel { request, channel, order, at_once, by });
+                    }
                 }
                 false
             }

@@ -302,7 +302,10 @@ impl Station {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
             Output::Event(event) => self.events.push_back((site, StationEvent::Event(event))),
-            Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
+            Output::Operated { .. }
+            | Output::ChannelConnected { .. }
+            | Output::ChannelOrdered { .. }
+            | Output::Stopped => {}
         }
         Ok(())
     }

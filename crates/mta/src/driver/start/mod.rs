@@ -19,7 +19,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::queue::commit_one;
+use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError};
 
 /// Memory limits of the store: small compared with many connections.
@@ -223,5 +223,5 @@ pub(super) fn make_node(
     let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
     config.seed = random()?;
     config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
-    Ok(Node::new(config))
+    Ok(Node::new(config).numbering_entries(first_entry(store)?))
 }

@@ -5,4 +5,5 @@ mod delivered;
 mod earlier;
 mod labels;
 mod pair;
+mod redirected;
 mod returned;
