@@ -19,6 +19,7 @@ use self::problem::Problems;
 use self::section::peer::ReadPeer;
 use self::section::{
     clearance, clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
+    tracking,
 };
 use self::tree::{Section, TOP};
 use base::PeerId;
@@ -249,6 +250,7 @@ fn read_site(
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source);
     let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
+    let tracking = tracking::read(&mut top, problems);
     let limits = limits::read(&mut top, problems);
     let mut precedence = precedence::read(&mut top, problems);
     precedence.times.clock = clock::read(&mut top, problems);
@@ -289,6 +291,7 @@ fn read_site(
         stop_timeout: own.stop_timeout,
         disk_reserve: own.disk_reserve,
         events,
+        tracking,
         metrics,
         node: NodeConfig {
             mta: own.mta,

@@ -11,6 +11,7 @@ use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor}
 use crate::context::Context;
 use crate::context::steps::WorkStep;
 use crate::log::draft::Copies;
+use crate::log::parties;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -59,13 +60,17 @@ impl Arrivals {
     }
 
     fn commit_now(&mut self, cx: &mut Context, accepted: AcceptedArrival) {
-        let AcceptedArrival { mut arrival, accepted, message, result, notes } = accepted;
+        let AcceptedArrival { mut arrival, accepted, message, result, parties, subject, notes } =
+            accepted;
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
         let (id, keys) = (arrival.association, arrival.keys);
         let after = match result {
-            None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool, notes },
+            None => {
+                let arrival = arrival.spool;
+                AfterCommit::Secure { arrival, keys, message, spool, parties, subject, notes }
+            }
             Some(result) => {
                 let (invoke, operation) = (arrival.invoke, arrival.operation);
                 AfterCommit::SubmissionResult {
@@ -75,6 +80,7 @@ impl Arrivals {
                     result,
                     keys,
                     message,
+                    parties,
                     notes,
                 }
             }
@@ -189,6 +195,7 @@ impl Arrivals {
         seen: &[Option<Bytes>],
     ) {
         let content = arrival.content();
+        let (parties, subject) = parties::of_transfer(&head);
         let prepared = arrival.prepared.take().unwrap_or_else(|| {
             let source = arrival.channel.map(|channel| channel.peer);
             let mut all = cx.engine.begin(&head).from_peer(source);
@@ -197,7 +204,8 @@ impl Arrivals {
         });
         let taken = cx.engine.accept_prepared(now.utc, head, &content, prepared, seen);
         let engine::Arrival { accepted, message, notes } = taken;
-        let accepted = AcceptedArrival { arrival, accepted, message, result: None, notes };
+        let accepted =
+            AcceptedArrival { arrival, accepted, message, result: None, parties, subject, notes };
         self.commit_accepted(cx, now, accepted);
     }
 
@@ -301,19 +309,30 @@ impl Arrivals {
         copies: Copies,
     ) {
         match after {
-            AfterCommit::Secure { arrival, message, notes, .. } => {
+            AfterCommit::Secure { arrival, message, parties, subject, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
                 cx.event(LogLevel::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
+                    .parties(Some(parties))
+                    .related(subject)
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), channel, &message, &notes);
                 self.drop_begun_before(cx, channel, &message);
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
-            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
+            AfterCommit::SubmissionResult {
+                invoke,
+                operation,
+                result,
+                message,
+                parties,
+                notes,
+                ..
+            } => {
                 cx.event(LogLevel::Info, Kind::Submitted, "")
                     .association(id)
+                    .parties(Some(parties))
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), None, &message, &notes);
                 self.answer(cx, id, invoke, operation, result);
