@@ -15,7 +15,6 @@
 //! of its members (X.411 14.3.3, reporting to the list).
 
 pub mod arrival;
-mod clearance;
 mod copies;
 mod expire;
 mod ids;
@@ -39,11 +38,11 @@ pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
-pub use clearance::Clearances;
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
 pub use ids::{next_epoch, numbers};
 pub use items::ItemSource;
+pub use onward::clearance::Clearances;
 pub use onward::deliver::{Delivery, permanent, report_argument};
 pub use onward::delivered::delivery_keys;
 pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};
@@ -129,7 +128,7 @@ pub struct Engine {
     dialects: BTreeMap<PeerId, Dialect>,
     expire: Periods,
     policy: classify::Policy,
-    cleared: clearance::Cleared,
+    cleared: onward::clearance::Cleared,
     ids: ids::Source,
     /// Counts the changes of tables that decide the routing of recipients.
     generation: u64,

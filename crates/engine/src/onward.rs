@@ -1,6 +1,7 @@
 //! From an accepted message to its next hops: routes, copies, transfer and delivery.
 
 pub(crate) mod asked;
+pub(crate) mod clearance;
 pub(crate) mod deliver;
 pub(crate) mod delivered;
 pub(crate) mod redirect;

@@ -287,20 +287,20 @@ mod tests {
     #[test]
     fn policy_and_classification_decide() {
         let cleared = clearance(&["1.2.3/secret", "1.2.4/restricted", "/unclassified", "1.2.5/9"]);
-        let said = |text: &str| match cleared.admits(&labelled(&[&label(text)])) {
+        let answer = |text: &str| match cleared.admits(&labelled(&[&label(text)])) {
             Ok(()) => "admitted".to_owned(),
             Err(why) => why.to_string(),
         };
         for text in ["1.2.3/secret", "1.2.3/0", "1.2.4/restricted", "/1", "1.2.5/9"] {
-            assert_eq!(said(text), "admitted", "{text}");
+            assert_eq!(answer(text), "admitted", "{text}");
         }
-        assert_eq!(said("1.2.3/top-secret"), "top-secret");
-        assert_eq!(said("1.2.4/confidential"), "confidential");
-        assert_eq!(said("/restricted"), "restricted");
-        assert_eq!(said("1.2.9/0"), "security policy 1.2.9");
+        assert_eq!(answer("1.2.3/top-secret"), "top-secret");
+        assert_eq!(answer("1.2.4/confidential"), "confidential");
+        assert_eq!(answer("/restricted"), "restricted");
+        assert_eq!(answer("1.2.9/0"), "security policy 1.2.9");
         // Above top-secret there is no order.
-        assert_eq!(said("1.2.5/8"), "8");
-        assert_eq!(said("1.2.5/secret"), "secret");
+        assert_eq!(answer("1.2.5/8"), "8");
+        assert_eq!(answer("1.2.5/secret"), "secret");
         let none = clearance(&["1.2.3/secret"]).admits(&labelled(&[&label("/0")])).unwrap_err();
         assert_eq!(none.to_string(), "security labels without a policy");
         // A label without a classification is unmarked.
