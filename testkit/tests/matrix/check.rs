@@ -48,7 +48,7 @@ pub(crate) enum Broken {
 pub(crate) type Failure = (Broken, String);
 
 /// The time after which a delivery that was taken is surely deleted, where the disk is sound.
-const DELETED: Duration = Duration::from_secs(1);
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// The longest time for which octets are in transit.
 const IN_TRANSIT: Duration = Duration::from_millis(10);
@@ -233,7 +233,7 @@ impl Check<'_> {
             let healed = s.store.healed().unwrap_or(at).max(at);
             // What was written before the death still arrives.
             let in_doubt =
-                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + DELETED;
+                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
             if bind == again || !s.deaths.iter().any(in_doubt) {
                 self.fail(Broken::Twice, format!("{what} for {:?} at {:?}", USERS[user], u.took));
             }
