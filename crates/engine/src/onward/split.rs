@@ -187,10 +187,9 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        let failure = match hop {
-            NextHop::Peer(_) => self.too_long(carried, size, &hop),
-            NextHop::Mailbox(_) => unfulfilled(recipient),
-        };
+        let is_here = matches!(hop, NextHop::Mailbox(_));
+        let failure = self.too_long(carried, size, &hop);
+        let failure = failure.or_else(|| unfulfilled(recipient).filter(|_| is_here));
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),
