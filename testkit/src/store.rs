@@ -272,6 +272,7 @@ impl FaultyStore {
     pub fn recovered(&self) -> Vec<Input> {
         let meta = |name: &str| self.store.meta.get(name).cloned();
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
+        let disabled = meta(node::channel_order::DISABLED).map(Input::RecoveredDisabled);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
         let mailboxes = meta(node::mailbox::machine::NAMES).map(Input::RecoveredMailboxes);
@@ -284,14 +285,9 @@ impl FaultyStore {
             .kept()
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
-        let mut inputs: Vec<Input> = holds
-            .into_iter()
-            .chain(clock)
-            .chain(sends)
-            .chain(mailboxes)
-            .chain(of_users)
-            .chain(kept)
-            .collect();
+        let mut inputs: Vec<Input> =
+            holds.into_iter().chain(disabled).chain(clock).chain(sends).collect();
+        inputs.extend(mailboxes.into_iter().chain(of_users).chain(kept));
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {
             precedence,

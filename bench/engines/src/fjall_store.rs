@@ -126,6 +126,15 @@ impl QueueStore for FjallStore {
     fn entry_count(&self) -> Result<u64, StoreError> {
         Ok(self.entries.len().map_err(failed)? as u64)
     }
+    fn highest_entry(&self) -> Result<Option<EntryId>, StoreError> {
+        let mut highest = None;
+        for row in self.entries.iter() {
+            let (key, _) = row.into_inner().map_err(failed)?;
+            let id = key.get(1..).and_then(|id| Some(u64::from_be_bytes(id.try_into().ok()?)));
+            highest = highest.max(id.map(EntryId));
+        }
+        Ok(highest)
+    }
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         use std::ops::Bound::{Excluded, Unbounded};
         let start = after.map_or(Unbounded, |(level, id)| Excluded(entry_key(level, id)));

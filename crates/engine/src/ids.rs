@@ -1,13 +1,17 @@
-//! Identifiers that stay unique across crashes and clock resets: a durable epoch and a counter.
+//! Identifiers that stay unique across crashes and clock resets: a durable epoch and a counter. Those of
+//! entries are in [`crate::numbers`].
 
 use crate::journal::FIRST_ITEM;
+pub mod numbers;
+
+use crate::ids::numbers::Numbers;
 use base::{BodyId, EntryId, Utc};
 use p1::names::{GlobalDomainId, MtaName, MtsIdentifier};
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
-/// Bits of the counter in an entry or body identifier; the epoch is in the bits above.
-const COUNTER_BITS: u32 = 40;
+/// Bits of the counter in the identifier of a body, or of an entry in its long form ([`crate::numbers`]); the epoch is in the bits above.
+pub(crate) const COUNTER_BITS: u32 = 40;
 
 /// Generates identifiers.
 #[derive(Clone, Debug)]
@@ -17,7 +21,7 @@ pub(crate) struct Source {
     epoch: u32,
     /// Of this start, in MTS identifiers alone.
     salt: String,
-    entries: u64,
+    pub(crate) entries: Numbers,
     bodies: u64,
     messages: u64,
 }
@@ -26,10 +30,19 @@ impl Source {
     /// `salt`: below 36^4.
     pub(crate) fn new(mta: &MtaName, epoch: u32, salt: u32) -> Source {
         let salt = if salt == 0 { String::new() } else { format!("{:0>4}", base36(salt.into())) };
-        Source { name: short_name(mta), epoch, salt, entries: 0, bodies: 0, messages: 0 }
+        let mut source = Source {
+            name: short_name(mta),
+            epoch,
+            salt,
+            entries: Numbers::default(),
+            bodies: 0,
+            messages: 0,
+        };
+        source.entries = Numbers::from(source.number(1));
+        source
     }
 
-    /// Identifiers of this epoch are not below this number, all earlier ones are.
+    /// Identifiers of bodies of this epoch are not below this number, all earlier ones are.
     pub(crate) fn first_number(&self) -> u64 {
         self.number(0)
     }
@@ -40,8 +53,7 @@ impl Source {
     }
 
     pub(crate) fn entry(&mut self) -> EntryId {
-        self.entries += 1;
-        EntryId(self.number(self.entries))
+        self.entries.next()
     }
 
     pub(crate) fn body(&mut self) -> BodyId {

@@ -39,7 +39,7 @@ pub use arrival::reservations::KeyReservations;
 pub use arrival::{classify, critical};
 pub use copies::ContentCopies;
 pub use expire::{Alerts, Periods};
-pub use ids::next_epoch;
+pub use ids::{next_epoch, numbers};
 pub use items::ItemSource;
 pub use onward::deliver::{Delivery, permanent, report_argument};
 pub use onward::delivered::delivery_keys;
@@ -52,7 +52,7 @@ pub use outcome::{
 pub use record::{Brief, NextHop, Record, RecordError, RecordKind};
 pub use subject::TRACE_MARGIN;
 
-use base::{PeerId, Utc};
+use base::{EntryId, PeerId, Utc};
 use bytes::Bytes;
 use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName, ORName};
@@ -152,10 +152,24 @@ impl Engine {
         }
     }
 
-    /// Identifiers of entries and bodies given out since the start are not below this number, all earlier
-    /// ones are.
+    /// Identifiers of bodies given out since the start are not below this number, all earlier ones are.
     pub fn first_number(&self) -> u64 {
         self.ids.first_number()
+    }
+
+    /// Entries have numbers from here on ([`numbers::first_entry`]); without this call, in the long form.
+    pub fn number_entries(&mut self, first: EntryId) {
+        self.ids.entries = numbers::Numbers::from(first.0);
+    }
+
+    /// Entries given out since the start are not below this number, all earlier ones are.
+    pub fn first_entry(&self) -> u64 {
+        self.ids.entries.first()
+    }
+
+    /// Adds to a batch with entries what makes sure that their numbers do not come again.
+    pub fn keep_numbers(&mut self, batch: &mut journal::Batch) {
+        self.ids.entries.mark(batch);
     }
 
     /// Replaces the configuration, except name, domain and epoch, which never change. Queued

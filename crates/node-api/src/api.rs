@@ -5,9 +5,11 @@
 //! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` states when to hand in
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
+pub mod channel_order;
 pub mod connect;
 pub mod operator;
 
+use crate::api::channel_order::{ChannelOrder, ChannelOutcome};
 use crate::api::connect::ConnectOutcome;
 use crate::api::event::LogEvent;
 use crate::api::operator::{Act, ActError, ActOutcome, Operator};
@@ -32,6 +34,8 @@ use std::net::IpAddr;
 pub enum Input {
     /// The value of [`crate::api::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
+    /// The value of [`crate::api::channel_order::DISABLED`] found in the store at start, before the entries.
+    RecoveredDisabled(Bytes),
     /// The value of [`scheduler::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// The value of [`mailbox::machine::NAMES`] found in the store at start, before the entries.
@@ -273,6 +277,19 @@ pub enum Input {
         /// Which.
         channel: ChannelId,
     },
+    /// An operator's order for a channel. Answered with [`Output::ChannelOrdered`].
+    OrderChannel {
+        /// Pairs it with its answer.
+        request: u64,
+        /// Which.
+        channel: ChannelId,
+        /// What.
+        order: ChannelOrder,
+        /// Abort its associations, instead of an end in order.
+        at_once: bool,
+        /// Who.
+        by: Operator,
+    },
     /// Stop: accept nothing, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done. The edge bounds the wait and then hands this in again:
     /// associations that are left are aborted, so that peers need not wait to find out.
@@ -467,8 +484,15 @@ pub enum Output {
         /// The outcome.
         outcome: ConnectOutcome,
     },
+    /// Answers [`Input::OrderChannel`], once what changed is durable.
+    ChannelOrdered {
+        /// Which request.
+        request: u64,
+        /// What it did; or that it could not be made durable, and nothing was done.
+        result: Result<ChannelOutcome, EdgeError>,
+    },
     /// For the log.
-    Event(LogEvent),
+    Event(Box<LogEvent>),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

@@ -24,7 +24,7 @@ mod views;
 pub(crate) use ::association;
 pub use ::settings as config;
 pub use ::status;
-pub use api::{Input, Output, connect, event, operator};
+pub use api::{Input, Output, channel_order, connect, event, operator};
 pub use config::changes;
 pub use context::kept_sends::SENDING;
 pub use engine::space::DiskSpace;

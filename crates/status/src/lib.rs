@@ -171,7 +171,7 @@ pub struct ChannelStatus {
     /// The checkpoint that the next association proposes, or accepts at most; 0 for none.
     #[serde(default)]
     pub checkpoint_bytes: u64,
-    /// Outside the windows of a scheduled channel: so in words, and until when.
+    /// Disabled by an operator, or outside the windows of a scheduled channel: so in words, since or until when.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub closed: Option<String>,
     /// The last error on this channel.

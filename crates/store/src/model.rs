@@ -242,6 +242,11 @@ impl QueueStore for ModelStore {
         Ok(state.entries.keys().filter(|(_, id)| id.0 < FIRST_ITEM).count() as u64)
     }
 
+    fn highest_entry(&self) -> Result<Option<EntryId>, StoreError> {
+        let state = lock(&self.state);
+        Ok(state.entries.keys().map(|(_, id)| *id).filter(|id| id.0 < FIRST_ITEM).max())
+    }
+
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let state = lock(&self.state);
         let after = after.map(|(precedence, id)| (Reverse(precedence), id));
@@ -344,6 +349,9 @@ macro_rules! delegate_reads {
         }
         fn entry_count(&self) -> Result<u64, $crate::StoreError> {
             self.$field.entry_count()
+        }
+        fn highest_entry(&self) -> Result<Option<::base::EntryId>, $crate::StoreError> {
+            self.$field.highest_entry()
         }
         fn entries(
             &self,

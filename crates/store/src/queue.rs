@@ -5,6 +5,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::ItemSource;
 use engine::journal::{Batch, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
+use engine::numbers::mark_name;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -261,6 +262,12 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn entry_count(&self) -> Result<u64, StoreError>;
 
+    /// The highest identifier of an entry without items of mailboxes, without reading them.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn highest_entry(&self) -> Result<Option<EntryId>, StoreError>;
+
     /// The entries after `after` (from the first if `None`), without damaged ones and without items of
     /// mailboxes: at most `limit` of them and about
     /// 8 MiB of records, but at least one if any is left.
@@ -376,6 +383,19 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
 pub fn commit_one(store: &dyn QueueStore, id: BatchId, batch: Batch) -> Result<(), StoreError> {
     let ended = store.commit(vec![(id, batch)]).pop();
     ended.map_or(Err(StoreError::Closed), Committed::into_result)
+}
+
+/// The first number for entries of a start ([`engine::numbers`]); `None`: in the long form.
+///
+/// # Errors
+/// Those of the engine.
+pub fn first_entry(store: &dyn QueueStore) -> Result<Option<EntryId>, StoreError> {
+    let mut marks = Vec::new();
+    for precedence in Precedence::ALL {
+        marks.extend(store.meta(&mark_name(precedence))?);
+    }
+    let marks = marks.iter().map(|mark| mark.as_ref());
+    Ok(engine::numbers::first_entry(marks, store.highest_entry()?))
 }
 
 /// Entries or bodies per page.

@@ -18,10 +18,11 @@ use connections::Connection;
 use engine::journal::Batch;
 use engine::{NextHop, Record};
 use node::changes::EdgeChanges;
+use node::channel_order::ChannelOutcome;
 use node::config::NodeConfig;
 use node::connect::ConnectOutcome;
 use node::event::{Kind, LogEvent};
-use node::{Input, Node, Output, PasswordProblem, Principal, Secret, Token};
+use node::{EdgeError, Input, Node, Output, PasswordProblem, Principal, Secret, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -91,6 +92,8 @@ pub struct Bench {
     pub most_opening: usize,
     /// What operators were answered who opened a channel.
     pub connected: Vec<(u64, ConnectOutcome)>,
+    /// Answers to orders for channels.
+    pub ordered: Vec<(u64, Result<ChannelOutcome, EdgeError>)>,
     /// Whether the node has stopped in order.
     pub stopped: bool,
     rng: Rng,
@@ -143,6 +146,7 @@ impl Bench {
             opening: BTreeSet::new(),
             most_opening: 0,
             connected: Vec::new(),
+            ordered: Vec::new(),
             stopped: false,
             rng: Rng::new(7),
             template: None,
@@ -296,10 +300,11 @@ impl Bench {
                 }
                 self.inputs.push_back(Input::PasswordChanged { token, mailbox, result });
             }
-            Output::Event(event) => self.note(event),
+            Output::Event(event) => self.note(*event),
             Output::ChannelConnected { request, outcome } => {
                 self.connected.push((request, outcome));
             }
+            Output::ChannelOrdered { request, result } => self.ordered.push((request, result)),
             Output::Stopped => self.stopped = true,
             // Nobody waits for the others, or the store has taken them.
             _ => {}

@@ -88,7 +88,7 @@ impl<S: Durable> Network<S> {
             s.store.die(death, 0, &mut self.rng);
             s.deaths.push(self.now);
         }
-        let Ok(Opened { epoch: number, inputs }) = opened else {
+        let Ok(Opened { epoch: number, first, inputs }) = opened else {
             s.is_down = true;
             let again = Happening::Start(site, s.epoch);
             return self.later(RESTART, again);
@@ -97,7 +97,7 @@ impl<S: Durable> Network<S> {
             s.config = sites::config(site, s.epoch, self.setup, self.suffix, &s.others);
         }
         s.config.epoch = number.unwrap_or(s.epoch);
-        s.node = Node::new(s.config.clone());
+        s.node = Node::new(s.config.clone()).numbering_entries(first);
         (s.is_down, s.stopped) = (false, false);
         let epoch = s.epoch;
         for input in inputs {
@@ -115,7 +115,7 @@ impl<S: Durable> Network<S> {
     /// Hands over the next part of the queue, if there is one.
     pub(super) fn part(&mut self, site: usize, epoch: u32) {
         let s = &mut self.sites[site];
-        let own = s.node.first_number();
+        let own = (s.node.first_entry(), s.node.first_body());
         let part = s.store.part(own);
         if self.has_ended(site) {
             return;

@@ -2,8 +2,8 @@
 
 use super::Death;
 use crate::store::{Delays, FaultyStore, Reply};
-use base::Now;
 use base::rng::Rng;
+use base::{EntryId, Now};
 use node::{Input, Output};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct Opened {
     /// The number of this start; `None`: the count of starts.
     pub epoch: Option<u32>,
+    /// The first number of an entry of this start; `None`: from the epoch.
+    pub first: Option<EntryId>,
     /// What its node is handed first.
     pub inputs: Vec<Input>,
 }
@@ -68,9 +70,9 @@ pub trait Durable {
     /// It cannot, for now.
     fn start(&mut self, now: Now) -> Result<Opened, String>;
 
-    /// The next part of the queue, for a node whose own entries have numbers from `own` on; `None` once
+    /// The next part of the queue, for a node whose own entries and bodies have numbers from `own` on; `None` once
     /// all is read.
-    fn part(&mut self, _own: u64) -> Option<Vec<Input>> {
+    fn part(&mut self, _own: (u64, u64)) -> Option<Vec<Input>> {
         None
     }
 
@@ -102,6 +104,6 @@ impl Durable for FaultyStore {
     }
 
     fn start(&mut self, _: Now) -> Result<Opened, String> {
-        Ok(Opened { epoch: None, inputs: self.recovered() })
+        Ok(Opened { epoch: None, first: None, inputs: self.recovered() })
     }
 }

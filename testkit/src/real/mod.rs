@@ -258,7 +258,7 @@ impl Durable for RealStore {
         }
     }
 
-    fn part(&mut self, own: u64) -> Option<Vec<Input>> {
+    fn part(&mut self, own: (u64, u64)) -> Option<Vec<Input>> {
         let store = self.store.clone()?;
         match self.read_on(&*store, own) {
             Ok(part) => part,

@@ -10,7 +10,7 @@ use engine::next_epoch;
 use node::Input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::queue::commit_one;
+use store::queue::{commit_one, first_entry};
 use store::{BatchId, Disk, EntryKey, LogStore, QueueStore, StoreError};
 
 /// Most entries that are read before the node serves, and of a later part: as few as there are messages.
@@ -41,9 +41,10 @@ impl RealStore {
         self.note_problems(&store);
         let epoch = self.raise_epoch(&store, now)?;
         self.ignore(When::Running);
+        let first = first_entry(&store).map_err(|e| e.to_string())?;
         let inputs = self.first_inputs(&store).map_err(|e| e.to_string())?;
         self.store = Some(Arc::new(store));
-        Ok(Opened { epoch: Some(epoch), inputs })
+        Ok(Opened { epoch: Some(epoch), first, inputs })
     }
 
     /// The syncs that a mutant leaves out from now on.
@@ -112,6 +113,8 @@ impl RealStore {
         let holds = store.meta(node::operator::HELD)?.filter(|_| !self.lies(Lie::ForgetsHolds));
         let clock = store.meta(node::wall::CLOCK)?;
         let mut inputs: Vec<Input> = holds.map(Input::RecoveredHolds).into_iter().collect();
+        let disabled = store.meta(node::channel_order::DISABLED)?;
+        inputs.extend(disabled.map(Input::RecoveredDisabled));
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
         let numbers = store.meta(node::mailbox::machine::NAMES)?;
@@ -134,7 +137,7 @@ impl RealStore {
     pub(super) fn read_on(
         &mut self,
         store: &dyn QueueStore,
-        own: u64,
+        own: (u64, u64),
     ) -> Result<Option<Vec<Input>>, StoreError> {
         match self.reading {
             Reading::Nothing => Ok(None),
@@ -145,7 +148,7 @@ impl RealStore {
                     return Ok(Some(Vec::new()));
                 };
                 self.reading = Reading::Entries(Some(last.key()));
-                part.retain(|entry| entry.id.0 < own && !self.lies(Lie::ReadsFirstEntries));
+                part.retain(|entry| entry.id.0 < own.0 && !self.lies(Lie::ReadsFirstEntries));
                 let serve = (!part.is_empty()).then_some(Input::Serve);
                 Ok(Some(part.into_iter().map(recovered).chain(serve).collect()))
             }
@@ -157,7 +160,7 @@ impl RealStore {
                     false => store.bodies(after, PART)?,
                 };
                 let last = part.last().copied();
-                self.reading = match last.filter(|last| last.0 < own) {
+                self.reading = match last.filter(|last| last.0 < own.1) {
                     Some(last) => Reading::Bodies(Some(last)),
                     None => Reading::End,
                 };

@@ -33,9 +33,9 @@ const LINES: &[(&str, &str, How)] = &[
     ("CONTRIBUTING.md", "git diff", How::Not), // shows the checkout's own changes
     ("docs/performance.md", "cargo xtask", How::Read),
     ("docs/operating.md", "mta status --config naples.toml --watch  ", How::Interrupted),
-    ("docs/operating.md", "mta queue show e1099511627795", How::Ends(1)),
-    ("docs/operating.md", "mta queue hold e1099511627795", How::Ends(1)),
-    ("docs/operating.md", "mta queue release e1099511627795", How::Ends(1)),
+    ("docs/operating.md", "mta queue show e42", How::Ends(1)),
+    ("docs/operating.md", "mta queue hold e42", How::Ends(1)),
+    ("docs/operating.md", "mta queue release e42", How::Ends(1)),
     ("docs/operating.md", "mta run --config naples.toml --pcap", How::Interrupted),
     ("docs/operating.md", "wireshark", How::Not), // has windows
     ("docs/xuxa.md", "xuxa --profile act receive --wait", How::Interrupted),

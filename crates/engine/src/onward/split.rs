@@ -5,6 +5,7 @@ use crate::arrival::classify::Policy;
 use crate::arrival::critical::{Step, unsupported};
 use crate::arrival::prepare::Preparation;
 use crate::journal::Digest;
+use crate::onward::asked::unfulfilled;
 use crate::onward::delivered::{Delivering, fingerprint};
 use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
@@ -187,7 +188,9 @@ impl Engine {
     ) -> Disposition {
         let hop = disposition?;
         let of_user = || match &hop {
-            NextHop::Mailbox(mailbox) => self.undeliverable_to(carried, size, mailbox),
+            NextHop::Mailbox(mailbox) => {
+                self.undeliverable_to(carried, size, mailbox).or_else(|| unfulfilled(recipient))
+            }
             NextHop::Peer(_) => None,
         };
         let failure = self.too_long(carried, size, &hop).or_else(of_user);

@@ -8,14 +8,16 @@ pub use client::{AskError, ask};
 use crate::backup::BackupReport;
 use crate::config::Findings;
 use crate::store_check::StoreReport;
-use base::EntryId;
+use base::{EntryId, Precedence};
 use node::changes::Changes;
+use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
 use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Longest request or answer, in octets.
@@ -28,7 +30,11 @@ pub enum Request {
     /// The daemon's status.
     Status,
     /// Read the configuration and the users again.
-    Reload,
+    Reload {
+        /// Change nothing, and answer what would change.
+        #[serde(default)]
+        dry_run: bool,
+    },
     /// List the queue.
     Queue {
         /// Filter and page size.
@@ -52,6 +58,17 @@ pub enum Request {
     Connect {
         /// The channel, as `PEER/CHANNEL`.
         channel: String,
+    },
+    /// Disable, enable or disconnect this channel.
+    Order {
+        /// The channel, as `PEER/CHANNEL`.
+        channel: String,
+        /// What.
+        order: ChannelOrder,
+        /// Abort its associations, instead of an end in order.
+        at_once: bool,
+        /// Change nothing, and answer what would happen.
+        dry_run: bool,
     },
     /// The state of the check of the store.
     CheckStore {
@@ -78,11 +95,14 @@ impl Request {
     #[must_use]
     pub fn order(&self) -> Option<String> {
         Some(match self {
-            Request::Status | Request::Queue { .. } => return None,
+            Request::Status | Request::Queue { .. } | Request::Order { dry_run: true, .. } => {
+                return None;
+            }
             Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
                 return None;
             }
-            Request::Reload => "reload".to_owned(),
+            Request::Reload { dry_run: true } => return None,
+            Request::Reload { dry_run: false } => "reload".to_owned(),
             Request::Operate { entries, act } => {
                 let to = match act {
                     Act::Reroute { to: Some(peer) } => format!(" to {peer}"),
@@ -99,6 +119,10 @@ impl Request {
             Request::Minimize { order } => format!("minimize {order:?}"),
             Request::AcceptClock => "accept the clock".to_owned(),
             Request::Connect { channel } => format!("connect {channel}"),
+            Request::Order { channel, order, at_once, .. } => {
+                let now = if *at_once { " at once" } else { "" };
+                format!("{} {channel}{now}", order.name())
+            }
             Request::CheckStore { .. } => "check the store".to_owned(),
             Request::BackUp { begin: Some(to), .. } => format!("back up to {}", to.display()),
             Request::ReloadUsers => "read the users again".to_owned(),
@@ -125,6 +149,8 @@ pub enum Answer {
     Clock(Option<ClockStatus>),
     /// The result of opening a channel.
     Connected(ConnectOutcome),
+    /// What an order for a channel did, or would do.
+    Ordered(ChannelOutcome),
     /// The check of the store: the one that runs, or the last.
     Store(Box<StoreReport>),
     /// The backup: the one that is being made, or the last.
@@ -142,7 +168,7 @@ impl Answer {
         match self {
             Answer::Operated(outcomes) => summary(outcomes),
             Answer::Reloaded(reloaded) => match &reloaded.verdict {
-                Verdict::Applied => "applied".to_owned(),
+                Verdict::Applied | Verdict::Planned => "applied".to_owned(),
                 Verdict::Wrong(why) | Verdict::Failed(why) => format!("not applied: {why}"),
             },
             Answer::Connected(outcome) => match outcome {
@@ -151,6 +177,8 @@ impl Answer {
                 ConnectOutcome::Opening => "it is being opened".to_owned(),
                 ConnectOutcome::Failed { reason } => format!("not opened: {reason}"),
             },
+            Answer::Ordered(outcome) if !outcome.changed => "unchanged".to_owned(),
+            Answer::Ordered(outcome) => format!("done, {} associations end", outcome.ending),
             Answer::Error(why) => format!("refused: {why}"),
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)
@@ -189,8 +217,20 @@ pub struct Reloaded {
     pub verdict: Verdict,
     /// The errors and warnings found in it.
     pub report: Findings,
-    /// What it changed, where it is in force.
+    /// What it changed, where it is in force, or would change.
     pub changes: Option<Changes>,
+    /// What is queued for the peers that would be removed; empty where it is in force.
+    #[serde(default)]
+    pub removed: Vec<RemovedPeer>,
+}
+
+/// A peer that a configuration would remove.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedPeer {
+    /// Its name.
+    pub name: String,
+    /// What is queued for it or in transfer to it, by precedence.
+    pub queued: BTreeMap<Precedence, u64>,
 }
 
 /// Whether a configuration took effect. It takes effect as a whole or not at all.
@@ -199,6 +239,8 @@ pub struct Reloaded {
 pub enum Verdict {
     /// The configuration is in force.
     Applied,
+    /// It could be in force: nothing was changed.
+    Planned,
     /// The file has errors and must be corrected.
     Wrong(String),
     /// The operating system refused a step, such as opening a listener.

@@ -5,6 +5,7 @@ use crate::backup::BackupReport;
 use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
+use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
 use node::listing::{ListingError, QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
@@ -39,7 +40,10 @@ const OPENING: Duration = Duration::from_secs(8);
 /// A request for the driver, with the channel for its answer.
 pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
-    Reload(oneshot::Sender<Reloaded>),
+    Reload {
+        dry_run: bool,
+        answer: oneshot::Sender<Reloaded>,
+    },
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, ListingError>>),
     Operate {
         entries: Vec<EntryId>,
@@ -56,6 +60,14 @@ pub(crate) enum AdminRequest {
     Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>),
     AcceptClock(oneshot::Sender<Option<ClockStatus>>),
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
+    Order {
+        channel: String,
+        order: ChannelOrder,
+        at_once: bool,
+        dry_run: bool,
+        by: Operator,
+        answer: oneshot::Sender<Result<ChannelOutcome, String>>,
+    },
     CheckStore {
         begin: bool,
         rate: Option<u64>,
@@ -246,9 +258,9 @@ async fn put(
             questions.send(AdminRequest::Status(sender)).await.ok()?;
             return Some(Answer::Status(Box::new(status.await.ok()?)));
         }
-        Request::Reload => {
-            let (sender, reloaded) = oneshot::channel();
-            questions.send(AdminRequest::Reload(sender)).await.ok()?;
+        Request::Reload { dry_run } => {
+            let (answer, reloaded) = oneshot::channel();
+            questions.send(AdminRequest::Reload { dry_run, answer }).await.ok()?;
             return Some(Answer::Reloaded(Box::new(reloaded.await.ok()?)));
         }
         Request::Queue { asked } => {
@@ -279,6 +291,13 @@ async fn put(
                 return Some(Answer::Connected(ConnectOutcome::Opening));
             };
             return Some(connected.ok()?.map_or_else(refusal, Answer::Connected));
+        }
+        Request::Order { channel, order, at_once, dry_run } => {
+            let (answer, ordered) = oneshot::channel();
+            let by = by.clone();
+            let asked = AdminRequest::Order { channel, order, at_once, dry_run, by, answer };
+            questions.send(asked).await.ok()?;
+            return Some(ordered.await.ok()?.map_or_else(refusal, Answer::Ordered));
         }
         Request::CheckStore { begin, rate } => {
             let (answer, report) = oneshot::channel();

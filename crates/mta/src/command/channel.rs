@@ -1,11 +1,15 @@
-//! `mta channel connect`: opens a channel now.
+//! `mta channel`: opens a channel now, ends its associations, disables and enables it.
 
 use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
+use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
+use node::status::{ChannelStatus, Status};
 use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
 
 /// Controls one channel.
 #[derive(Debug, clap::Args)]
@@ -16,25 +20,45 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ChannelAction {
-    /// Ends the wait of a channel and opens it now; retries the messages delayed by failures on
-    /// it.
-    Connect(Connect),
+    /// Ends the wait of a channel and opens it now, outside its hours too (for 15 minutes); retries the
+    /// messages delayed by failures on it.
+    Connect(Named),
+    /// Ends the associations of a channel. It opens again as configured, after the first wait of
+    /// `reopen`.
+    Disconnect(Ending),
+    /// Ends the associations of a channel and keeps it closed until it is enabled, across restarts too. Binds of
+    /// the peer on it are refused as busy.
+    Disable(Ending),
+    /// Opens a disabled channel again, as configured.
+    Enable(Named),
 }
 
-/// Ends the wait of a channel and opens it now.
 #[derive(Debug, clap::Args)]
-struct Connect {
+struct Named {
     #[command(flatten)]
     daemon: Daemon,
     /// The channel, as `mta status` names it, for example act/flash.
     #[arg(value_name = "PEER/CHANNEL")]
     channel: String,
+    /// Show what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// The result in JSON.
+#[derive(Debug, clap::Args)]
+struct Ending {
+    #[command(flatten)]
+    named: Named,
+    /// Abort the associations. Without this a transfer of ours is interrupted at its next checkpoint, and one of
+    /// the peer ends first. Either is resumed later.
+    #[arg(long)]
+    now: bool,
+}
+
+/// The result of `connect` in JSON.
 #[derive(Serialize)]
 struct Shown<'a> {
     channel: &'a str,
@@ -42,24 +66,153 @@ struct Shown<'a> {
     connected: &'a ConnectOutcome,
 }
 
+/// The result of an order in JSON.
+#[derive(Serialize)]
+struct Ordered<'a> {
+    channel: &'a str,
+    order: &'static str,
+    dry_run: bool,
+    #[serde(flatten)]
+    outcome: &'a ChannelOutcome,
+}
+
+/// What `connect --dry-run` shows.
+#[derive(Serialize)]
+struct WouldConnect<'a> {
+    channel: &'a str,
+    dry_run: bool,
+    associations: usize,
+    closed: Option<&'a str>,
+}
+
 pub(super) fn run(arguments: &Arguments) -> u8 {
-    let ChannelAction::Connect(connect) = &arguments.action;
-    let Some(socket) = connect.daemon.socket() else { return WRONG };
-    let channel = connect.channel.as_str();
-    let why = match ask(&socket, &Request::Connect { channel: channel.to_owned() }) {
-        Ok(Answer::Connected(connected)) => {
-            if connect.json {
-                print_json(&Shown { channel, connected: &connected });
-            } else {
-                print(&describe(channel, &connected));
-            }
-            return code(&connected);
+    let (named, order) = match &arguments.action {
+        ChannelAction::Connect(named) => (named, None),
+        ChannelAction::Disconnect(Ending { named, now }) => {
+            (named, Some((ChannelOrder::Disconnect, *now)))
         }
-        Ok(other) => RequestError::from(other),
-        Err(error) => RequestError::from(error),
+        ChannelAction::Disable(Ending { named, now }) => {
+            (named, Some((ChannelOrder::Disable, *now)))
+        }
+        ChannelAction::Enable(named) => (named, Some((ChannelOrder::Enable, false))),
     };
-    print_error(&why.to_string());
-    FAILED
+    let Some(socket) = named.daemon.socket() else { return WRONG };
+    let done = match order {
+        None if named.dry_run => would_connect(&socket, named),
+        None => connect(&socket, named),
+        Some((order, now)) => give(&socket, named, order, now),
+    };
+    done.unwrap_or_else(|why| {
+        print_error(&why.to_string());
+        FAILED
+    })
+}
+
+fn connect(socket: &Path, named: &Named) -> Result<u8, RequestError> {
+    let channel = named.channel.as_str();
+    match ask(socket, &Request::Connect { channel: channel.to_owned() })? {
+        Answer::Connected(connected) => {
+            match named.json {
+                true => print_json(&Shown { channel, connected: &connected }),
+                false => print(&describe(channel, &connected)),
+            }
+            Ok(code(&connected))
+        }
+        other => Err(other.into()),
+    }
+}
+
+fn would_connect(socket: &Path, named: &Named) -> Result<u8, RequestError> {
+    let channel = named.channel.as_str();
+    let status = match ask(socket, &Request::Status)? {
+        Answer::Status(status) => status,
+        other => return Err(other.into()),
+    };
+    let Some(found) = find(&status, channel) else {
+        return Err(RequestError::Refused(format!("there is no channel {channel:?}")));
+    };
+    let ours = |a: &&node::status::AssociationStatus| a.role == "initiator";
+    let associations = found.associations.iter().filter(ours).count();
+    let closed = found.closed.as_deref();
+    match (named.json, associations, closed) {
+        (true, ..) => print_json(&WouldConnect { channel, dry_run: true, associations, closed }),
+        (_, 0, Some(closed)) => print(&format!("{channel} is closed: {closed}\n")),
+        (_, 0, None) => print(&format!("{channel} would be opened\n")),
+        _ => print(&format!("{channel} is open already\n")),
+    }
+    Ok(DONE)
+}
+
+fn find<'a>(status: &'a Status, name: &str) -> Option<&'a ChannelStatus> {
+    let (peer, channel) = name.split_once('/')?;
+    let peer = status.peers.iter().find(|p| p.name == peer)?;
+    peer.channels.iter().find(|c| c.name == channel)
+}
+
+fn give(
+    socket: &Path,
+    named: &Named,
+    order: ChannelOrder,
+    at_once: bool,
+) -> Result<u8, RequestError> {
+    let Named { channel, dry_run, json, .. } = named;
+    let request = Request::Order { channel: channel.clone(), order, at_once, dry_run: *dry_run };
+    match ask(socket, &request)? {
+        Answer::Ordered(outcome) => {
+            match json {
+                true => print_json(&Ordered {
+                    channel,
+                    order: order.name(),
+                    dry_run: *dry_run,
+                    outcome: &outcome,
+                }),
+                false => print(&ordered(channel, order, *dry_run, at_once, &outcome)),
+            }
+            Ok(DONE)
+        }
+        other => Err(other.into()),
+    }
+}
+
+/// An order in words.
+fn ordered(
+    channel: &str,
+    order: ChannelOrder,
+    dry_run: bool,
+    at_once: bool,
+    outcome: &ChannelOutcome,
+) -> String {
+    let done = match (order, outcome.changed, dry_run) {
+        (ChannelOrder::Disable, true, false) => "is disabled",
+        (ChannelOrder::Disable, true, true) => "would be disabled",
+        (ChannelOrder::Disable, false, _) => "was disabled already",
+        (ChannelOrder::Enable, true, false) => "is enabled",
+        (ChannelOrder::Enable, true, true) => "would be enabled",
+        (ChannelOrder::Enable, false, _) => "was not disabled",
+        (ChannelOrder::Disconnect, true, false) => "is disconnected",
+        (ChannelOrder::Disconnect, true, true) => "would be disconnected",
+        (ChannelOrder::Disconnect, false, _) => "had no association",
+    };
+    let mut text = format!("{channel} {done}\n");
+    if outcome.changed && outcome.ending > 0 {
+        let how = if at_once { "aborted" } else { "ended in order" };
+        let _ = writeln!(text, "  associations {how}: {}", outcome.ending);
+    }
+    if outcome.changed && outcome.in_transfer > 0 {
+        let how = if at_once { "cut off" } else { "interrupted or ended first" };
+        let _ = writeln!(text, "  transfers {how}, resumed later: {}", outcome.in_transfer);
+    }
+    for (precedence, count) in outcome.queued.iter().rev() {
+        let way = match outcome.elsewhere.get(precedence) {
+            Some(names) => format!("take {}", names.join(", ")),
+            None => "wait".to_owned(),
+        };
+        let _ = match order {
+            ChannelOrder::Enable => writeln!(text, "  queued, {precedence}: {count}"),
+            _ => writeln!(text, "  queued, {precedence}: {count} {way}"),
+        };
+    }
+    text
 }
 
 fn describe(channel: &str, connected: &ConnectOutcome) -> String {
@@ -91,6 +244,36 @@ fn code(connected: &ConnectOutcome) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_shows_what_ends_and_what_waits() {
+        use base::Precedence::{Flash, Routine};
+        let mut outcome = ChannelOutcome {
+            changed: true,
+            ending: 2,
+            in_transfer: 1,
+            queued: [(Routine, 7), (Flash, 1)].into(),
+            elsewhere: [(Flash, vec!["normal".to_owned()])].into(),
+            disabled: None,
+        };
+        assert_eq!(
+            ordered("act/flash", ChannelOrder::Disable, true, false, &outcome),
+            "act/flash would be disabled\n  associations ended in order: 2\n  \
+             transfers interrupted or ended first, resumed later: 1\n  \
+             queued, flash: 1 take normal\n  queued, routine: 7 wait\n"
+        );
+        outcome.queued.clear();
+        assert_eq!(
+            ordered("act/flash", ChannelOrder::Disconnect, false, true, &outcome),
+            "act/flash is disconnected\n  associations aborted: 2\n  \
+             transfers cut off, resumed later: 1\n"
+        );
+        outcome.changed = false;
+        assert_eq!(
+            ordered("act/flash", ChannelOrder::Enable, false, false, &outcome),
+            "act/flash was not disabled\n"
+        );
+    }
 
     #[test]
     fn each_outcome_has_its_words_its_code_and_its_json() {

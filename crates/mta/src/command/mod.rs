@@ -12,6 +12,7 @@ mod reload;
 mod run;
 mod status;
 mod store;
+mod tracking;
 mod user;
 mod watch;
 
@@ -32,6 +33,10 @@ const PARTLY: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(name = "mta", version)]
 struct Arguments {
+    /// Wrap and cut nothing in tables: lines are as long as what they show. Without this they have the width of
+    /// the terminal, or of COLUMNS.
+    #[arg(long, global = true)]
+    wide: bool,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -46,10 +51,14 @@ enum Verb {
     Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
-    /// Opens a channel now and ends its wait.
+    /// Opens a channel now, ends its associations, disables or enables it.
     Channel(channel::Arguments),
     /// Lists waiting messages and why they wait; holds and releases entries.
     Queue(queue::Arguments),
+    /// Shows a message's way through this MTA, or lists messages: what happened, and when.
+    Trace(tracking::trace::Arguments),
+    /// Shows how long messages took, by precedence and peer: text, JSON or a page.
+    Report(tracking::report::Arguments),
     /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
@@ -68,6 +77,9 @@ enum Verb {
 /// part.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.wide {
+        output::be_wide();
+    }
     ExitCode::from(match arguments.verb {
         Verb::Run(arguments) => run::run(arguments),
         Verb::Check(arguments) => check::run(&arguments),
@@ -75,6 +87,8 @@ pub fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
+        Verb::Trace(arguments) => tracking::trace::run(arguments),
+        Verb::Report(arguments) => tracking::report::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),

@@ -7,6 +7,7 @@ use comfy_table::{ContentArrangement, presets};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Selects the daemon.
 #[derive(Debug, clap::Args)]
@@ -76,17 +77,27 @@ pub(super) fn age(seconds: f64) -> String {
     format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), (minutes % 60.0).floor())
 }
 
-/// A table whose cells are escaped for terminals, each on one line.
-pub(super) struct Table(comfy_table::Table);
+/// Lines of a cell where a table has a width: what does not fit is cut, with an ellipsis.
+const LINES: usize = 3;
+
+/// A table whose cells are escaped for terminals, each on one line, or on [`LINES`] where its width is bounded.
+pub(super) struct Table {
+    rows: comfy_table::Table,
+    is_cut: bool,
+}
 
 impl Table {
     pub(super) fn add_row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let cells = cells.into_iter().map(|cell| shown::line(cell.as_ref()).into_owned());
-        self.0.add_row(cells);
+        let mut row = comfy_table::Row::from(cells);
+        if self.is_cut {
+            row.max_height(LINES);
+        }
+        self.rows.add_row(row);
     }
 
     pub(super) fn row_count(&self) -> usize {
-        self.0.row_count()
+        self.rows.row_count()
     }
 }
 
@@ -94,18 +105,44 @@ impl Table {
 pub(super) fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
-    if let Some((width, _)) =
-        terminal_size::terminal_size().filter(|_| std::io::stdout().is_terminal())
-    {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    let width = width();
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        table.set_truncation_indicator("…");
     }
     table.set_header(head);
-    Table(table)
+    Table { rows: table, is_cut: width.is_some() }
+}
+
+/// `--wide`: tables are as wide as what they show.
+static WIDE: OnceLock<()> = OnceLock::new();
+
+/// Tables are as wide as what they show.
+pub(super) fn be_wide() {
+    let _ = WIDE.set(());
+}
+
+/// Most characters of a line of a table: `COLUMNS`, or the width of the terminal. None where nothing
+/// bounds it, for example in a pipe.
+fn width() -> Option<u16> {
+    if WIDE.get().is_some() {
+        return None;
+    }
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || {
+        let size = terminal_size::terminal_size().filter(|_| std::io::stdout().is_terminal());
+        size.map(|(width, _)| width.0)
+    };
+    columns.or_else(terminal)
 }
 
 /// The table without the spaces before and after each line.
 pub(super) fn trimmed(table: &Table) -> String {
-    table.0.lines().map(|line| format!("{}\n", line.trim_end().trim_start_matches(' '))).collect()
+    table
+        .rows
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end().trim_start_matches(' ')))
+        .collect()
 }
 
 /// Prints to standard output, escaped for terminals. A closed pipe is ignored.

@@ -21,8 +21,9 @@ impl Driver {
                 let _ = answer.send(status);
                 false
             }
-            AdminRequest::Reload(answer) => {
-                let _ = answer.send(self.reload());
+            AdminRequest::Reload { dry_run, answer } => {
+                let reloaded = if dry_run { self.plan_reload() } else { self.reload() };
+                let _ = answer.send(reloaded);
                 false
             }
             AdminRequest::Queue(asked, answer) => {
@@ -42,18 +43,11 @@ impl Driver {
             AdminRequest::Audit { by, order, outcome } => {
                 let utc = self.clock.now().utc;
                 let event = LogEvent {
-                    level: LogLevel::Info,
-                    kind: Kind::OperatorOrder,
-                    association: None,
-                    channel: None,
-                    message: None,
-                    entry: None,
-                    precedence: None,
-                    bytes: None,
                     operator: Some(Box::new(OrderedBy(by.to_string()))),
                     detail: format!("{order}: {outcome}"),
+                    ..LogEvent::new(LogLevel::Info, Kind::OperatorOrder)
                 };
-                self.event(utc, &event);
+                self.event(utc, event);
                 false
             }
             AdminRequest::Minimize(order, answer) => {
@@ -81,6 +75,21 @@ impl Driver {
                         self.input(Input::ConnectChannel { request, channel });
                     }
                     Err(why) => drop(answer.send(Err(why))),
+                }
+                false
+            }
+            AdminRequest::Order { channel, order, at_once, dry_run, by, answer } => {
+                match self.node.channel_named(&channel) {
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
+                    Ok(channel) if dry_run => {
+                        drop(answer.send(Ok(self.node.channel_preview(channel, order))));
+                    }
+                    Ok(channel) => {
+                        self.last_request += 1;
+                        let request = self.last_request;
+                        self.ordering.insert(request, answer);
+                        self.input(Input::OrderChannel { request, channel, order, at_once, by });
+                    }
                 }
                 false
             }
@@ -112,6 +121,11 @@ impl Driver {
             name: "mta_events_lost",
             help: "Lines of the event log that could not be written",
             samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
+        }));
+        families.extend(self.tracker.as_ref().map(|tracker| Family {
+            name: "mta_tracking_lost",
+            help: "Events of messages that could not be tracked",
+            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(tracker.lost()) }],
         }));
         families
     }

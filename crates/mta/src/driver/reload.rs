@@ -7,12 +7,13 @@
 use super::socket::ListenError;
 use super::transports::accept_all;
 use super::{Driver, socket};
-use crate::admin::{Reloaded, Verdict};
+use crate::admin::{Reloaded, RemovedPeer, Verdict};
 use crate::advice::{self, Facts};
 use crate::config::{self, ChannelSocket, ListenSocket, Paths, Site, Tcp};
 use crate::users::Users;
 use node::changes::{Changes, EdgeChanges, Keys};
 use node::{Input, ListenerId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
@@ -40,7 +41,9 @@ impl Driver {
         let file = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
         let shown = file.display();
         match &verdict {
-            Verdict::Applied => tracing::info!(file = %shown, "read the configuration again"),
+            Verdict::Applied | Verdict::Planned => {
+                tracing::info!(file = %shown, "read the configuration again");
+            }
             Verdict::Wrong(why) | Verdict::Failed(why) => {
                 tracing::error!(file = %shown, why, "the configuration stays as it was");
                 for problem in report.iter().flat_map(config::Findings::to_json) {
@@ -48,7 +51,39 @@ impl Driver {
                 }
             }
         }
-        Reloaded { file, verdict, report: report.unwrap_or_default(), changes }
+        let removed = Vec::new();
+        Reloaded { file, verdict, report: report.unwrap_or_default(), changes, removed }
+    }
+
+    /// What [`Driver::reload`] would do. Nothing is changed, and no listener is opened.
+    pub(super) fn plan_reload(&self) -> Reloaded {
+        let file = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
+        let refused = |why: String, report| {
+            let (file, verdict) = (file.clone(), Verdict::Wrong(why));
+            Reloaded { file, verdict, report, changes: None, removed: Vec::new() }
+        };
+        let (site, report) = match config::load_after(&self.file, &self.site.numbering) {
+            Err(error) => return refused(error.to_string(), config::Findings::default()),
+            Ok((None, report)) => return refused("the file has errors".to_owned(), report),
+            Ok((Some(site), report)) => (site, report),
+        };
+        let changes = self.node.changes(&site.node, &edge_changes(&self.site, &site));
+        if !changes.restart.is_empty() {
+            let keys = changes.restart.join(", ");
+            return refused(format!("only a restart changes {keys}"), report);
+        }
+        let gone = |name: &str| !site.node.peers.iter().any(|peer| peer.name == name);
+        let status = self.node.status(self.clock.now());
+        let removed = status.peers.into_iter().filter(|peer| gone(&peer.name)).map(|peer| {
+            let mut queued = BTreeMap::new();
+            for level in peer.channels.iter().flat_map(|channel| &channel.levels) {
+                *queued.entry(level.precedence).or_default() += level.queued + level.in_transfer;
+            }
+            queued.retain(|_, count| *count > 0);
+            RemovedPeer { name: peer.name, queued }
+        });
+        let removed = removed.collect();
+        Reloaded { file, verdict: Verdict::Planned, report, changes: Some(changes), removed }
     }
 
     fn take_over(&mut self, site: Site) -> Result<Changes, Verdict> {
@@ -136,6 +171,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     let Site {
         paths,
         events,
+        tracking,
         metrics,
         stop_timeout,
         disk_reserve,
@@ -150,6 +186,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("mta.data_dir", *data_dir != new.paths.data_dir);
     restart.at_once("mta.admin_socket", *admin_socket != new.paths.admin_socket);
     restart.at_once("events", *events != new.events);
+    restart.at_once("tracking", *tracking != new.tracking);
     restart.at_once("metrics", *metrics != new.metrics);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
     keys.at_once("mta.disk_reserve", *disk_reserve != new.disk_reserve);

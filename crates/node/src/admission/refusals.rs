@@ -25,6 +25,8 @@ pub(crate) enum BindRefusal {
     TooMany(String),
     /// busy: over a limit.
     Full(Limit),
+    /// busy: an operator disabled the channel.
+    Disabled(String),
     /// busy: the disk has no room for what could come.
     NoSpace(String),
 }
@@ -62,9 +64,10 @@ impl Admission {
         let error = match refusal {
             BindRefusal::Wrong(_) => MtaBindError::AuthenticationError,
             BindRefusal::Context => MtaBindError::UnacceptableSecurityContext,
-            BindRefusal::TooMany(_) | BindRefusal::Full(_) | BindRefusal::NoSpace(_) => {
-                MtaBindError::Busy
-            }
+            BindRefusal::TooMany(_)
+            | BindRefusal::Full(_)
+            | BindRefusal::Disabled(_)
+            | BindRefusal::NoSpace(_) => MtaBindError::Busy,
         };
         let (why, text) = self.log_refusal(cx, refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {text}"));
@@ -92,7 +95,7 @@ impl Admission {
                 (RefusalCause::Busy, text)
             }
             BindRefusal::Full(limit) => (RefusalCause::Limit(limit), limits.describe(limit)),
-            BindRefusal::NoSpace(why) => (RefusalCause::Busy, why),
+            BindRefusal::NoSpace(why) | BindRefusal::Disabled(why) => (RefusalCause::Busy, why),
         }
     }
 
@@ -146,9 +149,10 @@ impl Admission {
         let error = match refusal {
             BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,
             BindRefusal::Context => MtsBindError::UnacceptableSecurityContext,
-            BindRefusal::TooMany(_) | BindRefusal::Full(_) | BindRefusal::NoSpace(_) => {
-                MtsBindError::Busy
-            }
+            BindRefusal::TooMany(_)
+            | BindRefusal::Full(_)
+            | BindRefusal::Disabled(_)
+            | BindRefusal::NoSpace(_) => MtsBindError::Busy,
         };
         let (why, text) = self.log_refusal(cx, refusal);
         let mut writer = Writer::new();

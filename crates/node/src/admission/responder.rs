@@ -137,6 +137,10 @@ impl Admission {
         id: AssociationId,
         channel: ChannelId,
     ) -> bool {
+        if let Some(why) = cx.disabled(channel) {
+            self.refuse_bind(cx, now, id, BindRefusal::Disabled(why));
+            return false;
+        }
         if let Some(limit) = self.is_one_too_many(cx, channel) {
             self.refuse_bind(cx, now, id, BindRefusal::Full(limit));
             return false;

@@ -1,5 +1,7 @@
 //! What the node waits for: how each answer with a token continues.
 
+use crate::api::channel_order::{ChannelOutcome, Disabled};
+use crate::api::event::Parties;
 use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -9,6 +11,7 @@ use engine::{NewEntry, Note, Record};
 use guard::NameDigest;
 use guard::memory::MemoryCharge;
 use mailbox::machine::Ticket;
+use scheduler::ChannelId;
 
 /// Why a spool is being synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,10 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
+        /// The subject of a report, for the log.
+        subject: Option<String>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
@@ -57,6 +64,8 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
@@ -86,6 +95,8 @@ pub(crate) enum PendingAnswer {
     },
     /// What an operator changed is being committed.
     Operation(HoldOperation),
+    /// An operator's order for a channel is being committed.
+    Channel(ChannelOperation),
     /// A record is being read, to be sent on this association.
     Load { association: AssociationId, entry: EntryId },
     /// The record of an entry is being read for an operator's order.
@@ -120,6 +131,32 @@ pub(crate) enum PendingAnswer {
     KeptSends,
     /// A change that must be made is being tried again.
     Retry(PendingRetry),
+}
+
+/// An operator's order for a channel.
+#[derive(Debug)]
+pub(crate) struct ChannelOperation {
+    pub(crate) request: u64,
+    pub(crate) channel: ChannelId,
+    /// Its name.
+    pub(crate) name: String,
+    pub(crate) by: Operator,
+    pub(crate) at_once: bool,
+    /// What held before.
+    pub(crate) before: Option<Disabled>,
+    pub(crate) outcome: ChannelOutcome,
+}
+
+impl ChannelOperation {
+    pub(crate) fn new(
+        request: u64,
+        channel: ChannelId,
+        by: Operator,
+        at_once: bool,
+    ) -> ChannelOperation {
+        let (name, outcome) = <_>::default();
+        ChannelOperation { request, channel, name, by, at_once, before: None, outcome }
+    }
 }
 
 /// A change that must be made: tried again until it is.

@@ -13,6 +13,16 @@ use scheduler::ChannelId;
 use std::time::Duration;
 
 impl Context {
+    /// A channel as `PEER/CHANNEL`.
+    pub(crate) fn label(&self, channel: ChannelId) -> Option<String> {
+        self.place(channel).map(|(peer, channel)| format!("{peer}/{channel}"))
+    }
+
+    /// Why a channel is disabled, if an operator did that.
+    pub(crate) fn disabled(&self, channel: ChannelId) -> Option<String> {
+        self.label(channel).and_then(|name| self.closed.get(&name)).map(ToString::to_string)
+    }
+
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         self.config.channel_or_former(id)
     }

@@ -38,6 +38,7 @@ impl Context {
     pub(crate) fn retry_due(&mut self, now: Now) {
         while let Some(mut retry) = self.commits.next_retry(now) {
             self.queue.renew_held(&mut retry.batch);
+            self.closed.renew(&mut retry.batch);
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
@@ -109,6 +110,7 @@ impl Context {
         pending: PendingAnswer,
     ) {
         self.put_clock(&mut batch);
+        self.engine.keep_numbers(&mut batch);
         let precedence = journal::highest(&batch).unwrap_or(level);
         if matches!(pending, PendingAnswer::Retry(_)) {
             self.commits.retry_begins();

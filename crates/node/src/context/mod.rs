@@ -2,6 +2,7 @@
 
 pub(crate) mod associations;
 pub(crate) mod clock;
+pub(crate) mod closed_channels;
 pub(crate) mod committing;
 pub(crate) mod issued;
 pub(crate) mod kept_sends;
@@ -19,6 +20,7 @@ use crate::commits::Commits;
 use crate::commits::pending::PendingAnswer;
 use crate::config::NodeConfig;
 use crate::config::configured::Configured;
+use crate::context::closed_channels::ClosedChannels;
 use crate::context::issued::Issued;
 use crate::context::kept_sends::KeptSends;
 use crate::context::lifecycle::Lifecycle;
@@ -47,6 +49,8 @@ pub(crate) struct Context {
     /// Where our transfers may be resumed, as the store has it.
     pub(crate) kept_sends: KeptSends,
     pub(crate) commits: Commits,
+    /// Channels that operators disabled, as the store has it.
+    pub(crate) closed: ClosedChannels,
     /// Long work of which a part is done.
     pub(crate) steps: WorkSteps,
     /// Room on the disk.
@@ -66,6 +70,7 @@ impl Context {
             recovery: Recovery::default(),
             kept_sends: KeptSends::default(),
             commits: Commits::default(),
+            closed: ClosedChannels::default(),
             steps: WorkSteps::default(),
             disk: DiskRoom::default(),
             life: Lifecycle::default(),

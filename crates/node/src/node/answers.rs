@@ -141,6 +141,11 @@ impl Node {
                 let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
+            Some(PendingAnswer::Channel(operation)) => {
+                let result = result.map_err(EdgeError::from);
+                let ended = self.outbound.channel_committed(&mut self.cx, now, operation, result);
+                return ended.into_iter().for_each(|id| self.wind_down(now, id));
+            }
             Some(PendingAnswer::Cancel(cancelling)) => {
                 let end = self.operations.cancel_committed(&mut self.cx, now, cancelling, result);
                 return self.answer_cancel(end);

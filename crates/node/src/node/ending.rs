@@ -104,7 +104,7 @@ impl Node {
         }
         let why = match (self.cx.life.is_stopping(), association.is_leaving()) {
             (true, _) => "stopping",
-            (false, true) => "its window has ended",
+            (false, true) => "its window has ended, or an operator ended it",
             (false, false) => "its channel has changed",
         };
         self.cx.output(Output::Close { association: id });

@@ -21,6 +21,7 @@ use crate::admission::Admission;
 use crate::api::operator::{Act, Operator};
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
+use crate::commits::pending::ChannelOperation;
 use crate::config::NodeConfig;
 use crate::context::Context;
 use crate::delivery::Delivery;
@@ -88,6 +89,9 @@ impl Node {
             }
             Input::RecoveredRegistration { mailbox, value } => {
                 self.operations.recovered_registration(&mut self.cx, &mailbox, &value);
+            }
+            Input::RecoveredDisabled(value) => {
+                self.outbound.recovered_disabled(&mut self.cx, &value);
             }
             Input::RecoveredSends(value) => self.cx.kept_sends.recovered(&value),
             Input::RecoveredReception { spool, length, notes } => {
@@ -159,6 +163,11 @@ impl Node {
             Input::ConnectChannel { request, channel } => {
                 self.outbound.connect_channel(&mut self.cx, now, request, channel);
             }
+            Input::OrderChannel { request, channel, order, at_once, by } => {
+                let operation = ChannelOperation::new(request, channel, by, at_once);
+                let ended = self.outbound.order_channel(&mut self.cx, now, operation, order);
+                ended.into_iter().for_each(|id| self.wind_down(now, id));
+            }
             Input::Stop => self.stop(now),
         }
         self.settle(now);
@@ -192,9 +201,24 @@ impl Node {
         self.stores.start(&self.cx, now);
     }
 
-    /// The number below which are all entries and bodies of earlier starts, and none of this one.
+    /// Entries have numbers from here on: none has or had one of them ([`engine::numbers`]).
     #[must_use]
-    pub fn first_number(&self) -> u64 {
+    pub fn numbering_entries(mut self, first: Option<EntryId>) -> Node {
+        if let Some(first) = first {
+            self.cx.engine.number_entries(first);
+        }
+        self
+    }
+
+    /// The number below which are all entries of earlier starts, and none of this one.
+    #[must_use]
+    pub fn first_entry(&self) -> u64 {
+        self.cx.engine.first_entry()
+    }
+
+    /// The number below which are all bodies of earlier starts, and none of this one.
+    #[must_use]
+    pub fn first_body(&self) -> u64 {
         self.cx.engine.first_number()
     }
 

@@ -160,6 +160,10 @@ impl Node {
         // from, and name it; the names we give are not to be guessed.
         let remote = self.cx.associations.get(&id).and_then(|l| l.connection.remote);
         let allowed = self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
+        if allowed && let Some(why) = self.cx.disabled(channel) {
+            let why = format!("busy: {why}");
+            return self.admission.refuse_recovery(&mut self.cx, now, id, RefuseReason::Busy, &why);
+        }
         if allowed && let Some(limit) = self.admission.is_one_too_many(&self.cx, channel) {
             let why = format!("busy: {}", self.cx.config.limits.describe(limit));
             return self.admission.refuse_recovery(&mut self.cx, now, id, RefuseReason::Busy, &why);

@@ -1,5 +1,6 @@
 //! Peers and channels by the names of the configuration.
 
+use crate::api::channel_order::{ChannelOrder, ChannelOutcome};
 use crate::config::Peer;
 use crate::node::Node;
 use scheduler::ChannelId;
@@ -40,6 +41,11 @@ impl Node {
             let labels: Vec<&str> = all.iter().map(|(_, label)| label.as_str()).collect();
             NameError::NoChannel { name: name.to_owned(), there: labels.join(", ") }
         })
+    }
+
+    /// What an order for a channel would do.
+    pub fn channel_preview(&self, channel: ChannelId, order: ChannelOrder) -> ChannelOutcome {
+        self.outbound.outcome(&self.cx, channel, order)
     }
 
     /// The peer an operator names.

@@ -136,6 +136,11 @@ impl Index {
         self.entries.values().map(|rows| rows.count(0..FIRST_ITEM)).sum()
     }
 
+    /// The highest identifier of an entry, without items of mailboxes.
+    pub(super) fn highest_queued(&self) -> Option<EntryId> {
+        self.entries.values().filter_map(|rows| rows.last_before(FIRST_ITEM)).max().map(EntryId)
+    }
+
     /// The number of items of one precedence in a mailbox.
     pub(super) fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> usize {
         let number = |number| ItemId { mailbox, number }.entry().0;

@@ -201,6 +201,11 @@ impl QueueStore for LogStore {
         Ok(self.index().queued_count() as u64)
     }
 
+    fn highest_entry(&self) -> Result<Option<EntryId>, StoreError> {
+        self.check()?;
+        Ok(self.index().highest_queued())
+    }
+
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.check()?;
         let mut after = after.map(|(precedence, id)| (Reverse(precedence), id));

@@ -51,6 +51,13 @@ impl<R: Copy> Rows<R> {
         counts.sum()
     }
 
+    /// The highest identifier below this one.
+    pub(super) fn last_before(&self, end: u64) -> Option<u64> {
+        let (_, chunk) = self.chunks.range(..end).next_back()?;
+        let at = chunk.partition_point(|(id, _)| *id < end).checked_sub(1)?;
+        chunk.get(at).map(|(id, _)| *id)
+    }
+
     pub(super) fn get(&self, id: u64) -> Option<R> {
         let (_, chunk) = self.chunks.range(..=id).next_back()?;
         let at = chunk.binary_search_by_key(&id, |(id, _)| *id).ok()?;

@@ -208,6 +208,20 @@ impl QueueStore for RedbStore {
         })
     }
 
+    fn highest_entry(&self) -> Result<Option<EntryId>, StoreError> {
+        self.read("reading the queue", |txn| {
+            let table = txn.open_table(ENTRIES)?;
+            let mut highest = None;
+            for precedence in Precedence::ALL {
+                let number = precedence.number();
+                let mut rows = table.range((number, 0)..(number, FIRST_ITEM))?;
+                let last = rows.next_back().transpose()?.map(|(key, _)| EntryId(key.value().1));
+                highest = highest.max(last);
+            }
+            Ok(highest)
+        })
+    }
+
     fn items(
         &self,
         mailbox: MailboxId,

@@ -301,8 +301,11 @@ impl Station {
             Output::Verify { token, .. } => {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
-            Output::Event(event) => self.events.push_back((site, StationEvent::Event(event))),
-            Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
+            Output::Event(event) => self.events.push_back((site, StationEvent::Event(*event))),
+            Output::Operated { .. }
+            | Output::ChannelConnected { .. }
+            | Output::ChannelOrdered { .. }
+            | Output::Stopped => {}
         }
         Ok(())
     }

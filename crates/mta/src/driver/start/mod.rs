@@ -19,8 +19,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::queue::commit_one;
+use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError};
+use tracking::Tracker;
 
 /// Memory limits of the store: small compared with many connections.
 pub(crate) const STORE: Options = Options {
@@ -140,6 +141,19 @@ pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<EventLogFi
     site.events.as_ref().map(open).transpose()
 }
 
+/// Begins to track messages, if that is configured. Without it the daemon works on.
+pub(super) fn start_tracking(site: &Site) -> Option<Tracker> {
+    let directory = site.paths.tracking();
+    match Tracker::start(&directory, site.tracking?) {
+        Ok(tracker) => Some(tracker),
+        Err(error) => {
+            let path = directory.display();
+            tracing::warn!(%path, %error, "no message is tracked: mta trace will know none of this run");
+            None
+        }
+    }
+}
+
 /// Starts the requested recording. Called after [`open_store`], so that no other daemon uses this
 /// data directory.
 pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<Pcap>, DriverError> {
@@ -223,5 +237,5 @@ pub(super) fn make_node(
     let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
     config.seed = random()?;
     config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
-    Ok(Node::new(config))
+    Ok(Node::new(config).numbering_entries(first_entry(store)?))
 }

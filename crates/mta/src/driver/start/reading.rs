@@ -46,6 +46,9 @@ impl Driver {
         if let Some(value) = store.meta(node::operator::HELD)? {
             self.input(Input::RecoveredHolds(value));
         }
+        if let Some(value) = store.meta(node::channel_order::DISABLED)? {
+            self.input(Input::RecoveredDisabled(value));
+        }
         if let Some(value) = store.meta(node::wall::CLOCK)? {
             self.input(Input::RecoveredClock(value));
         }
@@ -70,7 +73,7 @@ impl Driver {
         let (next, turns) = sync_channel(1);
         self.reading = Some(QueueReader { next, read: 0, of });
         self.take_up(first);
-        let own = self.node.first_number();
+        let own = (self.node.first_entry(), self.node.first_body());
         let parts = Parts { store: Arc::clone(store), inbox: Arc::clone(&self.inbox), turns, own };
         let thread = std::thread::Builder::new().name("queue reader".to_owned());
         let started = thread.spawn(move || parts.read(after));
@@ -130,8 +133,8 @@ struct Parts {
     store: Arc<dyn QueueStore>,
     inbox: Arc<Inbox>,
     turns: Receiver<()>,
-    /// Entries of this start have numbers from here on: the node has them already.
-    own: u64,
+    /// Entries and bodies of this start have numbers from here on: the node has them already.
+    own: (u64, u64),
 }
 
 impl Parts {
@@ -162,7 +165,7 @@ impl Parts {
             let Some(last) = part.last() else { return Ok(false) };
             let level = last.precedence;
             after = Some(last.key());
-            part.retain(|entry| entry.id.0 < self.own);
+            part.retain(|entry| entry.id.0 < self.own.0);
             if !part.is_empty() && !self.give(level, QueuePart::Entries(part)) {
                 return Ok(true);
             }
@@ -184,7 +187,7 @@ impl Parts {
         loop {
             let part = self.store.bodies(after, PART)?;
             let Some(last) = part.last() else { return Ok(()) };
-            if last.0 >= self.own {
+            if last.0 >= self.own.1 {
                 // They are in order of their numbers.
                 self.give(Precedence::Routine, QueuePart::Bodies(part));
                 return Ok(());

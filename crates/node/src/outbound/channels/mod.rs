@@ -3,6 +3,7 @@
 pub(crate) mod ends;
 pub(crate) mod line;
 pub(crate) mod opening;
+pub(crate) mod orders;
 pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod schedule;

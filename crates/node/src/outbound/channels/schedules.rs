@@ -42,8 +42,12 @@ impl Outbound {
         if state.schedule.look_at.is_some_and(|at| at > now.mono) {
             return Vec::new();
         }
-        let (open, change) = (windows.is_open(now.utc), windows.next_change(now.utc));
+        let opened = state.schedule.opened_until.filter(|at| *at > now.mono);
+        state.schedule.opened_until = opened;
+        let (within, change) = (windows.is_open(now.utc), windows.next_change(now.utc));
+        let open = within || opened.is_some();
         let wait = change.map_or(LOOK_EVERY, |at| at.since(now.utc).min(LOOK_EVERY));
+        let wait = opened.map_or(wait, |at| at.since(now.mono).min(wait));
         state.schedule.look_at = Some(now.mono + wait);
         state.schedule.opens = change.filter(|_| !open);
         if state.schedule.closed != open {
@@ -51,9 +55,12 @@ impl Outbound {
         }
         state.schedule.closed = !open;
         let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
-        let state = if open { "within" } else { "outside" };
-        cx.event(LogLevel::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
-            .channel(Some(id));
+        let detail = match opened {
+            Some(_) if !within => format!("outside its windows{until}, opened by an operator"),
+            _ if open => format!("within its windows{until}"),
+            _ => format!("outside its windows{until}"),
+        };
+        cx.event(LogLevel::Info, Kind::WindowChanged, detail).channel(Some(id));
         if open {
             self.window_begins(cx, id);
             return Vec::new();
@@ -69,14 +76,17 @@ impl Outbound {
             let scheduled = matches!(config, Some(Connection::Scheduled { .. }));
             let Some(state) = self.channels.get_mut(&id) else { continue };
             state.schedule.look_at = None;
-            if !scheduled && std::mem::take(&mut state.schedule).closed {
+            let disabled = cx.label(id).and_then(|name| cx.closed.get(&name).cloned());
+            state.schedule.disabled = disabled;
+            if !scheduled && std::mem::take(&mut state.schedule.closed) {
+                (state.schedule.opens, state.schedule.opened_until) = (None, None);
                 self.window_begins(cx, id);
             }
         }
     }
 
     /// Nothing more begins on the associations of ours. Gives them.
-    fn window_ends(&self, cx: &mut Context, channel: ChannelId) -> Vec<AssociationId> {
+    pub(crate) fn window_ends(&self, cx: &mut Context, channel: ChannelId) -> Vec<AssociationId> {
         let ours = cx.associations.of_channel(channel).filter(|l| l.is_initiator());
         let ours: Vec<AssociationId> = ours.map(|l| l.id).collect();
         for id in &ours {

@@ -33,8 +33,11 @@ impl Outbound {
         let failed = match self.channels.get(&channel) {
             _ if cx.life.is_stopping() => Some("the MTA is stopping".to_owned()),
             None => Some("there is no such channel any more".to_owned()),
-            Some(state) => state.schedule.describe(),
+            Some(state) => state.schedule.disabled.as_ref().map(ToString::to_string),
         };
+        if failed.is_none() {
+            self.open_outside_hours(cx, now, channel);
+        }
         self.end_waits(cx, now, channel, "an operator wants it opened");
         let outcome = match failed {
             Some(reason) => ConnectOutcome::Failed { reason },

@@ -458,8 +458,12 @@ fn an_operator_opens_a_channel_and_gets_the_result() {
     let closed = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
     let mut bench = facing_all(vec![closed], vec![Answer::Accept], 8);
     connect(&mut bench, 7, 0);
-    let ConnectOutcome::Failed { reason } = answered(&mut bench) else { panic!() };
-    assert!(reason.starts_with("outside its windows, opens at"), "{reason}");
+    assert_eq!(answered(&mut bench), ConnectOutcome::Opened, "outside its windows too");
+    bench.pass(14 * 60 * SECOND);
+    assert!(is_open(&bench, 0));
+    bench.pass(62 * SECOND);
+    assert!(!is_open(&bench, 0), "for a quarter of an hour");
+    assert!(status(&bench)[0].closed.as_ref().unwrap().starts_with("outside its windows"));
     let on_demand = Connection::OnDemand { idle_close: 60 * SECOND };
     let quiet = channel(0, Precedence::Routine, on_demand);
     let mut bench = facing_all(vec![quiet], vec![Answer::Accept], 8);

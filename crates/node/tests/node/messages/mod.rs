@@ -4,5 +4,6 @@ mod cancelled;
 mod delivered;
 mod earlier;
 mod pair;
+mod redirected;
 mod registered;
 mod returned;

@@ -1,0 +1,68 @@
+//! Orders of an operator for a channel: disabled, enabled, disconnected.
+
+use base::{Precedence, Utc};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The name of the value in the store that has the channels which are disabled.
+pub const DISABLED: &str = "channels-disabled";
+
+/// What an operator orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelOrder {
+    /// Nothing goes over it in either direction until it is enabled: its associations end, none is opened, and
+    /// the peer's binds are refused as busy.
+    Disable,
+    /// It opens again as configured.
+    Enable,
+    /// Its associations end; it opens again as configured, after the first wait of `reopen`.
+    Disconnect,
+}
+
+impl ChannelOrder {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ChannelOrder::Disable => "disable",
+            ChannelOrder::Enable => "enable",
+            ChannelOrder::Disconnect => "disconnect",
+        }
+    }
+}
+
+/// Who disabled a channel, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disabled {
+    /// The operator, in words.
+    pub by: String,
+    /// When.
+    pub since: Utc,
+}
+
+impl std::fmt::Display for Disabled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "disabled by {} since {}", base::shown::line(&self.by), self.since)
+    }
+}
+
+/// What an order does, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelOutcome {
+    /// Whether it changes anything.
+    pub changed: bool,
+    /// Associations that end.
+    pub ending: usize,
+    /// Of these, those with a transfer in progress: interrupted at the next checkpoint and resumed later, or, at
+    /// once, cut off.
+    pub in_transfer: usize,
+    /// What is queued for the channel, by precedence.
+    pub queued: BTreeMap<Precedence, u64>,
+    /// The other channels of the peer that take a queued precedence while this one is down; a queued precedence
+    /// that is not here waits.
+    pub elsewhere: BTreeMap<Precedence, Vec<String>>,
+    /// Who disabled it, if it is disabled after the order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub disabled: Option<Disabled>,
+}
