@@ -128,7 +128,7 @@ impl Controls {
     /// # Errors
     /// A member that X.411 does not give.
     pub fn undone(&self) -> Result<Option<RefusedArgument>, Error> {
-        for octets in &self.other {
+        if let Some(octets) = self.other.first() {
             let e = Element::parse(octets)?;
             return Ok(Some(match e.tag {
                 // The form of 1994 and that of 1988.
