@@ -10,7 +10,7 @@ use node::operator::{Act, ActOutcome, MAX_ORDERED};
 use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use testkit::build::content;
-use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Pair, Setup, address};
+use testkit::{ACT, Delivered, NAPLES, NOTHING, Pair, Setup, address};
 
 /// Messages of the day.
 const MESSAGES: usize = 50_000;
