@@ -2,6 +2,5 @@
 
 mod channels;
 mod clock;
-mod day;
 mod orders;
 mod reload;
