@@ -18,13 +18,13 @@ pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths,
 use self::problem::Problems;
 use self::section::peer::ReadPeer;
 use self::section::{
-    clock, events, limits, listen, metrics, peer, precedence, route, secret, store,
+    clock, events, limits, listen, metrics, peer, precedence, route, secret, store, tracking,
 };
 use self::tree::{Section, TOP};
 use base::PeerId;
 use node::config::{NodeConfig, Numbers};
 use node::{ChannelId, Secret};
-use p1::names::{GlobalDomainId, MtaName};
+use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::text::{StringType, Text};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -248,6 +248,7 @@ fn read_site(
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source);
     let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
+    let tracking = tracking::read(&mut top, problems);
     let limits = limits::read(&mut top, problems);
     let mut precedence = precedence::read(&mut top, problems);
     precedence.times.clock = clock::read(&mut top, problems);
@@ -265,6 +266,9 @@ fn read_site(
     check_names(problems, &names);
     let before = problems.count();
     let routes = route::read(&mut top, problems, &names);
+    if let Some(own) = &own {
+        route::check_alternate(problems, &routes, own.alternate.as_ref());
+    }
     if problems.count() == before {
         route::unreached(problems, &routes, p3, &names);
     }
@@ -283,6 +287,7 @@ fn read_site(
         stop_timeout: own.stop_timeout,
         disk_reserve: own.disk_reserve,
         events,
+        tracking,
         metrics,
         node: NodeConfig {
             mta: own.mta,
@@ -291,7 +296,9 @@ fn read_site(
             listeners: listeners.node,
             routes,
             mailboxes: Vec::new(),
-            alternate_recipient: None,
+            alternate_recipient: own
+                .alternate
+                .map(|to| ORName { address: to.into_inner(), directory_name: None }),
             store,
             classify: precedence.policy,
             hold: precedence.hold,
@@ -316,6 +323,7 @@ struct Own {
     paths: Paths,
     stop_timeout: Duration,
     disk_reserve: Option<u64>,
+    alternate: Option<Spanned<ORAddress>>,
 }
 
 fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Section<'a>> {
@@ -342,6 +350,7 @@ fn read_own(
     let paths = read_paths(&mut section, problems, source.base, source.directory);
     let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
     let disk_reserve = section.optional(problems, "disk_reserve", &value::size);
+    let alternate = section.optional(problems, "alternate_recipient", &address::or_address);
     section.finish(problems);
     Some(Own {
         mta: MtaName(mta?.into_inner()),
@@ -353,6 +362,7 @@ fn read_own(
         paths: paths?,
         stop_timeout: stop_timeout.map_or(STOP_TIMEOUT, Spanned::into_inner),
         disk_reserve: disk_reserve.map(Spanned::into_inner),
+        alternate,
     })
 }
 

@@ -12,4 +12,5 @@ pub(crate) mod route;
 pub(crate) mod secret;
 pub mod site;
 pub(crate) mod store;
+pub(crate) mod tracking;
 pub(crate) mod window;

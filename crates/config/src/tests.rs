@@ -385,6 +385,7 @@ fn shipped_sites() {
         let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
+        assert!(full_site.node.alternate_recipient.take().is_some());
         // Selectors and other keys without a default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
@@ -410,4 +411,22 @@ fn shipped_sites() {
         (full_site.numbering, site.numbering) = Default::default();
         assert_eq!(format!("{full_site:#?}"), format!("{site:#?}"), "{name}");
     }
+}
+
+#[test]
+fn an_alternate_recipient_has_a_route() {
+    let with = |address: &str| {
+        let key = format!("[mta]\nalternate_recipient = {address:?}");
+        check_in(Path::new("/nowhere"), &GOOD.replacen("[mta]", &key, 1))
+    };
+    for address in ["/C=IT/ADMD=NET/PRMD=NAPLES/S=POST", "/C=IT/ADMD=NET/PRMD=ACT/S=POST"] {
+        let site = with(address).0.unwrap();
+        let alternate = site.node.alternate_recipient.unwrap();
+        assert_eq!(alternate.address, address.parse().unwrap());
+    }
+    let (site, findings) = with("/C=FR/ADMD=NET/S=POST");
+    assert!(site.is_none());
+    let text = findings.render(false);
+    assert!(text.contains("no route leads to alternate_recipient /"), "{text}");
+    assert!(with("POST").0.is_none());
 }

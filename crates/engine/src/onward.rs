@@ -1,5 +1,6 @@
 //! From an accepted message to its next hops: routes, copies, transfer and delivery.
 
+pub(crate) mod asked;
 pub(crate) mod deliver;
 pub(crate) mod delivered;
 pub(crate) mod redirect;

@@ -81,6 +81,8 @@ pub struct Concluded {
 pub struct Note {
     /// The kind of event, by which the log names it.
     pub kind: NoteKind,
+    /// The MTS identifier of the report that was made.
+    pub report: Option<String>,
     /// Readable text.
     pub detail: String,
 }
@@ -108,7 +110,7 @@ pub enum NoteKind {
 
 impl Note {
     pub(crate) fn new(kind: NoteKind, detail: impl Into<String>) -> Note {
-        Note { kind, detail: detail.into() }
+        Note { kind, report: None, detail: detail.into() }
     }
 }
 

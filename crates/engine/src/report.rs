@@ -147,7 +147,8 @@ impl Engine {
             content.recipients.len(),
             subject.identifier
         );
-        notes.push(Note::new(NoteKind::ReportMade, text));
+        let report = Some(envelope.report_identifier.to_string());
+        notes.push(Note { report, ..Note::new(NoteKind::ReportMade, text) });
         let level = self.policy.own_report(precedence);
         self.forward_report(now, (Report { envelope, content }, returned), level, notes)
     }

@@ -474,7 +474,7 @@ pub enum Output {
         result: Result<ChannelOutcome, EdgeError>,
     },
     /// For the log.
-    Event(LogEvent),
+    Event(Box<LogEvent>),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
 }

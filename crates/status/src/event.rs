@@ -16,6 +16,28 @@ pub enum LogLevel {
     Error,
 }
 
+/// Most recipients of a message that an event names; it has the number of all.
+pub const MAX_RECIPIENTS: usize = 1_000;
+
+/// Most recipients in a line of the event log.
+const MAX_LINE_RECIPIENTS: usize = 10;
+
+/// From whom and to whom a message is: on the events with which it is first seen, and where it is delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parties {
+    /// The canonical address of its originator; a report has none.
+    pub originator: Option<String>,
+    /// The canonical addresses of its recipients, the first [`MAX_RECIPIENTS`] of them. Of a report the
+    /// one to whom it goes; of a delivery the one who got it.
+    pub recipients: Vec<String>,
+    /// How many there are.
+    pub count: usize,
+    /// Its content identifier.
+    pub content_id: Option<String>,
+    /// How many copies were queued, one for each next hop, where it was accepted.
+    pub copies: Option<usize>,
+}
+
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEvent {
@@ -35,6 +57,13 @@ pub struct LogEvent {
     pub precedence: Option<Precedence>,
     /// Octets of its content, where they are known and it has one.
     pub bytes: Option<u64>,
+    /// From whom and to whom, where that is first seen.
+    pub parties: Option<Box<Parties>>,
+    /// The MTS identifier on the other side of a report: of its subject on events of the report, of the
+    /// report on the event that it was made for the message.
+    pub related: Option<String>,
+    /// When this MTA accepted the message, on what ends a copy of it.
+    pub accepted: Option<Utc>,
     /// By which operator, where one ordered it.
     pub operator: Option<Box<OrderedBy>>,
     /// Details in words.
@@ -46,9 +75,35 @@ pub struct LogEvent {
 pub struct OrderedBy(pub String);
 
 impl LogEvent {
+    /// One of which no more is known.
+    pub fn new(level: LogLevel, kind: Kind) -> LogEvent {
+        LogEvent {
+            level,
+            kind,
+            association: None,
+            channel: None,
+            message: None,
+            entry: None,
+            precedence: None,
+            bytes: None,
+            parties: None,
+            related: None,
+            accepted: None,
+            operator: None,
+            detail: String::new(),
+        }
+    }
+
     /// Whether it is about one message, or a copy of one.
     pub fn is_about_a_message(&self) -> bool {
         self.message.is_some() || self.entry.is_some()
+    }
+
+    /// Whether it is kept to trace messages, or counted in reports on many.
+    pub fn is_tracked(&self) -> bool {
+        self.is_about_a_message()
+            || self.is_an_order()
+            || matches!(self.kind, Kind::SubmissionRefused | Kind::ReceiveFailed)
     }
 
     /// Whether an operator ordered it.
@@ -75,6 +130,21 @@ impl LogEvent {
             channel: place.map(|(_, channel)| channel),
             association: self.association.map(|a| a.to_string()),
             bytes: self.bytes,
+            originator: self
+                .parties
+                .as_ref()
+                .and_then(|p| p.originator.as_deref())
+                .map(shown::line),
+            recipients: self.parties.as_ref().map_or_else(Vec::new, |p| {
+                p.recipients.iter().take(MAX_LINE_RECIPIENTS).map(|r| shown::line(r)).collect()
+            }),
+            recipient_count: self.parties.as_ref().map(|p| p.count),
+            content_id: self
+                .parties
+                .as_ref()
+                .and_then(|p| p.content_id.as_deref())
+                .map(shown::line),
+            related: self.related.as_deref().map(shown::line),
             operator: self.operator.as_ref().map(|by| shown::line(&by.0)),
             detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }
@@ -114,6 +184,21 @@ pub struct LogLine<'a> {
     /// Octets of content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Canonical address of the originator, where the message is first seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub originator: Option<Cow<'a, str>>,
+    /// Canonical addresses of the first ten recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recipients: Vec<Cow<'a, str>>,
+    /// How many recipients there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipient_count: Option<usize>,
+    /// Content identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<Cow<'a, str>>,
+    /// The subject of a report, or the report on a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub related: Option<Cow<'a, str>>,
     /// By which operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<Cow<'a, str>>,
@@ -317,16 +402,13 @@ mod tests {
     #[test]
     fn a_line_has_what_is_known_and_no_more() {
         let mut event = LogEvent {
-            level: LogLevel::Info,
-            kind: Kind::TransferStarted,
             association: Some(AssociationId(7)),
-            channel: None,
             message: Some("[/C=IT/;a\n\u{9b}2J]".to_owned()),
             entry: Some(EntryId(9)),
             precedence: Some(Precedence::Flash),
             bytes: Some(1_000),
-            operator: None,
             detail: "1000 octets of content".to_owned(),
+            ..LogEvent::new(LogLevel::Info, Kind::TransferStarted)
         };
         assert!(event.is_about_a_message());
         let line = event.line(Utc(1_767_323_045_678_901), "MTA-A", Some(("act", "flash")));
@@ -349,5 +431,28 @@ mod tests {
         );
         event.entry = None;
         assert!(!event.is_about_a_message());
+    }
+
+    #[test]
+    fn a_line_names_ten_recipients_and_the_number_of_all() {
+        let parties = Parties {
+            originator: Some("/c=it/s=\u{1b}ops".to_owned()),
+            recipients: (0..12).map(|n| format!("/c=it/s=r{n}")).collect(),
+            count: 12,
+            content_id: Some("m1".to_owned()),
+            copies: Some(2),
+        };
+        let event = LogEvent {
+            parties: Some(Box::new(parties)),
+            related: Some("[/C=IT/;r]".to_owned()),
+            ..LogEvent::new(LogLevel::Info, Kind::Received)
+        };
+        let line = event.line(Utc(0), "MTA-A", None);
+        assert_eq!(line.originator.as_deref(), Some("/c=it/s=\\u{1b}ops"));
+        assert_eq!((line.recipients.len(), line.recipient_count), (10, Some(12)));
+        assert_eq!(
+            (line.content_id.as_deref(), line.related.as_deref()),
+            (Some("m1"), Some("[/C=IT/;r]"))
+        );
     }
 }

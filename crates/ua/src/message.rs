@@ -74,6 +74,13 @@ pub struct EnvelopeOptions {
     pub latest_delivery: Option<Utc>,
     /// content-return-request: a report of non-delivery is to have the content.
     pub return_content: bool,
+    /// originator-requested-alternate-recipient of every recipient: who gets it if he cannot.
+    pub alternate: Option<ORName>,
+    /// alternate-recipient-allowed: the recipient's MTA may give it to its alternate recipient if the
+    /// address is nobody's.
+    pub alternate_allowed: bool,
+    /// recipient-reassignment-prohibited: it is not to follow a redirection that the recipient has set.
+    pub no_reassignment: bool,
 }
 
 /// One message to submit.
@@ -257,6 +264,7 @@ impl Message {
             self.recipients().into_iter().map(|recipient| PerRecipientSubmissionFields {
                 recipient: recipient.name.clone(),
                 report_request: recipient.requests.report.unwrap_or(self.report),
+                extensions: Extensions(self.options.of_recipient()),
                 ..PerRecipientSubmissionFields::default()
             });
         let mut extensions = Extensions(qualifier.extension(Dialect::Modern).into_iter().collect());
@@ -267,10 +275,7 @@ impl Message {
             content_type: if self.civil { ContentType::P22 } else { ContentType::p772() },
             content_identifier: Some(self.content_identifier.clone()),
             priority,
-            indicators: match self.options.return_content {
-                true => PerMessageIndicators::CONTENT_RETURN_REQUEST,
-                false => PerMessageIndicators::default(),
-            },
+            indicators: self.options.indicators(),
             deferred_delivery_time: self.options.deferred_until.map(Into::into),
             recipients: recipients.collect(),
             extensions,
@@ -280,6 +285,23 @@ impl Message {
 }
 
 impl EnvelopeOptions {
+    fn indicators(&self) -> PerMessageIndicators {
+        let all = [
+            (self.return_content, PerMessageIndicators::CONTENT_RETURN_REQUEST),
+            (self.alternate_allowed, PerMessageIndicators::ALTERNATE_RECIPIENT_ALLOWED),
+        ];
+        let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
+        wanted.fold(PerMessageIndicators::default(), |set, (_, one)| set | one)
+    }
+
+    /// The extensions of each recipient.
+    fn of_recipient(&self) -> Vec<ExtensionField> {
+        let submission = Criticality { for_submission: true, ..Criticality::default() };
+        let number = number::ORIGINATOR_REQUESTED_ALTERNATE_RECIPIENT;
+        let field = |name: &ORName| ExtensionField::standard(number, submission, |w| name.write(w));
+        self.alternate.iter().map(field).collect()
+    }
+
     /// The standard extensions that carry them (X.411 8.2.1.1.1), with the criticality that it
     /// recommends.
     fn extensions(&self) -> Vec<ExtensionField> {
@@ -289,6 +311,10 @@ impl EnvelopeOptions {
             all.push(ExtensionField::standard(number::LATEST_DELIVERY_TIME, delivery, |w| {
                 w.utc_time(u::UTC_TIME, latest);
             }));
+        }
+        if self.no_reassignment {
+            let number = number::RECIPIENT_REASSIGNMENT_PROHIBITED;
+            all.push(ExtensionField::standard(number, delivery, |w| w.integer(u::ENUMERATED, 1)));
         }
         if let Some(label) = &self.label {
             all.push(ExtensionField::standard(number::MESSAGE_SECURITY_LABEL, delivery, |w| {

@@ -178,6 +178,14 @@ pub(crate) fn details(lines: &[Received]) -> String {
     out
 }
 
+/// Whom a redirected message was for; empty for another.
+fn redirected(intended: &str) -> String {
+    match intended {
+        "" => String::new(),
+        address => format!("it was for {address}"),
+    }
+}
+
 fn message_details(m: &ReceivedMessage) -> String {
     let mut out = format!("\n{}\n", shown::line(&m.mts_identifier));
     let mut add_line = |what: &str, value: &str| {
@@ -196,6 +204,7 @@ fn message_details(m: &ReceivedMessage) -> String {
     if m.notification.is_none() && !m.to.iter().chain(&m.copy).any(listed) {
         add_line("delivered to", &m.this_recipient);
     }
+    add_line("redirected", &redirected(&text(&m.intended_recipient)));
     if let Some(notification) = &m.notification {
         add_line("its subject", &text(&notification.subject));
         add_line("its DTG", &text(&notification.dtg));
@@ -307,7 +316,9 @@ pub(crate) fn outcome(line: &ReportLine) -> String {
         .supplementary
         .as_ref()
         .map(|supplementary| format!("; the MTA adds {supplementary:?}"));
-    let supplementary = supplementary.unwrap_or_default();
+    let intended = line.intended_recipient.as_ref();
+    let intended = intended.map(|address| format!("; redirected, it was for {address}"));
+    let supplementary = supplementary.unwrap_or_default() + &intended.unwrap_or_default();
     if line.delivered {
         let at = line.delivery_time.as_ref().map(|at| format!(" at {at}"));
         return format!("delivered{}{supplementary}", at.unwrap_or_default());
@@ -358,6 +369,7 @@ mod tests {
             mts_identifier: evil(),
             originator: evil(),
             this_recipient: evil(),
+            intended_recipient: Some(evil()),
             to: vec![evil()],
             copy: vec![evil()],
             precedence: None,
@@ -478,6 +490,7 @@ mod tests {
             mts_identifier: "[/C=XX/;A.1]".to_owned(),
             originator: address("ALPHA"),
             this_recipient: address("BRAVO"),
+            intended_recipient: None,
             to: (0..22).map(|n| address(&format!("U{n}"))).collect(),
             copy: vec![address("BRAVO")],
             content_identifier: Some("CID-1".to_owned()),

@@ -300,7 +300,7 @@ impl Bench {
                 }
                 self.inputs.push_back(Input::PasswordChanged { token, mailbox, result });
             }
-            Output::Event(event) => self.note(event),
+            Output::Event(event) => self.note(*event),
             Output::ChannelConnected { request, outcome } => {
                 self.connected.push((request, outcome));
             }

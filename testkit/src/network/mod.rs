@@ -264,7 +264,7 @@ impl<S: Durable> Network<S> {
                 let changed = Input::PasswordChanged { token, mailbox, result: Ok(()) };
                 self.answer(site, Duration::from_micros(50), changed);
             }
-            Output::Event(event) => self.sites[site].events.push((self.now, event)),
+            Output::Event(event) => self.sites[site].events.push((self.now, *event)),
             Output::Operated { request, result } => {
                 self.sites[site].operated.push((request, result));
             }

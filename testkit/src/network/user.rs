@@ -44,6 +44,12 @@ pub struct User {
     pub refuses: Option<i64>,
     /// latest-delivery-time of what it submits.
     pub latest: Option<Utc>,
+    /// The alternate that it requests for each recipient (originator-requested-alternate-recipient).
+    pub alternate: Option<String>,
+    /// Of the envelopes that it submits.
+    pub indicators: p1::PerMessageIndicators,
+    /// originally-intended-recipient-name of each delivery that began, and of each recipient reported.
+    pub intended: Vec<Option<String>>,
     /// deferred-delivery-time of what it submits.
     pub deferred: Option<Utc>,
     /// Asks for the content of what it submits with reports of non-delivery.
@@ -84,6 +90,9 @@ impl<S: Durable> Network<S> {
             silent: false,
             refuses: None,
             latest: None,
+            alternate: None,
+            indicators: p1::PerMessageIndicators::default(),
+            intended: Vec::new(),
             deferred: None,
             wants_content: false,
             critical: false,
@@ -145,8 +154,22 @@ impl<S: Durable> Network<S> {
         };
         let mut envelope = submission.envelope();
         envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
+        envelope.indicators = envelope.indicators | u.indicators;
+        if let Some(alternate) = &u.alternate {
+            let name: p1::ORName = p1::ORName {
+                address: alternate.parse().expect("an address"),
+                directory_name: None,
+            };
+            let number = p1::extension::number::ORIGINATOR_REQUESTED_ALTERNATE_RECIPIENT;
+            let critical = p1::Criticality { for_submission: true, ..Default::default() };
+            let field = p1::ExtensionField::standard(number, critical, |w| name.write(w));
+            for recipient in &mut envelope.recipients {
+                recipient.extensions.set(field.clone());
+            }
+        }
         if u.wants_content {
-            envelope.indicators = p1::PerMessageIndicators::CONTENT_RETURN_REQUEST;
+            envelope.indicators =
+                envelope.indicators | p1::PerMessageIndicators::CONTENT_RETURN_REQUEST;
         }
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
@@ -211,6 +234,7 @@ impl<S: Durable> Network<S> {
             }
             UserEvent::Delivery(envelope) => {
                 u.arriving = (envelope.identifier.to_string(), Vec::new());
+                u.intended.push(envelope.intended_recipient.as_ref().map(ToString::to_string));
             }
             UserEvent::Content(piece) => u.arriving.1.extend_from_slice(&piece),
             UserEvent::Delivered { .. } if u.silent => {}
@@ -231,6 +255,7 @@ impl<S: Durable> Network<S> {
                     u.delivered.push(Delivered::Report { subject, delivered });
                     u.took.push((bind, now));
                     u.reported.push(Some(r.actual_recipient.to_string()));
+                    u.intended.push(r.intended_recipient.as_ref().map(ToString::to_string));
                 }
                 u.returned.push(report.returned_content.clone());
                 u.machine.take_report(now, invoke);

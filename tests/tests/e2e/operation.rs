@@ -1,5 +1,7 @@
 //! What an operator meets: exit codes, refusals, and passwords that are never shown.
 
+mod tracking;
+
 use super::SOON;
 use std::fs;
 use std::path::Path;

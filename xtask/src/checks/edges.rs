@@ -97,6 +97,11 @@ const RULES: &[Rule] = &[
         reason: "a mailbox asks for what it reads, and does not know who its user's association is",
     },
     Rule {
+        from: &["tracking"],
+        to: Forbidden::Packages(&["osi", "p1", "engine", "node", "store", "mta", "tokio"]),
+        reason: "it keeps and reads plain events, in its own thread and without the daemon",
+    },
+    Rule {
         from: &["settings"],
         to: Forbidden::Packages(&["store", "node", "mta"]),
         reason: "a configuration is data: who acts on it is above it",

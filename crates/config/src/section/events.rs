@@ -28,6 +28,7 @@ pub(crate) fn read(
     if let Some(file) = &file
         && (path == paths.users_file()
             || path == paths.admin_socket
+            || path.starts_with(paths.tracking())
             || path.starts_with(paths.data_dir.join("queue")))
     {
         let remedy = "write file = \"events.jsonl\"";

@@ -7,6 +7,7 @@ use crate::value;
 use base::PeerId;
 use engine::{RouteTarget, RoutingTable};
 use node::config::{Route, Target};
+use p1::names::ORAddress;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -62,6 +63,23 @@ pub(crate) fn unreached(
             name.get_ref()
         );
         problems.warning(name.span(), message, "here", remedy);
+    }
+}
+
+/// Refuses an alternate recipient to whom no route leads: what is for nobody would be reported all the
+/// same.
+pub(crate) fn check_alternate(
+    problems: &mut Problems,
+    routes: &[Route],
+    alternate: Option<&Spanned<ORAddress>>,
+) {
+    let Some(alternate) = alternate else { return };
+    let reaches = |route: &Route| alternate.get_ref().matches(&route.prefix).is_some();
+    if !routes.iter().any(reaches) {
+        let message = format!("no route leads to alternate_recipient {}", alternate.get_ref());
+        let remedy = "write the address of a mailbox of this MTA, or of a recipient that a [[route]] \
+                      leads to";
+        problems.error(alternate.span(), message, "here", remedy);
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Site {
     pub disk_reserve: Option<u64>,
     /// The event log of messages, if enabled.
     pub events: Option<EventLog>,
+    /// Octets of tracked events, at most; `None` where no message is tracked.
+    pub tracking: Option<u64>,
     /// The listener for Prometheus, if enabled.
     pub metrics: Option<SocketAddr>,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
@@ -74,6 +76,11 @@ pub struct Paths {
 }
 
 impl Paths {
+    /// What happened to messages.
+    pub fn tracking(&self) -> PathBuf {
+        self.data_dir.join("tracking")
+    }
+
     /// The users with a mailbox here.
     pub fn users_file(&self) -> PathBuf {
         self.data_dir.join("users.toml")

@@ -5,6 +5,7 @@
 //! reports non-delivery with that diagnostic.
 
 use crate::expire::latest_delivery;
+use crate::onward::asked::methods_in;
 use crate::onward::redirect::{alternate_in, prohibition_in};
 use p1::extension::{
     Dialect, ExtensionField, ExtensionType, Extensions, number as n, standard_name,
@@ -66,6 +67,9 @@ fn is_understood(step: Step, field: &ExtensionField) -> bool {
         }
         Step::Submission | Step::Delivery if number == n::RECIPIENT_REASSIGNMENT_PROHIBITED => {
             prohibition_in(field).is_some()
+        }
+        Step::Submission | Step::Delivery if number == n::REQUESTED_DELIVERY_METHOD => {
+            methods_in(field).is_some()
         }
         // We never expand or convert, so those prohibitions are respected. Tokens, checks and labels
         // concern the users, who receive them unchanged. No security policy that compares labels is

@@ -5,6 +5,7 @@ use crate::arrival::classify::Policy;
 use crate::arrival::critical::{Step, unsupported};
 use crate::arrival::prepare::Preparation;
 use crate::journal::Digest;
+use crate::onward::asked::unfulfilled;
 use crate::onward::delivered::{Delivering, fingerprint};
 use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
@@ -186,7 +187,10 @@ impl Engine {
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        let failure = self.too_long(carried, size, &hop);
+        let failure = match hop {
+            NextHop::Peer(_) => self.too_long(carried, size, &hop),
+            NextHop::Mailbox(_) => unfulfilled(recipient),
+        };
         match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),

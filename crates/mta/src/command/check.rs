@@ -63,6 +63,9 @@ struct Checked {
 struct Plan {
     mta: String,
     data_dir: PathBuf,
+    /// Who gets what is for addresses of this site that are nobody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alternate_recipient: Option<String>,
     channels: Vec<PlannedChannel>,
     p3: Vec<PlannedListener>,
     p7: Vec<PlannedListener>,
@@ -150,9 +153,11 @@ impl Plan {
             sockets.map(listener).collect()
         };
         let name = |peer: PeerId| site.node.peer(peer).map_or_else(String::new, |p| p.name.clone());
+        let alternate = site.node.alternate_recipient.as_ref();
         Plan {
             mta: site.node.mta.0.clone(),
             data_dir: site.paths.data_dir.clone(),
+            alternate_recipient: alternate.map(|name| name.address.to_string()),
             channels,
             p3: planned(p3),
             p7: planned(p7),
@@ -209,6 +214,12 @@ impl Plan {
             routes.add_row([&route.address, &route.via]);
         }
         text.push_str(&trimmed(&routes));
+        if let Some(alternate) = &self.alternate_recipient {
+            text.push_str(&format!(
+                "\nMessages for addresses here that are nobody's go to {alternate}, if their originators\n\
+                 allow an alternate recipient.\n"
+            ));
+        }
         text
     }
 }

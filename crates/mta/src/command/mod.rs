@@ -12,6 +12,7 @@ mod reload;
 mod run;
 mod status;
 mod store;
+mod tracking;
 mod user;
 mod watch;
 
@@ -54,6 +55,10 @@ enum Verb {
     Channel(channel::Arguments),
     /// Lists waiting messages and why they wait; holds and releases entries.
     Queue(queue::Arguments),
+    /// Shows a message's way through this MTA, or lists messages: what happened, and when.
+    Trace(tracking::trace::Arguments),
+    /// Shows how long messages took, by precedence and peer: text, JSON or a page.
+    Report(tracking::report::Arguments),
     /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
@@ -82,6 +87,8 @@ pub fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
+        Verb::Trace(arguments) => tracking::trace::run(arguments),
+        Verb::Report(arguments) => tracking::report::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),

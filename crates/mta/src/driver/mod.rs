@@ -68,6 +68,7 @@ use store::QueueStore;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use tracking::{Event, Tracker};
 use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
 use verify::Verifier;
 
@@ -108,6 +109,7 @@ struct Driver {
     verifier: Verifier,
     pcap: Option<Pcap>,
     events: Option<EventLogFile>,
+    tracker: Option<Tracker>,
     inbox: Arc<Inbox>,
     incoming: mpsc::Sender<IncomingConnection>,
     budgets: Budgets,
@@ -160,6 +162,7 @@ async fn serve(
     let users = Users::read(&site.paths.data_dir)?;
     let node = start::make_node(&site, &users, &**store, clock.now().utc)?;
     let events = start::open_events(&site, clock)?;
+    let tracker = start::start_tracking(&site);
     let pcap = start::open_pcap(pcap, clock)?;
 
     let inbox = Arc::<Inbox>::default();
@@ -185,6 +188,7 @@ async fn serve(
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         events,
+        tracker,
         inbox,
         incoming,
         budgets: Budgets::new(&site.node.limits),
@@ -316,6 +320,9 @@ impl Driver {
         {
             // As long as anything may be refused for it.
             self.disk.short_of_space(space.free < space.reserve / 16 * 17);
+            if let Some(tracker) = &self.tracker {
+                tracker.short_of_space(space.free < space.reserve.saturating_mul(2));
+            }
             self.input(Input::DiskSpace(space));
         }
     }
@@ -359,12 +366,15 @@ impl Driver {
     }
 
     /// Writes an event to both logs: of what is about no message, and ordered by nobody, only to ours.
-    fn event(&self, utc: Utc, event: &LogEvent) {
-        log::event(&self.labels, event);
+    fn event(&self, utc: Utc, event: LogEvent) {
+        log::event(&self.labels, &event);
+        let place = event.channel.and_then(|channel| self.node.place(channel));
         let is_wanted = event.is_about_a_message() || event.is_an_order();
         if let Some(events) = self.events.as_ref().filter(|_| is_wanted) {
-            let place = event.channel.and_then(|channel| self.node.place(channel));
             events.put(&event.line(utc, &self.site.node.mta.0, place));
+        }
+        if let Some(tracker) = self.tracker.as_ref().filter(|_| event.is_tracked()) {
+            tracker.put(Event::new(utc, event, place));
         }
     }
 
@@ -492,7 +502,7 @@ impl Driver {
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
-            Output::Event(event) => self.event(now.utc, &event),
+            Output::Event(event) => self.event(now.utc, *event),
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
                     let _ = operator.send(result);

@@ -43,18 +43,11 @@ impl Driver {
             AdminRequest::Audit { by, order, outcome } => {
                 let utc = self.clock.now().utc;
                 let event = LogEvent {
-                    level: LogLevel::Info,
-                    kind: Kind::OperatorOrder,
-                    association: None,
-                    channel: None,
-                    message: None,
-                    entry: None,
-                    precedence: None,
-                    bytes: None,
                     operator: Some(Box::new(OrderedBy(by.to_string()))),
                     detail: format!("{order}: {outcome}"),
+                    ..LogEvent::new(LogLevel::Info, Kind::OperatorOrder)
                 };
-                self.event(utc, &event);
+                self.event(utc, event);
                 false
             }
             AdminRequest::Minimize(order, answer) => {
@@ -128,6 +121,11 @@ impl Driver {
             name: "mta_events_lost",
             help: "Lines of the event log that could not be written",
             samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
+        }));
+        families.extend(self.tracker.as_ref().map(|tracker| Family {
+            name: "mta_tracking_lost",
+            help: "Events of messages that could not be tracked",
+            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(tracker.lost()) }],
         }));
         families
     }

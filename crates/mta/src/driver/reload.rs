@@ -171,6 +171,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     let Site {
         paths,
         events,
+        tracking,
         metrics,
         stop_timeout,
         disk_reserve,
@@ -185,6 +186,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("mta.data_dir", *data_dir != new.paths.data_dir);
     restart.at_once("mta.admin_socket", *admin_socket != new.paths.admin_socket);
     restart.at_once("events", *events != new.events);
+    restart.at_once("tracking", *tracking != new.tracking);
     restart.at_once("metrics", *metrics != new.metrics);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
     keys.at_once("mta.disk_reserve", *disk_reserve != new.disk_reserve);

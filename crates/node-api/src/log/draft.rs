@@ -1,10 +1,10 @@
 //! An event of the log, put together and given out.
 
 use crate::api::Output;
-use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy};
+use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy, Parties};
 use crate::api::operator::Operator;
 use crate::log::tally::EventTally;
-use base::{AssociationId, EntryId, Precedence};
+use base::{AssociationId, EntryId, Precedence, Utc};
 use engine::NewEntry;
 use scheduler::ChannelId;
 use std::collections::VecDeque;
@@ -16,6 +16,7 @@ pub struct Copies {
     entry: Option<EntryId>,
     precedence: Option<Precedence>,
     bytes: Option<u64>,
+    count: usize,
 }
 
 impl Copies {
@@ -24,10 +25,16 @@ impl Copies {
         let mut its = entries.iter().filter(|entry| entry.record.message == message);
         let Some(first) = its.next() else { return Copies::default() };
         Copies {
-            entry: its.next().is_none().then_some(first.id),
             precedence: Some(first.precedence),
             bytes: first.record.body.map(|_| first.record.size),
+            count: 1 + its.count(),
+            entry: None,
         }
+        .only(first.id)
+    }
+
+    fn only(self, first: EntryId) -> Copies {
+        Copies { entry: (self.count == 1).then_some(first), ..self }
     }
 }
 
@@ -59,18 +66,7 @@ impl<'a> EventDraft<'a> {
         outputs: &'a mut VecDeque<Output>,
         tally: &'a mut EventTally,
     ) -> EventDraft<'a> {
-        let event = LogEvent {
-            level,
-            kind,
-            association: None,
-            channel: None,
-            message: None,
-            entry: None,
-            precedence: None,
-            bytes: None,
-            operator: None,
-            detail: bounded(detail),
-        };
+        let event = LogEvent { detail: bounded(detail), ..LogEvent::new(level, kind) };
         EventDraft { event, outputs, tally }
     }
 
@@ -104,6 +100,27 @@ impl<'a> EventDraft<'a> {
         self.event.bytes = bytes;
         self
     }
+    /// From whom and to whom it is.
+    pub fn parties(mut self, parties: Option<Box<Parties>>) -> Self {
+        self.event.parties = parties;
+        self
+    }
+    /// Delivered to this mailbox, of a message that we accepted then.
+    pub fn ends_at(mut self, accepted: Utc, mailbox: &str) -> Self {
+        let recipients = vec![mailbox.to_owned()];
+        self.event.parties = Some(Box::new(Parties { recipients, count: 1, ..Parties::default() }));
+        self.accepted(Some(accepted))
+    }
+    /// Of a message that we accepted then.
+    pub fn accepted(mut self, accepted: Option<Utc>) -> Self {
+        self.event.accepted = accepted;
+        self
+    }
+    /// The subject of this report, or the report on this message.
+    pub fn related(mut self, other: Option<String>) -> Self {
+        self.event.related = other;
+        self
+    }
     /// By this operator.
     pub fn by(mut self, operator: &Operator) -> Self {
         self.event.operator = Some(Box::new(OrderedBy(operator.to_string())));
@@ -111,6 +128,9 @@ impl<'a> EventDraft<'a> {
     }
     /// A message and what was committed for it.
     pub fn committed(mut self, message: String, copies: Copies) -> Self {
+        if let Some(parties) = &mut self.event.parties {
+            parties.copies = Some(copies.count);
+        }
         self.event.entry = copies.entry;
         self.event.precedence = copies.precedence;
         self.event.bytes = copies.bytes;
@@ -120,19 +140,8 @@ impl<'a> EventDraft<'a> {
 
 impl Drop for EventDraft<'_> {
     fn drop(&mut self) {
-        let blank = LogEvent {
-            level: LogLevel::Info,
-            kind: self.event.kind,
-            association: None,
-            channel: None,
-            message: None,
-            entry: None,
-            precedence: None,
-            bytes: None,
-            operator: None,
-            detail: String::new(),
-        };
+        let blank = LogEvent::new(LogLevel::Info, self.event.kind);
         self.tally.count(&self.event);
-        self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));
+        self.outputs.push_back(Output::Event(Box::new(std::mem::replace(&mut self.event, blank))));
     }
 }

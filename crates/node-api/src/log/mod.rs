@@ -2,5 +2,6 @@
 
 pub mod draft;
 pub mod outputs;
+pub mod parties;
 pub mod rate;
 pub mod tally;

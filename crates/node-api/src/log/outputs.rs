@@ -111,8 +111,11 @@ impl Outputs {
                 NoteKind::Redirected => (LogLevel::Info, Kind::Redirected),
                 NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),
             };
-            let draft =
-                self.event(level, kind, note.detail.clone()).channel(channel).message(message);
+            let draft = self
+                .event(level, kind, note.detail.clone())
+                .channel(channel)
+                .message(message)
+                .related(note.report.clone());
             if let Some(id) = id {
                 draft.association(id);
             }

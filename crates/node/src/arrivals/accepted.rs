@@ -1,5 +1,6 @@
 //! An arrival that the engine accepted, until its commit.
 
+use crate::api::event::Parties;
 use crate::arrivals::arrival::OpenArrival;
 use bytes::Bytes;
 use engine::{Accepted, Note, Record};
@@ -16,6 +17,10 @@ pub(crate) struct AcceptedArrival {
     pub message: String,
     /// Of a submission: the result for the user.
     pub result: Option<Bytes>,
+    /// For the log: from whom and to whom.
+    pub parties: Box<Parties>,
+    /// For the log: the subject of a report.
+    pub subject: Option<String>,
     /// For the log, once it is durable.
     pub notes: Vec<Note>,
 }

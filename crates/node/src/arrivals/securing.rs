@@ -11,6 +11,7 @@ use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor}
 use crate::context::Context;
 use crate::context::steps::WorkStep;
 use crate::log::draft::Copies;
+use crate::log::parties;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -57,13 +58,17 @@ impl Arrivals {
     }
 
     fn commit_now(&mut self, cx: &mut Context, accepted: AcceptedArrival) {
-        let AcceptedArrival { mut arrival, accepted, message, result, notes } = accepted;
+        let AcceptedArrival { mut arrival, accepted, message, result, parties, subject, notes } =
+            accepted;
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
         let (id, keys) = (arrival.association, arrival.keys);
         let after = match result {
-            None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool, notes },
+            None => {
+                let arrival = arrival.spool;
+                AfterCommit::Secure { arrival, keys, message, spool, parties, subject, notes }
+            }
             Some(result) => {
                 let (invoke, operation) = (arrival.invoke, arrival.operation);
                 AfterCommit::SubmissionResult {
@@ -73,6 +78,7 @@ impl Arrivals {
                     result,
                     keys,
                     message,
+                    parties,
                     notes,
                 }
             }
@@ -187,12 +193,14 @@ impl Arrivals {
         seen: &[Option<Bytes>],
     ) {
         let content = arrival.content();
+        let (parties, subject) = parties::of_transfer(&head);
         let taken = match arrival.prepared.take() {
             Some(done) => cx.engine.accept_prepared(now.utc, head, &content, done, seen),
             None => cx.engine.accept(now.utc, head, &content, seen),
         };
         let engine::Arrival { accepted, message, notes } = taken;
-        let accepted = AcceptedArrival { arrival, accepted, message, result: None, notes };
+        let accepted =
+            AcceptedArrival { arrival, accepted, message, result: None, parties, subject, notes };
         self.commit_accepted(cx, now, accepted);
     }
 
@@ -296,19 +304,30 @@ impl Arrivals {
         copies: Copies,
     ) {
         match after {
-            AfterCommit::Secure { arrival, message, notes, .. } => {
+            AfterCommit::Secure { arrival, message, parties, subject, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
                 cx.event(LogLevel::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
+                    .parties(Some(parties))
+                    .related(subject)
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), channel, &message, &notes);
                 self.drop_begun_before(cx, channel, &message);
                 self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
             }
-            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
+            AfterCommit::SubmissionResult {
+                invoke,
+                operation,
+                result,
+                message,
+                parties,
+                notes,
+                ..
+            } => {
                 cx.event(LogLevel::Info, Kind::Submitted, "")
                     .association(id)
+                    .parties(Some(parties))
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), None, &message, &notes);
                 self.answer(cx, id, invoke, operation, result);

@@ -9,6 +9,7 @@ use crate::association::Association;
 use crate::association::p3::ArrivingUnit;
 use crate::commits::pending::{AfterCommit, PendingAnswer};
 use crate::context::Context;
+use crate::log::parties;
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
@@ -185,11 +186,16 @@ impl Arrivals {
             }
             Ok(submitted) => {
                 let Submitted { accepted, message, result, notes } = submitted;
-                self.commit_accepted(
-                    cx,
-                    now,
-                    AcceptedArrival { arrival, accepted, message, result: Some(result), notes },
-                );
+                let accepted = AcceptedArrival {
+                    arrival,
+                    accepted,
+                    message,
+                    result: Some(result),
+                    parties: parties::of_submission(envelope),
+                    subject: None,
+                    notes,
+                };
+                self.commit_accepted(cx, now, accepted);
             }
         }
     }
@@ -222,14 +228,16 @@ impl Arrivals {
             operation::PROBE_SUBMISSION => {
                 let probe =
                     Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
-                match probe.map(|p| cx.engine.submit_probe(now.utc, &mailbox, &p)) {
+                match probe
+                    .map(|p| (parties::of_probe(&p), cx.engine.submit_probe(now.utc, &mailbox, &p)))
+                {
                     Err(error) => {
                         cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string())
                             .association(id);
                         self.refuse_malformed(cx, id, invoke, AbortReason::InvalidParameter);
                     }
-                    Ok(Err(error)) => self.refuse_submission(cx, id, invoke, &error),
-                    Ok(Ok(submitted)) => {
+                    Ok((_, Err(error))) => self.refuse_submission(cx, id, invoke, &error),
+                    Ok((parties, Ok(submitted))) => {
                         let batch = self.batch_with_body(cx, arrival, &submitted.accepted);
                         let charge = self.charge(arrival, &batch);
                         let after = AfterCommit::SubmissionResult {
@@ -239,6 +247,7 @@ impl Arrivals {
                             result: submitted.result,
                             keys: Vec::new(),
                             message: submitted.message,
+                            parties,
                             notes: submitted.notes,
                         };
                         let entries = submitted.accepted.entries;

@@ -1,6 +1,7 @@
 //! What the node waits for: how each answer with a token continues.
 
 use crate::api::channel_order::{ChannelOutcome, Disabled};
+use crate::api::event::Parties;
 use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -45,6 +46,10 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
+        /// The subject of a report, for the log.
+        subject: Option<String>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },
@@ -59,6 +64,8 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be discarded if it fails.
         spool: Option<SpoolId>,
+        /// From whom and to whom, for the log.
+        parties: Box<Parties>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },

@@ -19,16 +19,18 @@ impl Delivery {
         let record = sending.record.take()?;
         let time = sending.delivery_time.unwrap_or(now.utc);
         // Who it is, for each recipient here has an entry of its own.
-        let to = match &record.next_hop {
-            NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
-            NextHop::Peer(_) => String::new(),
+        let mailbox = match &record.next_hop {
+            NextHop::Mailbox(mailbox) => mailbox.as_str(),
+            NextHop::Peer(_) => "",
         };
+        let to = if mailbox.is_empty() { String::new() } else { format!("to {mailbox}") };
         cx.event(LogLevel::Info, Kind::Delivered, to)
             .association(id)
             .message(record.message.clone())
             .entry(entry)
             .precedence(precedence)
-            .bytes(record.body.map(|_| record.size));
+            .bytes(record.body.map(|_| record.size))
+            .ends_at(record.accepted, mailbox);
         let concluded = cx.engine.delivered(now.utc, time, &record);
         self.conclude(cx, id, entry, &record, concluded);
         Some(entry)

@@ -192,7 +192,8 @@ impl Stores {
                 .message(record.message.clone())
                 .entry(entry)
                 .precedence(record.precedence)
-                .bytes(record.body.map(|_| record.size));
+                .bytes(record.body.map(|_| record.size))
+                .ends_at(record.accepted, mailbox);
         }
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.retain(|op| matches!(op, Op::DeleteBody { .. }) && !storing.deletes_body);

@@ -3,6 +3,7 @@
 use super::Stores;
 use crate::api::event::{Kind, LogLevel};
 use crate::context::Context;
+use crate::log::parties;
 use base::{BodyId, EntryId, Now, Precedence};
 use engine::{Submitted, journal::Batch};
 use mailbox::forward::Forwarding;
@@ -47,7 +48,11 @@ impl Stores {
                 let detail = format!("forwarded by the store of {address}");
                 let event = cx.event(LogLevel::Info, Kind::Submitted, detail);
                 let level = accepted.entries.first().map_or(Precedence::Routine, |e| e.precedence);
-                event.message(message).bytes(Some(content.length)).precedence(level);
+                event
+                    .parties(Some(parties::of_submission(&forwarding.envelope)))
+                    .message(message)
+                    .bytes(Some(content.length))
+                    .precedence(level);
                 if let Some(storing) = self.storing.get_mut(&entry) {
                     storing.reports.extend(accepted.entries);
                 }

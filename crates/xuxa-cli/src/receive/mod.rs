@@ -125,6 +125,9 @@ pub(crate) struct ReceivedMessage {
     pub originator: String,
     /// The recipient of this delivery.
     pub this_recipient: String,
+    /// Whom the originator sent it to, if it was redirected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intended_recipient: Option<String>,
     /// Recipients for action and for information, from the heading; blind ones count as the latter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
@@ -453,6 +456,10 @@ impl Summary<'_> {
             mts_identifier,
             originator: envelope.originator.address.to_string(),
             this_recipient: envelope.this_recipient.address.to_string(),
+            intended_recipient: envelope
+                .intended_recipient
+                .as_ref()
+                .map(|name| name.address.to_string()),
             to: heading.map_or(Vec::new(), |h| names(&h.primary_recipients)),
             copy,
             precedence: military.and_then(|m| m.primary_precedence).and_then(|p| p.level()),

@@ -60,6 +60,9 @@ impl ReturnedContent {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ReportLine {
     pub recipient: String,
+    /// Whom the message was sent to, if it was redirected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intended_recipient: Option<String>,
     pub delivered: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_time: Option<String>,
@@ -78,8 +81,10 @@ pub(crate) struct ReportLine {
 
 impl ReportLine {
     pub(crate) fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
+        let intended = recipient.intended_recipient.as_ref();
         let mut line = ReportLine {
             recipient: recipient.actual_recipient.address.to_string(),
+            intended_recipient: intended.map(|name| name.address.to_string()),
             supplementary: recipient.supplementary_information.clone(),
             ..ReportLine::default()
         };

@@ -188,6 +188,7 @@ fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
     let mut heading = Heading::default();
     args.civil_fields.apply(&mut heading, &names)?;
     args.military_fields.apply(&mut heading, &names)?;
+    let options = args.envelope.options(&names)?;
     let authorised_at = args.dtg.unwrap_or_else(Clock::utc);
     let sizes = args.body.size.len().max(1);
     if args.content_identifier.is_some() && sizes > 1 {
@@ -219,7 +220,7 @@ fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
                 content_identifier: one.content_identifier,
                 ipm_identifier: Some(one.ipm_identifier),
                 heading: Box::new(heading.clone()),
-                options: args.envelope.options(),
+                options: options.clone(),
                 parts,
                 form: last.form,
                 source: last.source,

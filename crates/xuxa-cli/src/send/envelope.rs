@@ -2,6 +2,7 @@
 
 use crate::profile::Wrong;
 use crate::send::heading::parse_time;
+use crate::send::names::Names;
 use anyhow::{Result, bail};
 use base::Utc;
 use clap::Args;
@@ -25,6 +26,15 @@ pub(super) struct EnvelopeArgs {
     /// Have a report of non-delivery return the content
     #[arg(long)]
     return_content: bool,
+    /// Who gets it if a recipient cannot: an O/R address or a name of the address book
+    #[arg(long, value_name = "ADDRESS")]
+    alternate: Option<String>,
+    /// If an address is nobody's, the recipient's MTA may give it to its own alternate recipient
+    #[arg(long)]
+    alternate_allowed: bool,
+    /// Do not follow a redirection that a recipient has set: report non-delivery
+    #[arg(long)]
+    no_reassignment: bool,
 }
 
 /// So much may a time be before now: the clocks of two machines differ.
@@ -53,13 +63,18 @@ impl EnvelopeArgs {
         }
     }
 
-    pub(super) fn options(&self) -> EnvelopeOptions {
-        EnvelopeOptions {
+    /// What they are for the envelope; addresses are looked up in the book.
+    pub(super) fn options(&self, names: &Names) -> Result<EnvelopeOptions> {
+        let alternate = self.alternate.as_deref().map(|text| names.one(text)).transpose()?;
+        Ok(EnvelopeOptions {
             label: self.label.clone(),
             deferred_until: self.defer_until,
             latest_delivery: self.latest,
             return_content: self.return_content,
-        }
+            alternate,
+            alternate_allowed: self.alternate_allowed,
+            no_reassignment: self.no_reassignment,
+        })
     }
 }
 

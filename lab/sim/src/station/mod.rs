@@ -301,7 +301,7 @@ impl Station {
             Output::Verify { token, .. } => {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
-            Output::Event(event) => self.events.push_back((site, StationEvent::Event(event))),
+            Output::Event(event) => self.events.push_back((site, StationEvent::Event(*event))),
             Output::Operated { .. }
             | Output::ChannelConnected { .. }
             | Output::ChannelOrdered { .. }

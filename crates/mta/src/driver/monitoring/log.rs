@@ -103,16 +103,9 @@ mod tests {
     #[test]
     fn what_a_peer_writes_makes_no_line_of_its_own() {
         let event = LogEvent {
-            level: LogLevel::Info,
-            kind: Kind::Received,
-            association: None,
-            channel: None,
             message: Some("[/PRMD=A/C=XX;a\n2026 ERROR forged\u{1b}[2J\u{85}]".to_owned()),
-            entry: None,
-            precedence: None,
-            bytes: None,
-            operator: None,
             detail: "sent \"a\"\r\nERROR \u{9b}2J".to_owned(),
+            ..LogEvent::new(LogLevel::Info, Kind::Received)
         };
         for json in [false, true] {
             let lines = Lines::default();

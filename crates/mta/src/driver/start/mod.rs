@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError};
+use tracking::Tracker;
 
 /// Memory limits of the store: small compared with many connections.
 pub(crate) const STORE: Options = Options {
@@ -138,6 +139,19 @@ pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<EventLogFi
             .map_err(|error| DriverError::Events { path: log.path.clone(), error })
     };
     site.events.as_ref().map(open).transpose()
+}
+
+/// Begins to track messages, if that is configured. Without it the daemon works on.
+pub(super) fn start_tracking(site: &Site) -> Option<Tracker> {
+    let directory = site.paths.tracking();
+    match Tracker::start(&directory, site.tracking?) {
+        Ok(tracker) => Some(tracker),
+        Err(error) => {
+            let path = directory.display();
+            tracing::warn!(%path, %error, "no message is tracked: mta trace will know none of this run");
+            None
+        }
+    }
 }
 
 /// Starts the requested recording. Called after [`open_store`], so that no other daemon uses this

@@ -171,7 +171,8 @@ impl Outbound {
         cx.event(LogLevel::Warning, Kind::Expired, detail)
             .message(record.message.clone())
             .entry(id)
-            .precedence(record.precedence);
+            .precedence(record.precedence)
+            .accepted(Some(record.accepted));
         self.blame.forget(id);
         let concluded = cx.engine.expire(now.utc, record);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);

@@ -198,6 +198,7 @@ impl Outbound {
         let octets = sending.content_length.saturating_sub(sending.started_at);
         let (entry, message, precedence, bytes) =
             (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
+        let accepted = sending.record.as_ref().map(|record| record.accepted);
         if let Some(took) = took {
             cx.outputs.tally_mut().transfer_took(precedence, took);
             if let Some(state) = self.channels.get_mut(&channel) {
@@ -210,7 +211,8 @@ impl Outbound {
             .message(message)
             .entry(entry)
             .precedence(precedence)
-            .bytes(bytes);
+            .bytes(bytes)
+            .accepted(accepted);
         self.got_through(cx, now, channel, entry);
         let (batch, bodies) = cx.queue.forget(entry);
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };

@@ -4,4 +4,5 @@ mod cancelled;
 mod delivered;
 mod earlier;
 mod pair;
+mod redirected;
 mod returned;

@@ -13,16 +13,9 @@ fn open(log: &EventLog) -> io::Result<EventLogFile> {
 
 fn event(number: u64) -> LogEvent {
     LogEvent {
-        level: LogLevel::Info,
-        kind: Kind::Received,
-        association: None,
-        channel: None,
-        message: None,
         entry: Some(EntryId(number)),
-        precedence: None,
         bytes: Some(number),
-        operator: None,
-        detail: String::new(),
+        ..LogEvent::new(LogLevel::Info, Kind::Received)
     }
 }
 

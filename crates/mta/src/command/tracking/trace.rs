@@ -1,0 +1,100 @@
+//! `mta trace`: a message's way.
+
+use super::{Source, time, warn_of_damage};
+use crate::command::output::{print, print_error, print_json};
+use crate::command::{DONE, FAILED, WRONG};
+use crate::config::canonical_address;
+use base::Utc;
+use tracking::Reader;
+use tracking::way::{Listed, Wanted, Way, list};
+
+/// Shows a message's way with the time of each step, its reports, and what is known of its end; or lists
+/// messages.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// MTS identifier, content identifier or queue entry (e42) of the message.
+    #[arg(
+        value_name = "ID",
+        conflicts_with_all = ["originator", "recipient", "since", "until"],
+        required_unless_present_any = ["originator", "recipient", "since", "until"],
+    )]
+    id: Option<String>,
+    /// Messages from this O/R address.
+    #[arg(long, value_name = "ADDRESS")]
+    originator: Option<String>,
+    /// Messages to this O/R address.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Option<String>,
+    /// Accepted from then on: a UTC time such as 2026-01-02T03:04, or how long ago, such as 2h or 7d.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Utc>,
+    /// Accepted until then.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<Utc>,
+    /// List this many messages at most, the newest.
+    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// Print JSON: one object of a message with ID, else one array of messages.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(in crate::command) fn run(arguments: Arguments) -> u8 {
+    let canonical = |name: &str, address: Option<&String>| {
+        address.map(|address| canonical_address(address)).transpose().map_err(|error| {
+            print_error(&format!("{name}: invalid O/R address: {error}"));
+            WRONG
+        })
+    };
+    let asked = || -> Result<(Reader, Wanted), u8> {
+        let wanted = Wanted {
+            originator: canonical("--originator", arguments.originator.as_ref())?,
+            recipient: canonical("--recipient", arguments.recipient.as_ref())?,
+            id: arguments.id,
+            since: arguments.since,
+            until: arguments.until,
+            limit: usize::try_from(arguments.limit).unwrap_or(usize::MAX),
+        };
+        Ok((arguments.source.open()?, wanted))
+    };
+    let (reader, wanted) = match asked() {
+        Ok(asked) => asked,
+        Err(code) => return code,
+    };
+    let found = list(&reader, &wanted);
+    let ways: Vec<Way> = found.messages.iter().filter_map(|id| Way::read(&reader, id)).collect();
+    warn_of_damage(&reader);
+    let single = wanted.id.is_some() && ways.len() == 1;
+    match (ways.first(), arguments.json) {
+        (None, true) if wanted.id.is_none() => print("[]\n"),
+        (None, _) => {
+            print_error(&unknown(&reader, wanted.id.is_some()));
+            return FAILED;
+        }
+        (Some(way), true) if single => print_json(way),
+        (Some(way), false) if single => print(&way.to_text()),
+        (Some(_), true) => print_json(&ways.iter().map(Listed::new).collect::<Vec<_>>()),
+        (Some(_), false) => print(&Listed::to_text(&ways)),
+    }
+    if found.more {
+        print_error("there are older messages: --limit N shows N, --until TIME the older ones");
+    }
+    DONE
+}
+
+/// What to do where nothing was found.
+fn unknown(reader: &Reader, by_identifier: bool) -> String {
+    let since = match reader.since() {
+        Some(since) => format!("messages are tracked here since {since}"),
+        None => "no message was tracked here yet".to_owned(),
+    };
+    match by_identifier {
+        true => format!(
+            "nothing is known of it; {since}. Write the MTS identifier as the log shows it, with its \
+             brackets, in quotes; or look for it with --originator, --recipient or --since"
+        ),
+        false => format!("no such message is known; {since}"),
+    }
+}

@@ -1,0 +1,137 @@
+//! A message's way through this MTA, and its outcome as far as it is known here.
+
+mod json;
+mod list;
+mod outcome;
+mod text;
+
+pub use list::{Found, Listed, Wanted, list};
+pub use outcome::Outcome;
+pub(crate) use text::duration;
+
+use crate::event::{Event, LOST};
+use crate::names::Key;
+use crate::reader::Reader;
+use base::{EntryId, Precedence, Utc};
+use std::collections::BTreeSet;
+
+/// Most queue entries and reports of one message that are followed.
+const MAX_FOLLOWED: usize = 1_000;
+
+/// All that is known of a message, probe or report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Its MTS identifier.
+    pub message: String,
+    /// Of a report: the MTS identifier of its subject.
+    pub subject: Option<String>,
+    /// What happened to it, in order.
+    pub steps: Vec<Event>,
+    /// Its reports, each with its way.
+    pub reports: Vec<Way>,
+    /// When events were lost while it was here, and how many.
+    pub gaps: Vec<(Utc, u64)>,
+}
+
+impl Way {
+    /// The way of the message with this MTS identifier, its reports with it; `None` where no event is
+    /// known of it.
+    pub fn read(reader: &Reader, message: &str) -> Option<Way> {
+        let mut way = Way::alone(reader, message)?;
+        let mut reports: BTreeSet<String> = BTreeSet::new();
+        let made = way.steps.iter().filter(|step| step.message.as_deref() == Some(message));
+        reports.extend(
+            made.filter(|step| step.kind == "report_made").filter_map(|s| s.related.clone()),
+        );
+        for event in reader.find(Key::Related(message)) {
+            // On the report's own events the subject is the other side.
+            if event.kind != "report_made" {
+                reports.extend(event.message);
+            }
+        }
+        reports.remove(message);
+        let its = reports.iter().take(MAX_FOLLOWED).filter_map(|id| Way::alone(reader, id));
+        way.reports = its.collect();
+        way.reports.sort_by_key(|report| report.begun());
+        Some(way)
+    }
+
+    fn alone(reader: &Reader, message: &str) -> Option<Way> {
+        let mut steps = reader.find(Key::Message(message));
+        let mut subject =
+            steps.iter().filter(|s| s.kind != "report_made").find_map(|s| s.related.clone());
+        for event in reader.find(Key::Related(message)) {
+            if event.kind == "report_made" {
+                subject = subject.or_else(|| event.message.clone());
+                steps.push(event);
+            }
+        }
+        let entries: BTreeSet<u64> = steps.iter().filter_map(|step| step.entry).collect();
+        for entry in entries.into_iter().take(MAX_FOLLOWED) {
+            let its = reader.find(Key::Entry(entry));
+            steps.extend(its.into_iter().filter(|event| event.message.is_none()));
+        }
+        if steps.is_empty() {
+            return None;
+        }
+        steps.sort_by_key(|step| step.time);
+        let mut way = Way {
+            message: message.to_owned(),
+            subject,
+            steps,
+            reports: Vec::new(),
+            gaps: Vec::new(),
+        };
+        let within = (way.begun(), way.ended());
+        let gaps = reader.find(Key::Lost).into_iter().filter(|e| e.kind == LOST);
+        way.gaps = gaps
+            .filter(|event| within.0 <= Some(event.time) && !way.is_over_before(event.time))
+            .filter_map(|event| Some((event.time, event.detail.parse().ok()?)))
+            .collect();
+        Some(way)
+    }
+
+    /// The message of a queue entry.
+    pub fn message_of(reader: &Reader, entry: u64) -> Option<String> {
+        reader.find(Key::Entry(entry)).into_iter().find_map(|event| event.message)
+    }
+
+    fn is_over_before(&self, time: Utc) -> bool {
+        self.ended().is_some_and(|ended| ended < time) && self.outcome().is_known()
+    }
+
+    /// The time of its first event.
+    pub fn begun(&self) -> Option<Utc> {
+        self.steps.first().map(|step| step.time)
+    }
+
+    fn ended(&self) -> Option<Utc> {
+        self.steps.last().map(|step| step.time)
+    }
+
+    /// The first of its events that name originator and recipients as they were accepted.
+    fn accepted(&self) -> Option<&Event> {
+        let begun = self.steps.iter().find(|step| step.begins() && step.parties.is_some());
+        begun.or_else(|| self.steps.iter().find(|step| step.parties.is_some()))
+    }
+
+    /// Its level.
+    pub fn precedence(&self) -> Option<Precedence> {
+        self.steps.iter().find_map(|step| step.precedence)
+    }
+
+    /// Octets of its content.
+    pub fn bytes(&self) -> Option<u64> {
+        self.steps.iter().find_map(|step| step.bytes)
+    }
+
+    /// What is known of its end.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_steps(&self.steps)
+    }
+}
+
+/// An entry as people write it.
+fn entry_text(entry: u64) -> String {
+    EntryId(entry).to_string()
+}

@@ -1,0 +1,180 @@
+//! What is known of a message's end.
+
+use crate::event::Event;
+use base::Utc;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How far the copies of a message came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Peers that confirmed a copy, with the time.
+    pub transferred: Vec<(String, Utc)>,
+    /// Mailboxes that got it, with the time.
+    pub delivered: Vec<(String, Utc)>,
+    /// Copies and recipients that came to another end: the kind of event, and its words.
+    pub ended: Vec<(String, String)>,
+    /// How many copies wait here; `None` where that is not known.
+    pub waiting: Option<u64>,
+    /// The last event of a copy that waits.
+    pub last: Option<(String, Utc)>,
+    /// When it was accepted.
+    pub accepted: Option<Utc>,
+}
+
+/// Whether an event of this kind is the end of its copy here.
+fn ends(kind: &str) -> bool {
+    matches!(
+        kind,
+        "transfer_confirmed" | "delivered" | "expired" | "given_up" | "cancelled" | "rerouted"
+    ) || ["_expired", "_deleted", "_rerouted", "_redirected"].iter().any(|end| kind.ends_with(end))
+}
+
+/// Whether a copy that ends so goes on as others.
+fn becomes_others(kind: &str) -> bool {
+    kind.ends_with("rerouted") || kind.ends_with("redirected")
+}
+
+impl Outcome {
+    /// That of a message of which these events are known, in their order.
+    pub(super) fn from_steps(steps: &[Event]) -> Outcome {
+        let begun = steps.iter().find(|step| step.begins());
+        let mut outcome = Outcome { accepted: begun.map(|step| step.time), ..Outcome::default() };
+        let mut copies = begun.and_then(|step| step.parties.as_ref()?.copies);
+        let mut latest: BTreeMap<u64, &Event> = BTreeMap::new();
+        for step in steps {
+            if let Some(entry) = step.entry {
+                let ended = latest.get(&entry).is_some_and(|last| ends(&last.kind));
+                if !ended || ends(&step.kind) {
+                    latest.insert(entry, step);
+                }
+            } else if matches!(&*step.kind, "non_delivery" | "discarded") {
+                outcome.ended.push((step.kind.to_string(), step.detail.clone()));
+            }
+        }
+        let (mut gone, mut is_rerouted) = (0, false);
+        for step in latest.values() {
+            match &*step.kind {
+                "transfer_confirmed" => {
+                    let peer = step.peer.clone().unwrap_or_else(|| "a peer".to_owned());
+                    outcome.transferred.push((peer, step.time));
+                }
+                "delivered" => {
+                    let to = step.parties.as_ref().and_then(|p| p.recipients.first());
+                    let to = to.cloned().unwrap_or_else(|| step.detail.clone());
+                    outcome.delivered.push((to, step.time));
+                }
+                kind if becomes_others(kind) => {
+                    copies = None;
+                    is_rerouted = true;
+                }
+                kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.detail.clone())),
+                _ => {
+                    outcome.last = Some((step.words(), step.time));
+                    continue;
+                }
+            }
+            gone += 1;
+        }
+        let known = (latest.len() as u64).saturating_sub(gone);
+        outcome.waiting = copies.map(|copies| copies.saturating_sub(gone).max(known));
+        // Of a report that was made here the copies are those seen. What a rerouted copy became may not have
+        // been seen yet.
+        if outcome.waiting.is_none() && !latest.is_empty() && (known > 0 || !is_rerouted) {
+            outcome.waiting = Some(known);
+        }
+        outcome
+    }
+
+    /// Whether all copies came to an end.
+    pub fn is_known(&self) -> bool {
+        self.waiting == Some(0)
+    }
+
+    /// In one word or two.
+    pub fn short(&self) -> String {
+        let parts = [
+            (self.delivered.len() as u64, "delivered"),
+            (self.transferred.len() as u64, "transferred"),
+            (self.waiting.unwrap_or(0), "waiting"),
+        ];
+        let mut words: Vec<(u64, String)> = parts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, word)| (*n, (*word).to_owned()))
+            .collect();
+        for (kind, _) in &self.ended {
+            let word = kind.replace('_', " ");
+            match words.iter_mut().find(|(_, known)| *known == word) {
+                Some((n, _)) => *n += 1,
+                None => words.push((1, word)),
+            }
+        }
+        match words.as_slice() {
+            [] => "accepted".to_owned(),
+            [(1, word)] => word.clone(),
+            words => {
+                let words: Vec<String> =
+                    words.iter().map(|(n, word)| format!("{n} {word}")).collect();
+                words.join(", ")
+            }
+        }
+    }
+}
+
+impl Event {
+    /// Its kind and details in words.
+    pub(super) fn words(&self) -> String {
+        let kind = self.kind.replace('_', " ");
+        if self.detail.is_empty() { kind } else { format!("{kind}: {}", self.detail) }
+    }
+}
+
+/// The names in a list, the first few of them.
+fn named(list: &[(String, Utc)]) -> String {
+    let names: Vec<&str> = list.iter().take(3).map(|(name, _)| name.as_str()).collect();
+    let more = if list.len() > 3 { format!(" and {} more", list.len() - 3) } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = |list: &[(String, Utc)]| {
+            let last = list.iter().map(|(_, at)| *at).max();
+            let took = last.zip(self.accepted).map(|(last, from)| last.since(from));
+            took.map_or_else(String::new, |took| {
+                format!(", {} after it was accepted", super::text::duration(took))
+            })
+        };
+        let mut parts = Vec::new();
+        if !self.delivered.is_empty() {
+            parts.push(format!(
+                "delivered to {}{}",
+                named(&self.delivered),
+                after(&self.delivered)
+            ));
+        }
+        if !self.transferred.is_empty() {
+            let peers = named(&self.transferred);
+            parts.push(format!("confirmed by {peers}{}", after(&self.transferred)));
+        }
+        for (kind, words) in self.ended.iter().take(3) {
+            parts.push(format!("{}: {words}", kind.replace('_', " ")));
+        }
+        if self.ended.len() > 3 {
+            parts.push(format!("{} more ends", self.ended.len() - 3));
+        }
+        match (self.waiting, &self.last) {
+            (Some(0), _) => {}
+            (Some(1), Some((words, _))) => parts.push(format!("waits here; last {words}")),
+            (Some(1), None) => parts.push("waits here".to_owned()),
+            (Some(n), _) => parts.push(format!("{n} copies wait here")),
+            (None, _) if parts.is_empty() => parts.push("its end is not known here".to_owned()),
+            (None, _) => {}
+        }
+        if parts.is_empty() {
+            parts.push("accepted; no copy was queued".to_owned());
+        }
+        f.write_str(&parts.join("; "))
+    }
+}
