@@ -1,7 +1,7 @@
 //! What must hold after each run.
 
 use crate::orders::Certainty;
-use crate::plan::{DELETED, EXPIRED, HELD, LONG, Planned, USERS};
+use crate::plan::{self, EXPIRED, HELD, LONG, Planned, USERS};
 use crate::scenario::{Case, Scenario};
 use base::Precedence;
 use engine::journal::{ItemId, MailboxId};
@@ -66,6 +66,10 @@ pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
         }
     }
     check.ends(case.has_mailboxes());
+    let is_open = |at: &Certainty| *at == Certainty::Open;
+    if case.faults.is_empty() && scenario.ordered.values().any(is_open) {
+        check.fail(Broken::Ordered, format!("without a fault: {:?}", scenario.ordered));
+    }
     if scenario.held_went {
         check.fail(Broken::Held, format!("message {HELD} went while it was held"));
     }
@@ -145,7 +149,7 @@ impl Check<'_> {
     /// Whether an operator had a message deleted or expired.
     fn given_up(&self, n: usize) -> Option<Certainty> {
         let ordered = self.scenario.ordered.get(&n).copied();
-        ordered.filter(|_| [DELETED, EXPIRED].contains(&n))
+        ordered.filter(|_| [plan::DELETED, EXPIRED].contains(&n))
     }
 
     /// Whether a message was expired: by an order that was not answered, if it did not arrive.

@@ -2,7 +2,6 @@
 
 mod channels;
 mod clock;
-mod day;
 mod lists;
 mod orders;
 mod reload;

@@ -10,7 +10,7 @@ use node::operator::{Act, ActError, ActOutcome, MAX_ORDERED, Operator};
 use testkit::{Events, NAPLES, NOTHING, Pair, Setup, five_channels};
 
 /// Naples has a second peer, which is the same site by other channels: 10 to 14.
-pub(super) fn two_ways(config: &mut NodeConfig) {
+fn two_ways(config: &mut NodeConfig) {
     five_channels(config);
     let mut spare = config.peers[0].clone();
     spare.name = "spare".to_owned();
@@ -24,11 +24,11 @@ fn joined() -> Pair {
     Pair::with_reports(31, Setup { node: two_ways, ..NOTHING })
 }
 
-pub(super) fn alice() -> Operator {
+fn alice() -> Operator {
     Operator { uid: 1_000, name: Some("alice".to_owned()) }
 }
 
-pub(super) fn order(
+fn order(
     pair: &mut Pair,
     entries: &[EntryId],
     act: Act,
