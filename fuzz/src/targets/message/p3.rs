@@ -6,7 +6,7 @@ use p1::MtsIdentifier;
 use p1::p3::{
     AccessError, ArgumentEvent, ArgumentHead, ArgumentParser, ChangeCredentials, Controls,
     DeliveryResult, MessageDeliveryEnvelope, MessageSubmissionEnvelope, MtsBind, MtsBindError,
-    ProbeSubmissionEnvelope, RegisterArgument, ReportDelivery, SubmissionResult,
+    ProbeSubmissionEnvelope, RegisterArgument, ReportDelivery, SubmissionResult, Waiting,
 };
 use std::fmt::Debug;
 
@@ -76,6 +76,7 @@ pub(crate) fn operations(octets: &[u8]) {
     same(&e, Controls::read, Controls::write);
     same(&e, ChangeCredentials::read, ChangeCredentials::write);
     same(&e, MtsIdentifier::read, MtsIdentifier::write);
+    same(&e, Waiting::read, Waiting::write);
     let _ = RegisterArgument::read(&e);
     for code in 0..18 {
         let Ok(error) = AccessError::read(code, Some(&e)) else { continue };
