@@ -17,8 +17,6 @@
 
 mod check;
 mod mutants;
-mod orders;
-mod plan;
 mod run;
 mod scenario;
 mod show;

@@ -93,18 +93,6 @@ fn what_is_deleted_is_gone_without_a_report_and_stays_so() {
 }
 
 #[test]
-fn what_cannot_be_read_can_be_deleted() {
-    let (mut pair, entries) = stuck(2);
-    pair.sites[NAPLES].store.damaged.0.insert(entries[0]);
-    assert_eq!(outcomes(&mut pair, &entries, Act::Delete), [ActOutcome::Done, ActOutcome::Done]);
-    assert_eq!(all(&pair), []);
-    let messages: Vec<bool> =
-        pair.events(Kind::OperatorDeleted).map(|event| event.message.is_some()).collect();
-    assert_eq!(messages, [true, false], "the one that could be read is named");
-    pair.assert_empty();
-}
-
-#[test]
 fn what_is_expired_is_reported() {
     let (mut pair, entries) = stuck(2);
     assert_eq!(outcomes(&mut pair, &entries[..1], Act::Expire), [ActOutcome::Done]);
