@@ -1,6 +1,7 @@
 //! Checks of the source: its form, its dependencies and its size.
 
 pub(crate) mod circles;
+pub(crate) mod conformance;
 pub(crate) mod deny;
 pub(crate) mod edges;
 pub(crate) mod purity;

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use checks::{deny, edges, purity, ratio, tidy};
+use checks::{conformance, deny, edges, purity, ratio, tidy};
 use workspace::Workspace;
 pub(crate) use xtask::{Outcome, command, workspace};
 
@@ -51,6 +51,7 @@ verbs! {
     soak,
     studies,
     results,
+    conformance,
     edges,
     purity,
     ratio,

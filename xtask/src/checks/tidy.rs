@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Outcome;
 use crate::checks::circles::circles;
+use crate::checks::conformance;
 use crate::checks::rooms::too_large;
 use crate::checks::source::{functions, is_word, line_of, mask, mask_tests, test_files, words};
 use crate::checks::wording::wording;
@@ -39,7 +40,8 @@ const REGISTRY_MARKS: &[&str] =
 /// The only place packages come from, as Cargo.lock writes it.
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Looks for overlong files and functions, unfinished work, machine paths, and `unsafe` in a file that is not listed.
+/// Looks for overlong files and functions, unfinished work, machine paths, `unsafe` in a file that is not listed,
+/// and elements of service in docs/conformance whose test is gone.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
@@ -68,6 +70,12 @@ impl Args {
         );
         complaints.extend(circles(&files, |path| tests.contains(path)).into_iter().map(|circle| {
             Complaint { path: circle.folder, line: 0, text: circle.text, fails: true }
+        }));
+        complaints.extend(conformance::faults(&files).into_iter().map(|fault| Complaint {
+            path: fault.path,
+            line: 0,
+            text: fault.text,
+            fails: true,
         }));
         for complaint in &complaints {
             println!("{complaint}");

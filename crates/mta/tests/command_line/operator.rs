@@ -127,8 +127,8 @@ fn tables_fit_80_columns() {
         in_80_columns(&[verb, &["--config", file]].concat());
     }
     // Addresses of users are listed whole, one a line: for programs.
-    let cut = in_80_columns(&["status", "--config", file]);
-    assert!(!cut.contains(long.to_lowercase().as_str()), "{cut}");
+    let head = "DELIVERED  REPORTS MADE  EXPIRED  OVERDUE  DUPLICATES\n";
+    assert!(!in_80_columns(&["status", "--config", file]).contains(head));
     let wide = mta(&["status", "--wide", "--config", file]).env("COLUMNS", "80").output();
-    assert!(result_of(&wide.unwrap()).1.contains(long.to_lowercase().as_str()));
+    assert!(result_of(&wide.unwrap()).1.contains(head));
 }
