@@ -63,7 +63,8 @@ impl Way {
         for event in reader.find(Key::Related(message)) {
             if event.kind == "report_made" {
                 subject = subject.or_else(|| event.message.clone());
-                steps.push(event);
+                // Before what happened to it at the same time.
+                steps.insert(0, event);
             }
         }
         let entries: BTreeSet<u64> = steps.iter().filter_map(|step| step.entry).collect();
