@@ -10,9 +10,12 @@
 //!
 //! The content itself does not pass through the engine: an entry names a body in the store.
 //!
-//! Not supported, and so reported if an extension makes it critical (see [`critical`]): expansion of
-//! distribution lists, conversion, proofs, physical delivery. A list expanded by another MTA gets the reports
-//! of its members (X.411 14.3.3, reporting to the list).
+//! A message for a distribution list waits for the list, whose expansion replaces it
+//! ([`Engine::expand`]).
+//!
+//! Not supported, and so reported if an extension makes it critical (see [`critical`]): conversion,
+//! proofs, physical delivery. A list expanded by another MTA gets the reports of its members (X.411
+//! 14.3.3, reporting to the list).
 
 pub mod arrival;
 mod copies;
