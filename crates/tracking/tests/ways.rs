@@ -136,8 +136,15 @@ fn an_outcome_follows_the_copies() {
     // A rerouted copy is another one: how many wait is known by what they do.
     let rerouted = Event { entry: Some(43), ..at(90_000, "rerouted") };
     let again = on_act(at(95_000, "transfer_started"), 50);
-    let outcome = outcome(&[&history[..5], &[rerouted, again]].concat());
-    assert_eq!(outcome.waiting, Some(1));
+    let again = outcome(&[&history[..5], &[rerouted, again]].concat());
+    assert_eq!(again.waiting, Some(1));
+    // A list's copy ends with its expansion, and others take its place.
+    let expanded = Event { entry: Some(43), ..at(90_000, "expanded") };
+    let member = on_act(at(95_000, "transfer_started"), 50);
+    let gone = on_act(at(96_000, "transfer_confirmed"), 50);
+    let of = |events: &[Event]| outcome(&[&history[..5], events].concat()).waiting;
+    assert_eq!(of(&[expanded.clone(), member.clone()]), Some(1));
+    assert_eq!(of(&[expanded, member, gone]), Some(0));
 }
 
 #[test]

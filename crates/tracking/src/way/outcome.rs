@@ -26,13 +26,19 @@ pub struct Outcome {
 fn ends(kind: &str) -> bool {
     matches!(
         kind,
-        "transfer_confirmed" | "delivered" | "expired" | "given_up" | "cancelled" | "rerouted"
+        "transfer_confirmed"
+            | "delivered"
+            | "expired"
+            | "given_up"
+            | "cancelled"
+            | "rerouted"
+            | "expanded"
     ) || ["_expired", "_deleted", "_rerouted", "_redirected"].iter().any(|end| kind.ends_with(end))
 }
 
 /// Whether a copy that ends so goes on as others.
 fn becomes_others(kind: &str) -> bool {
-    kind.ends_with("rerouted") || kind.ends_with("redirected")
+    kind.ends_with("rerouted") || kind.ends_with("redirected") || kind == "expanded"
 }
 
 impl Outcome {

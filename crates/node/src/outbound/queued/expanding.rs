@@ -9,7 +9,7 @@ use crate::error::{self, ReadError};
 use crate::outbound::Outbound;
 use base::{EntryId, Now};
 use bytes::Bytes;
-use engine::Record;
+use engine::{Note, NoteKind, Record};
 
 /// Most records read at once, or not yet expanded: each may become thousands of copies.
 const MAX_EXPANDING: usize = 4;
@@ -64,7 +64,15 @@ impl Outbound {
     }
 
     fn expand(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
-        let concluded = cx.engine.expand(now.utc, record);
+        let mut concluded = cx.engine.expand(now.utc, record);
+        // The expansion is the end of this entry.
+        let is_expansion = |note: &mut Note| note.kind == NoteKind::Expanded;
+        for note in concluded.notes.extract_if(.., is_expansion) {
+            cx.event(LogLevel::Info, Kind::Expanded, note.detail)
+                .message(record.message.clone())
+                .entry(id)
+                .precedence(record.precedence);
+        }
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
