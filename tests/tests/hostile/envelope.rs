@@ -111,7 +111,7 @@ fn members() -> Vec<Case> {
         ),
         sends("apdu: a report that is empty", &tlv(0xa1, &[&[0x31, 0], &[0x31, 0]])).must(
             "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
-            "report-identifier: missing [APPLICATION 4]",
+            "subject-identifier: missing [APPLICATION 4]",
         ),
         sends("apdu: a NULL", &[5, 0]).must(
             "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",

@@ -151,8 +151,8 @@ fn ports() -> Vec<Case> {
         Case::user(name).sends(invoke(1, operation, argument))
     };
     vec![
-        sends("store: register of P3", MASE, 1, &[0x31, 0]).must("open, DT error 10", ""),
-        sends("store: delivery-control", MASE, 2, &[0x31, 0]).must("open, DT error 14", ""),
+        sends("store: register of P3", MASE, 1, &[0x31, 0]).must("open, DT result", ""),
+        sends("store: delivery-control", MASE, 2, &[0x31, 0]).must("open, DT reject(1, 1)", ""),
         sends("store: message-delivery", MRSE, 5, &[0x30, 0]).must("open, DT reject(1, 1)", ""),
         sends("store: report-delivery", MRSE, 6, &[0x31, 0]).must("open, DT reject(1, 1)", ""),
         sends("store: cancel of an INTEGER", MSSE, 7, &[2, 1, 7]).must("open, DT reject(1, 2)", ""),
