@@ -1,7 +1,8 @@
 //! What stands between a node and its edge: the inputs and outputs ([`api`]), the names ([`ids`]) and
-//! errors ([`error`]) in them, and how a node puts its outputs and events in order ([`log`]).
+//! errors ([`error`]) in them, and how a node puts its outputs and events in order ([`log`]); and the rows of the queue ([`queue`]).
 
 pub mod api;
 pub mod error;
 pub mod ids;
 pub mod log;
+pub mod queue;

@@ -3,13 +3,13 @@
 use crate::config::Peer;
 use crate::node::Node;
 use crate::outbound::queued::reroutes::list;
-use crate::views::filter::QueueFilter;
 use crate::views::names::NameError;
 use crate::views::reasons::utc;
-pub use crate::views::row::{QueueRow, RowRecipient};
 use base::shown::line;
 use base::{EntryId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
+use node_api::queue::filter::QueueFilter;
+pub use node_api::queue::row::{QueueRow, RowRecipient};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

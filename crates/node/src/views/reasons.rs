@@ -3,8 +3,8 @@
 use crate::association::Association;
 use crate::node::Node;
 use crate::outbound::channels::state::ChannelState;
-use crate::views::row::QueueRow;
 use base::{Instant, Now, PeerId, Utc};
+use node_api::queue::row::QueueRow;
 use scheduler::agenda::channels_of;
 use scheduler::{Destination, ItemState, Listed};
 

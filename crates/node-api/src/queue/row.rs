@@ -132,7 +132,7 @@ impl QueueRow {
         ["ready", "held", "held_by_operator", "delayed", "in_transfer", "paused", "expired"];
 
     /// Fills in what only its whole record has.
-    pub(crate) fn describe_fully(&mut self, record: &[u8]) {
+    pub fn describe_fully(&mut self, record: &[u8]) {
         let Ok(record) = Record::decode(record) else { return };
         let shown = |text: &str| line(text).into_owned();
         let time = |at: &p1::time::Time| match at.utc {

@@ -1,6 +1,6 @@
 //! Which rows of the queue an operator wants: what the records and the state of an entry must have.
 
-use crate::views::row::QueueRow;
+use crate::queue::row::QueueRow;
 use engine::canonical;
 use p1::names::ORAddress;
 use serde::{Deserialize, Serialize};
