@@ -34,7 +34,7 @@ pub struct Parties {
     pub count: usize,
     /// Its content identifier.
     pub content_id: Option<String>,
-    /// How many copies were queued, one for each next hop, where it was accepted.
+    /// How many copies were queued, one for each next hop: where it was accepted, routed again or expanded.
     pub copies: Option<usize>,
 }
 

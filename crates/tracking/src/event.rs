@@ -52,7 +52,7 @@ pub struct Parties {
     pub count: u64,
     /// Content identifier.
     pub content_id: Option<String>,
-    /// How many copies were queued, one for each next hop, where it was accepted.
+    /// How many copies were queued, one for each next hop: where it was accepted, routed again or expanded.
     pub copies: Option<u64>,
 }
 

@@ -30,42 +30,59 @@ pub struct Way {
     /// Its reports, each with its way.
     pub reports: Vec<Way>,
     /// When events were lost while it was here, and how many.
-    pub gaps: Vec<(Utc, u64)>,
+    pub gaps: Vec<Gap>,
+}
+
+/// Before this time so many events are missing.
+type Gap = (Utc, u64);
+
+/// All times for which events are missing.
+fn missing(reader: &Reader) -> Vec<Gap> {
+    let lost = reader.find(Key::Lost).into_iter().filter(|event| event.kind == LOST);
+    lost.filter_map(|event| Some((event.time, event.detail.parse().ok()?))).collect()
 }
 
 impl Way {
     /// The way of the message with this MTS identifier, its reports with it; `None` where no event is
     /// known of it.
     pub fn read(reader: &Reader, message: &str) -> Option<Way> {
-        let mut way = Way::alone(reader, message)?;
+        Way::read_with(reader, message, &missing(reader))
+    }
+
+    /// Those of several messages, without the messages of which no event is known.
+    pub fn read_all(reader: &Reader, messages: &[String]) -> Vec<Way> {
+        let gaps = missing(reader);
+        messages.iter().filter_map(|message| Way::read_with(reader, message, &gaps)).collect()
+    }
+
+    fn read_with(reader: &Reader, message: &str, gaps: &[Gap]) -> Option<Way> {
+        let related = reader.find(Key::Related(message));
+        let mut way = Way::alone(reader, message, &related, gaps)?;
         let mut reports: BTreeSet<String> = BTreeSet::new();
         let made = way.steps.iter().filter(|step| step.message.as_deref() == Some(message));
         reports.extend(
             made.filter(|step| step.kind == "report_made").filter_map(|s| s.related.clone()),
         );
-        for event in reader.find(Key::Related(message)) {
-            // On the report's own events the subject is the other side.
-            if event.kind != "report_made" {
-                reports.extend(event.message);
-            }
-        }
+        // On the report's own events the subject is the other side.
+        let its = related.into_iter().filter(|event| event.kind != "report_made");
+        reports.extend(its.filter_map(|event| event.message));
         reports.remove(message);
-        let its = reports.iter().take(MAX_FOLLOWED).filter_map(|id| Way::alone(reader, id));
-        way.reports = its.collect();
+        let its = reports.iter().take(MAX_FOLLOWED);
+        way.reports = its
+            .filter_map(|id| Way::alone(reader, id, &reader.find(Key::Related(id)), gaps))
+            .collect();
         way.reports.sort_by_key(|report| report.begun());
         Some(way)
     }
 
-    fn alone(reader: &Reader, message: &str) -> Option<Way> {
+    fn alone(reader: &Reader, message: &str, related: &[Event], gaps: &[Gap]) -> Option<Way> {
         let mut steps = reader.find(Key::Message(message));
         let mut subject =
             steps.iter().filter(|s| s.kind != "report_made").find_map(|s| s.related.clone());
-        for event in reader.find(Key::Related(message)) {
-            if event.kind == "report_made" {
-                subject = subject.or_else(|| event.message.clone());
-                // Before what happened to it at the same time.
-                steps.insert(0, event);
-            }
+        for event in related.iter().filter(|event| event.kind == "report_made") {
+            subject = subject.or_else(|| event.message.clone());
+            // Before what happened to it at the same time.
+            steps.insert(0, event.clone());
         }
         let entries: BTreeSet<u64> = steps.iter().filter_map(|step| step.entry).collect();
         for entry in entries.into_iter().take(MAX_FOLLOWED) {
@@ -83,12 +100,9 @@ impl Way {
             reports: Vec::new(),
             gaps: Vec::new(),
         };
-        let within = (way.begun(), way.ended());
-        let gaps = reader.find(Key::Lost).into_iter().filter(|e| e.kind == LOST);
-        way.gaps = gaps
-            .filter(|event| within.0 <= Some(event.time) && !way.is_over_before(event.time))
-            .filter_map(|event| Some((event.time, event.detail.parse().ok()?)))
-            .collect();
+        let begun = way.begun();
+        let its = gaps.iter().filter(|gap| begun <= Some(gap.0) && !way.is_over_before(gap.0));
+        way.gaps = its.copied().collect();
         Some(way)
     }
 
@@ -113,7 +127,9 @@ impl Way {
     /// The first of its events that name originator and recipients as they were accepted.
     fn accepted(&self) -> Option<&Event> {
         let begun = self.steps.iter().find(|step| step.begins() && step.parties.is_some());
-        begun.or_else(|| self.steps.iter().find(|step| step.parties.is_some()))
+        // What became of a copy has parties for their number alone.
+        let names = |step: &&Event| step.parties.as_ref().is_some_and(|p| p.count > 0);
+        begun.or_else(|| self.steps.iter().find(names))
     }
 
     /// Its level.

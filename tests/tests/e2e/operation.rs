@@ -1,5 +1,8 @@
 //! What an operator meets: exit codes, refusals, and passwords that are never shown.
 
+mod lists;
+mod orders;
+mod registers;
 mod tracking;
 
 use super::SOON;

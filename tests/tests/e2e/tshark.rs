@@ -67,6 +67,8 @@ const FIELDS: &[&str] = &[
     "p1.security_classification",
     "p1.non_delivery_reason_code",
     "p1.non_delivery_diagnostic_code",
+    "p1.DLExpansion_element",
+    "p1.OriginatorAndDLExpansion_element",
     "p1.content",
     "p1.returned_content",
     "p7.content",
@@ -271,6 +273,11 @@ fn spdus(types: &[String]) -> Vec<&'static str> {
     let mut names = Vec::new();
     while let Some(first) = types.next() {
         let token = matches!(first, "1" | "2");
+        // The last of a frame may stand alone: the turn is given or asked for.
+        if token && types.len() == 0 {
+            names.push(if first == "1" { "GT" } else { "PT" });
+            break;
+        }
         names.push(match if token { types.next() } else { Some(first) } {
             Some("13") => "CN",
             Some("14") => "AC",
@@ -287,6 +294,8 @@ fn spdus(types: &[String]) -> Vec<&'static str> {
             // AE and AEA have the codes of the major synchronization point and its ack.
             Some("41") => "AE",
             Some("42") => "AEA",
+            Some("21") => "GTC",
+            Some("22") => "GTA",
             Some("57") => "AD",
             Some("58") => "ADA",
             other => panic!("tshark shows an SPDU {other:?} after {first}"),
@@ -307,5 +316,6 @@ mod tests {
         assert_eq!(named("1 45 1 1 1 49"), "AS DT MIP");
         assert_eq!(named("2 50 2 50"), "MIA MIA");
         assert_eq!(named("1 41 2 42 9 10"), "AE AEA FN DN");
+        assert_eq!((named("2 42 2").as_str(), named("1").as_str()), ("AEA PT", "GT"));
     }
 }

@@ -126,6 +126,11 @@ impl<'a> EventDraft<'a> {
         self.event.operator = Some(Box::new(OrderedBy(operator.to_string())));
         self
     }
+    /// So many copies take the place of this one.
+    pub fn became(mut self, copies: usize) -> Self {
+        self.event.parties = Some(Box::new(Parties { copies: Some(copies), ..Parties::default() }));
+        self
+    }
     /// A message and what was committed for it.
     pub fn committed(mut self, message: String, copies: Copies) -> Self {
         if let Some(parties) = &mut self.event.parties {

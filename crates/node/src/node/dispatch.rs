@@ -43,7 +43,7 @@ impl Node {
             mailboxes.insert(mailbox);
         }
         mailboxes.extend(self.stores.take_waiting());
-        mailboxes.extend(self.outbound.take_expandable());
+        mailboxes.extend(self.outbound.take_expandable(&self.cx));
         for mailbox in mailboxes {
             if self.cx.is_list(mailbox) {
                 self.outbound.expand_next(&mut self.cx, now, mailbox);

@@ -58,7 +58,8 @@ impl Outcome {
                 outcome.ended.push((step.kind.to_string(), step.detail.clone()));
             }
         }
-        let (mut gone, mut is_rerouted) = (0, false);
+        let mut gone = 0;
+        let mut is_rerouted = false;
         for step in latest.values() {
             match &*step.kind {
                 "transfer_confirmed" => {
@@ -71,7 +72,8 @@ impl Outcome {
                     outcome.delivered.push((to, step.time));
                 }
                 kind if becomes_others(kind) => {
-                    copies = None;
+                    let others = step.parties.as_ref().and_then(|p| p.copies);
+                    copies = copies.zip(others).map(|(copies, others)| copies + others);
                     is_rerouted = true;
                 }
                 kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.detail.clone())),

@@ -64,7 +64,7 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
         Err(code) => return code,
     };
     let found = list(&reader, &wanted);
-    let ways: Vec<Way> = found.messages.iter().filter_map(|id| Way::read(&reader, id)).collect();
+    let ways: Vec<Way> = Way::read_all(&reader, &found.messages);
     warn_of_damage(&reader);
     let single = wanted.id.is_some() && ways.len() == 1;
     match (ways.first(), arguments.json) {

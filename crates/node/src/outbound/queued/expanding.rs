@@ -11,13 +11,13 @@ use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::{Note, NoteKind, Record};
 
-/// Most records read at once, or not yet expanded: each may become thousands of copies.
+/// Most records read at once, or not yet durably expanded: each may become thousands of copies.
 const MAX_EXPANDING: usize = 4;
 
 impl Outbound {
     /// Expands what waits for a list.
     pub(crate) fn expand_next(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
-        while self.expanding.len() < MAX_EXPANDING {
+        while self.room_to_expand(cx) {
             let Some(id) = cx.queue.scheduler.next_for_mailbox(now.mono, mailbox) else { return };
             let Some(item) = cx.queue.get(id) else { return };
             self.expanding.insert(id, mailbox);
@@ -27,9 +27,13 @@ impl Outbound {
         self.expand_later.insert(mailbox);
     }
 
+    fn room_to_expand(&self, cx: &Context) -> bool {
+        cx.room_for_retries(self.expanding.len(), MAX_EXPANDING) > 0
+    }
+
     /// Lists for which something waits until others are expanded.
-    pub(crate) fn take_expandable(&mut self) -> Vec<u32> {
-        if self.expanding.len() >= MAX_EXPANDING {
+    pub(crate) fn take_expandable(&mut self, cx: &Context) -> Vec<u32> {
+        if !self.room_to_expand(cx) {
             return Vec::new();
         }
         std::mem::take(&mut self.expand_later).into_iter().collect()
@@ -65,25 +69,19 @@ impl Outbound {
 
     fn expand(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
         let mut concluded = cx.engine.expand(now.utc, record);
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        let copies: Vec<EntryId> = copies.map(|e| e.id).collect();
         // The expansion is the end of this entry.
         let is_expansion = |note: &mut Note| note.kind == NoteKind::Expanded;
         for note in concluded.notes.extract_if(.., is_expansion) {
             cx.event(LogLevel::Info, Kind::Expanded, note.detail)
                 .message(record.message.clone())
                 .entry(id)
-                .precedence(record.precedence);
+                .precedence(record.precedence)
+                .became(copies.len());
         }
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
-        // The content is held until the new copies are counted.
-        if let Some(body) = record.body {
-            cx.queue.copies.add(body);
-        }
-        let (mut batch, mut bodies) = cx.queue.forget(id);
-        bodies.extend(record.body);
-        batch.extend(engine::put_entries(&concluded.entries));
-        batch.extend(engine::put_seen(&concluded.seen));
-        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
-        let copies: Vec<EntryId> = copies.map(|e| e.id).collect();
+        let (batch, bodies) = cx.queue.replace(id, record, &concluded);
         self.reroutes.remember(id, &copies);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));

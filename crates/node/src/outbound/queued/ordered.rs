@@ -127,7 +127,12 @@ impl Outbound {
             let outcome = match listed.at {
                 ItemState::InTransfer { .. } => ActOutcome::InTransfer,
                 ItemState::Held(scheduler::Reason::Operator) => {
-                    ActOutcome::Refused("an operator holds it: release it".to_owned())
+                    let is_operators = cx.queue.held.contains(id);
+                    let why = match is_operators {
+                        true => "an operator holds it: release it",
+                        false => "its user holds it back, or it is being cancelled",
+                    };
+                    ActOutcome::Refused(why.to_owned())
                 }
                 ItemState::Delayed(_) if cx.queue.deferred.has(*id) => {
                     ActOutcome::Refused("its originator deferred it".to_owned())
@@ -331,6 +336,9 @@ impl Outbound {
         }
         if let Some(record) = record {
             draft = draft.message(record.message.clone()).bytes(record.body.map(|_| record.size));
+        }
+        if matches!(order.act, Act::Reroute { .. }) {
+            draft = draft.became(copies.len());
         }
         drop(draft);
         if let Some(record) = record {

@@ -113,7 +113,8 @@ impl Outbound {
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence)
-            .bytes(record.body.map(|_| record.size));
+            .bytes(record.body.map(|_| record.size))
+            .became(ids.len());
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         self.blame.forget(id);
         let (mut batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
