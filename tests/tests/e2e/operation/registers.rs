@@ -1,6 +1,18 @@
 //! What a user registers holds over restarts of the daemon.
 
-use testbed::Site;
+use super::SOON;
+use crate::e2e::captures::port_of;
+use crate::e2e::tshark::Decoded;
+use testbed::{Pair, PeerSettings, Site};
+
+/// What a client says and is answered, as tshark reads it.
+fn recorded(site: &Site, user: &str, arguments: &[&str]) -> Decoded {
+    let capture = site.path().join("p3.pcapng");
+    let pcap = capture.display().to_string();
+    let run = site.xuxa(user, &[&["--pcap", &pcap], arguments].concat()).unwrap();
+    assert_eq!(run.code, 0, "{arguments:?}: {}", run.stderr);
+    Decoded::from_capture(&capture, site.p3().port())
+}
 
 #[test]
 fn a_redirection_and_a_limit_hold_after_a_kill() {
@@ -26,4 +38,46 @@ fn a_redirection_and_a_limit_hold_after_a_kill() {
     assert_eq!(site.receive("LOG", 1).unwrap().reports().count(), 1, "content-too-long");
     site.send("LOG", &["--to", &ops, "--size", "1kB"]).unwrap();
     assert_eq!(site.receive("OPS", 1).unwrap().messages().count(), 1);
+}
+
+/// A register is not among them: the context is that of 1988, and tshark knows the argument of 1994 alone.
+#[test]
+fn tshark_reads_delivery_control_and_cancel() {
+    let mut site = Site::builder("naples").users(&["OPS", "LOG"]).build().unwrap();
+    site.start().unwrap();
+    let ops = site.address("OPS");
+    let read = recorded(&site, "LOG", &["receive", "--at-least", "flash"]);
+    assert_eq!(read.count("p1.DeliveryControlArgument_element"), 1);
+    assert_eq!(read.count("p1.DeliveryControlResult_element"), 1);
+    let arguments = ["--json", "send", "--to", &ops, "--size", "1kB", "--defer", "+1h"];
+    let sent: serde_json::Value = site.xuxa("LOG", &arguments).unwrap().json().unwrap();
+    let id = sent["messages"][0]["mts_id"].as_str().unwrap();
+    let read = recorded(&site, "LOG", &["cancel", id]);
+    assert_eq!(read.count("p1.CancelDeferredDeliveryArgument_element"), 1);
+    assert_eq!(read.count("p1.CancelDeferredDeliveryResult_element"), 1);
+}
+
+#[test]
+fn a_redirected_message_bears_its_history_to_the_next_site() {
+    let mut pair =
+        Pair::start(PeerSettings { monologue: true, ..PeerSettings::default() }).unwrap();
+    let (here, there) = (pair.naples.address("OPS"), pair.act.address("OPS"));
+    let run = pair.naples.xuxa("OPS", &["register", "--redirect-to", &there]).unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    pair.naples.stop().unwrap();
+    let capture = pair.naples.path().join("p1.pcapng");
+    pair.naples.run_with(&["--pcap", &capture.display().to_string()]);
+    pair.naples.start().unwrap();
+    pair.naples.send("OPS", &["--to", &here, "--size", "1kB"]).unwrap();
+    assert_eq!(pair.act.receive("OPS", 1).unwrap().messages().count(), 1);
+    pair.naples.wait_until("nothing is queued", SOON, |s| s.waiting() == 0).unwrap();
+    pair.naples.stop().unwrap();
+    let read = Decoded::from_capture(&capture, port_of(&pair.act).parse().unwrap());
+    assert_eq!(read.count("p1.Redirection_element"), 1);
+    assert_eq!(read.count("p1.intended_recipient_name_element"), 1);
+    assert_eq!(
+        read.values("p1.redirection_reason"),
+        ["0"],
+        "recipient-assigned-alternate-recipient"
+    );
 }
