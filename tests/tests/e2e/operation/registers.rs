@@ -46,7 +46,7 @@ fn tshark_reads_delivery_control_and_cancel() {
     let mut site = Site::builder("naples").users(&["OPS", "LOG"]).build().unwrap();
     site.start().unwrap();
     let ops = site.address("OPS");
-    let read = recorded(&site, "LOG", &["receive", "--at-least", "flash"]);
+    let read = recorded(&site, "LOG", &["receive", "--at-least", "urgent"]);
     assert_eq!(read.count("p1.DeliveryControlArgument_element"), 1);
     assert_eq!(read.count("p1.DeliveryControlResult_element"), 1);
     let arguments = ["--json", "send", "--to", &ops, "--size", "1kB", "--defer", "+1h"];
