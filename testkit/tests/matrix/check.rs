@@ -1,6 +1,8 @@
 //! What must hold after each run.
 
-use crate::scenario::{Case, HELD, LONG, PLAN, Planned, Scenario, USERS};
+use crate::orders::Certainty;
+use crate::plan::{self, EXPIRED, HELD, LONG, Planned, USERS};
+use crate::scenario::{Case, Scenario};
 use base::Precedence;
 use engine::journal::{ItemId, MailboxId};
 use mailbox::machine::NAMES;
@@ -36,6 +38,8 @@ pub(crate) enum Broken {
     Refused,
     /// What an operator held went.
     Held,
+    /// What an operator ordered was not done, although he was told that it was.
+    Ordered,
     /// The program failed.
     Panicked,
 }
@@ -62,6 +66,10 @@ pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
         }
     }
     check.ends(case.has_mailboxes());
+    let is_open = |at: &Certainty| *at == Certainty::Open;
+    if case.faults.is_empty() && scenario.ordered.values().any(is_open) {
+        check.fail(Broken::Ordered, format!("without a fault: {:?}", scenario.ordered));
+    }
     if scenario.held_went {
         check.fail(Broken::Held, format!("message {HELD} went while it was held"));
     }
@@ -95,7 +103,7 @@ impl Check<'_> {
                 }
             }
         }
-        for n in 0..PLAN.len() {
+        for n in 0..self.scenario.plan.len() {
             match ids.get(&n).map_or(0, BTreeSet::len) {
                 0 => self.fail(Broken::Stuck, format!("submission {n} was never accepted")),
                 1 => {}
@@ -116,20 +124,46 @@ impl Check<'_> {
                 self.fail(Broken::Twice, what);
                 continue;
             };
-            if !PLAN[n].to.contains(&place) || *octets != content(n, PLAN[n].size) {
+            if !self.scenario.plan[n].to.contains(&place)
+                || *octets != content(n, self.scenario.plan[n].size)
+            {
                 self.fail(Broken::Altered, format!("{n} at {place:?}"));
             }
             copies.entry(n).or_default().push(at);
         }
         let meant = |planned: &Planned| planned.to.contains(&place);
-        for n in (0..PLAN.len()).filter(|n| meant(&PLAN[*n])) {
-            if !copies.contains_key(&n) {
-                self.fail(Broken::Lost, format!("{n} for {place:?}"));
+        for n in (0..self.scenario.plan.len()).filter(|n| meant(&self.scenario.plan[*n])) {
+            match (copies.contains_key(&n), self.given_up(n)) {
+                (false, None) => self.fail(Broken::Lost, format!("{n} for {place:?}")),
+                (true, Some(Certainty::Done)) => {
+                    self.fail(Broken::Ordered, format!("{n} came to {place:?}"));
+                }
+                _ => {}
             }
         }
         for (n, copies) in copies {
             self.once(user, &format!("message {n}"), &copies);
         }
+    }
+
+    /// Whether an operator had a message deleted or expired.
+    fn given_up(&self, n: usize) -> Option<Certainty> {
+        let ordered = self.scenario.ordered.get(&n).copied();
+        ordered.filter(|_| [plan::DELETED, EXPIRED].contains(&n))
+    }
+
+    /// Whether a message was expired: by an order that was not answered, if it did not arrive.
+    fn is_expired(&self, n: usize, accepted: &BTreeMap<String, usize>) -> bool {
+        let mut taken = self.scenario.network.users.iter().flat_map(|user| &user.delivered);
+        let came = taken.any(|taken| {
+            matches!(taken, Delivered::Message { identifier, .. } if accepted.get(identifier) == Some(&n))
+        });
+        n == EXPIRED
+            && match self.given_up(n) {
+                None => false,
+                Some(Certainty::Done) => true,
+                Some(Certainty::Open) => !came,
+            }
     }
 
     /// The mailbox of the user LOG has each message for him, once and whole, and its totals are those of its items.
@@ -165,13 +199,17 @@ impl Check<'_> {
                         continue;
                     }
                 };
-                if !PLAN[n].to.contains(&place) || octets != content(n, PLAN[n].size) {
+                if !self.scenario.plan[n].to.contains(&place)
+                    || octets != content(n, self.scenario.plan[n].size)
+                {
                     self.fail(Broken::Altered, format!("{n} in the mailbox at {place:?}"));
                 }
                 *got.entry(n).or_default() += 1;
             }
         }
-        for n in (0..PLAN.len()).filter(|n| PLAN[*n].to.contains(&place)) {
+        for n in
+            (0..self.scenario.plan.len()).filter(|n| self.scenario.plan[*n].to.contains(&place))
+        {
             match got.get(&n) {
                 None => self.fail(Broken::Lost, format!("{n} for the mailbox of {place:?}")),
                 Some(1) => {}
@@ -213,23 +251,25 @@ impl Check<'_> {
             let Delivered::Report { subject, delivered } = delivered else { continue };
             let recipient = recipient.clone().unwrap_or_default();
             match accepted.get(subject) {
-                Some(n) if PLAN[*n].from == user => {
+                Some(n) if self.scenario.plan[*n].from == user => {
                     found.entry((*n, recipient, *delivered)).or_default().push(at);
                 }
                 _ => self.fail(Broken::Report, format!("a report about {subject}")),
             }
         }
         let mut expected = BTreeSet::new();
-        for (n, planned) in PLAN.iter().enumerate().filter(|(_, planned)| planned.from == user) {
+        for (n, planned) in
+            self.scenario.plan.iter().enumerate().filter(|(_, planned)| planned.from == user)
+        {
             for (site, user) in planned.to {
-                let exists = USERS.contains(&(*site, *user));
+                let arrives = USERS.contains(&(*site, *user)) && !self.is_expired(n, accepted);
                 let reports = match planned.report {
                     ReportRequest::Report => true,
-                    ReportRequest::NonDelivery => !exists,
+                    ReportRequest::NonDelivery => !arrives,
                     _ => false,
                 };
                 if reports {
-                    expected.insert((n, name(&address(*site, user)).to_string(), exists));
+                    expected.insert((n, name(&address(*site, user)).to_string(), arrives));
                 }
             }
         }
@@ -270,7 +310,9 @@ impl Check<'_> {
             let bodies = store.bodies(None, 99).map_or(99, |bodies| bodies.len());
             let mut files = s.store.disk.list(Path::new("bodies")).unwrap_or_default();
             // A content of the long message stays with its item.
-            files.retain(|(_, length)| !has_mailboxes || *length != PLAN[LONG].size as u64);
+            files.retain(|(_, length)| {
+                !has_mailboxes || *length != self.scenario.plan[LONG].size as u64
+            });
             let in_memory = store.contents().memory_held();
             if bodies > 0 || !files.is_empty() || in_memory > 0 {
                 let what = format!("at {site}: {bodies} contents, {files:?}, {in_memory} octets");

@@ -17,6 +17,8 @@
 
 mod check;
 mod mutants;
+mod orders;
+mod plan;
 mod run;
 mod scenario;
 mod show;

@@ -4,93 +4,17 @@
 //! Users and peers act as real ones: a submission without an answer is repeated, one that was refused is
 //! submitted again, a transfer without a confirm is repeated, and who lost his association binds again.
 
-use base::{EntryId, Precedence};
+use crate::orders::{Certainty, SPARE};
+use crate::plan::{DELETED, HELD, PLAN, Planned, URGENT, USERS};
+use base::EntryId;
 use node::Input;
 use node::config::NodeConfig;
-use p1::flags::ReportRequest;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use store::queue::for_each_entry;
 use testkit::build::content;
 use testkit::real::{Fault, Mutant, RealStore};
 use testkit::{ACT, Death, NAPLES, NOTHING, Network, Setup, address};
-
-/// A message of the scenario.
-pub(crate) struct Planned {
-    /// The index of its originator in [`USERS`].
-    pub from: usize,
-    pub to: &'static [(usize, &'static str)],
-    pub size: usize,
-    pub precedence: Precedence,
-    pub report: ReportRequest,
-}
-
-/// The users, by site and name.
-pub(crate) const USERS: [(usize, &str); 4] =
-    [(NAPLES, "OPS"), (ACT, "OPS"), (ACT, "LOG"), (NAPLES, "LOG")];
-
-/// The message whose content is in a file.
-pub(crate) const LONG: usize = 2;
-
-/// The message that an operator holds.
-pub(crate) const HELD: usize = 5;
-
-/// The message that is accepted although the disk is full.
-const URGENT: usize = 6;
-
-/// To a mailbox at the own site; to two at the other one, with reports; a long one, whose transfer is cut;
-/// one to nobody; one in the other direction; one that an operator holds; and an urgent one at the end.
-pub(crate) const PLAN: [Planned; 7] = [
-    Planned {
-        from: 0,
-        to: &[(NAPLES, "LOG")],
-        size: 500,
-        precedence: Precedence::Priority,
-        report: ReportRequest::Report,
-    },
-    Planned {
-        from: 0,
-        to: &[(ACT, "OPS"), (ACT, "LOG")],
-        size: 60,
-        precedence: Precedence::Flash,
-        report: ReportRequest::Report,
-    },
-    Planned {
-        from: 0,
-        to: &[(ACT, "LOG")],
-        size: 60_000,
-        precedence: Precedence::Routine,
-        report: ReportRequest::None,
-    },
-    Planned {
-        from: 0,
-        to: &[(ACT, "NOBODY")],
-        size: 300,
-        precedence: Precedence::Immediate,
-        report: ReportRequest::NonDelivery,
-    },
-    Planned {
-        from: 1,
-        to: &[(NAPLES, "OPS")],
-        size: 9_000,
-        precedence: Precedence::Routine,
-        report: ReportRequest::NonDelivery,
-    },
-    Planned {
-        from: 0,
-        to: &[(ACT, "OPS")],
-        size: 7_000,
-        precedence: Precedence::Deferred,
-        report: ReportRequest::NonDelivery,
-    },
-    Planned {
-        from: 0,
-        to: &[(NAPLES, "LOG"), (ACT, "LOG")],
-        // So that it fits into a spare segment.
-        size: 40,
-        precedence: Precedence::Flash,
-        report: ReportRequest::None,
-    },
-];
 
 /// Faults of the disk of one site, and what is left out or done wrong at both.
 #[derive(Clone, Debug)]
@@ -104,6 +28,11 @@ impl Case {
     /// Whether messages for the users LOG go into the message store. With a mutant all users take deliveries over P3:
     /// the table of mutants has the operations of such a run.
     pub(crate) fn has_mailboxes(&self) -> bool {
+        self.mutant.is_none()
+    }
+
+    /// Whether an operator orders more than a hold: as with the mailboxes.
+    pub(crate) fn has_orders(&self) -> bool {
         self.mutant.is_none()
     }
 
@@ -125,14 +54,22 @@ pub(crate) struct Scenario {
     looked_at: [usize; 4],
     /// The held message was delivered while it was held.
     pub held_went: bool,
-    request: u64,
+    /// What an operator ordered of these messages, other than a hold.
+    pub ordered: BTreeMap<usize, Certainty>,
+    /// What is to be sent.
+    pub plan: &'static [Planned],
+    pub(crate) request: u64,
     rots: bool,
     /// For which a disk that is full is left so before the urgent message.
     minutes: u64,
 }
 
-/// The user LOG has a mailbox in the message store.
+/// The user LOG has a mailbox in the message store, and the peer is known by a second name, with other channels.
 fn store_for_log(config: &mut NodeConfig) {
+    let mut spare = config.peers[0].clone();
+    spare.name = SPARE.to_owned();
+    spare.channels.iter_mut().for_each(|channel| channel.index += 10);
+    config.peers.push(spare);
     let stored = config.mailboxes.iter().filter(|address| address.ends_with("s=log"));
     config.store.users = stored.cloned().collect();
 }
@@ -156,6 +93,8 @@ impl Scenario {
             submitted: Default::default(),
             looked_at: [0; 4],
             held_went: false,
+            ordered: BTreeMap::new(),
+            plan: if case.has_orders() { &PLAN } else { &PLAN[..DELETED] },
             request: 0,
             rots: case.rots(),
             minutes: case.faults.first().map_or(0, |(n, _)| n % 45),
@@ -173,6 +112,7 @@ impl Scenario {
         self.network.restart(ACT);
         self.run(3_000);
         self.hold();
+        self.order();
         self.wait_while_full();
         self.submit(URGENT);
         self.finish();
@@ -201,8 +141,8 @@ impl Scenario {
     }
 
     /// A user submits a message of the plan.
-    fn submit(&mut self, n: usize) {
-        let planned = &PLAN[n];
+    pub(crate) fn submit(&mut self, n: usize) {
+        let planned = &self.plan[n];
         let to: Vec<String> = planned.to.iter().map(|(site, name)| address(*site, name)).collect();
         let (text, id) = (content(n, planned.size), format!("MESSAGE {n}"));
         self.submitted[planned.from].push(n);
@@ -210,7 +150,7 @@ impl Scenario {
     }
 
     /// Runs for so many milliseconds. Users do meanwhile what users do.
-    fn run(&mut self, milliseconds: u64) {
+    pub(crate) fn run(&mut self, milliseconds: u64) {
         let mut left = milliseconds;
         while left > 0 {
             self.attend();
@@ -279,7 +219,7 @@ impl Scenario {
 
     /// Whether the message that is held was delivered.
     fn has_held(&self) -> bool {
-        let length = PLAN[HELD].size;
+        let length = self.plan[HELD].size;
         self.network.users[1].delivered.iter().any(|delivered| {
             matches!(delivered, testkit::Delivered::Message { content, .. } if content.len() == length)
         })
@@ -329,7 +269,7 @@ impl Scenario {
             let accepted = |tag: usize| {
                 (u.answered.iter().zip(&u.answers)).any(|(to, answer)| *to == tag && answer.is_ok())
             };
-            (0..PLAN.len()).filter(|n| PLAN[*n].from == user).all(|n| {
+            (0..self.plan.len()).filter(|n| self.plan[*n].from == user).all(|n| {
                 let mut tags =
                     (0..self.submitted[user].len()).filter(|t| self.submitted[user][*t] == n);
                 tags.any(accepted)
@@ -387,7 +327,7 @@ impl Scenario {
 
     /// Each user repeats what was accepted, as if the answer had been lost.
     fn repeat(&mut self) {
-        (0..PLAN.len()).for_each(|n| self.submit(n));
+        (0..self.plan.len()).for_each(|n| self.submit(n));
         self.run(4_000);
     }
 }

@@ -62,9 +62,6 @@ impl Outbound {
             // It starts nothing meanwhile.
             cx.queue.scheduler.hold(*id);
         }
-        if order.act == Act::Delete {
-            return self.carry_out(cx, now, request, order, &resting, &BTreeMap::new());
-        }
         for id in resting {
             let Some(item) = cx.queue.get(id) else { continue };
             order.reading.insert(id);
@@ -177,6 +174,8 @@ impl Outbound {
         match error::record(result) {
             Ok(record) if cx.queue.get(id).is_some() => _ = order.records.insert(id, record),
             Ok(_) => order.put(id, ActOutcome::Unknown),
+            // It is to be gone, whatever it is.
+            Err(_) if order.act == Act::Delete => _ = order.unread.insert(id),
             Err(error) => {
                 order.put(id, ActOutcome::Refused(error.to_string()));
                 let_start(cx, now, id);
@@ -201,7 +200,8 @@ impl Outbound {
                 return cx.output(Output::LookUp { token, precedence, keys: all });
             }
         }
-        let ids: Vec<EntryId> = order.records.keys().copied().collect();
+        let ids = order.records.keys().copied().chain(std::mem::take(&mut order.unread));
+        let ids: Vec<EntryId> = ids.collect();
         self.carry_out(cx, now, request, order, &ids, &BTreeMap::new());
     }
 
@@ -298,10 +298,11 @@ impl Outbound {
         if !cx.queue.scheduler.listed(id).is_some_and(|listed| is_at_rest(listed.at)) {
             return Err("it has gone, or is in transfer, meanwhile".to_owned());
         }
-        let record = match order.records.get(&id) {
-            Some(record) => record,
-            None if order.act == Act::Delete => return Ok(Concluded::default()),
-            None => return Err("its record is gone".to_owned()),
+        if order.act == Act::Delete {
+            return Ok(Concluded::default());
+        }
+        let Some(record) = order.records.get(&id) else {
+            return Err("its record is gone".to_owned());
         };
         match order.act {
             Act::Expire => Ok(cx.engine.expire_by_order(now.utc, record)),

@@ -19,6 +19,8 @@ pub(crate) struct Order {
     pub(crate) reading: BTreeSet<EntryId>,
     /// What was read.
     pub(crate) records: BTreeMap<EntryId, Record>,
+    /// Entries that are to be deleted although their records cannot be read.
+    pub(crate) unread: BTreeSet<EntryId>,
     /// Keys that are looked up and reserved, by entry.
     pub(crate) keys: BTreeMap<EntryId, Vec<Digest>>,
 }
@@ -32,13 +34,15 @@ impl Order {
             outcomes: Vec::new(),
             reading: BTreeSet::new(),
             records: BTreeMap::new(),
+            unread: BTreeSet::new(),
             keys: BTreeMap::new(),
         }
     }
 
     /// Whether it is about to change this entry.
     pub(crate) fn has(&self, id: EntryId) -> bool {
-        self.reading.contains(&id) || self.records.contains_key(&id)
+        let is_read = self.records.contains_key(&id) || self.unread.contains(&id);
+        is_read || self.reading.contains(&id)
     }
 
     pub(crate) fn put(&mut self, id: EntryId, outcome: ActOutcome) {

@@ -2,6 +2,7 @@
 
 mod channels;
 mod clock;
+mod day;
 mod lists;
 mod orders;
 mod reload;

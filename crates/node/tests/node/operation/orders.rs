@@ -10,7 +10,7 @@ use node::operator::{Act, ActError, ActOutcome, MAX_ORDERED, Operator};
 use testkit::{Events, NAPLES, NOTHING, Pair, Setup, five_channels};
 
 /// Naples has a second peer, which is the same site by other channels: 10 to 14.
-fn two_ways(config: &mut NodeConfig) {
+pub(super) fn two_ways(config: &mut NodeConfig) {
     five_channels(config);
     let mut spare = config.peers[0].clone();
     spare.name = "spare".to_owned();
@@ -24,11 +24,11 @@ fn joined() -> Pair {
     Pair::with_reports(31, Setup { node: two_ways, ..NOTHING })
 }
 
-fn alice() -> Operator {
+pub(super) fn alice() -> Operator {
     Operator { uid: 1_000, name: Some("alice".to_owned()) }
 }
 
-fn order(
+pub(super) fn order(
     pair: &mut Pair,
     entries: &[EntryId],
     act: Act,
@@ -90,6 +90,18 @@ fn what_is_deleted_is_gone_without_a_report_and_stays_so() {
     let events: Vec<_> = pair.events(Kind::OperatorDeleted).collect();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].operator.as_ref().unwrap().0, "alice (uid 1000)");
+}
+
+#[test]
+fn what_cannot_be_read_can_be_deleted() {
+    let (mut pair, entries) = stuck(2);
+    pair.sites[NAPLES].store.damaged.0.insert(entries[0]);
+    assert_eq!(outcomes(&mut pair, &entries, Act::Delete), [ActOutcome::Done, ActOutcome::Done]);
+    assert_eq!(all(&pair), []);
+    let messages: Vec<bool> =
+        pair.events(Kind::OperatorDeleted).map(|event| event.message.is_some()).collect();
+    assert_eq!(messages, [true, false], "the one that could be read is named");
+    pair.assert_empty();
 }
 
 #[test]

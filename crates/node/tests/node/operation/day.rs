@@ -1,0 +1,238 @@
+//! An operator's day: 50,000 messages are queued for a peer that is dead. Each one's fate is as ordered.
+
+use super::orders::{alice, order, two_ways};
+use base::Precedence::{Priority, Routine};
+use base::{EntryId, Precedence};
+use node::event::Kind;
+use node::filter::QueueFilter;
+use node::listing::{QueueRequest, QueueRow};
+use node::operator::{Act, ActOutcome, MAX_ORDERED};
+use p1::flags::ReportRequest;
+use std::collections::BTreeMap;
+use testkit::build::content;
+use testkit::{ACT, Delivered, NAPLES, NOTHING, Pair, Setup, address};
+
+/// Messages of the day.
+const MESSAGES: usize = 50_000;
+
+/// The one that its originator wants back.
+const REGRETTED: usize = 12_345;
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// By the peer that was dead.
+    Delivered,
+    /// By the other peer.
+    Rerouted,
+    /// The same, when it was released.
+    ReroutedHeld,
+    Expired,
+    Deleted,
+}
+
+impl Fate {
+    fn of(n: usize) -> Fate {
+        match n {
+            REGRETTED => Fate::Deleted,
+            n if n % 500 == 1 => Fate::Expired,
+            n if n % 10 == 0 => Fate::ReroutedHeld,
+            n if n % 2 == 0 => Fate::Rerouted,
+            _ => Fate::Delivered,
+        }
+    }
+
+    fn precedence(self) -> Precedence {
+        if self == Fate::ReroutedHeld { Priority } else { Routine }
+    }
+
+    fn size(self) -> usize {
+        if matches!(self, Fate::Rerouted | Fate::ReroutedHeld) { 200 } else { 100 }
+    }
+}
+
+/// How many messages have one of these fates.
+fn count(fates: &[Fate]) -> usize {
+    (1..=MESSAGES).filter(|n| fates.contains(&Fate::of(*n))).count()
+}
+
+/// The rows that match, page by page.
+fn find(pair: &Pair, asked: QueueRequest) -> Vec<QueueRow> {
+    let site = &pair.sites[NAPLES];
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let asked = QueueRequest { limit: 500, after: after.take(), ..asked.clone() };
+        let page = site.node.queue_page(pair.clock(), &asked).unwrap();
+        let page = page.describe(|key| site.store.entries.get(&key).cloned());
+        rows.extend(page.entries);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return rows,
+        }
+    }
+}
+
+/// Orders something of these rows, in parts; all of it is done.
+fn have(pair: &mut Pair, rows: &[QueueRow], act: &Act) {
+    let entries: Vec<EntryId> =
+        rows.iter().map(|row| EntryId(row.entry[1..].parse().unwrap())).collect();
+    for part in entries.chunks(MAX_ORDERED) {
+        for (entry, outcome) in order(pair, part, act.clone()).unwrap() {
+            let done = match act {
+                Act::Reroute { .. } => matches!(outcome, ActOutcome::Became(_)),
+                _ => outcome == ActOutcome::Done,
+            };
+            assert!(done, "{act:?} of {entry:?}: {outcome:?}");
+        }
+    }
+}
+
+/// What was delivered so far.
+fn delivered(pair: &Pair) -> usize {
+    pair.users[pair.reader].delivered.len()
+}
+
+fn by(filter: QueueFilter) -> QueueRequest {
+    QueueRequest { filter, ..QueueRequest::default() }
+}
+
+/// All messages are submitted while the peer is dead. Gives their numbers, by MTS identifier.
+fn submit_all(pair: &mut Pair, clerk: usize) -> BTreeMap<String, usize> {
+    let to = [address(ACT, "OPS")];
+    let mut sent: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for n in 1..=MESSAGES {
+        let fate = Fate::of(n);
+        let user = if fate == Fate::Expired { clerk } else { pair.sender };
+        let (octets, id) = (content(n, fate.size()), format!("MESSAGE {n}"));
+        sent.entry(user).or_default().push(n);
+        pair.network.submit(user, &to, fate.precedence(), &octets, &id, ReportRequest::NonDelivery);
+        if n % 1_000 == 0 {
+            pair.run(60);
+        }
+    }
+    for _ in 0..100 {
+        let answered = pair.users.iter().map(|user| user.answers.len()).sum::<usize>();
+        if answered == MESSAGES {
+            break;
+        }
+        pair.run(60);
+    }
+    let mut numbers = BTreeMap::new();
+    for (user, sent) in sent {
+        let user = &pair.users[user];
+        let ids = user.answered.iter().zip(&user.answers);
+        numbers.extend(ids.map(|(tag, id)| (id.clone().unwrap(), sent[*tag])));
+    }
+    assert_eq!(numbers.len(), MESSAGES);
+    numbers
+}
+
+#[test]
+fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
+    let mut pair = Pair::with_reports(5, Setup { node: two_ways, ..NOTHING });
+    let clerk = pair.network.user(NAPLES, "LOG", true);
+    pair.network.bind(clerk, NAPLES);
+    (0..5).for_each(|channel| pair.block(channel));
+    pair.run(1);
+    let numbers = submit_all(&mut pair, clerk);
+    assert_eq!((find(&pair, by(QueueFilter::default())).len(), delivered(&pair)), (MESSAGES, 0));
+
+    // What is of Priority is to wait. Half of all is to go by the other peer.
+    let priority = find(&pair, QueueRequest { precedence: Some(Priority), ..by(<_>::default()) });
+    assert_eq!(priority.len(), count(&[Fate::ReroutedHeld]));
+    have(&mut pair, &priority, &Act::Hold);
+    let half = find(&pair, by(QueueFilter { min_size: Some(150), ..<_>::default() }));
+    assert_eq!(half.len(), MESSAGES / 2);
+    have(&mut pair, &half, &Act::Reroute { to: Some("spare".to_owned()) });
+    for _ in 0..100 {
+        if delivered(&pair) >= count(&[Fate::Rerouted]) {
+            break;
+        }
+        pair.run(60);
+    }
+    assert_eq!(delivered(&pair), count(&[Fate::Rerouted]), "what is held stays held");
+
+    // The clerk's are given up, with reports; one is deleted, without.
+    let clerks = QueueFilter { originator: Some("s=log".to_owned()), ..<_>::default() };
+    let clerks = find(&pair, by(clerks));
+    assert_eq!(clerks.len(), count(&[Fate::Expired]));
+    have(&mut pair, &clerks, &Act::Expire);
+    let regretted = format!("message {REGRETTED}");
+    let one = find(&pair, by(QueueFilter { identifier: Some(regretted), ..<_>::default() }));
+    assert_eq!(one.len(), 1);
+    have(&mut pair, &one, &Act::Delete);
+
+    // The daemon is restarted. Then the peer is there again.
+    pair.crash(NAPLES);
+    pair.run(10);
+    pair.bind_all();
+    pair.network.bind(clerk, NAPLES);
+    pair.blocked.clear();
+    let waiting = find(&pair, QueueRequest { peer: Some("act".to_owned()), ..by(<_>::default()) });
+    assert!(!waiting.is_empty());
+    pair.run(60);
+    let by_peers = count(&[Fate::Delivered, Fate::Rerouted]);
+    for _ in 0..100 {
+        if delivered(&pair) >= by_peers {
+            break;
+        }
+        pair.run(60);
+    }
+    assert_eq!(delivered(&pair), by_peers, "what is held stays held");
+    let held = QueueFilter { state: Some("held_by_operator".to_owned()), ..<_>::default() };
+    let held = find(&pair, by(held));
+    assert_eq!(held.len(), count(&[Fate::ReroutedHeld]));
+    have(&mut pair, &held, &Act::Release);
+    for _ in 0..100 {
+        if pair.queued(NAPLES) == 0 {
+            break;
+        }
+        pair.run(60);
+    }
+    pair.assert_empty();
+
+    assert_fates(&pair, clerk, &numbers);
+}
+
+/// Each message was delivered once, reported once, or is gone, as ordered; and the events tell it.
+fn assert_fates(pair: &Pair, clerk: usize, numbers: &BTreeMap<String, usize>) {
+    let mut times = vec![(0, 0); MESSAGES + 1];
+    for user in [pair.reader, pair.sender, clerk] {
+        for taken in &pair.users[user].delivered {
+            match taken {
+                Delivered::Message { identifier, content: octets } => {
+                    let n = numbers[identifier];
+                    assert_eq!(*octets, content(n, Fate::of(n).size()));
+                    times[n].0 += 1;
+                }
+                Delivered::Report { subject, delivered } => {
+                    assert!(!delivered && user == clerk, "a report about {subject}");
+                    times[numbers[subject]].1 += 1;
+                }
+            }
+        }
+    }
+    for (n, times) in times.iter().enumerate().skip(1) {
+        let expected = match Fate::of(n) {
+            Fate::Delivered | Fate::Rerouted | Fate::ReroutedHeld => (1, 0),
+            Fate::Expired => (0, 1),
+            Fate::Deleted => (0, 0),
+        };
+        assert_eq!(*times, expected, "message {n}: {:?}", Fate::of(n));
+    }
+    let acts = [
+        (Kind::OperatorRerouted, &[Fate::Rerouted, Fate::ReroutedHeld][..]),
+        (Kind::OperatorExpired, &[Fate::Expired]),
+        (Kind::OperatorDeleted, &[Fate::Deleted]),
+    ];
+    for (kind, fates) in acts {
+        let mut of = 0;
+        for event in pair.events(kind) {
+            let n = numbers[event.message.as_ref().expect("its message")];
+            assert!(fates.contains(&Fate::of(n)), "{kind:?} of message {n}");
+            assert_eq!(event.operator.as_ref().unwrap().0, alice().to_string());
+            of += 1;
+        }
+        assert_eq!(of, count(fates), "{kind:?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What an operator orders of messages while the line is down: delete, expire, reroute, retry.
+
+use crate::plan::{DELETED, EXPIRED, REROUTED};
+use crate::scenario::Scenario;
+use base::EntryId;
+use engine::Record;
+use node::Input;
+use node::operator::{Act, ActOutcome, Operator};
+use p1::apdu::MtsApduHead;
+use store::queue::for_each_entry;
+use testkit::NAPLES;
+
+/// The second name of the peer.
+pub(crate) const SPARE: &str = "spare";
+
+/// Whether an order was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// The operator was told so.
+    Done,
+    /// The operator was not answered, or too late: what is in the store decides.
+    Open,
+}
+
+impl Scenario {
+    /// Three messages wait for a line, and an operator orders something of each. Then all are tried again.
+    pub(crate) fn order(&mut self) {
+        if self.plan.len() <= REROUTED {
+            return;
+        }
+        self.network.line_up = false;
+        self.network.cut();
+        [DELETED, EXPIRED, REROUTED].into_iter().for_each(|n| self.submit(n));
+        self.run(300);
+        self.have(DELETED, &Act::Delete);
+        self.have(EXPIRED, &Act::Expire);
+        self.have(REROUTED, &Act::Reroute { to: Some(SPARE.to_owned()) });
+        self.network.line_up = true;
+        let all = self.queued(NAPLES);
+        self.ask(all, Act::Retry);
+        self.run(1_000);
+    }
+
+    /// Has something done with a message. An operator repeats an order that nobody answers.
+    fn have(&mut self, n: usize, act: &Act) {
+        self.ordered.insert(n, Certainty::Open);
+        for _ in 0..3 {
+            let entries = self.entries_of(n);
+            if entries.is_empty() {
+                return;
+            }
+            if let Some(outcomes) = self.ask(entries, act.clone()) {
+                let done = |outcome| matches!(outcome, &ActOutcome::Done | &ActOutcome::Became(_));
+                if outcomes.iter().all(|(_, outcome)| done(outcome)) {
+                    self.ordered.insert(n, Certainty::Done);
+                }
+                return;
+            }
+            self.run(2_000);
+        }
+    }
+
+    /// Orders something of entries in Naples.
+    fn ask(&mut self, entries: Vec<EntryId>, act: Act) -> Option<Vec<(EntryId, ActOutcome)>> {
+        self.request += 1;
+        let (request, by) = (self.request, Operator::default());
+        self.network.feed(NAPLES, Input::Operate { request, entries, act, by });
+        self.run(200);
+        let mut answers = self.network.sites[NAPLES].operated.iter();
+        let (_, result) = answers.find(|(to, _)| *to == request)?;
+        result.clone().ok()
+    }
+
+    /// The copies of a message in the store at Naples.
+    fn entries_of(&self, n: usize) -> Vec<EntryId> {
+        let mut entries = Vec::new();
+        let Some(store) = self.network.sites[NAPLES].store.opened() else { return entries };
+        let name = format!("MESSAGE {n}");
+        let _ = for_each_entry(store, |entry| {
+            let head = Record::decode(&entry.record).map(|record| record.head);
+            if let Ok(MtsApduHead::Message(envelope)) = head
+                && envelope.content_identifier.as_deref() == Some(name.as_str())
+            {
+                entries.push(entry.id);
+            }
+        });
+        entries
+    }
+}
