@@ -1,7 +1,7 @@
 //! What must hold after each run.
 
 use crate::orders::Certainty;
-use crate::plan::{self, EXPIRED, HELD, LONG, Planned, USERS};
+use crate::plan::{self, EXPIRED, HELD, LISTED, LONG, Planned, USERS};
 use crate::scenario::{Case, Scenario};
 use base::Precedence;
 use engine::journal::{ItemId, MailboxId};
@@ -70,6 +70,9 @@ pub(crate) fn check(scenario: &Scenario, case: &Case) -> Vec<Failure> {
     if case.faults.is_empty() && scenario.ordered.values().any(is_open) {
         check.fail(Broken::Ordered, format!("without a fault: {:?}", scenario.ordered));
     }
+    if case.faults.is_empty() && case.has_orders() && !scenario.has_list {
+        check.fail(Broken::Ordered, "without a fault there is no list".to_owned());
+    }
     if scenario.held_went {
         check.fail(Broken::Held, format!("message {HELD} went while it was held"));
     }
@@ -103,7 +106,7 @@ impl Check<'_> {
                 }
             }
         }
-        for n in 0..self.scenario.plan.len() {
+        for n in self.scenario.meant() {
             match ids.get(&n).map_or(0, BTreeSet::len) {
                 0 => self.fail(Broken::Stuck, format!("submission {n} was never accepted")),
                 1 => {}
@@ -132,7 +135,7 @@ impl Check<'_> {
             copies.entry(n).or_default().push(at);
         }
         let meant = |planned: &Planned| planned.to.contains(&place);
-        for n in (0..self.scenario.plan.len()).filter(|n| meant(&self.scenario.plan[*n])) {
+        for n in self.scenario.meant().filter(|n| meant(&self.scenario.plan[*n])) {
             match (copies.contains_key(&n), self.given_up(n)) {
                 (false, None) => self.fail(Broken::Lost, format!("{n} for {place:?}")),
                 (true, Some(Certainty::Done)) => {
@@ -207,9 +210,7 @@ impl Check<'_> {
                 *got.entry(n).or_default() += 1;
             }
         }
-        for n in
-            (0..self.scenario.plan.len()).filter(|n| self.scenario.plan[*n].to.contains(&place))
-        {
+        for n in self.scenario.meant().filter(|n| self.scenario.plan[*n].to.contains(&place)) {
             match got.get(&n) {
                 None => self.fail(Broken::Lost, format!("{n} for the mailbox of {place:?}")),
                 Some(1) => {}
@@ -262,7 +263,8 @@ impl Check<'_> {
             self.scenario.plan.iter().enumerate().filter(|(_, planned)| planned.from == user)
         {
             for (site, user) in planned.to {
-                let arrives = USERS.contains(&(*site, *user)) && !self.is_expired(n, accepted);
+                let exists = USERS.contains(&(*site, *user));
+                let arrives = exists && !self.is_expired(n, accepted);
                 let reports = match planned.report {
                     ReportRequest::Report => true,
                     ReportRequest::NonDelivery => !arrives,
@@ -309,10 +311,13 @@ impl Check<'_> {
             let Some(store) = s.store.opened() else { continue };
             let bodies = store.bodies(None, 99).map_or(99, |bodies| bodies.len());
             let mut files = s.store.disk.list(Path::new("bodies")).unwrap_or_default();
-            // A content of the long message stays with its item.
-            files.retain(|(_, length)| {
-                !has_mailboxes || *length != self.scenario.plan[LONG].size as u64
-            });
+            // One content of the long message stays with its item, and one of the list's where memory was short.
+            let kept = [LONG, LISTED].map(|n| self.scenario.plan.get(n).map(|p| p.size as u64));
+            for length in kept.into_iter().flatten().filter(|_| has_mailboxes) {
+                if let Some(at) = files.iter().position(|(_, of)| *of == length) {
+                    files.remove(at);
+                }
+            }
             let in_memory = store.contents().memory_held();
             if bodies > 0 || !files.is_empty() || in_memory > 0 {
                 let what = format!("at {site}: {bodies} contents, {files:?}, {in_memory} octets");

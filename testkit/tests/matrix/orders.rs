@@ -1,14 +1,16 @@
-//! What an operator orders of messages while the line is down: delete, expire, reroute, retry.
+//! What an operator orders of messages while the line is down: delete, expire, reroute, retry. And the list
+//! that he makes.
 
-use crate::plan::{DELETED, EXPIRED, REROUTED};
+use crate::plan::{DELETED, EXPIRED, LISTED, REDIRECTED, REROUTED};
 use crate::scenario::Scenario;
 use base::EntryId;
 use engine::Record;
 use node::Input;
+use node::lists::{List, ListChange, ListsError, ReportPolicy, SubmitPermission};
 use node::operator::{Act, ActOutcome, Operator};
 use p1::apdu::MtsApduHead;
 use store::queue::for_each_entry;
-use testkit::NAPLES;
+use testkit::{NAPLES, address};
 
 /// The second name of the peer.
 pub(crate) const SPARE: &str = "spare";
@@ -39,6 +41,46 @@ impl Scenario {
         let all = self.queued(NAPLES);
         self.ask(all, Act::Retry);
         self.run(1_000);
+    }
+
+    /// A message goes to a list, its site is restarted at once, and one goes to an alternate.
+    pub(crate) fn expand(&mut self) {
+        if self.plan.len() <= REDIRECTED {
+            return;
+        }
+        self.has_list = self.make_list();
+        if self.has_list {
+            self.submit(LISTED);
+            self.run(20);
+            self.network.restart(NAPLES);
+        }
+        self.submit(REDIRECTED);
+        self.run(1_000);
+    }
+
+    /// An operator repeats what nobody answers. One who finds it made has made it.
+    fn make_list(&mut self) -> bool {
+        let list = List {
+            address: address(NAPLES, "STAFF"),
+            members: self.plan[LISTED].to.iter().map(|(site, name)| address(*site, name)).collect(),
+            submit: SubmitPermission::Anyone,
+            reports: ReportPolicy::Originator,
+            owner: None,
+        };
+        for _ in 0..5 {
+            self.request += 1;
+            let (request, change) = (self.request, Box::new(ListChange::Add(list.clone())));
+            let by = Operator::default();
+            let input = Input::ChangeList { request, change, by, try_only: false };
+            self.network.feed(NAPLES, input);
+            self.run(200);
+            let mut answers = self.network.sites[NAPLES].lists_changed.iter();
+            match answers.find(|(to, _)| *to == request) {
+                Some((_, Ok(()) | Err(ListsError::Exists(_)))) => return true,
+                _ => self.run(2_000),
+            }
+        }
+        false
     }
 
     /// Has something done with a message. An operator repeats an order that nobody answers.

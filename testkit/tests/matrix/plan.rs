@@ -8,6 +8,9 @@ use testkit::{ACT, NAPLES};
 pub(crate) struct Planned {
     /// The index of its originator in [`USERS`].
     pub from: usize,
+    /// To whom it is addressed, if not to those who are to get it.
+    pub address: Option<(usize, &'static str)>,
+    /// Who are to get it.
     pub to: &'static [(usize, &'static str)],
     pub size: usize,
     pub precedence: Precedence,
@@ -32,12 +35,19 @@ pub(crate) const DELETED: usize = 7;
 pub(crate) const EXPIRED: usize = 8;
 pub(crate) const REROUTED: usize = 9;
 
+/// The message to a distribution list.
+pub(crate) const LISTED: usize = 10;
+
+/// The message to nobody, with an alternate that its originator requests.
+pub(crate) const REDIRECTED: usize = 11;
+
 /// To a mailbox at the own site; to two at the other one, with reports; a long one, whose transfer is cut;
 /// one to nobody; one in the other direction; one that an operator holds; an urgent one at the end;
-/// and those of which an operator orders something else.
-pub(crate) static PLAN: [Planned; 10] = [
+/// those of which an operator orders something else; one to a list; and one to nobody with an alternate.
+pub(crate) static PLAN: [Planned; 12] = [
     Planned {
         from: 0,
+        address: None,
         to: &[(NAPLES, "LOG")],
         size: 500,
         precedence: Precedence::Priority,
@@ -45,6 +55,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "OPS"), (ACT, "LOG")],
         size: 60,
         precedence: Precedence::Flash,
@@ -52,6 +63,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "LOG")],
         size: 60_000,
         precedence: Precedence::Routine,
@@ -59,6 +71,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "NOBODY")],
         size: 300,
         precedence: Precedence::Immediate,
@@ -66,6 +79,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 1,
+        address: None,
         to: &[(NAPLES, "OPS")],
         size: 9_000,
         precedence: Precedence::Routine,
@@ -73,6 +87,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "OPS")],
         size: 7_000,
         precedence: Precedence::Deferred,
@@ -80,6 +95,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(NAPLES, "LOG"), (ACT, "LOG")],
         // So that it fits into a spare segment.
         size: 40,
@@ -88,6 +104,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "OPS")],
         size: 80,
         precedence: Precedence::Routine,
@@ -95,6 +112,7 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "OPS")],
         size: 90,
         precedence: Precedence::Routine,
@@ -102,9 +120,26 @@ pub(crate) static PLAN: [Planned; 10] = [
     },
     Planned {
         from: 0,
+        address: None,
         to: &[(ACT, "OPS")],
         size: 6000,
         precedence: Precedence::Routine,
         report: ReportRequest::None,
+    },
+    Planned {
+        from: 0,
+        address: Some((NAPLES, "STAFF")),
+        to: &[(NAPLES, "LOG"), (ACT, "OPS"), (ACT, "LOG")],
+        size: 5_000,
+        precedence: Precedence::Priority,
+        report: ReportRequest::NonDelivery,
+    },
+    Planned {
+        from: 0,
+        address: Some((ACT, "GONE")),
+        to: &[(ACT, "OPS")],
+        size: 120,
+        precedence: Precedence::Routine,
+        report: ReportRequest::NonDelivery,
     },
 ];

@@ -5,7 +5,7 @@
 //! submitted again, a transfer without a confirm is repeated, and who lost his association binds again.
 
 use crate::orders::{Certainty, SPARE};
-use crate::plan::{DELETED, HELD, PLAN, Planned, URGENT, USERS};
+use crate::plan::{DELETED, HELD, LISTED, PLAN, Planned, REDIRECTED, URGENT, USERS};
 use base::EntryId;
 use node::Input;
 use node::config::NodeConfig;
@@ -56,6 +56,8 @@ pub(crate) struct Scenario {
     pub held_went: bool,
     /// What an operator ordered of these messages, other than a hold.
     pub ordered: BTreeMap<usize, Certainty>,
+    /// Whether there is a distribution list.
+    pub has_list: bool,
     /// What is to be sent.
     pub plan: &'static [Planned],
     pub(crate) request: u64,
@@ -94,6 +96,7 @@ impl Scenario {
             looked_at: [0; 4],
             held_went: false,
             ordered: BTreeMap::new(),
+            has_list: false,
             plan: if case.has_orders() { &PLAN } else { &PLAN[..DELETED] },
             request: 0,
             rots: case.rots(),
@@ -113,6 +116,7 @@ impl Scenario {
         self.run(3_000);
         self.hold();
         self.order();
+        self.expand();
         self.wait_while_full();
         self.submit(URGENT);
         self.finish();
@@ -143,7 +147,10 @@ impl Scenario {
     /// A user submits a message of the plan.
     pub(crate) fn submit(&mut self, n: usize) {
         let planned = &self.plan[n];
-        let to: Vec<String> = planned.to.iter().map(|(site, name)| address(*site, name)).collect();
+        let to = planned.address.as_ref().map_or(planned.to, std::slice::from_ref);
+        let to: Vec<String> = to.iter().map(|(site, name)| address(*site, name)).collect();
+        let alternate = (n == REDIRECTED).then(|| address(planned.to[0].0, planned.to[0].1));
+        self.network.users[planned.from].alternate = alternate;
         let (text, id) = (content(n, planned.size), format!("MESSAGE {n}"));
         self.submitted[planned.from].push(n);
         self.network.submit(planned.from, &to, planned.precedence, &text, &id, planned.report);
@@ -176,6 +183,12 @@ impl Scenario {
                 self.submit(self.submitted[user][tag]);
             }
         }
+    }
+
+    /// The messages that are to be sent: one to a list if it could be made.
+    pub(crate) fn meant(&self) -> impl Iterator<Item = usize> + use<> {
+        let has_list = self.has_list;
+        (0..self.plan.len()).filter(move |n| *n != LISTED || has_list)
     }
 
     /// Cuts the connection while the long message is in transit.
@@ -269,7 +282,7 @@ impl Scenario {
             let accepted = |tag: usize| {
                 (u.answered.iter().zip(&u.answers)).any(|(to, answer)| *to == tag && answer.is_ok())
             };
-            (0..self.plan.len()).filter(|n| self.plan[*n].from == user).all(|n| {
+            self.meant().filter(|n| self.plan[*n].from == user).all(|n| {
                 let mut tags =
                     (0..self.submitted[user].len()).filter(|t| self.submitted[user][*t] == n);
                 tags.any(accepted)
@@ -327,7 +340,7 @@ impl Scenario {
 
     /// Each user repeats what was accepted, as if the answer had been lost.
     fn repeat(&mut self) {
-        (0..self.plan.len()).for_each(|n| self.submit(n));
+        self.meant().for_each(|n| self.submit(n));
         self.run(4_000);
     }
 }
