@@ -127,7 +127,7 @@ impl Way {
     /// The first of its events that name originator and recipients as they were accepted.
     fn accepted(&self) -> Option<&Event> {
         let begun = self.steps.iter().find(|step| step.begins() && step.parties.is_some());
-        // What became of a copy has parties for their number alone.
+        // An event about the end of a copy has parties for their number alone.
         let names = |step: &&Event| step.parties.as_ref().is_some_and(|p| p.count > 0);
         begun.or_else(|| self.steps.iter().find(names))
     }

@@ -38,7 +38,7 @@ pub(crate) enum Broken {
     Refused,
     /// What an operator held went.
     Held,
-    /// What an operator ordered was not done, although he was told that it was.
+    /// What an operator ordered was not done, although the answer was that it was.
     Ordered,
     /// The program failed.
     Panicked,

@@ -18,7 +18,7 @@ pub(crate) const SPARE: &str = "spare";
 /// Whether an order was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// The operator was told so.
+    /// The answer was so.
     Done,
     /// The operator was not answered, or too late: what is in the store decides.
     Open,

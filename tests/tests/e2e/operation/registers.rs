@@ -5,7 +5,7 @@ use crate::e2e::captures::port_of;
 use crate::e2e::tshark::Decoded;
 use testbed::{Pair, PeerSettings, Site};
 
-/// What a client says and is answered, as tshark reads it.
+/// What a client sends and is answered, as tshark reads it.
 fn recorded(site: &Site, user: &str, arguments: &[&str]) -> Decoded {
     let capture = site.path().join("p3.pcapng");
     let pcap = capture.display().to_string();

@@ -1,4 +1,4 @@
-//! An operator's day: 50,000 messages are queued for a peer that is dead. Each one's fate is as ordered.
+//! An operator's day: 50,000 messages are queued for a peer that is dead. Each one's disposition is as ordered.
 
 use super::orders::{alice, order, two_ways};
 use base::Precedence::{Priority, Routine};
@@ -18,9 +18,9 @@ const MESSAGES: usize = 50_000;
 /// The one that its originator wants back.
 const REGRETTED: usize = 12_345;
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fate {
+enum Disposition {
     /// By the peer that was dead.
     Delivered,
     /// By the other peer.
@@ -31,29 +31,29 @@ enum Fate {
     Deleted,
 }
 
-impl Fate {
-    fn of(n: usize) -> Fate {
+impl Disposition {
+    fn for_number(n: usize) -> Disposition {
         match n {
-            REGRETTED => Fate::Deleted,
-            n if n % 500 == 1 => Fate::Expired,
-            n if n % 10 == 0 => Fate::ReroutedHeld,
-            n if n % 2 == 0 => Fate::Rerouted,
-            _ => Fate::Delivered,
+            REGRETTED => Disposition::Deleted,
+            n if n % 500 == 1 => Disposition::Expired,
+            n if n % 10 == 0 => Disposition::ReroutedHeld,
+            n if n % 2 == 0 => Disposition::Rerouted,
+            _ => Disposition::Delivered,
         }
     }
 
     fn precedence(self) -> Precedence {
-        if self == Fate::ReroutedHeld { Priority } else { Routine }
+        if self == Disposition::ReroutedHeld { Priority } else { Routine }
     }
 
     fn size(self) -> usize {
-        if matches!(self, Fate::Rerouted | Fate::ReroutedHeld) { 200 } else { 100 }
+        if matches!(self, Disposition::Rerouted | Disposition::ReroutedHeld) { 200 } else { 100 }
     }
 }
 
-/// How many messages have one of these fates.
-fn count(fates: &[Fate]) -> usize {
-    (1..=MESSAGES).filter(|n| fates.contains(&Fate::of(*n))).count()
+/// How many messages have one of these dispositions.
+fn count(dispositions: &[Disposition]) -> usize {
+    (1..=MESSAGES).filter(|n| dispositions.contains(&Disposition::for_number(*n))).count()
 }
 
 /// The rows that match, page by page.
@@ -101,11 +101,18 @@ fn submit_all(pair: &mut Pair, clerk: usize) -> BTreeMap<String, usize> {
     let to = [address(ACT, "OPS")];
     let mut sent: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for n in 1..=MESSAGES {
-        let fate = Fate::of(n);
-        let user = if fate == Fate::Expired { clerk } else { pair.sender };
-        let (octets, id) = (content(n, fate.size()), format!("MESSAGE {n}"));
+        let disposition = Disposition::for_number(n);
+        let user = if disposition == Disposition::Expired { clerk } else { pair.sender };
+        let (octets, id) = (content(n, disposition.size()), format!("MESSAGE {n}"));
         sent.entry(user).or_default().push(n);
-        pair.network.submit(user, &to, fate.precedence(), &octets, &id, ReportRequest::NonDelivery);
+        pair.network.submit(
+            user,
+            &to,
+            disposition.precedence(),
+            &octets,
+            &id,
+            ReportRequest::NonDelivery,
+        );
         if n % 1_000 == 0 {
             pair.run(60);
         }
@@ -128,7 +135,7 @@ fn submit_all(pair: &mut Pair, clerk: usize) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
+fn each_of_fifty_thousand_messages_ends_as_it_was_ordered() {
     let mut pair = Pair::with_reports(5, Setup { node: two_ways, ..NOTHING });
     let clerk = pair.network.user(NAPLES, "LOG", true);
     pair.network.bind(clerk, NAPLES);
@@ -139,23 +146,23 @@ fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
 
     // What is of Priority is to wait. Half of all is to go by the other peer.
     let priority = find(&pair, QueueRequest { precedence: Some(Priority), ..by(<_>::default()) });
-    assert_eq!(priority.len(), count(&[Fate::ReroutedHeld]));
+    assert_eq!(priority.len(), count(&[Disposition::ReroutedHeld]));
     have(&mut pair, &priority, &Act::Hold);
     let half = find(&pair, by(QueueFilter { min_size: Some(150), ..<_>::default() }));
     assert_eq!(half.len(), MESSAGES / 2);
     have(&mut pair, &half, &Act::Reroute { to: Some("spare".to_owned()) });
     for _ in 0..100 {
-        if delivered(&pair) >= count(&[Fate::Rerouted]) {
+        if delivered(&pair) >= count(&[Disposition::Rerouted]) {
             break;
         }
         pair.run(60);
     }
-    assert_eq!(delivered(&pair), count(&[Fate::Rerouted]), "what is held stays held");
+    assert_eq!(delivered(&pair), count(&[Disposition::Rerouted]), "what is held stays held");
 
     // The clerk's are given up, with reports; one is deleted, without.
     let clerks = QueueFilter { originator: Some("s=log".to_owned()), ..<_>::default() };
     let clerks = find(&pair, by(clerks));
-    assert_eq!(clerks.len(), count(&[Fate::Expired]));
+    assert_eq!(clerks.len(), count(&[Disposition::Expired]));
     have(&mut pair, &clerks, &Act::Expire);
     let regretted = format!("message {REGRETTED}");
     let one = find(&pair, by(QueueFilter { identifier: Some(regretted), ..<_>::default() }));
@@ -171,7 +178,7 @@ fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
     let waiting = find(&pair, QueueRequest { peer: Some("act".to_owned()), ..by(<_>::default()) });
     assert!(!waiting.is_empty());
     pair.run(60);
-    let by_peers = count(&[Fate::Delivered, Fate::Rerouted]);
+    let by_peers = count(&[Disposition::Delivered, Disposition::Rerouted]);
     for _ in 0..100 {
         if delivered(&pair) >= by_peers {
             break;
@@ -181,7 +188,7 @@ fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
     assert_eq!(delivered(&pair), by_peers, "what is held stays held");
     let held = QueueFilter { state: Some("held_by_operator".to_owned()), ..<_>::default() };
     let held = find(&pair, by(held));
-    assert_eq!(held.len(), count(&[Fate::ReroutedHeld]));
+    assert_eq!(held.len(), count(&[Disposition::ReroutedHeld]));
     have(&mut pair, &held, &Act::Release);
     for _ in 0..100 {
         if pair.queued(NAPLES) == 0 {
@@ -191,18 +198,18 @@ fn each_of_fifty_thousand_messages_has_the_fate_that_was_ordered() {
     }
     pair.assert_empty();
 
-    assert_fates(&pair, clerk, &numbers);
+    assert_dispositions(&pair, clerk, &numbers);
 }
 
-/// Each message was delivered once, reported once, or is gone, as ordered; and the events tell it.
-fn assert_fates(pair: &Pair, clerk: usize, numbers: &BTreeMap<String, usize>) {
+/// Each message was delivered once, reported once, or is gone, as ordered; and the events show it.
+fn assert_dispositions(pair: &Pair, clerk: usize, numbers: &BTreeMap<String, usize>) {
     let mut times = vec![(0, 0); MESSAGES + 1];
     for user in [pair.reader, pair.sender, clerk] {
         for taken in &pair.users[user].delivered {
             match taken {
                 Delivered::Message { identifier, content: octets } => {
                     let n = numbers[identifier];
-                    assert_eq!(*octets, content(n, Fate::of(n).size()));
+                    assert_eq!(*octets, content(n, Disposition::for_number(n).size()));
                     times[n].0 += 1;
                 }
                 Delivered::Report { subject, delivered } => {
@@ -213,26 +220,26 @@ fn assert_fates(pair: &Pair, clerk: usize, numbers: &BTreeMap<String, usize>) {
         }
     }
     for (n, times) in times.iter().enumerate().skip(1) {
-        let expected = match Fate::of(n) {
-            Fate::Delivered | Fate::Rerouted | Fate::ReroutedHeld => (1, 0),
-            Fate::Expired => (0, 1),
-            Fate::Deleted => (0, 0),
+        let expected = match Disposition::for_number(n) {
+            Disposition::Delivered | Disposition::Rerouted | Disposition::ReroutedHeld => (1, 0),
+            Disposition::Expired => (0, 1),
+            Disposition::Deleted => (0, 0),
         };
-        assert_eq!(*times, expected, "message {n}: {:?}", Fate::of(n));
+        assert_eq!(*times, expected, "message {n}: {:?}", Disposition::for_number(n));
     }
     let acts = [
-        (Kind::OperatorRerouted, &[Fate::Rerouted, Fate::ReroutedHeld][..]),
-        (Kind::OperatorExpired, &[Fate::Expired]),
-        (Kind::OperatorDeleted, &[Fate::Deleted]),
+        (Kind::OperatorRerouted, &[Disposition::Rerouted, Disposition::ReroutedHeld][..]),
+        (Kind::OperatorExpired, &[Disposition::Expired]),
+        (Kind::OperatorDeleted, &[Disposition::Deleted]),
     ];
-    for (kind, fates) in acts {
+    for (kind, dispositions) in acts {
         let mut of = 0;
         for event in pair.events(kind) {
             let n = numbers[event.message.as_ref().expect("its message")];
-            assert!(fates.contains(&Fate::of(n)), "{kind:?} of message {n}");
+            assert!(dispositions.contains(&Disposition::for_number(n)), "{kind:?} of message {n}");
             assert_eq!(event.operator.as_ref().unwrap().0, alice().to_string());
             of += 1;
         }
-        assert_eq!(of, count(fates), "{kind:?}");
+        assert_eq!(of, count(dispositions), "{kind:?}");
     }
 }
