@@ -14,7 +14,7 @@ use engine::journal::{Batch, BodySource, ItemId, Op};
 use mailbox::forward::Forwarding;
 use mailbox::machine::{Arrival, Found, NAMES, Output, Read, Response, Ticket, answer};
 use mailbox::testing::{Copies, Copy, at};
-use mailbox::{Access, Mailboxes, Totals};
+use mailbox::{Access, Mailboxes, Rule, Rules, Totals};
 use p1::p3::PerRecipientSubmissionFields;
 use p7::auto_forward::{AutoForward, AutoForwardArguments};
 use p7::operation::{
@@ -25,6 +25,7 @@ use p7::{Selector, SequenceNumber};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 use store::queue::commit_one;
 use store::{BatchId, ModelStore, QueueStore};
 
@@ -44,6 +45,8 @@ enum Action {
     Forward(usize, bool),
     Nonsense(usize, i64),
     Deliver(usize, u8),
+    /// An operator has all items of a mailbox deleted, or counted.
+    Purge(usize, bool),
     /// Answers one of the reads in progress.
     Found(usize, bool),
     /// Answers one of the commits in progress.
@@ -69,6 +72,7 @@ fn action() -> impl Strategy<Value = Action> {
         6 => (0..2_usize, 0..6_u8).prop_map(|(user, level)| Action::Deliver(user, level)),
         6 => (one(), prop::bool::weighted(0.85)).prop_map(|(n, ok)| Action::Found(n, ok)),
         6 => (one(), prop::bool::weighted(0.8)).prop_map(|(n, ok)| Action::Committed(n, ok)),
+        1 => (0..2_usize, any::<bool>()).prop_map(|(user, trial)| Action::Purge(user, trial)),
         2 => Just(Action::Settle),
         1 => any::<bool>().prop_map(Action::Restart),
     ]
@@ -92,6 +96,8 @@ struct World {
     /// Those that the machine was given, and has not answered.
     given: BTreeSet<EntryId>,
     users: BTreeMap<AssociationId, User>,
+    /// Orders of an operator that are not answered.
+    purges: BTreeSet<u64>,
     reads: Vec<(Ticket, Read)>,
     commits: Vec<(Ticket, Batch)>,
     batches: u64,
@@ -107,6 +113,9 @@ struct World {
     /// Those of them that were deleted with the same commit.
     passed: BTreeSet<EntryId>,
 }
+
+/// More than the items of a mailbox.
+const MOST: u32 = 300;
 
 /// The content of what is forwarded of an entry has its number and this.
 const FORWARDED: u64 = 1 << 40;
@@ -126,6 +135,7 @@ impl World {
             queued: BTreeMap::new(),
             given: BTreeSet::new(),
             users: BTreeMap::new(),
+            purges: BTreeSet::new(),
             reads: Vec::new(),
             commits: Vec::new(),
             batches: 0,
@@ -226,6 +236,14 @@ impl World {
                     self.users.remove(&id);
                     self.machine.unbound(now, id);
                 }
+            }
+            Action::Purge(user, is_trial) => {
+                self.purges.insert(self.seconds);
+                // What is delivered before it is carried out goes as well.
+                let numbers = if is_trial { 0 } else { MOST };
+                self.unwanted.extend((1..=numbers).map(|number| (user, number)));
+                let all = Rules::new(vec![Rule { status: None, age: Duration::ZERO }]).unwrap();
+                self.machine.purge(now, self.seconds, USERS[user], all, is_trial);
             }
             Action::List(n) => {
                 let argument = encoded(|w| ListArgument::default().write(w));
@@ -333,6 +351,7 @@ impl World {
         self.reads.clear();
         self.commits.clear();
         self.users.clear();
+        self.purges.clear();
         self.given.clear();
         self.machine = Mailboxes::default();
         if let Some(names) = self.store.meta(NAMES).unwrap() {
@@ -399,6 +418,9 @@ impl World {
                     let with_it = vec![Op::PutBody { id, source }];
                     self.machine.forwarded(self.now(), &address, entry, (with_it, true));
                 }
+                Output::Purged { request, .. } => {
+                    assert!(self.purges.remove(&request), "{request} is answered twice");
+                }
                 Output::Room(_)
                 | Output::Retained(_)
                 | Output::Note(_)
@@ -433,6 +455,7 @@ impl World {
         self.settle();
         assert!(self.machine.is_idle());
         assert_eq!(self.given.len(), 0, "deliveries that are not answered: {:?}", self.given);
+        assert_eq!(self.purges.len(), 0, "orders that are not answered: {:?}", self.purges);
         for (id, user) in &self.users {
             assert!(user.is_bound, "{id:?} is not answered");
             assert_eq!(user.waits.len(), 0, "{id:?} waits for operations");

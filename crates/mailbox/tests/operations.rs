@@ -351,6 +351,19 @@ fn what_the_rules_give_up_is_deleted() {
 }
 
 #[test]
+fn all_items_are_counted_and_deleted_whatever_their_age() {
+    let mut world = filled();
+    let all = Rules::new(vec![Rule { status: None, age: Duration::ZERO }]).unwrap();
+    // The clock went back before the first of them.
+    let query = Query::count_due(&world.mailbox, all.clone(), at(0));
+    assert_eq!(world.run(Ok(query)).unwrap(), Outcome::Retained(30));
+    assert_eq!(world.mailbox.totals().all().items, 30);
+    let query = Query::retain(&world.mailbox, all, at(0));
+    assert_eq!(world.run(Ok(query)).unwrap(), Outcome::Retained(30));
+    assert_eq!(world.mailbox.totals().all().items, 0);
+}
+
+#[test]
 fn a_recount_corrects_the_totals() {
     let mut world = filled();
     let right = *world.mailbox.totals();

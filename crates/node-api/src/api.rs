@@ -273,6 +273,19 @@ pub enum Input {
         /// Who.
         by: Operator,
     },
+    /// Opens all mailboxes of the message store, so that the status has what they hold.
+    OpenMailboxes,
+    /// An operator has items of a mailbox in the message store deleted; answered with [`Output::Purged`].
+    Purge {
+        /// Pairs it with its answer.
+        request: u64,
+        /// The canonical address of its user, who may be no more.
+        mailbox: String,
+        /// What is given up.
+        rules: mailbox::Rules,
+        /// Only how many would be is asked for.
+        try_only: bool,
+    },
     /// An operator changes a distribution list; answered with [`Output::ListsChanged`].
     ChangeList {
         /// Pairs it with its answer.
@@ -491,6 +504,13 @@ pub enum Output {
         request: u64,
         /// The outcome for each entry, or why nothing was changed.
         result: Result<Vec<(EntryId, ActOutcome)>, ActError>,
+    },
+    /// Answers [`Input::Purge`], once the items are deleted.
+    Purged {
+        /// Which request.
+        request: u64,
+        /// How many items were deleted, or would be; or why not.
+        result: Result<u64, String>,
     },
     /// Answers [`Input::ChangeList`], once the change is durable.
     ListsChanged {

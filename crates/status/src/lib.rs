@@ -275,6 +275,12 @@ pub struct MailboxStatus {
     /// What the mailbox in the message store holds; absent where it is not open, or the user has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stored: Option<StoredStatus>,
+    /// There is a mailbox in the message store, and it is not open.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub unopened: bool,
+    /// Its user is not configured now.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub former: bool,
 }
 
 /// What a mailbox in the message store holds.

@@ -268,6 +268,9 @@ impl<S: Durable> Network<S> {
             Output::Operated { request, result } => {
                 self.sites[site].operated.push((request, result));
             }
+            Output::Purged { request, result } => {
+                self.sites[site].purged.push((request, result));
+            }
             Output::ListsChanged { request, result } => {
                 self.sites[site].lists_changed.push((request, result));
             }

@@ -30,6 +30,8 @@ pub struct Site<S = FaultyStore> {
     pub stopped: bool,
     /// The answers to operators, each with the number of its request.
     pub operated: Vec<(u64, Operated)>,
+    /// Answers to orders that delete items of mailboxes.
+    pub purged: Vec<(u64, Result<u64, String>)>,
     /// Answers to changes of distribution lists.
     pub lists_changed: Vec<(u64, Result<(), node::lists::ListsError>)>,
     /// Outputs so far, of all its processes; events do not count.
@@ -58,6 +60,7 @@ impl<S> Site<S> {
             events: Vec::new(),
             stopped: false,
             operated: Vec::new(),
+            purged: Vec::new(),
             lists_changed: Vec::new(),
             outputs: 0,
             strikes: VecDeque::new(),

@@ -14,6 +14,7 @@ mod deliveries;
 mod names;
 mod open;
 mod operations;
+mod purge;
 mod sessions;
 mod source;
 
@@ -198,6 +199,13 @@ pub enum Output {
     Room(MailboxId),
     /// Its rules gave up items: for the log.
     Retained(String),
+    /// An operator's order for a mailbox ended.
+    Purged {
+        /// Which request.
+        request: u64,
+        /// How many items were deleted, or would be; or why not.
+        result: Result<u64, String>,
+    },
     /// It cannot be opened, or was counted: for the log.
     Note(String),
 }
@@ -298,6 +306,11 @@ impl Mailboxes {
     /// The numbers of all mailboxes.
     pub fn numbers(&self) -> impl Iterator<Item = MailboxId> + '_ {
         self.names.numbers()
+    }
+
+    /// The addresses of all mailboxes, also of users who are no more.
+    pub fn addresses(&self) -> impl Iterator<Item = String> {
+        self.names.addresses().into_iter()
     }
 
     /// What an open mailbox holds.

@@ -2,6 +2,7 @@
 
 use super::deliveries::Coming;
 use super::operations::{Job, Operation};
+use super::purge::Purge;
 use super::{Asked, Found, Mailboxes, Output, Read, Refusal};
 use crate::delivery::{Delivered, Mailbox};
 use crate::query::{Access, Query};
@@ -44,8 +45,24 @@ pub(super) struct Open {
     pub sessions: BTreeMap<AssociationId, Session>,
     /// Copies that come.
     pub coming: VecDeque<Coming>,
+    /// Orders that came before it was open.
+    pub purges: Vec<Purge>,
     /// The level of the highest that waits for it.
     pub level: Precedence,
+}
+
+/// What is done with a mailbox for nobody's operation.
+#[derive(Debug)]
+pub(super) struct Chore {
+    pub query: Query,
+    /// The operator's order that it carries out.
+    pub order: Option<u64>,
+}
+
+impl From<Query> for Chore {
+    fn from(query: Query) -> Chore {
+        Chore { query, order: None }
+    }
 }
 
 /// What an open mailbox does.
@@ -66,7 +83,7 @@ pub(super) struct Ready {
     /// Its totals do not agree with its items until it is counted.
     pub is_doubted: bool,
     /// It is to be counted, or rid of what is too old, as soon as nothing changes it.
-    pub chores: VecDeque<Query>,
+    pub chores: VecDeque<Chore>,
 }
 
 /// What a commit in progress is for.
@@ -91,6 +108,7 @@ impl Open {
             state,
             sessions: BTreeMap::new(),
             coming: VecDeque::new(),
+            purges: Vec::new(),
             level: Precedence::Deferred,
         }
     }
@@ -153,8 +171,11 @@ impl Mailboxes {
             committing: None,
             is_dirty: false,
             is_doubted: recount.is_some(),
-            chores: recount.into_iter().collect(),
+            chores: recount.into_iter().map(Chore::from).collect(),
         }));
+        for purge in std::mem::take(&mut open.purges) {
+            self.purge_open(id, purge);
+        }
         self.answer_binds(id);
         self.advance(now, id);
     }
@@ -166,6 +187,10 @@ impl Mailboxes {
         for session in open.sessions.into_keys() {
             self.sessions.remove(&session);
             self.outputs.push_back(Output::NotBound { session, why: why.to_owned() });
+        }
+        for purge in open.purges {
+            let result = Err(format!("the mailbox cannot be opened: {why}"));
+            self.outputs.push_back(Output::Purged { request: purge.request, result });
         }
         for coming in open.coming {
             let why = Refusal::Failed(why.to_owned());

@@ -1,6 +1,6 @@
 //! The operations of a session, from their arguments to their responses.
 
-use super::open::{Open, State};
+use super::open::{Chore, Open, State};
 use super::{Asked, Found, Mailboxes, Output, Read, Response, Ticket};
 use crate::attributes::{available, unavailable};
 use crate::query::{Access, Answer, Outcome, Query, Step};
@@ -65,6 +65,8 @@ impl Argument {
 #[derive(Debug)]
 pub(super) struct Job {
     session: Option<(AssociationId, i64, i64)>,
+    /// The operator's order that a chore carries out.
+    order: Option<u64>,
     work: Work,
 }
 
@@ -109,7 +111,7 @@ impl Mailboxes {
     pub fn retain(&mut self, now: Now) {
         let doubted = |(id, open): (&MailboxId, &mut Open)| {
             let ready = open.ready().filter(|ready| ready.is_doubted && ready.is_quiet())?;
-            ready.chores.push_back(Query::recount(&ready.mailbox));
+            ready.chores.push_back(Query::recount(&ready.mailbox).into());
             Some(*id)
         };
         let doubted: Vec<MailboxId> = self.open.iter_mut().filter_map(doubted).collect();
@@ -123,7 +125,7 @@ impl Mailboxes {
                 && ready.chores.is_empty()
             {
                 let rules = self.settings.rules.clone();
-                ready.chores.push_back(Query::retain(&ready.mailbox, rules, now.utc));
+                ready.chores.push_back(Query::retain(&ready.mailbox, rules, now.utc).into());
             }
             self.start_operations(now, id);
         }
@@ -142,9 +144,10 @@ impl Mailboxes {
             let Some(open) = self.open.get_mut(&id) else { return };
             let State::Ready(ready) = &mut open.state else { return };
             if ready.changing.is_none()
-                && let Some(chore) = ready.chores.pop_front()
+                && let Some(Chore { query, order }) = ready.chores.pop_front()
             {
-                ready.changing = Some(Job { session: None, work: Work::Query(Box::new(chore)) });
+                let work = Work::Query(Box::new(query));
+                ready.changing = Some(Job { session: None, order, work });
                 self.step_changing(now, id, Answer::Start);
                 continue;
             }
@@ -189,7 +192,7 @@ impl Mailboxes {
             Err(error) => return self.respond(id, Some(whose), error_response(&error)),
         };
         let changes = query.is_changing();
-        let job = Job { session: Some(whose), work: Work::Query(query) };
+        let job = Job { session: Some(whose), order: None, work: Work::Query(query) };
         if changes {
             ready.changing = Some(job);
             self.step_changing(now, id, Answer::Start);
@@ -220,7 +223,7 @@ impl Mailboxes {
     pub(super) fn changing_committed(&mut self, now: Now, id: MailboxId, is_durable: bool) {
         let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) else { return };
         let job = ready.changing.take_if(|job| matches!(job.work, Work::Register(..)));
-        let Some(Job { session, work: Work::Register(registrations, result) }) = job else {
+        let Some(Job { session, work: Work::Register(registrations, result), .. }) = job else {
             let answer = if is_durable { Answer::Committed } else { Answer::NotCommitted };
             return self.step_changing(now, id, answer);
         };
@@ -236,8 +239,10 @@ impl Mailboxes {
 
     fn step_changing(&mut self, now: Now, id: MailboxId, answer: Answer) {
         let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) else { return };
-        let Some(Job { session, work: Work::Query(query) }) = &mut ready.changing else { return };
-        let session = *session;
+        let Some(Job { session, order, work: Work::Query(query) }) = &mut ready.changing else {
+            return;
+        };
+        let (session, order) = (*session, *order);
         match query.step(&mut ready.mailbox, answer) {
             Step::Ask(ask) => {
                 let ticket = self.ticket(Asked::Changing(id));
@@ -250,6 +255,9 @@ impl Mailboxes {
             }
             end => {
                 ready.changing = None;
+                if let Some(request) = order {
+                    return self.purged(id, request, &end);
+                }
                 self.end(id, session, end);
             }
         }
@@ -335,7 +343,7 @@ impl Mailboxes {
         }
         if let Some(change) = argument.change_credentials.take() {
             let work = Work::Credentials(Box::new(argument));
-            ready.changing = Some(Job { session: Some(whose), work });
+            ready.changing = Some(Job { session: Some(whose), order: None, work });
             let ticket = self.ticket(Asked::Credentials(id, whose.0));
             let (session, change) = (whose.0, Box::new(change));
             return self.outputs.push_back(Output::Credentials { session, ticket, change });
@@ -352,7 +360,7 @@ impl Mailboxes {
             Ok((registrations, result)) => {
                 ready.wanted = Some(vec![registrations.put(id)]);
                 let work = Work::Register(registrations, result);
-                ready.changing = Some(Job { session: Some(whose), work });
+                ready.changing = Some(Job { session: Some(whose), order: None, work });
                 self.commit_next(now, id);
             }
         }
@@ -362,7 +370,8 @@ impl Mailboxes {
     pub fn credentials(&mut self, now: Now, ticket: Ticket, result: Result<(), AccessError>) {
         let Some(Asked::Credentials(id, _)) = self.asked.remove(&ticket) else { return };
         let Some(ready) = self.open.get_mut(&id).and_then(|open| open.ready()) else { return };
-        let Some(Job { session, work: Work::Credentials(argument) }) = ready.changing.take() else {
+        let Some(Job { session, work: Work::Credentials(argument), .. }) = ready.changing.take()
+        else {
             return;
         };
         match (result, session) {

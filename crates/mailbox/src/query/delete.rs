@@ -45,8 +45,8 @@ enum What {
     Numbers { all: Vec<u32>, found: usize, asked: usize, missing: Vec<u32> },
     /// The selected ones.
     Selected(Selection),
-    /// What the rules give up at this time.
-    Rules { scan: Scan, rules: Rules, now: Utc },
+    /// What the rules give up at this time; only counted if it is a trial.
+    Rules { scan: Scan, rules: Rules, now: Utc, is_trial: bool },
 }
 
 impl Delete {
@@ -70,12 +70,12 @@ impl Delete {
         Ok(Delete::from_what(mailbox, access.is_1994, what))
     }
 
-    pub(super) fn of_rules(mailbox: &Mailbox, rules: Rules, now: Utc) -> Delete {
+    pub(super) fn of_rules(mailbox: &Mailbox, rules: Rules, now: Utc, is_trial: bool) -> Delete {
         let until = rules.newest(now);
         let bounds = Bounds { until, ..Bounds::default() };
         let levels = if until.is_some() { &Precedence::ALL[..] } else { &[] };
         let scan = Scan::new(mailbox, bounds, levels, None);
-        Delete::from_what(mailbox, false, What::Rules { scan, rules, now })
+        Delete::from_what(mailbox, false, What::Rules { scan, rules, now, is_trial })
     }
 
     fn from_what(mailbox: &Mailbox, is_1994: bool, what: What) -> Delete {
@@ -157,11 +157,15 @@ impl Delete {
                         Next::Row(row) => row,
                     }
                 }
-                What::Rules { scan, rules, now } => match scan.next() {
+                What::Rules { scan, rules, now, is_trial } => match scan.next() {
                     InScan::Ask(ask) => return Ok(Some(ask)),
                     InScan::End => return Ok(None),
-                    InScan::Row(row) if is_due(rules, *now, &row) => row,
-                    InScan::Row(_) => continue,
+                    InScan::Row(row) if !is_due(rules, *now, &row) => continue,
+                    InScan::Row(_) if *is_trial => {
+                        self.count += 1;
+                        continue;
+                    }
+                    InScan::Row(row) => row,
                 },
             };
             self.chosen += 1;
@@ -250,6 +254,10 @@ fn ask_for(
     Err(MsError::SequenceNumber(missing.iter().take(MAX_PROBLEMS).map(problem).collect()))
 }
 
+/// An item that cannot be read is due where all are.
 fn is_due(rules: &Rules, now: Utc, row: &Row) -> bool {
-    Brief::read(&row.record).is_ok_and(|brief| rules.is_due(now, brief.status, brief.created))
+    match Brief::read(&row.record) {
+        Ok(brief) => rules.is_due(now, brief.status, brief.created),
+        Err(_) => rules.give_up_all(),
+    }
 }

@@ -221,7 +221,13 @@ impl Query {
     /// Deletes what the rules of retention give up at this time.
     #[must_use]
     pub fn retain(mailbox: &Mailbox, rules: Rules, now: Utc) -> Query {
-        Query(State::Delete(Delete::of_rules(mailbox, rules, now)))
+        Query(State::Delete(Delete::of_rules(mailbox, rules, now, false)))
+    }
+
+    /// Counts what [`Query::retain`] would delete.
+    #[must_use]
+    pub fn count_due(mailbox: &Mailbox, rules: Rules, now: Utc) -> Query {
+        Query(State::Delete(Delete::of_rules(mailbox, rules, now, true)))
     }
 
     /// Counts the items, and corrects the totals of the mailbox.

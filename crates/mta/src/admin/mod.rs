@@ -24,6 +24,36 @@ use std::path::PathBuf;
 /// Longest request or answer, in octets.
 const MAX_LINE: u64 = 64 << 20;
 
+/// The status of an item in the message store (X.413 6.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStatus {
+    /// Neither listed nor fetched.
+    New,
+    /// Listed.
+    Listed,
+    /// Fetched.
+    Processed,
+}
+
+impl ItemStatus {
+    fn name(self) -> &'static str {
+        match self {
+            ItemStatus::New => "new",
+            ItemStatus::Listed => "listed",
+            ItemStatus::Processed => "processed",
+        }
+    }
+
+    fn of_store(self) -> node::mailbox::Status {
+        match self {
+            ItemStatus::New => node::mailbox::Status::New,
+            ItemStatus::Listed => node::mailbox::Status::Listed,
+            ItemStatus::Processed => node::mailbox::Status::Processed,
+        }
+    }
+}
+
 /// A request of an administrator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
@@ -47,6 +77,25 @@ pub enum Request {
         entries: Vec<EntryId>,
         /// What.
         act: Act,
+    },
+    /// The status, with all mailboxes of the message store opened; asked again while some are not.
+    Mailboxes,
+    /// Delete items of a mailbox in the message store.
+    Purge {
+        /// The O/R address of its user.
+        mailbox: String,
+        /// Only items of this status.
+        status: Option<ItemStatus>,
+        /// Only items of this age or older, in seconds; 0 for all.
+        older: u64,
+        /// Only count them.
+        #[serde(default)]
+        try_only: bool,
+    },
+    /// Remove what a user has registered: redirection, limits, holds.
+    Unregister {
+        /// The user's O/R address.
+        mailbox: String,
     },
     /// All distribution lists.
     Lists,
@@ -108,6 +157,8 @@ impl Request {
         Some(match self {
             Request::Status
             | Request::Queue { .. }
+            | Request::Mailboxes
+            | Request::Purge { try_only: true, .. }
             | Request::Lists
             | Request::ChangeList { try_only: true, .. }
             | Request::Order { dry_run: true, .. } => return None,
@@ -134,6 +185,11 @@ impl Request {
                 ListChange::Change { address, .. } => format!("change list {address}"),
                 ListChange::Remove { address } => format!("remove list {address}"),
             },
+            Request::Purge { mailbox, status, older, .. } => {
+                let status = status.map_or("", ItemStatus::name);
+                format!("purge mailbox {mailbox} of {status} items older than {older} s")
+            }
+            Request::Unregister { mailbox } => format!("unregister {mailbox}"),
             Request::Minimize { order } => format!("minimize {order:?}"),
             Request::AcceptClock => "accept the clock".to_owned(),
             Request::Connect { channel } => format!("connect {channel}"),
@@ -161,6 +217,8 @@ pub enum Answer {
     Queue(QueuePage),
     /// The outcome for each entry, once the change is durable.
     Operated(Vec<(EntryId, ActOutcome)>),
+    /// How many items were deleted, or would be; `None` while they are being deleted.
+    Purged(Option<u64>),
     /// All distribution lists.
     Lists(Vec<List>),
     /// The MINIMIZE orders and windows in force.
@@ -197,6 +255,8 @@ impl Answer {
                 ConnectOutcome::Opening => "it is being opened".to_owned(),
                 ConnectOutcome::Failed { reason } => format!("not opened: {reason}"),
             },
+            Answer::Purged(Some(count)) => format!("{count} items deleted"),
+            Answer::Purged(None) => "begun".to_owned(),
             Answer::Ordered(outcome) if !outcome.changed => "unchanged".to_owned(),
             Answer::Ordered(outcome) => format!("done, {} associations end", outcome.ending),
             Answer::Error(why) => format!("refused: {why}"),

@@ -1,7 +1,8 @@
 //! The daemon's side of the admin socket.
 
-use super::{Answer, Reloaded, Request};
+use super::{Answer, ItemStatus, Reloaded, Request};
 use crate::backup::BackupReport;
+use crate::config::canonical_address;
 use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
@@ -9,6 +10,7 @@ use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
 use node::listing::{ListingError, QueuePage, QueueRequest};
 use node::lists::{List, ListChange, ListsError};
+use node::mailbox::{Rule, Rules};
 use node::minimize::MinimizeOrder;
 use node::names::NameError;
 use node::operator::{Act, ActError, ActOutcome, Operator};
@@ -49,6 +51,18 @@ pub(crate) enum AdminRequest {
     Operate {
         entries: Vec<EntryId>,
         act: Act,
+        by: Operator,
+        answer: oneshot::Sender<Operated>,
+    },
+    Mailboxes(oneshot::Sender<Status>),
+    Purge {
+        mailbox: String,
+        rules: Rules,
+        try_only: bool,
+        answer: oneshot::Sender<Result<u64, String>>,
+    },
+    Unregister {
+        mailbox: String,
         by: Operator,
         answer: oneshot::Sender<Operated>,
     },
@@ -284,6 +298,36 @@ async fn put(
             let by = by.clone();
             questions.send(AdminRequest::Operate { entries, act, by, answer }).await.ok()?;
             return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
+        }
+        Request::Mailboxes => {
+            let (sender, status) = oneshot::channel();
+            questions.send(AdminRequest::Mailboxes(sender)).await.ok()?;
+            return Some(Answer::Status(Box::new(status.await.ok()?)));
+        }
+        Request::Purge { mailbox, status, older, try_only } => {
+            let mailbox = match canonical_address(&mailbox) {
+                Ok(mailbox) => mailbox,
+                Err(error) => return Some(refusal(format!("{mailbox}: {error}"))),
+            };
+            let status = status.map(ItemStatus::of_store);
+            let rule = Rule { status, age: Duration::from_secs(older) };
+            let rules = Rules::new(vec![rule]).unwrap_or_default();
+            let (answer, purged) = oneshot::channel();
+            questions.send(AdminRequest::Purge { mailbox, rules, try_only, answer }).await.ok()?;
+            let Ok(purged) = tokio::time::timeout(OPENING, purged).await else {
+                return Some(Answer::Purged(None));
+            };
+            return Some(purged.ok()?.map_or_else(refusal, |count| Answer::Purged(Some(count))));
+        }
+        Request::Unregister { mailbox } => {
+            let mailbox = match canonical_address(&mailbox) {
+                Ok(mailbox) => mailbox,
+                Err(error) => return Some(refusal(format!("{mailbox}: {error}"))),
+            };
+            let (answer, done) = oneshot::channel();
+            let by = by.clone();
+            questions.send(AdminRequest::Unregister { mailbox, by, answer }).await.ok()?;
+            return Some(done.await.ok()?.map_or_else(refusal, Answer::Operated));
         }
         Request::Lists => {
             let (sender, lists) = oneshot::channel();

@@ -6,6 +6,7 @@ mod check;
 mod clock;
 mod error;
 mod list;
+mod mailbox;
 mod minimize;
 mod output;
 mod queue;
@@ -58,6 +59,8 @@ enum Verb {
     Queue(queue::Arguments),
     /// Shows, adds, changes and removes distribution lists.
     List(list::Arguments),
+    /// Lists mailboxes, and deletes what they hold.
+    Mailbox(mailbox::Arguments),
     /// Shows a message's way through this MTA, or lists messages: what happened, and when.
     Trace(tracking::trace::Arguments),
     /// Shows how long messages took, by precedence and peer: text, JSON or a page.
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
         Verb::List(arguments) => list::run(&arguments),
+        Verb::Mailbox(arguments) => mailbox::run(&arguments),
         Verb::Trace(arguments) => tracking::trace::run(arguments),
         Verb::Report(arguments) => tracking::report::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),

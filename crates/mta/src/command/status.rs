@@ -416,6 +416,7 @@ mod tests {
                 queued: [(Precedence::Routine, 3)].into(),
                 bound: 1,
                 stored: None,
+                ..MailboxStatus::default()
             }],
             ..Status::default()
         };

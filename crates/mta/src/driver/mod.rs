@@ -123,6 +123,8 @@ struct Driver {
     /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
     list_changes: BTreeMap<u64, oneshot::Sender<ListsChanged>>,
+    /// Operators who wait for items of mailboxes to be deleted.
+    purges: BTreeMap<u64, oneshot::Sender<Result<u64, String>>>,
     ordering: BTreeMap<u64, oneshot::Sender<Result<ChannelOutcome, String>>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
     last_request: u64,
@@ -200,6 +202,7 @@ async fn serve(
         reading: None,
         operators: BTreeMap::new(),
         list_changes: BTreeMap::new(),
+        purges: BTreeMap::new(),
         ordering: BTreeMap::new(),
         connecting: BTreeMap::new(),
         last_request: 0,
@@ -507,6 +510,11 @@ impl Driver {
             Output::Event(event) => self.event(now.utc, *event),
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
+                    let _ = operator.send(result);
+                }
+            }
+            Output::Purged { request, result } => {
+                if let Some(operator) = self.purges.remove(&request) {
                     let _ = operator.send(result);
                 }
             }

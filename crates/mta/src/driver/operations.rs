@@ -40,6 +40,27 @@ impl Driver {
                 self.input(Input::Operate { request, entries, act, by });
                 false
             }
+            AdminRequest::Mailboxes(answer) => {
+                self.input(Input::OpenMailboxes);
+                let _ = answer.send(self.node.status(self.clock.now()));
+                false
+            }
+            AdminRequest::Purge { mailbox, rules, try_only, answer } => {
+                self.last_request += 1;
+                let request = self.last_request;
+                // Drop the clients that no longer wait.
+                self.purges.retain(|_, answer| !answer.is_closed());
+                self.purges.insert(request, answer);
+                self.input(Input::Purge { request, mailbox, rules, try_only });
+                false
+            }
+            AdminRequest::Unregister { mailbox, by, answer } => {
+                self.last_request += 1;
+                let request = self.last_request;
+                self.operators.insert(request, answer);
+                self.input(Input::Unregister { request, mailbox, by });
+                false
+            }
             AdminRequest::Lists(answer) => {
                 let _ = answer.send(self.node.distribution_lists().to_vec());
                 false

@@ -110,6 +110,9 @@ pub enum ActError {
     /// A peer that is not configured.
     #[error("there is no peer {0:?}: `mta status` shows those there are")]
     NoPeer(String),
+    /// Nobody's address.
+    #[error("{0} is nobody's address here: `mta user list` shows the users")]
+    NoUser(String),
     /// It could not be made durable.
     #[error(transparent)]
     NotStored(EdgeError),

@@ -90,6 +90,10 @@ impl Node {
             Input::RecoveredLists(value) => {
                 self.operations.recovered_lists(&mut self.cx, &value);
             }
+            Input::OpenMailboxes => self.stores.mailboxes.open_all(),
+            Input::Purge { request, mailbox, rules, try_only } => {
+                self.stores.mailboxes.purge(now, request, &mailbox, rules, try_only);
+            }
             Input::ChangeList { request, change, by, try_only } => {
                 self.operations.change_list(&mut self.cx, request, &change, by, try_only);
             }
@@ -159,7 +163,7 @@ impl Node {
                 self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
             }
             Input::Unregister { request, mailbox, by } => {
-                self.operations.unregister(request, mailbox, by);
+                self.operations.unregister(&mut self.cx, request, mailbox, by);
                 let ended = self.operations.next_registrations(&mut self.cx);
                 self.answer_registrations(ended);
             }

@@ -55,7 +55,17 @@ impl Operations {
     }
 
     /// An operator removes all that a user has registered.
-    pub(crate) fn unregister(&mut self, request: u64, mailbox: String, by: Operator) {
+    pub(crate) fn unregister(
+        &mut self,
+        cx: &mut Context,
+        request: u64,
+        mailbox: String,
+        by: Operator,
+    ) {
+        if !cx.config.mailboxes.contains(&mailbox) && cx.engine.registration(&mailbox).is_none() {
+            let result = Err(ActError::NoUser(mailbox));
+            return cx.output(Output::Operated { request, result });
+        }
         let argument = RegisterArgument::default();
         let by = Registrar::Operator(request, by);
         self.registrations.waiting.push_back(Registering { by, mailbox, argument });

@@ -11,7 +11,7 @@ use status::{
     AssociationStatus, ChannelStatus, ClockStatus, DiskStatus, Holds, LevelStatus, MailboxStatus,
     PeerStatus, Status, StoredStatus,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 fn by_precedence(counts: &[u64; 6]) -> BTreeMap<Precedence, u64> {
@@ -40,16 +40,27 @@ impl Node {
             let channels = channels.map(|(id, c)| self.channel_status(now, id, c)).collect();
             peers.push(PeerStatus { name, channels });
         }
+        let users: BTreeSet<&str> = self.cx.config.mailboxes.iter().map(String::as_str).collect();
         let mailboxes = self.cx.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
             queued: by_precedence(&self.cx.queue.scheduler.mailbox_status(number).queued()),
             bound: self.cx.associations.values().filter(|l| l.mailbox() == Some(address)).count()
                 as u64,
-            stored: self.stores.mailboxes.totals(address).map(|totals| StoredStatus {
-                items: by_precedence(&Precedence::ALL.map(|level| totals.level(level).items)),
-                octets: totals.all().octets,
-            }),
+            stored: self.stored(address),
+            unopened: self.is_unopened(address),
+            former: !users.contains(address),
         });
+        // Mailboxes of the message store whose users are no more.
+        let known: BTreeSet<&str> = self.cx.queue.mailboxes().map(|(_, address)| address).collect();
+        let stray = self.stores.mailboxes.addresses();
+        let stray =
+            stray.filter(|address| !known.contains(&**address)).map(|address| MailboxStatus {
+                stored: self.stored(&address),
+                unopened: self.is_unopened(&address),
+                former: true,
+                address,
+                ..MailboxStatus::default()
+            });
         Status {
             clock: self.clock_status(now),
             mta: self.cx.config.mta.0.clone(),
@@ -65,11 +76,23 @@ impl Node {
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),
-            mailboxes: mailboxes.collect(),
+            mailboxes: mailboxes.chain(stray).collect(),
             counters: self.cx.outputs.tally().counters(),
             damage: None,
             events_lost: None,
         }
+    }
+
+    fn stored(&self, address: &str) -> Option<StoredStatus> {
+        self.stores.mailboxes.totals(address).map(|totals| StoredStatus {
+            items: by_precedence(&Precedence::ALL.map(|level| totals.level(level).items)),
+            octets: totals.all().octets,
+        })
+    }
+
+    fn is_unopened(&self, address: &str) -> bool {
+        let mailboxes = &self.stores.mailboxes;
+        mailboxes.number(address).is_some() && mailboxes.totals(address).is_none()
     }
 
     /// Whether the queue is still being read after the start.

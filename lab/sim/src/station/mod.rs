@@ -303,6 +303,7 @@ impl Station {
             }
             Output::Event(event) => self.events.push_back((site, StationEvent::Event(*event))),
             Output::Operated { .. }
+            | Output::Purged { .. }
             | Output::ListsChanged { .. }
             | Output::ChannelConnected { .. }
             | Output::ChannelOrdered { .. }

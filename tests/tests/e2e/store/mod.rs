@@ -2,6 +2,7 @@
 //! kills lose nothing.
 
 mod bindings;
+mod purge;
 mod tui;
 
 use super::SOON;

@@ -63,6 +63,7 @@ impl Node {
             }
             O::Room(mailbox) => self.stores.room(&mut self.cx, now, mailbox),
             O::Retained(note) => drop(self.cx.event(LogLevel::Info, Kind::Discarded, note)),
+            O::Purged { request, result } => self.cx.output(Output::Purged { request, result }),
             O::Note(note) => self.stores.note(&mut self.cx, note),
         }
     }
