@@ -57,7 +57,10 @@ impl Engine {
         }
         let stays = |entry: &NewEntry| entry.record.next_hop == record.next_hop;
         if !concluded.entries.is_empty() && concluded.entries.iter().all(stays) {
-            return Err("it goes there already".to_owned());
+            return Err(match record.next_hop {
+                NextHop::Mailbox(_) => "it waits for a user of this MTA, not for a peer".to_owned(),
+                NextHop::Peer(_) => "it goes there already".to_owned(),
+            });
         }
         Ok(concluded)
     }
@@ -71,7 +74,10 @@ impl Engine {
     ) -> Concluded {
         let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
         let compare = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
-        let same: Vec<Option<bool>> = seen.iter().map(compare).collect();
+        // The keys of what waits for a user are its own: it was accepted for him.
+        let is_own = matches!(record.next_hop, NextHop::Mailbox(_));
+        let same = seen.iter().map(|seen| compare(seen).filter(|_| !is_own));
+        let same: Vec<Option<bool>> = same.collect();
         let dropped: Vec<bool> = same.iter().map(|same| *same == Some(true)).collect();
         let mut notes = duplicates(&dropped);
         let others = match same.contains(&Some(false)) {
@@ -92,7 +98,9 @@ impl Engine {
                 let key = report_key(report);
                 let report = (**report).clone();
                 let times = (record.accepted, record.first_arrival);
-                let entry = match to.map(NextHop::Peer) {
+                let at = self.resolve(&report.envelope.destination.address);
+                let is_ours = matches!(at, Ok(NextHop::Mailbox(_)));
+                let entry = match to.filter(|_| !is_ours).map(NextHop::Peer) {
                     Some(next_hop) => {
                         let record = Record { next_hop, ..record.clone() };
                         let (id, precedence) = (self.ids.entry(), record.precedence);

@@ -78,7 +78,7 @@ pub enum Request {
         /// What.
         act: Act,
     },
-    /// The status, with all mailboxes of the message store opened; asked again while some are not.
+    /// The status, once all mailboxes of the message store are open, or after three seconds.
     Mailboxes,
     /// Delete items of a mailbox in the message store.
     Purge {

@@ -40,6 +40,10 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Longest wait for a channel to open, within [`TIMEOUT`].
 const OPENING: Duration = Duration::from_secs(8);
 
+/// Between two looks at mailboxes that are being opened, and how many there are.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 60;
+
 /// A request for the driver, with the channel for its answer.
 pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
@@ -300,9 +304,17 @@ async fn put(
             return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
         }
         Request::Mailboxes => {
-            let (sender, status) = oneshot::channel();
-            questions.send(AdminRequest::Mailboxes(sender)).await.ok()?;
-            return Some(Answer::Status(Box::new(status.await.ok()?)));
+            let mut looks = tokio::time::interval(LOOK_EVERY);
+            for left in (0..LOOKS).rev() {
+                looks.tick().await;
+                let (sender, status) = oneshot::channel();
+                questions.send(AdminRequest::Mailboxes(sender)).await.ok()?;
+                let status = status.await.ok()?;
+                if left == 0 || status.mailboxes.iter().all(|mailbox| !mailbox.unopened) {
+                    return Some(Answer::Status(Box::new(status)));
+                }
+            }
+            return None;
         }
         Request::Purge { mailbox, status, older, try_only } => {
             let mailbox = match canonical_address(&mailbox) {

@@ -5,16 +5,10 @@ use super::output::{Daemon, dash, print, print_error, print_json, table, trimmed
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, ItemStatus, Request, ask};
 use base::quantity;
-use node::status::{MailboxStatus, Status};
+use node::status::Status;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Longest wait for mailboxes that are being opened.
-const OPENING: Duration = Duration::from_secs(5);
-
-/// Between two looks at them.
-const PAUSE: Duration = Duration::from_millis(50);
+use std::time::Duration;
 
 /// Lists mailboxes, and deletes what they hold. A user has one of two kinds: what waits for a user of P3 is in
 /// the queue (`mta queue list --recipient ADDRESS`); what comes for a user of P7 is in the message store.
@@ -80,17 +74,9 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
 // ----- list ------------------------------------------------------------------------------------------------
 
 fn list(socket: &Path, json: bool) -> Result<u8, RequestError> {
-    let begun = Instant::now();
-    let status = loop {
-        let status = match ask(socket, &Request::Mailboxes)? {
-            Answer::Status(status) => status,
-            other => return Err(other.into()),
-        };
-        let is_open = |mailbox: &MailboxStatus| !mailbox.unopened;
-        if status.mailboxes.iter().all(is_open) || begun.elapsed() > OPENING {
-            break status;
-        }
-        std::thread::sleep(PAUSE);
+    let status = match ask(socket, &Request::Mailboxes)? {
+        Answer::Status(status) => status,
+        other => return Err(other.into()),
     };
     if json {
         print_json(&serde_json::json!({ "mailboxes": status.mailboxes }));
@@ -229,7 +215,7 @@ fn unregister(socket: &Path, address: &str, json: bool) -> Result<u8, RequestErr
 mod tests {
     use super::*;
     use base::Precedence;
-    use node::status::StoredStatus;
+    use node::status::{MailboxStatus, StoredStatus};
 
     #[test]
     fn mailboxes_as_text() {

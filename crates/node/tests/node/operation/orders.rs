@@ -149,6 +149,33 @@ fn what_is_rerouted_goes_to_the_peer_that_is_named_and_is_delivered_once() {
     pair.assert_empty();
 }
 
+/// What waits for a user was accepted for him: its keys are its own, and make it no duplicate of itself.
+#[test]
+fn what_waits_for_a_user_is_not_rerouted_and_not_lost() {
+    let mut pair = joined();
+    let log = pair.network.user(NAPLES, "LOG", true);
+    pair.submit_to(&testkit::address(NAPLES, "LOG"), Flash, 700);
+    pair.submit_to(&testkit::address(testkit::ACT, "NOBODY"), Flash, 60);
+    pair.until(Kind::Submitted, 2);
+    // The report waits for a user who has gone.
+    pair.network.close(pair.users[pair.sender].end);
+    pair.run(30);
+    let entries = all(&pair);
+    assert_eq!(entries.len(), 2);
+    for to in [None, Some("spare".to_owned())] {
+        for outcome in outcomes(&mut pair, &entries, Act::Reroute { to: to.clone() }) {
+            let ActOutcome::Refused(why) = outcome else { panic!("{outcome:?}") };
+            assert!(why.contains("waits for a user of this MTA"), "{why}");
+        }
+    }
+    pair.network.bind(log, NAPLES);
+    pair.network.bind(pair.sender, NAPLES);
+    pair.run(30);
+    assert_eq!(pair.users[log].delivered.len(), 1);
+    assert_eq!(pair.users[pair.sender].delivered.len(), 1, "the report");
+    pair.assert_empty();
+}
+
 #[test]
 fn what_is_retried_does_not_wait() {
     let (mut pair, entries) = stuck(2);
