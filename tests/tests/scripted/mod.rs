@@ -10,6 +10,7 @@ mod memory;
 pub(crate) mod peer;
 mod reader;
 mod script;
+mod services;
 mod stack;
 mod taker;
 pub(crate) mod tcp;
