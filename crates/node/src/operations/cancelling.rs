@@ -79,8 +79,9 @@ impl Operations {
         }
         cx.queue.deferred.pass(now.mono);
         let waits = |id: &EntryId| {
+            // One that an operator holds is its originator's still.
             let listed = cx.queue.scheduler.listed(*id);
-            listed.is_some_and(|listed| is_at_rest(listed.at)) && !cx.queue.held.contains(id)
+            listed.is_some_and(|listed| is_at_rest(listed.at)) && !cx.queue.cancelling.contains(id)
         };
         let still = cx.queue.deferred.entries(&cancelling.message) == cancelling.entries;
         if !still || !cancelling.entries.iter().all(waits) {
@@ -89,6 +90,7 @@ impl Operations {
         // Its time may come while it is committed.
         for id in &cancelling.entries {
             cx.queue.scheduler.hold(*id);
+            cx.queue.cancelling.insert(*id);
         }
         let items = cancelling.entries.iter().filter_map(|id| cx.queue.get(*id));
         let deletion =
@@ -106,9 +108,12 @@ impl Operations {
         cancelling: Cancelling,
         result: Result<(), CommitError>,
     ) -> Cancelled {
+        for id in &cancelling.entries {
+            cx.queue.cancelling.remove(id);
+        }
         if let Err(error) = result {
             cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string());
-            for id in &cancelling.entries {
+            for id in cancelling.entries.iter().filter(|id| !cx.queue.held.contains(id)) {
                 cx.queue.scheduler.release(now.mono, *id);
             }
             return rejected(&cancelling);

@@ -66,7 +66,9 @@ impl Operations {
             held && cx.queue.held.insert(id)
         } else {
             let was_marked = cx.queue.held.remove(&id);
-            cx.queue.scheduler.release(now.mono, id) || was_marked
+            // What its originator has just cancelled does not start meanwhile.
+            let starts = !cx.queue.cancelling.contains(&id);
+            starts && cx.queue.scheduler.release(now.mono, id) || was_marked
         }
     }
 

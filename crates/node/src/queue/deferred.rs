@@ -25,6 +25,11 @@ impl Deferred {
         self.messages.contains_key(&id)
     }
 
+    /// Until when it waits.
+    pub(crate) fn until(&self, id: EntryId) -> Option<Instant> {
+        self.messages.get(&id).map(|(until, _)| *until)
+    }
+
     /// An entry is gone.
     pub(crate) fn remove(&mut self, id: EntryId) {
         let Some((until, message)) = self.messages.remove(&id) else { return };

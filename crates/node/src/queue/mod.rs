@@ -33,6 +33,8 @@ pub(crate) struct EntryQueue {
     pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
     pub copies: ContentCopies,
+    /// Entries whose deletion is being committed, because their originator cancelled them.
+    pub cancelling: BTreeSet<EntryId>,
     /// Entries that wait for their deferred delivery time.
     pub deferred: Deferred,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -48,6 +50,7 @@ impl EntryQueue {
             fresh: BTreeMap::new(),
             damaged: BTreeSet::new(),
             copies: ContentCopies::default(),
+            cancelling: BTreeSet::new(),
             deferred: Deferred::default(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),

@@ -40,6 +40,11 @@ impl Node {
             }
             ItemState::Ready => {}
         }
+        let is_delayed = matches!(listed.at, ItemState::Delayed(_));
+        let until = self.cx.queue.deferred.until(listed.item.id);
+        if let Some(until) = until.filter(|until| !is_delayed && *until > now.mono) {
+            reasons.push(format!("its originator deferred it: not before {}", utc(now, until)));
+        }
         match listed.item.destination {
             Destination::Peer(peer) => self.reasons_of_peer(now, peer, listed, &mut reasons),
             Destination::Mailbox(_) if reasons.is_empty() => {

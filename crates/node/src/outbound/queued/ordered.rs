@@ -90,6 +90,9 @@ impl Outbound {
                 let why = "its time is over: its report is being made".to_owned();
                 Err(ActOutcome::Refused(why))
             }
+            Some(_) if cx.queue.cancelling.contains(&id) => {
+                Err(ActOutcome::Refused("its originator cancels it".to_owned()))
+            }
             Some(_) if self.is_being_ordered(id) => {
                 Err(ActOutcome::Refused("another order for it is being carried out".to_owned()))
             }
@@ -127,7 +130,7 @@ impl Outbound {
                     let is_operators = cx.queue.held.contains(id);
                     let why = match is_operators {
                         true => "an operator holds it: release it",
-                        false => "its user holds it back, or it is being cancelled",
+                        false => "its user holds it back",
                     };
                     ActOutcome::Refused(why.to_owned())
                 }
@@ -295,7 +298,8 @@ impl Outbound {
         seen: &[Option<Bytes>],
     ) -> Result<Concluded, String> {
         // Released meanwhile, it may have started.
-        if !cx.queue.scheduler.listed(id).is_some_and(|listed| is_at_rest(listed.at)) {
+        let rests = cx.queue.scheduler.listed(id).is_some_and(|listed| is_at_rest(listed.at));
+        if !rests || cx.queue.cancelling.contains(&id) {
             return Err("it has gone, or is in transfer, meanwhile".to_owned());
         }
         if order.act == Act::Delete {
@@ -394,7 +398,7 @@ fn reserve_keys(cx: &mut Context, now: Now, order: &mut Order) {
 
 /// The order leaves this entry as it is.
 fn let_start(cx: &mut Context, now: Now, id: EntryId) {
-    if !cx.queue.held.contains(&id) {
+    if !cx.queue.held.contains(&id) && !cx.queue.cancelling.contains(&id) {
         cx.queue.scheduler.release(now.mono, id);
     }
 }

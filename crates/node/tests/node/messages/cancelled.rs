@@ -3,8 +3,10 @@
 use base::AssociationId;
 use base::ber::Writer;
 use engine::Record;
+use node::Input;
 use node::config::Limits;
 use node::event::Kind;
+use node::operator::{Act, Operator};
 use osi::profiles::abstract_syntax;
 use p1::apdu::MtsApduHead;
 use p1::names::MtsIdentifier;
@@ -85,6 +87,37 @@ fn nobody_else_does() {
     bench.pass(MINUTE);
     assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Reject));
     assert_eq!(queued(&bench), 1);
+}
+
+/// An operator's hold is no reason to send later what its originator does not want any more.
+#[test]
+fn what_an_operator_holds_is_cancelled_by_its_originator() {
+    let (mut bench, user) = deferred();
+    let identifier = identifier(&bench);
+    let (_, id) = *bench.store.entries.keys().next().expect("an entry");
+    let operate = |bench: &mut Bench, act: Act| {
+        let by = Operator::default();
+        bench.feed(Input::Operate { request: 1, entries: vec![id], act, by });
+    };
+    operate(&mut bench, Act::Hold);
+    bench.settle();
+    // Its deletion is being committed while the operator has other ideas.
+    bench.store.withholds = true;
+    let invoke = cancel(&mut bench, user, &identifier);
+    for act in [Act::Release, Act::Reroute { to: None }, Act::Expire] {
+        operate(&mut bench, act);
+    }
+    bench.store.withholds = false;
+    let mut commits: Vec<_> = std::iter::from_fn(|| bench.store.take_commit()).collect();
+    while let Some(commit) = commits.pop() {
+        let made = bench.store.answer_commit(commit, Ok(()));
+        bench.feed(made);
+    }
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Result));
+    bench.pass(120 * MINUTE);
+    assert_eq!(queued(&bench), 0);
+    assert_eq!((bench.count(Kind::Delivered), bench.count(Kind::ReportMade)), (0, 0));
 }
 
 #[test]
