@@ -1,5 +1,6 @@
 //! The record of one copy in the durable queue.
 
+use crate::arrival::trace;
 use crate::journal::QueueId;
 use base::ber::{Element, Error};
 use base::{BodyId, PeerId, Precedence, Utc};
@@ -146,6 +147,22 @@ impl Record {
             MtsApduHead::Probe(_) => RecordKind::Probe,
             MtsApduHead::Report(_) => RecordKind::Report,
         }
+    }
+
+    /// Whether it came by the MTA of this name, since its recipients were last changed on the way: it would
+    /// find a loop.
+    pub fn passed(&self, mta: &str) -> bool {
+        let extensions = match &self.head {
+            MtsApduHead::Message(e) => &e.extensions,
+            MtsApduHead::Probe(e) => &e.extensions,
+            MtsApduHead::Report(report) => &report.envelope.extensions,
+        };
+        let internal = trace::internal(extensions);
+        let fresh = internal
+            .iter()
+            .rposition(|element| trace::readdressed(element.additional.other_actions))
+            .map_or(0, |at| at + 1);
+        internal.iter().skip(fresh).any(|element| element.mta.0 == mta)
     }
 
     /// The number of recipients in its envelope, including those others are responsible for.

@@ -19,7 +19,7 @@ pub(crate) fn internal(extensions: &Extensions) -> Vec<InternalTraceElement> {
 }
 
 /// Whether these actions make another visit legitimate: the recipients have changed.
-fn readdressed(actions: OtherActions) -> bool {
+pub(crate) fn readdressed(actions: OtherActions) -> bool {
     actions.contains(OtherActions::REDIRECTED) || actions.contains(OtherActions::DL_OPERATION)
 }
 

@@ -77,6 +77,9 @@ pub enum Request {
         entries: Vec<EntryId>,
         /// What.
         act: Act,
+        /// How they were chosen, as it was written, for the log.
+        #[serde(default)]
+        conditions: Option<String>,
     },
     /// The status, once all mailboxes of the message store are open, or after three seconds.
     Mailboxes,
@@ -161,23 +164,28 @@ impl Request {
             | Request::Purge { try_only: true, .. }
             | Request::Lists
             | Request::ChangeList { try_only: true, .. }
+            | Request::Operate { act: Act::Trial(_), .. }
             | Request::Order { dry_run: true, .. } => return None,
             Request::CheckStore { begin: false, .. } | Request::BackUp { begin: None, .. } => {
                 return None;
             }
             Request::Reload { dry_run: true } => return None,
             Request::Reload { dry_run: false } => "reload".to_owned(),
-            Request::Operate { entries, act } => {
+            Request::Operate { entries, act, conditions } => {
                 let to = match act {
                     Act::Reroute { to: Some(peer) } => format!(" to {peer}"),
                     _ => String::new(),
                 };
-                match &entries[..] {
+                let text = match &entries[..] {
                     [one] => format!("{} {one}{to}", act.name()),
                     [first, ..] => {
                         format!("{} {first} and {} more{to}", act.name(), entries.len() - 1)
                     }
                     [] => format!("{} nothing", act.name()),
+                };
+                match conditions {
+                    Some(conditions) => format!("{text} ({})", base::shown::line(conditions)),
+                    None => text,
                 }
             }
             Request::ChangeList { change, .. } => match &**change {
@@ -275,7 +283,7 @@ impl Answer {
 #[must_use]
 pub fn summary(outcomes: &[(EntryId, ActOutcome)]) -> String {
     let word = |outcome: &ActOutcome| match outcome {
-        ActOutcome::Done => "done",
+        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Would(_) => "done",
         ActOutcome::InTransfer => "in transfer",
         ActOutcome::Unchanged => "unchanged",
         ActOutcome::Unknown => "not in the queue",

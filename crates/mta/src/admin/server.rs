@@ -297,7 +297,7 @@ async fn put(
             questions.send(AdminRequest::Queue(asked, sender)).await.ok()?;
             return Some(page.await.ok()?.map_or_else(refusal, Answer::Queue));
         }
-        Request::Operate { entries, act } => {
+        Request::Operate { entries, act, conditions: _ } => {
             let (answer, operated) = oneshot::channel();
             let by = by.clone();
             questions.send(AdminRequest::Operate { entries, act, by, answer }).await.ok()?;

@@ -56,6 +56,8 @@ pub enum Act {
     Expire,
     /// They are deleted, without any report.
     Delete,
+    /// Only what the outcomes of this would be is asked for: a reroute, an expiry or a deletion.
+    Trial(Box<Act>),
 }
 
 impl Act {
@@ -75,6 +77,7 @@ impl Act {
             Act::Reroute { .. } => "reroute",
             Act::Expire => "expire",
             Act::Delete => "delete",
+            Act::Trial(act) => act.name(),
         }
     }
 }
@@ -85,6 +88,10 @@ impl Act {
 pub enum ActOutcome {
     /// As ordered.
     Done,
+    /// As ordered, and nobody gets a report: none was asked for, or it is a report itself.
+    Silent,
+    /// It would be done, and how: of a trial.
+    Would(String),
     /// It is in transfer, which continues. A hold is kept in mind: it applies if the transfer does not
     /// succeed. Of all other orders nothing is done.
     InTransfer,

@@ -188,7 +188,7 @@ impl Node {
         let hold = match act {
             Act::Hold => true,
             Act::Release => false,
-            Act::Retry | Act::Reroute { .. } | Act::Expire | Act::Delete => {
+            Act::Retry | Act::Reroute { .. } | Act::Expire | Act::Delete | Act::Trial(_) => {
                 return self.outbound.order(&mut self.cx, now, request, entries, act, by);
             }
         };

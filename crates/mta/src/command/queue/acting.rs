@@ -65,7 +65,7 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
         Err(code) => return code,
     };
     if which.dry_run {
-        return show_only(act, &page, which.entries.len().max(page.entries.len()), json);
+        return show_only(socket, act, &entries, &page, json);
     }
     if entries.is_empty() {
         if json {
@@ -79,7 +79,7 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
     {
         return WRONG;
     }
-    let (outcomes, failed) = order(socket, act, &entries);
+    let (outcomes, failed) = order(socket, act, &entries, by_filter);
     show_outcomes(act, &outcomes, json);
     if let Some(why) = failed {
         print_error(&why.to_string());
@@ -92,7 +92,8 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
 /// Whether an outcome is what was ordered.
 fn is_as_ordered(act: &Act, outcome: &ActOutcome) -> bool {
     match outcome {
-        ActOutcome::Done | ActOutcome::Unchanged => true,
+        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Unchanged => true,
+        ActOutcome::Would(_) => true,
         ActOutcome::Became(_) => matches!(act, Act::Reroute { .. }),
         ActOutcome::InTransfer => matches!(act, Act::Hold | Act::Retry),
         ActOutcome::Unknown | ActOutcome::Refused(_) => false,
@@ -124,21 +125,36 @@ fn chosen(socket: &Path, which: &Acting) -> Result<(Vec<EntryId>, QueuePage), u8
     Ok((which.entries.clone(), rows))
 }
 
-/// What an order would touch.
-fn show_only(act: &Act, page: &QueuePage, asked: usize, json: bool) -> u8 {
+/// What an order would touch, and the outcome for each entry where the daemon is asked for that.
+fn show_only(socket: &Path, act: &Act, entries: &[EntryId], page: &QueuePage, json: bool) -> u8 {
+    let asks = matches!(act, Act::Reroute { .. } | Act::Expire | Act::Delete);
+    let trial = Act::Trial(Box::new(act.clone()));
+    let (outcomes, failed) =
+        if asks { order(socket, &trial, entries, false) } else { Default::default() };
+    if let Some(why) = failed {
+        print_error(&why.to_string());
+        return FAILED;
+    }
+    let others = outcomes.iter().filter(|(_, o)| !matches!(o, ActOutcome::Would(_)));
+    let would = entries.len() - others.clone().count();
     if json {
-        print_json(page);
+        let named = outcomes.iter().map(|(id, outcome)| (id.to_string(), outcome.clone()));
+        let named: BTreeMap<String, ActOutcome> = named.collect();
+        print_json(&serde_json::json!({ "entries": page.entries, "outcomes": named }));
     } else {
         print(&to_text(page));
-        print(&format!(
-            "{}: {} entries; nothing was done (--dry-run)\n",
-            act.name(),
-            page.entries.len()
-        ));
+        let is_reroute = matches!(act, Act::Reroute { .. });
+        let shown =
+            outcomes.iter().filter(|(_, o)| is_reroute || !matches!(o, ActOutcome::Would(_)));
+        for (id, outcome) in shown.take(SHOWN) {
+            print(&in_words(act, *id, outcome));
+        }
+        print(&format!("{}: {would} entries; nothing was done (--dry-run)\n", act.name()));
     }
-    match page.entries.len() {
-        0 if asked > 0 => FAILED,
-        found if found < asked => PARTLY,
+    let found = if asks { would } else { page.entries.len() };
+    match found {
+        0 if !entries.is_empty() => FAILED,
+        found if found < entries.len() => PARTLY,
         _ => DONE,
     }
 }
@@ -163,18 +179,27 @@ fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
+/// How the operator chose the entries, for the log: what was written after the verb.
+fn conditions(act: &Act) -> String {
+    let words = std::env::args().skip_while(|word| word != act.name()).skip(1);
+    words.filter(|word| word != "--yes").collect::<Vec<_>>().join(" ")
+}
+
 /// Orders it, in parts. Gives the outcomes, and why it was not carried out to its end.
 fn order(
     socket: &Path,
     act: &Act,
     entries: &[EntryId],
+    is_chosen: bool,
 ) -> (Vec<(EntryId, ActOutcome)>, Option<RequestError>) {
     let mut outcomes = Vec::new();
+    let conditions = is_chosen.then(|| conditions(act));
     for some in entries.chunks(MAX_ORDERED) {
         if entries.len() > MAX_ORDERED {
             progress(Some(&format!("{}: {} of {}", act.name(), outcomes.len(), entries.len())));
         }
-        let asked = Request::Operate { entries: some.to_vec(), act: act.clone() };
+        let (entries, conditions) = (some.to_vec(), conditions.clone());
+        let asked = Request::Operate { entries, act: act.clone(), conditions };
         let answer = ask(socket, &asked).map_err(RequestError::from);
         match answer {
             Ok(Answer::Operated(done)) => outcomes.extend(done),
@@ -215,6 +240,7 @@ fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
         Act::Reroute { .. } => "has no copy left: all was delivered before",
         Act::Expire => "given up: its originator gets a report",
         Act::Delete => "deleted",
+        Act::Trial(_) => "would be touched",
     };
     let new = |new: &[EntryId]| new.iter().map(EntryId::to_string).collect::<Vec<_>>().join(" ");
     match (outcome, act) {
@@ -225,6 +251,8 @@ fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
             format!("{id} was rerouted and is now {}: use that number\n", new(ids))
         }
         (ActOutcome::Done, _) => format!("{id} {word}\n"),
+        (ActOutcome::Silent, _) => format!("{id} given up: nobody asked for a report\n"),
+        (ActOutcome::Would(how), _) => format!("{id} {how}\n"),
         (ActOutcome::InTransfer, Act::Hold) => {
             format!("{id} is in transfer, which continues: it is held only if the transfer fails\n")
         }

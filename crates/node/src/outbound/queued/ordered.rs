@@ -32,6 +32,10 @@ impl Outbound {
         act: Act,
         by: Operator,
     ) {
+        let (act, is_trial) = match act {
+            Act::Trial(act) => (*act, true),
+            act => (act, false),
+        };
         let to = match &act {
             Act::Reroute { to: Some(name) } => {
                 match cx.config.peers.iter().find(|p| p.name == *name) {
@@ -44,7 +48,7 @@ impl Outbound {
         if entries.len() > MAX_ORDERED {
             return refuse(cx, request, ActError::TooLong);
         }
-        let mut order = Order::new(act, by, to);
+        let mut order = Order::new(act, is_trial, by, to);
         let entries: BTreeSet<EntryId> = entries.into_iter().collect();
         if order.act == Act::Retry {
             self.retry_ordered(cx, now, &mut order, &entries);
@@ -53,7 +57,10 @@ impl Outbound {
         }
         let mut resting = Vec::new();
         for id in entries {
-            match self.at_rest(cx, now, id) {
+            if !is_trial {
+                self.give_up_resuming(cx, now, id);
+            }
+            match self.at_rest(cx, id) {
                 Ok(()) => resting.push(id),
                 Err(outcome) => order.put(id, outcome),
             }
@@ -75,14 +82,18 @@ impl Outbound {
         }
     }
 
+    /// An interrupted transfer that waits to be resumed ends.
+    fn give_up_resuming(&self, cx: &mut Context, now: Now, id: EntryId) {
+        for entry in cx.recovery.let_go(.., |_, entry| entry == id) {
+            cx.queue.scheduler.put_back(now.mono, entry);
+        }
+    }
+
     /// Whether nothing of this entry is in transfer; else what is answered.
-    fn at_rest(&self, cx: &mut Context, now: Now, id: EntryId) -> Result<(), ActOutcome> {
+    fn at_rest(&self, cx: &Context, id: EntryId) -> Result<(), ActOutcome> {
         if cx.queue.get(id).is_none() {
             let became = self.reroutes.became(id).map(|new| ActOutcome::Became(new.to_vec()));
             return Err(became.unwrap_or(ActOutcome::Unknown));
-        }
-        for entry in cx.recovery.let_go(.., |_, entry| entry == id) {
-            cx.queue.scheduler.put_back(now.mono, entry);
         }
         match cx.queue.scheduler.listed(id).map(|listed| listed.at) {
             Some(ItemState::InTransfer { .. }) => Err(ActOutcome::InTransfer),
@@ -119,7 +130,7 @@ impl Outbound {
         let mut peers = BTreeSet::new();
         for id in entries {
             let Some(listed) = cx.queue.scheduler.listed(*id) else {
-                let outcome = self.at_rest(cx, now, *id).err().unwrap_or(ActOutcome::Unknown);
+                let outcome = self.at_rest(cx, *id).err().unwrap_or(ActOutcome::Unknown);
                 order.put(*id, outcome);
                 continue;
             };
@@ -258,15 +269,21 @@ impl Outbound {
         for id in ids {
             let seen = seen.get(id).map(Vec::as_slice).unwrap_or_default();
             match self.conclude_ordered(cx, now, &order, *id, seen) {
+                Ok(concluded) if order.is_trial => {
+                    order.put(*id, ActOutcome::Would(self.would(cx, &order.act, &concluded)));
+                    let_start(cx, now, *id);
+                }
                 Ok(concluded) => {
+                    let is_silent = order.act == Act::Expire && concluded.entries.is_empty();
                     let copies = self.replace(cx, &order, *id, concluded, &mut retry);
                     holds_changed |= cx.queue.held.remove(id);
                     let is_reroute = matches!(order.act, Act::Reroute { .. });
-                    let became = is_reroute && !copies.is_empty();
-                    order.put(
-                        *id,
-                        if became { ActOutcome::Became(copies) } else { ActOutcome::Done },
-                    );
+                    let outcome = match is_reroute && !copies.is_empty() {
+                        true => ActOutcome::Became(copies),
+                        false if is_silent => ActOutcome::Silent,
+                        false => ActOutcome::Done,
+                    };
+                    order.put(*id, outcome);
                 }
                 Err(why) => {
                     order.put(*id, ActOutcome::Refused(why));
@@ -286,6 +303,21 @@ impl Outbound {
             return self.order_done(cx, request);
         }
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
+    }
+
+    /// What an order would do with an entry.
+    fn would(&self, cx: &Context, act: &Act, concluded: &Concluded) -> String {
+        match act {
+            Act::Reroute { .. } => {
+                let routes = concluded.entries.iter().map(|copy| self.route_of(cx, copy));
+                format!("would go as {}", routes.collect::<Vec<_>>().join(", "))
+            }
+            Act::Expire if concluded.entries.is_empty() => {
+                "would be given up, and nobody gets a report".to_owned()
+            }
+            Act::Expire => "would be given up, and its originator gets a report".to_owned(),
+            _ => "would be deleted".to_owned(),
+        }
     }
 
     /// What takes an entry's place.
@@ -308,9 +340,15 @@ impl Outbound {
         let Some(record) = order.records.get(&id) else {
             return Err("its record is gone".to_owned());
         };
-        match order.act {
-            Act::Expire => Ok(cx.engine.expire_by_order(now.utc, record)),
-            _ => cx.engine.reroute_by_order(now.utc, record, order.to, seen),
+        if order.act == Act::Expire {
+            return Ok(cx.engine.expire_by_order(now.utc, record));
+        }
+        let concluded = cx.engine.reroute_by_order(now.utc, record, order.to, seen)?;
+        match order.to.and_then(|to| cx.config.peer(to)) {
+            Some(peer) if record.passed(&peer.mta.0) => {
+                Err(format!("it came by {}, which would report a loop", peer.name))
+            }
+            _ => Ok(concluded),
         }
     }
 

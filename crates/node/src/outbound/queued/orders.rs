@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) act: Act,
+    /// Only its outcomes are asked for.
+    pub(crate) is_trial: bool,
     pub(crate) by: Operator,
     /// The peer that a reroute names.
     pub(crate) to: Option<PeerId>,
@@ -26,9 +28,10 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn new(act: Act, by: Operator, to: Option<PeerId>) -> Order {
+    pub(crate) fn new(act: Act, is_trial: bool, by: Operator, to: Option<PeerId>) -> Order {
         Order {
             act,
+            is_trial,
             by,
             to,
             outcomes: Vec::new(),
@@ -56,7 +59,7 @@ impl Order {
             Act::Retry => Kind::OperatorRetried,
             Act::Reroute { .. } => Kind::OperatorRerouted,
             Act::Expire => Kind::OperatorExpired,
-            Act::Delete => Kind::OperatorDeleted,
+            Act::Delete | Act::Trial(_) => Kind::OperatorDeleted,
         }
     }
 }

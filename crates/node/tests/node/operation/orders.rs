@@ -177,6 +177,49 @@ fn what_waits_for_a_user_is_not_rerouted_and_not_lost() {
 }
 
 #[test]
+fn a_trial_shows_the_outcomes_and_changes_nothing() {
+    let (mut pair, entries) = stuck(2);
+    let gone = EntryId(u64::MAX);
+    let mut trial = |act: Act| {
+        let asked = [entries[0], entries[1], gone];
+        order(&mut pair, &asked, Act::Trial(Box::new(act)))
+    };
+    let would = |text: &str| ActOutcome::Would(text.to_owned());
+    let to_spare = trial(Act::Reroute { to: Some("spare".to_owned()) }).unwrap();
+    let ActOutcome::Would(how) = &to_spare[0].1 else { panic!("{to_spare:?}") };
+    assert!(how.contains("would go as e") && how.contains("spare"), "{how}");
+    assert_eq!(to_spare[2].1, ActOutcome::Unknown);
+    let there = trial(Act::Reroute { to: None }).unwrap();
+    assert_eq!(there[1].1, ActOutcome::Refused("it goes there already".to_owned()));
+    let nobody = trial(Act::Reroute { to: Some("nix".to_owned()) });
+    assert!(matches!(nobody, Err(ActError::NoPeer(_))), "{nobody:?}");
+    let given_up = trial(Act::Expire).unwrap();
+    assert_eq!(given_up[0].1, would("would be given up, and its originator gets a report"));
+    assert_eq!(trial(Act::Delete).unwrap()[1].1, would("would be deleted"));
+    assert_eq!((all(&pair), reports(&pair)), (entries, 0));
+    pair.blocked.clear();
+    pair.run(120);
+    assert_eq!(pair.delivered().len(), 2, "they start as before");
+}
+
+/// Who asked for no report gets none, and a report has none.
+#[test]
+fn an_expiry_without_a_report_is_answered_so() {
+    let mut pair = joined();
+    pair.report = p1::flags::ReportRequest::None;
+    (0..5).for_each(|channel| pair.block(channel));
+    pair.submit(Routine, 1_000);
+    pair.until(Kind::Submitted, 1);
+    pair.run(30);
+    let entries = all(&pair);
+    assert_eq!(outcomes(&mut pair, &entries, Act::Expire), [ActOutcome::Silent]);
+    pair.blocked.clear();
+    pair.run(60);
+    assert!(pair.users[pair.sender].delivered.is_empty());
+    pair.assert_empty();
+}
+
+#[test]
 fn what_is_retried_does_not_wait() {
     let (mut pair, entries) = stuck(2);
     pair.run(2_000);

@@ -1,5 +1,5 @@
 //! Fills a directory with events and measures what writing and finding them takes:
-//! `cargo run --release -p tracking --example fill -- DIRECTORY [MILLIONS OF EVENTS]`.
+//! `cargo run --release -p tracking --example events -- DIRECTORY [MILLIONS OF EVENTS]`.
 
 use base::{Precedence, Utc};
 use std::borrow::Cow;
