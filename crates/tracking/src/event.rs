@@ -84,7 +84,8 @@ impl Event {
         }
     }
 
-    /// It stands for so many events before this time that could not be stored.
+    /// It stands for so many events before this time that could not be stored; 0 where nobody knows how many,
+    /// because the daemon was killed.
     pub fn lost(time: Utc, count: u64) -> Event {
         Event { time, kind: Cow::Borrowed(LOST), detail: count.to_string(), ..Event::default() }
     }

@@ -102,6 +102,8 @@ pub struct Figures {
     pub events: u64,
     /// Events that are missing in this time.
     pub lost: u64,
+    /// How often the daemon was killed: of each time the events of its last half second may be missing.
+    pub kills: u64,
     /// By precedence, the highest first, and peer.
     pub rows: Vec<Row>,
     /// Microseconds of an interval.
@@ -133,6 +135,7 @@ struct Counting {
     open: BTreeMap<u64, Open>,
     events: u64,
     lost: u64,
+    kills: u64,
     first: Option<Utc>,
     last: Utc,
     passed_on: Vec<Utc>,
@@ -163,7 +166,10 @@ impl Counting {
         let octets = event.bytes.unwrap_or(0);
         let peer = event.peer.as_deref();
         match &*event.kind {
-            LOST => self.lost += event.detail.parse().unwrap_or(0),
+            LOST => match event.detail.parse().unwrap_or(0) {
+                0 => self.kills += 1,
+                count => self.lost += count,
+            },
             "submitted" => add(&mut self.row(&event, Some(USERS)).accepted, octets),
             "received" => add(&mut self.row(&event, peer).accepted, octets),
             "transfer_confirmed" => self.passed_on(&event, peer, octets),
@@ -241,6 +247,7 @@ impl Counting {
             until: until.to_string(),
             events: self.events,
             lost: self.lost,
+            kills: self.kills,
             rows,
             interval_us,
             over_time,

@@ -2,7 +2,8 @@
 
 use crate::event::Event;
 use crate::writer::Writer;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,6 +22,9 @@ const MAX_WAITING: usize = 32 << 20;
 
 /// Events are written together up to so many octets.
 const PART: usize = 256 << 10;
+
+/// A file that is there while a daemon writes, and after it if not all was stored.
+const RUNNING: &str = "running";
 
 /// Keeps track of messages. Dropping it writes what waits.
 #[derive(Debug)]
@@ -57,9 +61,21 @@ impl Tracker {
     /// The operating system's.
     pub fn start(directory: &Path, limit: u64) -> io::Result<Tracker> {
         let writer = Writer::open(directory, limit)?;
+        let running = directory.join(RUNNING);
+        // Else the last one was killed, or ended with events that it could not store.
+        let was_ended = !running.exists();
+        File::create(&running)?;
         let shared = Arc::new(Shared::default());
         let path = directory.display().to_string();
-        let mut work = Work { writer, path, unstored: 0, stood_for: (0, 0), failing: false };
+        let mut work = Work {
+            writer,
+            path,
+            running,
+            was_ended,
+            unstored: 0,
+            stood_for: (0, 0),
+            failing: false,
+        };
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("tracking".to_owned())
@@ -153,6 +169,10 @@ impl Shared {
 struct Work {
     writer: Writer,
     path: String,
+    /// The file [`RUNNING`].
+    running: PathBuf,
+    /// The daemon before this one has stored all it saw.
+    was_ended: bool,
     /// Events lost that no stored event stands for yet.
     unstored: u64,
     /// Events not written yet that stand for lost ones: how many, and for how many.
@@ -181,6 +201,9 @@ impl Work {
                 }
             }
             if ended {
+                if self.unstored == 0 && self.was_ended {
+                    let _ = std::fs::remove_file(&self.running); // if not, a gap is shown that is none
+                }
                 return;
             }
         }
@@ -189,6 +212,9 @@ impl Work {
     fn store(&mut self, shared: &Shared, round: Round) {
         let Round { events, lost, .. } = round;
         for event in events {
+            if !mem::replace(&mut self.was_ended, true) {
+                self.writer.append(&Event::lost(event.time, 0));
+            }
             if self.unstored > 0 {
                 let count = mem::take(&mut self.unstored);
                 self.writer.append(&Event::lost(event.time, count));

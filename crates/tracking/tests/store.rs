@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tracking::event::Parties;
+use tracking::way::Way;
 use tracking::writer::Writer;
-use tracking::{Event, Key, Reader};
+use tracking::{Event, Key, Reader, Tracker};
 
 fn event(number: u64, message: u64, detail: usize) -> Event {
     let begins = number.is_multiple_of(3);
@@ -245,4 +246,30 @@ fn files_are_the_owners_alone() {
     for file in files(&directory, "events").iter().chain(&files(&directory, "index")) {
         assert_eq!(mode(file), 0o600, "{file:?}");
     }
+}
+
+/// A daemon that was killed leaves a gap, one that ended in order none.
+#[test]
+fn a_kill_leaves_a_gap_and_an_end_in_order_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let event = |at: u64| Event { message: Some("[/C=IT/;1]".to_owned()), ..event(at, 1, 1) };
+    let gaps = || {
+        let reader = Reader::open(directory.path()).unwrap();
+        Way::read(&reader, "[/C=IT/;1]").map_or(0, |way| way.gaps.len())
+    };
+    let tracker = Tracker::start(directory.path(), 1 << 30).unwrap();
+    tracker.put(event(1));
+    drop(tracker);
+    assert_eq!(gaps(), 0);
+    // As a daemon leaves it that is killed.
+    std::fs::write(directory.path().join("running"), "").unwrap();
+    drop(Tracker::start(directory.path(), 1 << 30).unwrap());
+    let tracker = Tracker::start(directory.path(), 1 << 30).unwrap();
+    tracker.put(event(9));
+    drop(tracker);
+    assert_eq!(gaps(), 1, "also if nothing happened in the run after it");
+    let tracker = Tracker::start(directory.path(), 1 << 30).unwrap();
+    tracker.put(event(10));
+    drop(tracker);
+    assert_eq!(gaps(), 1);
 }

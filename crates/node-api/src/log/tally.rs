@@ -126,7 +126,9 @@ impl EventTally {
 
     /// The same in a few numbers.
     pub fn counters(&self) -> Counters {
-        let all = |kind: Kind| self.counts(kind.name()).map(|(_, _, count)| count.events).sum();
+        let all = |kind: Kind| -> u64 {
+            self.counts(kind.name()).map(|(_, _, count)| count.events).sum()
+        };
         Counters {
             submitted: all(Kind::Submitted),
             received: all(Kind::Received),
@@ -134,7 +136,7 @@ impl EventTally {
             delivered: all(Kind::Delivered),
             reports_made: all(Kind::ReportMade),
             duplicates: all(Kind::DuplicateDropped),
-            expired: all(Kind::Expired),
+            expired: all(Kind::Expired) + all(Kind::OperatorExpired),
             overdue: all(Kind::Overdue),
         }
     }

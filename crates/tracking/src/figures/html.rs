@@ -45,6 +45,13 @@ impl Figures {
             escaped(&self.since),
             escaped(&self.until)
         );
+        if self.kills > 0 {
+            let _ = write!(
+                out,
+                " The daemon was killed {} times: events before each may be missing.",
+                self.kills
+            );
+        }
         if self.lost > 0 {
             let _ =
                 write!(out, " {} events of this time were lost: counts are too low.", self.lost);

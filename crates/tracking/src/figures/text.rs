@@ -54,6 +54,13 @@ impl Figures {
         }
         self.passed_on_table(&mut out);
         self.other_table(&mut out);
+        if self.kills > 0 {
+            let _ = writeln!(
+                out,
+                "\nthe daemon was killed {} times: events before each may be missing",
+                self.kills
+            );
+        }
         if self.lost > 0 {
             let _ =
                 writeln!(out, "\n{} events of this time were lost: counts are too low", self.lost);

@@ -115,7 +115,13 @@ impl Way {
             1 => "; reported".to_owned(),
             n => format!("; {n} reports"),
         };
-        wrapped(&mut out, 0, 2, &format!("Known here: {}{reports}.", self.outcome()));
+        let outcome = self.outcome();
+        let gap = match outcome.waiting.is_some_and(|waiting| waiting > 0) && !self.gaps.is_empty()
+        {
+            true => "; or its end is among the missing events: see mta queue list",
+            false => "",
+        };
+        wrapped(&mut out, 0, 2, &format!("Known here: {outcome}{gap}{reports}."));
         out
     }
 
@@ -150,7 +156,11 @@ impl Way {
         }
         for (at, count) in &self.gaps {
             let (date, time) = date_and_time(*at);
-            field(out, "gap", &format!("{count} events were lost before {date} {time}"));
+            let what = match count {
+                0 => "events may be missing: the daemon was killed".to_owned(),
+                count => format!("{count} events were lost"),
+            };
+            field(out, "gap", &format!("{what} before {date} {time}"));
         }
     }
 
