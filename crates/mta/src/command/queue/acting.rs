@@ -130,8 +130,9 @@ fn show_only(act: &Act, page: &QueuePage, asked: usize, json: bool) -> u8 {
         print_json(page);
     } else {
         print(&to_text(page));
+        let of = if page.entries.len() == 1 { "entry" } else { "entries" };
         print(&format!(
-            "{}: {} entries; nothing was done (--dry-run)\n",
+            "{}: {} {of}; nothing was done (--dry-run)\n",
             act.name(),
             page.entries.len()
         ));
@@ -145,8 +146,9 @@ fn show_only(act: &Act, page: &QueuePage, asked: usize, json: bool) -> u8 {
 
 /// Asks whether it is meant. Who cannot be asked has to write --yes.
 fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
-    let what = match act {
-        Act::Delete => "deleted, and nobody gets a report",
+    let what = match (act, count) {
+        (Act::Delete, _) => "deleted, and nobody gets a report",
+        (_, 1) => "given up, and its originator gets a non-delivery report",
         _ => "given up, and their originators get non-delivery reports",
     };
     let entries = if count == 1 { "1 entry is".to_owned() } else { format!("{count} entries are") };
