@@ -4,6 +4,8 @@
 //! A line must end with exit code 0. [`LINES`] lists those that are run in another way, each with its
 //! reason; an entry that fits no line any more fails the test, so no exemption outlives its line.
 
+mod console;
+mod normal;
 mod page;
 mod session;
 
