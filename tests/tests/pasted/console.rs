@@ -119,6 +119,12 @@ const EVENTS: &[(&str, &str)] = &[
         "DUTY has a mailbox",
         "echo 'on duty' | mta user add /C=IT/ADMD=NET/PRMD=NAPLES/S=DUTY >/dev/null 2>&1",
     ),
+    ("naples stops", "stop naples"),
+    (
+        "naples starts and sends",
+        "naples=$!; soon ' at 20' mta status; open; send flash 'MOVE NOW'
+         gone ' act ' mta queue; sleep 0.1",
+    ),
     ("naples starts", "naples=$!; soon ' at 20' mta status"),
 ];
 

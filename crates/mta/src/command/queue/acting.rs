@@ -129,7 +129,11 @@ fn show_only(act: &Act, page: &QueuePage, asked: usize, json: bool) -> u8 {
     if json {
         print_json(page);
     } else {
-        print(&to_text(page));
+        print(&if page.entries.is_empty() {
+            "nothing matches\n".to_owned()
+        } else {
+            to_text(page)
+        });
         let of = if page.entries.len() == 1 { "entry" } else { "entries" };
         print(&format!(
             "{}: {} {of}; nothing was done (--dry-run)\n",
