@@ -6,7 +6,7 @@ use super::normal::{difference, normal};
 use super::session::Session;
 use bytes::Bytes;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A command of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,7 +214,9 @@ fn script(name: &str) -> &'static str {
 /// A queue whose last run had a clock two hours ahead: no process has a wall clock of its own that could be set.
 fn queue_of_a_later_time(directory: &Path) {
     let store = store::open(directory, store::Options::default()).unwrap();
-    let ahead = SystemTime::now() + Duration::from_secs(7_200);
+    // The time now: its directory was just made.
+    let made = directory.metadata().unwrap().modified().unwrap();
+    let ahead = made + Duration::from_secs(7_200);
     let ahead = ahead.duration_since(UNIX_EPOCH).unwrap().as_micros();
     let value = Bytes::copy_from_slice(&u64::try_from(ahead).unwrap().to_be_bytes());
     let name = node::wall::CLOCK.to_owned();

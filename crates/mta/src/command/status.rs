@@ -246,7 +246,9 @@ fn association_table(text: &mut String, status: &Status) {
     let mut mismatch = false;
     for peer in &status.peers {
         for channel in &peer.channels {
-            for a in &channel.associations {
+            let mut its: Vec<&AssociationStatus> = channel.associations.iter().collect();
+            its.sort_by_key(|a| &a.role);
+            for a in its {
                 let differs = a.dscp_seen.is_some_and(|seen| seen != a.dscp_expected);
                 mismatch |= differs;
                 let seen = a.dscp_seen_name.clone().unwrap_or_else(dash);

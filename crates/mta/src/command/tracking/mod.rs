@@ -26,7 +26,7 @@ impl Source {
     /// Opens it; an exit code after printing why not.
     fn open(&self) -> Result<Reader, u8> {
         let config = self.config.clone();
-        let config = config.or_else(|| super::output::config_of_environment());
+        let config = config.or_else(super::output::config_of_environment);
         let directory = match (&self.dir, config) {
             (Some(dir), _) => dir.clone(),
             (None, Some(config)) => load_paths(&config).ok_or(super::WRONG)?.tracking(),
