@@ -35,7 +35,8 @@ const EVENTS: &[(&str, &str)] = &[
     (
         "a message for act",
         "send routine 'MEETING AT NOON' --content-identifier ORDER-2
-         soon 'no connection' mta queue show e2",
+         soon 'no connection' mta queue show e2
+         soon 'waits here' mta trace ORDER-2",
     ),
     (
         "another message for act",
@@ -57,7 +58,7 @@ const EVENTS: &[(&str, &str)] = &[
         "send routine 'ATTACK AT DAWN' --content-identifier ORDER-4
          send routine 'RADIO SILENCE' --content-identifier ORDER-5",
     ),
-    ("ORDER-4 is tracked", "soon '; reported' mta trace ORDER-4"),
+    ("ORDER-4 is tracked", "soon 'delivered  e8' mta trace ORDER-4"),
     ("ORDER-6 is tracked", "soon 'Known here: cancelled' mta trace ORDER-6"),
     ("STAFF-1 is tracked", "soon 'confirmed by act' mta trace STAFF-1"),
     ("ACT-1 is tracked", "soon redirected mta trace ACT-1"),
