@@ -1,5 +1,5 @@
 //! The `console` blocks of pages, played: their commands in order against two real daemons, and each output compared
-//! with the page. `UPDATE=1` writes the real outputs into the pages.
+//! with the page. `UPDATE=1` writes outputs that differ into the pages, `UPDATE=all` all of them.
 
 use super::checkout;
 use super::normal::{difference, normal};
@@ -250,8 +250,9 @@ fn play(name: &str) {
     session.run();
     let output = |at: usize| std::fs::read_to_string(played.join(format!("{at}.output"))).unwrap();
     let outputs: Vec<String> = (0..all.len()).map(output).collect();
-    let (differences, page) = compare(name, &page, &all, &outputs);
-    if std::env::var_os("UPDATE").is_some_and(|update| update == "1") {
+    let update = std::env::var("UPDATE").unwrap_or_default();
+    let (differences, page) = compare(name, &page, &all, &outputs, update == "all");
+    if matches!(update.as_str(), "1" | "all") {
         std::fs::write(file, page).unwrap();
     } else {
         let what = "- the page, + the real output; UPDATE=1 writes it into the page";
@@ -259,8 +260,14 @@ fn play(name: &str) {
     }
 }
 
-/// What differs between page and outputs, and the page with those outputs that do.
-fn compare(name: &str, page: &str, all: &[Command], outputs: &[String]) -> (String, String) {
+/// What differs between page and outputs, and the page with those outputs that do, or with all.
+fn compare(
+    name: &str,
+    page: &str,
+    all: &[Command],
+    outputs: &[String],
+    is_rewritten: bool,
+) -> (String, String) {
     let mut differences = String::new();
     let mut lines: Vec<&str> = page.lines().collect();
     for (command, real) in all.iter().zip(outputs).rev() {
@@ -268,6 +275,8 @@ fn compare(name: &str, page: &str, all: &[Command], outputs: &[String]) -> (Stri
         if shown != found {
             let head = format!("{name}:{}: $ {}\n", command.from, command.text);
             differences.insert_str(0, &(head + &difference(&shown, &found)));
+        }
+        if shown != found || is_rewritten {
             let range = command.from..command.from + command.output.len();
             lines.splice(range, real.trim_end().lines().map(str::trim_end));
         }
@@ -321,10 +330,13 @@ fn commands_have_their_outputs() {
 fn another_word_is_a_difference() {
     let page = "```console\n$ a\none  4 s\nheld\n```\n";
     let real = "one  5 s\nready\n".to_owned();
-    let (differences, updated) = compare("p", page, &commands(page), &[real]);
+    let (differences, updated) = compare("p", page, &commands(page), &[real], false);
     assert_eq!(differences, "p:2: $ a\n      one  DURATION\n    - held\n    + ready\n");
     assert_eq!(updated, "```console\n$ a\none  5 s\nready\n```\n");
     let same = "one  5 s\nheld\n\n".to_owned();
-    let (differences, updated) = compare("p", page, &commands(page), &[same]);
+    let (differences, updated) =
+        compare("p", page, &commands(page), std::slice::from_ref(&same), false);
     assert_eq!((differences.as_str(), updated.as_str()), ("", page));
+    let (differences, updated) = compare("p", page, &commands(page), &[same], true);
+    assert_eq!((differences.as_str(), updated), ("", page.replace("4 s", "5 s")));
 }
