@@ -4,6 +4,8 @@
 //! A line must end with exit code 0. [`LINES`] lists those that are run in another way, each with its
 //! reason; an entry that fits no line any more fails the test, so no exemption outlives its line.
 
+mod console;
+mod normal;
 mod page;
 mod session;
 
@@ -33,11 +35,6 @@ const LINES: &[(&str, &str, How)] = &[
     ("CONTRIBUTING.md", "git diff", How::Not), // shows the checkout's own changes
     ("docs/performance.md", "cargo xtask", How::Read),
     ("docs/operating.md", "mta status --config naples.toml --watch  ", How::Interrupted),
-    ("docs/operating.md", "mta queue show e42", How::Ends(1)),
-    ("docs/operating.md", "mta queue hold e42", How::Ends(1)),
-    ("docs/operating.md", "mta queue release e42", How::Ends(1)),
-    ("docs/operating.md", "mta run --config naples.toml --pcap", How::Interrupted),
-    ("docs/operating.md", "wireshark", How::Not), // has windows
     ("docs/xuxa.md", "xuxa --profile act receive --wait", How::Interrupted),
     // The shipped sites have no [events]: the burst reports that no transfer was observed.
     ("docs/xuxa.md", "xuxa burst $PLAN", How::Ends(3)),
@@ -52,8 +49,6 @@ const LINES: &[(&str, &str, How)] = &[
 
 /// What was done before a block is pasted, by the page and a line of the block.
 const BEFORE: &[(&str, &str, &str)] = &[
-    // Only one daemon may run on a data directory.
-    ("docs/operating.md", "mta run --config naples.toml --pcap", "kill %1 %2; wait"),
     (
         "docs/lab.md",
         "lab exec naples ping",

@@ -131,8 +131,13 @@ impl Session {
         }
     }
 
+    /// The copy of the checkout, in which it begins.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Runs all of it.
-    pub(super) fn run(self) {
+    pub(super) fn run(&self) {
         let here = self.directory.path();
         let built = here.parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();

@@ -16,6 +16,10 @@ use p1::names::ORName;
 use p1::reason::Diagnostic;
 use std::collections::BTreeMap;
 
+/// Identifiers that were given out.
+#[derive(Debug)]
+pub struct Given(crate::ids::Source);
+
 impl Engine {
     /// Routes a copy again by the current tables. The node calls this for an entry whose peer was
     /// removed from the configuration. Each recipient goes to its new next hop or, if there is
@@ -63,6 +67,17 @@ impl Engine {
             });
         }
         Ok(concluded)
+    }
+
+    /// The identifiers given so far, before something is only tried.
+    #[must_use]
+    pub fn given(&self) -> Given {
+        Given(self.ids.clone())
+    }
+
+    /// What was given since is given again: nothing of it was made.
+    pub fn take_back(&mut self, given: Given) {
+        self.ids = given.0;
     }
 
     fn reroute_to(

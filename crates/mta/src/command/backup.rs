@@ -27,7 +27,7 @@ const SKIPPED: u32 = 1_000_000;
 #[derive(Debug, clap::Args)]
 pub(super) struct BackupArguments {
     /// The configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
     /// Copy at most this much a second: 20MB. Default: as fast as the disks.
     #[arg(long, value_name = "SIZE", value_parser = rate)]
@@ -44,7 +44,7 @@ pub(super) struct BackupArguments {
 #[derive(Debug, clap::Args)]
 pub(super) struct RestoreArguments {
     /// The configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
     /// Set a queue that is there aside: queue.replaced-1.
     #[arg(long)]

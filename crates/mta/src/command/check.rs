@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
     /// Print one JSON object.
     #[arg(long)]

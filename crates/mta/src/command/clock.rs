@@ -65,9 +65,10 @@ fn put(socket: &Path, accept: bool) -> Result<Option<ClockStatus>, RequestError>
 pub(super) fn describe(doubt: &ClockStatus) -> String {
     let ClockStatus { since, because, expiry_waits_until, believed, late } = doubt;
     format!(
-        "CLOCK NOT TRUSTED since {since}: {because}\n\
-         expiry waits until {expiry_waits_until}; {late} messages would have expired; by the clock \
-         as it was before it is {believed}\n\
+        "CLOCK NOT TRUSTED since {since}:\n  {because}\n  \
+         by the clock as it was before, it is {believed}\n  \
+         expiry waits until {expiry_waits_until}\n  \
+         messages that would have expired: {late}\n  \
          if the clock is right: mta clock accept; if not, set it\n"
     )
 }
@@ -86,9 +87,12 @@ mod tests {
             late: 50,
         };
         insta::assert_snapshot!(describe(&doubt), @r"
-        CLOCK NOT TRUSTED since 2026-01-02T08:04:05Z: it was set forward by 18000 s
-        expiry waits until 2026-01-02T08:14:05Z; 50 messages would have expired; by the clock as it was before it is 2026-01-02T03:04:05Z
-        if the clock is right: mta clock accept; if not, set it
+        CLOCK NOT TRUSTED since 2026-01-02T08:04:05Z:
+          it was set forward by 18000 s
+          by the clock as it was before, it is 2026-01-02T03:04:05Z
+          expiry waits until 2026-01-02T08:14:05Z
+          messages that would have expired: 50
+          if the clock is right: mta clock accept; if not, set it
         ");
         let answer = ClockAnswer { trusted: false, doubt: Some(doubt) };
         let answer = serde_json::to_value(&answer).unwrap();

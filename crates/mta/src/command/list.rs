@@ -230,6 +230,7 @@ fn done(lists: &[List], change: &ListChange, try_only: bool, json: bool) -> u8 {
     print(&match (change, list) {
         _ if try_only => format!("{address}: this can be done; nothing was (--dry-run)\n"),
         (ListChange::Remove { .. }, _) => format!("{address} is removed\n"),
+        (_, Some(list)) if list.members.len() == 1 => format!("{address} has 1 member\n"),
         (_, Some(list)) => format!("{address} has {} members\n", list.members.len()),
         (_, None) => format!("{address} is changed\n"),
     });

@@ -33,7 +33,12 @@ const PARTLY: u8 = 3;
 
 /// X.400 and STANAG 4406 message transfer agent.
 #[derive(Debug, Parser)]
-#[command(name = "mta", version)]
+#[command(
+    name = "mta",
+    version,
+    after_help = "MTA_CONFIG names the configuration file for verbs without --config.\n\
+                  Something to do: docs/tasks.md. Something is wrong: docs/troubleshooting.md."
+)]
 struct Arguments {
     /// Wrap and cut nothing in tables: lines are as long as what they show. Without this they have the width of
     /// the terminal, or of COLUMNS.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The daemon's configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
     /// Show the outcome for each channel and for what is queued for removed peers, and change nothing.
     #[arg(long)]

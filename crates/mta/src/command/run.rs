@@ -19,7 +19,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
     /// Format of log lines on standard error.
     #[arg(long, value_enum, default_value = "text")]

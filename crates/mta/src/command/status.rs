@@ -105,20 +105,18 @@ fn to_text(status: &Status) -> String {
         text.push_str(&damaged(damage));
     }
     let c = &status.counters;
-    let mut counters = table([
-        "SUBMITTED",
-        "RECEIVED",
-        "TRANSFERRED",
-        "DELIVERED",
-        "REPORTS MADE",
-        "EXPIRED",
-        "OVERDUE",
-        "DUPLICATES",
-    ]);
-    let arrived = [c.submitted, c.received, c.transferred, c.delivered];
-    let rest = [c.reports_made, c.expired, c.overdue, c.duplicates];
-    counters.add_row(arrived.into_iter().chain(rest).map(|n| n.to_string()));
-    text.push_str(&trimmed(&counters));
+    text.push_str(&format!(
+        "messages submitted {}, received {}, transferred {}, delivered {}\n\
+         reports made {}, expired {}, overdue {}, duplicates {}\n",
+        c.submitted,
+        c.received,
+        c.transferred,
+        c.delivered,
+        c.reports_made,
+        c.expired,
+        c.overdue,
+        c.duplicates
+    ));
 
     channel_table(&mut text, status);
     level_table(&mut text, status);
@@ -239,15 +237,18 @@ fn association_table(text: &mut String, status: &Status) {
         "STATE",
         "DSCP",
         "SEEN",
-        "MESSAGE",
+        "CHECKPOINT",
         "BYTES DONE",
         "RATE",
-        "CHECKPOINT",
+        "MESSAGE",
     ]);
+    associations.keep_together(3);
     let mut mismatch = false;
     for peer in &status.peers {
         for channel in &peer.channels {
-            for a in &channel.associations {
+            let mut its: Vec<&AssociationStatus> = channel.associations.iter().collect();
+            its.sort_by_key(|a| &a.role);
+            for a in its {
                 let differs = a.dscp_seen.is_some_and(|seen| seen != a.dscp_expected);
                 mismatch |= differs;
                 let seen = a.dscp_seen_name.clone().unwrap_or_else(dash);
@@ -258,10 +259,10 @@ fn association_table(text: &mut String, status: &Status) {
                     if a.draining { format!("{}, draining", a.state) } else { a.state.clone() },
                     a.dscp_expected_name.clone(),
                     if differs { seen + " !" } else { seen },
-                    a.message.clone().unwrap_or_else(dash),
+                    a.checkpoint_bytes.map_or_else(dash, |octets| format!("{} KiB", octets >> 10)),
                     progress(a),
                     a.rate_kbit_s.map_or_else(dash, rate),
-                    a.checkpoint_bytes.map_or_else(dash, |octets| format!("{} KiB", octets >> 10)),
+                    a.message.clone().unwrap_or_else(dash),
                 ]);
             }
         }

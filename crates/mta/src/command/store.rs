@@ -26,7 +26,7 @@ enum Verb {
     /// daemon does it beside its work. Exit code 1 if anything is damaged or set aside.
     Check {
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
         /// Read at most this much a second: 20MB. Default: as fast as the disk.
         #[arg(long, value_name = "SIZE", value_parser = rate)]
@@ -39,7 +39,7 @@ enum Verb {
     /// daemon must not be running.
     Repair {
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
         /// Delete what is damaged.
         #[arg(long)]

@@ -35,7 +35,7 @@ enum Verb {
         /// The user's O/R address.
         address: String,
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
         /// A file whose first line is the password. No other user may read it (mode 0600).
         #[arg(long, value_name = "FILE")]
@@ -53,7 +53,7 @@ enum Verb {
         #[arg(value_enum)]
         delivery: DeliveryWay,
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
     },
     /// Removes a user. Messages in the mailbox stay for a user who is added again with this address.
@@ -61,13 +61,13 @@ enum Verb {
         /// The user's O/R address.
         address: String,
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
     },
     /// Lists the users.
     List {
         /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
         /// Print one JSON object.
         #[arg(long)]

@@ -123,12 +123,40 @@ fn tables_fit_80_columns() {
         &["channel", "disable", "northern-command-rear/routine"],
         &["status"],
         &["reload", "--dry-run"],
+        &["check"],
     ] {
         in_80_columns(&[verb, &["--config", file]].concat());
     }
     // Addresses of users are listed whole, one a line: for programs.
-    let head = "DELIVERED  REPORTS MADE  EXPIRED  OVERDUE  DUPLICATES\n";
-    assert!(!in_80_columns(&["status", "--config", file]).contains(head));
+    let head = "HELD  LINE  LAST ERROR\n";
+    let narrow = in_80_columns(&["status", "--config", file]);
+    assert!(!narrow.contains(head) && narrow.contains("\n  LAST ERROR: "), "{narrow}");
     let wide = mta(&["status", "--wide", "--config", file]).env("COLUMNS", "80").output();
     assert!(result_of(&wide.unwrap()).1.contains(head));
+}
+
+#[test]
+fn the_configuration_may_be_named_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let file = config.to_str().unwrap();
+    let (_daemon, _) = Daemon::start(file);
+    let with = |arguments: &[&str], config: &str| {
+        result_of(&mta(arguments).env("MTA_CONFIG", config).output().unwrap())
+    };
+    let verbs = [&["queue"][..], &["clock"], &["reload"], &["user", "list"], &["check"]];
+    for verb in verbs {
+        let (code, _, err) = with(verb, file);
+        assert_eq!(code, Some(0), "{verb:?}: {err}");
+    }
+    let (_, _, err) = with(&["report", "--since", "1h"], file);
+    assert!(!err.contains("--config"), "{err}");
+    let (code, _, err) = with(&["queue", "--config", file], "/nowhere.toml");
+    assert_eq!((code, err.as_str()), (Some(0), ""), "--config goes before the variable");
+    let (code, _, err) = with(&["queue", "--socket", "/nowhere"], file);
+    assert!(code == Some(1) && err.contains("no daemon answers on /nowhere"), "{err}");
+    for verb in [&["queue"][..], &["report", "--since", "1h"]] {
+        let (code, _, err) = with(verb, "");
+        assert!(code == Some(2) && err.contains("MTA_CONFIG"), "{verb:?}: {err}");
+    }
 }

@@ -167,7 +167,8 @@ impl fmt::Display for Outcome {
             parts.push(format!("confirmed by {peers}{}", after(&self.transferred)));
         }
         for (kind, words) in self.ended.iter().take(3) {
-            parts.push(format!("{}: {words}", kind.replace('_', " ")));
+            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+            parts.push(format!("{}{words}", kind.replace('_', " ")));
         }
         if self.ended.len() > 3 {
             parts.push(format!("{} more ends", self.ended.len() - 3));
@@ -185,4 +186,12 @@ impl fmt::Display for Outcome {
         }
         f.write_str(&parts.join("; "))
     }
+}
+
+#[test]
+fn an_end_without_words_is_its_kind() {
+    let ended = [("operator_expired", ""), ("non_delivery", "no route")];
+    let ended = ended.map(|(kind, words)| (kind.to_owned(), words.to_owned())).to_vec();
+    let outcome = Outcome { ended, waiting: Some(0), ..Outcome::default() };
+    assert_eq!(outcome.to_string(), "operator expired; non delivery: no route");
 }

@@ -43,8 +43,11 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     let [kept, held, flash, deleted] = &all[..] else { panic!("{all:?}") };
 
     // Conditions.
-    assert_eq!(entries(site, &["--precedence", "flash"]), [flash.clone()]);
-    assert_eq!(entries(site, &["--min-size", "3500", "--peer", "act"]), [deleted.clone()]);
+    assert_eq!(entries(site, &["--precedence", "flash"]), std::slice::from_ref(flash));
+    assert_eq!(
+        entries(site, &["--min-size", "3500", "--peer", "act"]),
+        std::slice::from_ref(deleted)
+    );
     assert_eq!(entries(site, &["--recipient", &to, "--originator", "ops"]), all);
     assert!(entries(site, &["--recipient", "NOBODY"]).is_empty());
     assert!(entries(site, &["--older", "1h"]).is_empty());
@@ -76,7 +79,7 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     let site = &pair.naples;
     let got = pair.act.receive("OPS", 1).unwrap();
     assert_eq!(got.messages().count(), 1);
-    assert_eq!(entries(site, &["--state", "held-by-operator"]), [held.clone()]);
+    assert_eq!(entries(site, &["--state", "held-by-operator"]), std::slice::from_ref(held));
     assert_eq!(order(site, &["release", "--all"]).0, 0);
     assert_eq!(pair.act.receive("OPS", 1).unwrap().messages().count(), 1);
     site.wait_until("nothing is queued", SOON, |s| s.waiting() == 0).unwrap();

@@ -142,14 +142,19 @@ fn show_only(socket: &Path, act: &Act, entries: &[EntryId], page: &QueuePage, js
         let named: BTreeMap<String, ActOutcome> = named.collect();
         print_json(&serde_json::json!({ "entries": page.entries, "outcomes": named }));
     } else {
-        print(&to_text(page));
+        print(&if page.entries.is_empty() {
+            "nothing matches\n".to_owned()
+        } else {
+            to_text(page)
+        });
         let is_reroute = matches!(act, Act::Reroute { .. });
         let shown =
             outcomes.iter().filter(|(_, o)| is_reroute || !matches!(o, ActOutcome::Would(_)));
         for (id, outcome) in shown.take(SHOWN) {
             print(&in_words(act, *id, outcome));
         }
-        print(&format!("{}: {would} entries; nothing was done (--dry-run)\n", act.name()));
+        let of = if would == 1 { "entry" } else { "entries" };
+        print(&format!("{}: {would} {of}; nothing was done (--dry-run)\n", act.name()));
     }
     let found = if asks { would } else { page.entries.len() };
     match found {
@@ -161,8 +166,9 @@ fn show_only(socket: &Path, act: &Act, entries: &[EntryId], page: &QueuePage, js
 
 /// Asks whether it is meant. Who cannot be asked has to write --yes.
 fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
-    let what = match act {
-        Act::Delete => "deleted, and nobody gets a report",
+    let what = match (act, count) {
+        (Act::Delete, _) => "deleted, and nobody gets a report",
+        (_, 1) => "given up, and its originator gets a non-delivery report",
         _ => "given up, and their originators get non-delivery reports",
     };
     let entries = if count == 1 { "1 entry is".to_owned() } else { format!("{count} entries are") };

@@ -43,6 +43,7 @@ pub(super) fn to_text(page: &QueuePage) -> String {
         "ORIGINATOR",
         "MTS IDENTIFIER",
     ]);
+    rows.keep_together(2);
     for row in &page.entries {
         rows.add_row([
             row.entry.clone(),
@@ -85,7 +86,9 @@ fn state(row: &QueueRow) -> String {
         return format!("{words}: {why}");
     }
     if let Some(until) = &row.delayed_until {
-        return format!("{words} until {until}");
+        // Whole seconds: a row is not to be wider than a terminal.
+        let seconds = until.split_once('.').map_or(until.as_str(), |(seconds, _)| seconds);
+        return format!("{words} until {}Z", seconds.trim_end_matches('Z'));
     }
     let rate = row.rate_kbit_s.map(|kbit_s| format!(", {}", crate::command::status::rate(kbit_s)));
     match (&row.channel, row.bytes_confirmed) {

@@ -1,7 +1,7 @@
 //! `mta queue show`: all that is known of entries.
 
 use super::{page, partly};
-use crate::command::output::{print, print_error, print_json};
+use crate::command::output::{print, print_error, print_json, width, wrapped};
 use base::EntryId;
 use base::shown::line;
 use node::listing::{QueuePage, QueueRequest, QueueRow};
@@ -30,8 +30,15 @@ pub(super) fn run(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
 /// One field per line, with the names of the JSON; of a list one value per line.
 fn to_text(row: &QueueRow) -> String {
     let mut text = String::new();
+    let width = width().unwrap_or(usize::MAX);
     let mut put = |name: &str, value: &str| {
-        text.push_str(&format!("{name:<17} {}\n", line(value)));
+        let lines = wrapped(&line(value), width, 18, usize::MAX);
+        for (number, line) in lines.iter().enumerate() {
+            match number {
+                0 => text.push_str(&format!("{name:<17} {}\n", line.trim_start())),
+                _ => text.push_str(&format!("{line}\n")),
+            }
+        }
     };
     let fields = serde_json::to_value(row).unwrap_or_default();
     for (name, value) in fields.as_object().into_iter().flatten() {

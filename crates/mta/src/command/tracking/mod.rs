@@ -14,8 +14,8 @@ use tracking::moment::{NoMoment, moment};
 /// Whose events.
 #[derive(Debug, clap::Args)]
 pub(super) struct Source {
-    /// The daemon's configuration file. The daemon need not run.
-    #[arg(long, value_name = "FILE", required_unless_present = "dir")]
+    /// The daemon's configuration file [env: MTA_CONFIG]. The daemon need not run.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A directory of tracked events, such as a copy of tracking in a data directory.
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
@@ -25,10 +25,15 @@ pub(super) struct Source {
 impl Source {
     /// Opens it; an exit code after printing why not.
     fn open(&self) -> Result<Reader, u8> {
-        let directory = match (&self.dir, &self.config) {
+        let config = self.config.clone();
+        let config = config.or_else(super::output::config_of_environment);
+        let directory = match (&self.dir, config) {
             (Some(dir), _) => dir.clone(),
-            (None, Some(config)) => load_paths(config).ok_or(super::WRONG)?.tracking(),
-            (None, None) => return Err(super::WRONG),
+            (None, Some(config)) => load_paths(&config).ok_or(super::WRONG)?.tracking(),
+            (None, None) => {
+                print_error("whose events? write --config FILE or --dir DIR, or set MTA_CONFIG");
+                return Err(super::WRONG);
+            }
         };
         Reader::open(&directory).map_err(|gone| {
             print_error(&gone.to_string());

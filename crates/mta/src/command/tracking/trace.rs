@@ -64,7 +64,10 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
         Err(code) => return code,
     };
     let found = list(&reader, &wanted);
-    let ways: Vec<Way> = Way::read_all(&reader, &found.messages);
+    let mut ways: Vec<Way> = Way::read_all(&reader, &found.messages);
+    if wanted.id.is_some() {
+        with_their_reports(&mut ways);
+    }
     warn_of_damage(&reader);
     let single = wanted.id.is_some() && ways.len() == 1;
     match (ways.first(), arguments.json) {
@@ -84,6 +87,12 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
     DONE
 }
 
+/// Leaves out reports that a message among them shows: a report has the content identifier of its subject.
+fn with_their_reports(ways: &mut Vec<Way>) {
+    let messages: Vec<String> = ways.iter().map(|way| way.message.clone()).collect();
+    ways.retain(|way| way.subject.as_ref().is_none_or(|subject| !messages.contains(subject)));
+}
+
 /// What to do where nothing was found.
 fn unknown(reader: &Reader, by_identifier: bool) -> String {
     let since = match reader.since() {
@@ -96,5 +105,25 @@ fn unknown(reader: &Reader, by_identifier: bool) -> String {
              brackets, in quotes; or look for it with --originator, --recipient or --since"
         ),
         false => format!("no such message is known; {since}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_shown_with_its_subject() {
+        let way = |message: &str, subject: Option<&str>| Way {
+            message: message.to_owned(),
+            subject: subject.map(str::to_owned),
+            steps: vec![],
+            reports: vec![],
+            gaps: vec![],
+        };
+        let mut ways = vec![way("m1", None), way("r1", Some("m1")), way("r2", Some("m2"))];
+        with_their_reports(&mut ways);
+        let left: Vec<&str> = ways.iter().map(|way| way.message.as_str()).collect();
+        assert_eq!(left, ["m1", "r2"]);
     }
 }

@@ -16,8 +16,8 @@ use crate::outbound::queued::orders::Order;
 use crate::queue::is_at_rest;
 use base::{EntryId, Now};
 use bytes::Bytes;
-use engine::Concluded;
 use engine::journal::{Batch, Digest};
+use engine::{Concluded, NewEntry};
 use scheduler::{Destination, ItemState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -268,7 +268,12 @@ impl Outbound {
         let mut holds_changed = false;
         for id in ids {
             let seen = seen.get(id).map(Vec::as_slice).unwrap_or_default();
-            match self.conclude_ordered(cx, now, &order, *id, seen) {
+            let given = order.is_trial.then(|| cx.engine.given());
+            let concluded = self.conclude_ordered(cx, now, &order, *id, seen);
+            if let Some(given) = given {
+                cx.engine.take_back(given);
+            }
+            match concluded {
                 Ok(concluded) if order.is_trial => {
                     order.put(*id, ActOutcome::Would(self.would(cx, &order.act, &concluded)));
                     let_start(cx, now, *id);
@@ -309,8 +314,13 @@ impl Outbound {
     fn would(&self, cx: &Context, act: &Act, concluded: &Concluded) -> String {
         match act {
             Act::Reroute { .. } => {
-                let routes = concluded.entries.iter().map(|copy| self.route_of(cx, copy));
-                format!("would go as {}", routes.collect::<Vec<_>>().join(", "))
+                // Without the number, which only a copy that is made keeps.
+                let route = |copy: &NewEntry| {
+                    let text = self.route_of(cx, copy);
+                    text.split_once(' ').map_or_else(String::new, |(_, to)| to.to_owned())
+                };
+                let routes: Vec<String> = concluded.entries.iter().map(route).collect();
+                format!("would go {}", routes.join(", "))
             }
             Act::Expire if concluded.entries.is_empty() => {
                 "would be given up, and nobody gets a report".to_owned()
