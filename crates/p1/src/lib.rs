@@ -7,6 +7,7 @@
 
 pub mod apdu;
 pub mod bind;
+pub mod cms;
 pub mod content_type;
 pub mod eits;
 pub mod envelope;
@@ -26,6 +27,7 @@ pub mod wire;
 
 pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
+pub use cms::ContentLabels;
 pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
 pub use envelope::clearance::{self, Clearance, ClearanceEntry, NotCleared};
