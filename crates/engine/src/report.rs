@@ -11,6 +11,7 @@ use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::subject::{StoredContent, Subject};
 use base::{Precedence, Utc};
+use p1::ContentLabels;
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{
     LastTrace, PerRecipientFields, PerRecipientReportFields, ReportTransferContent,
@@ -275,6 +276,8 @@ impl Engine {
             size: returned.map_or(0, |content| content.size),
             body: returned.map(|content| content.body),
             digest: returned.and_then(|content| content.digest),
+            // A report is never refused for a label.
+            content_labels: ContentLabels::default(),
             head: MtsApduHead::Report(Box::new(report)),
         };
         Some(NewEntry { id: self.ids.entry(), precedence, record })

@@ -4,6 +4,7 @@ use crate::Engine;
 use crate::arrival::trace::internal;
 use crate::record::Record;
 use base::{BodyId, Utc};
+use p1::ContentLabels;
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
@@ -38,6 +39,21 @@ pub(crate) struct Subject<'a> {
     pub returns_content: bool,
     /// The content of a message, where it is stored or about to be.
     pub content: Option<StoredContent>,
+}
+
+/// What is compared of a content with what those take whom it would go to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured<'a> {
+    /// Octets.
+    pub size: u64,
+    /// The security labels inside it.
+    pub labels: &'a ContentLabels,
+}
+
+impl Record {
+    pub(crate) fn measured(&self) -> Measured<'_> {
+        Measured { size: self.size, labels: &self.content_labels }
+    }
 }
 
 /// A content in the store, or about to be committed.

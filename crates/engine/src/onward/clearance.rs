@@ -23,7 +23,7 @@ use p1::envelope::PerRecipientFields;
 use p1::extension::Extensions;
 use p1::names::ORAddress;
 use p1::reason::{Diagnostic, NonDeliveryReason};
-use p1::{Clearance, NotCleared};
+use p1::{Clearance, ContentLabels, NotCleared};
 use std::collections::BTreeMap;
 
 /// What peers and users are cleared for, as configured.
@@ -33,6 +33,8 @@ pub struct Clearances {
     pub peers: BTreeMap<PeerId, Clearance>,
     /// Users: of the prefixes of O/R addresses that match, the longest applies.
     pub users: Vec<(ORAddress, Clearance)>,
+    /// Whether contents are opened: the labels inside signed ones count too (RFC 2634 3.2).
+    pub open_contents: bool,
 }
 
 /// The same, as it is looked up.
@@ -40,31 +42,40 @@ pub struct Clearances {
 pub(crate) struct Cleared {
     peers: BTreeMap<PeerId, Clearance>,
     users: Prefixes<Clearance>,
+    pub(crate) open_contents: bool,
 }
 
 impl From<Clearances> for Cleared {
     fn from(configured: Clearances) -> Cleared {
         let users = configured.users.iter().map(|(prefix, clearance)| (prefix, clearance.clone()));
-        Cleared { users: Prefixes::new(users), peers: configured.peers }
+        let users = Prefixes::new(users);
+        Cleared { users, peers: configured.peers, open_contents: configured.open_contents }
     }
 }
 
 impl Cleared {
-    fn peer(&self, peer: PeerId, extensions: &Extensions) -> Result<(), NotCleared> {
-        self.peers.get(&peer).map_or(Ok(()), |clearance| clearance.admits(extensions))
+    fn peer(
+        &self,
+        peer: PeerId,
+        extensions: &Extensions,
+        content: &ContentLabels,
+    ) -> Result<(), NotCleared> {
+        self.peers.get(&peer).map_or(Ok(()), |clearance| clearance.admits(extensions, content))
     }
 
-    /// Whether the user of this address may submit, or be delivered, a message with these extensions.
+    /// Whether the user of this address may submit, or be delivered, a message with these extensions, in whose
+    /// content these labels are.
     pub(crate) fn user(
         &self,
         address: &ORAddress,
         extensions: &Extensions,
+        content: &ContentLabels,
     ) -> Result<(), NotCleared> {
         if self.users.is_empty() {
             return Ok(());
         }
         let clearance = self.users.look_up(&address.attributes());
-        clearance.map_or(Ok(()), |clearance| clearance.admits(extensions))
+        clearance.map_or(Ok(()), |clearance| clearance.admits(extensions, content))
     }
 }
 
@@ -80,14 +91,15 @@ impl Engine {
     /// The failure if the next hop of this recipient is not cleared for the message.
     pub(crate) fn next_hop_not_cleared(
         &self,
-        extensions: &Extensions,
+        (extensions, content): (&Extensions, &ContentLabels),
         recipient: &PerRecipientFields,
         hop: &NextHop,
     ) -> Option<Failure> {
         let (who, cleared) = match hop {
-            NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions)),
+            NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions, content)),
             NextHop::Mailbox(_) => {
-                ("the user", self.cleared.user(&recipient.recipient.address, extensions))
+                let address = &recipient.recipient.address;
+                ("the user", self.cleared.user(address, extensions, content))
             }
         };
         cleared.err().map(|why| violation(who, &why))
@@ -97,11 +109,11 @@ impl Engine {
     pub(crate) fn hold_source_to_clearance(
         &self,
         source: Option<PeerId>,
-        extensions: &Extensions,
+        (extensions, content): (&Extensions, &ContentLabels),
         dispositions: &mut [Option<Disposition>],
     ) {
         let Some(source) = source else { return };
-        if let Err(why) = self.cleared.peer(source, extensions) {
+        if let Err(why) = self.cleared.peer(source, extensions, content) {
             let failure = violation("the MTA it came from", &why);
             let ours = dispositions.iter_mut().flatten();
             ours.for_each(|disposition| *disposition = Err(failure.clone()));

@@ -114,7 +114,7 @@ impl Engine {
         if let Some(peer) = to {
             dispositions.iter_mut().flatten().for_each(|disposition| send_to(peer, disposition));
         }
-        let sorted = self.sort_out(now, &mut carried, record.size, dispositions, &mut notes);
+        let sorted = self.sort_out(now, &mut carried, record.measured(), dispositions, &mut notes);
         let seen = delivering.keys_for(&carried, &sorted);
         let entries = self.instead_of(now, record, &carried, sorted, &mut notes);
         Concluded { entries, seen, notes }
@@ -139,6 +139,7 @@ impl Engine {
                 head,
                 next_hop,
                 message: record.message.clone(),
+                content_labels: record.content_labels.clone(),
                 ..*record
             };
             entries.push(NewEntry { id: self.ids.entry(), precedence: record.precedence, record });

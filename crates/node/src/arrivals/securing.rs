@@ -194,7 +194,7 @@ impl Arrivals {
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
-        let content = arrival.content();
+        let content = arrival.notes.content(engine::content_type(&head));
         let (parties, subject) = parties::of_transfer(&head);
         let prepared = arrival.prepared.take().unwrap_or_else(|| {
             let source = arrival.channel.map(|channel| channel.peer);

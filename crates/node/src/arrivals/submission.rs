@@ -99,10 +99,10 @@ impl Arrivals {
             p3.unanswered += 1;
             Parsing::Operation(Vec::new())
         };
-        let peek = cx.config.classify.peek_content;
         let spool = cx.issued.next_spool();
         let mut arrival = OpenArrival::new(id, None, parsing, spool);
-        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
+        (arrival.invoke, arrival.operation) = (invoke, operation);
+        arrival.notes = cx.engine.content_notes();
         self.begin_arrival(cx, id, arrival);
     }
 
@@ -116,8 +116,8 @@ impl Arrivals {
             return;
         }
         let arrival = receiving.and_then(|spool| self.open.get_mut(&spool));
-        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
-            arrival.paced = arrival.length + PACE;
+        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.notes.length() >= a.paced) {
+            arrival.paced = arrival.notes.length() + PACE;
             p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         }
     }
@@ -153,7 +153,7 @@ impl Arrivals {
         }
         let keys = match &arrival.head {
             Some(ArrivalHead::Submission(envelope)) => {
-                let digest = arrival.content().digest;
+                let digest = arrival.notes.digest();
                 let originator = mailbox.unwrap_or_default();
                 engine::submission_key(&originator, envelope, &digest).into_iter().collect()
             }
@@ -184,7 +184,7 @@ impl Arrivals {
             self.answer(cx, id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
             return;
         }
-        let content = arrival.content();
+        let content = arrival.notes.content(Some(&envelope.content_type));
         match cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
             Err(error) => {
                 self.give_up_arrival(cx, &mut arrival);
