@@ -7,7 +7,9 @@ use node::config::NodeConfig;
 use node::event::Kind;
 use node::listing::QueueRequest;
 use p1::Clearance;
+use p1::SecurityLabel;
 use p1::flags::ReportRequest;
+use p1::testing::signed;
 use std::time::Duration;
 use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Setup, address};
 
@@ -37,6 +39,9 @@ fn cleared(config: &mut NodeConfig) {
     }
 }
 
+/// Whether a message was taken, who got it, and how many non-delivery reports there were.
+type Outcome = (Result<(), i64>, [bool; 2], usize);
+
 struct Labelled {
     network: Network,
     sender: usize,
@@ -55,18 +60,22 @@ impl Labelled {
 
     /// Sends a message with this label to both; gives whether it was taken, who got it, and how many
     /// non-delivery reports there were.
-    fn send(&mut self, label: Option<&str>) -> (Result<(), i64>, [bool; 2], usize) {
+    fn send(&mut self, label: Option<&str>) -> Outcome {
+        // A repetition as a whole would be answered with the first one's identifier.
+        let id = format!("{label:?} {}", self.network.users[self.sender].answers.len());
+        self.send_content(label, id.as_bytes())
+    }
+
+    fn send_content(&mut self, label: Option<&str>, content: &[u8]) -> Outcome {
         let network = &mut self.network;
         network.users[self.sender].label = label.map(|text| text.parse().unwrap());
         let to = ["OPS", "LOG"].map(|name| address(ACT, name));
-        // A repetition as a whole would be answered with the first one's identifier.
-        let id = format!("{label:?} {}", network.users[self.sender].answers.len());
         let report = ReportRequest::NonDelivery;
-        network.submit(self.sender, &to, Precedence::Flash, id.as_bytes(), "LABELLED", report);
+        network.submit(self.sender, &to, Precedence::Flash, content, "LABELLED", report);
         network.run_for(Duration::from_secs(20));
         let answer = network.users[self.sender].answers.last().unwrap().clone().map(|_| ());
         let got = self.readers.map(|reader| {
-            let wanted = id.as_bytes();
+            let wanted = content;
             let is_it = |d: &Delivered| matches!(d, Delivered::Message { content, .. } if content == wanted);
             network.users[reader].delivered.iter().any(is_it)
         });
@@ -144,4 +153,61 @@ fn a_label_is_shown_of_one_entry() {
     let page = page.describe(|key| site.store.entries.get(&key).cloned());
     assert_eq!(page.entries[0].label.as_deref(), Some("1.2.3/secret"));
     assert_eq!(page.entries[0].content_id.as_deref(), Some("SHOWN"));
+}
+
+/// A signed content of this many octets with this label inside.
+fn signed_with(label: &str, octets: usize) -> Vec<u8> {
+    let mut w = base::ber::Writer::new();
+    label.parse::<SecurityLabel>().unwrap().write(&mut w, base::ber::universal::SET);
+    signed(&[&[w.as_slice()]], &vec![7; octets])
+}
+
+#[test]
+fn the_label_inside_a_signed_content_counts_only_where_contents_are_opened() {
+    let mut labelled = Labelled::new();
+    // The policy of Naples and Act: with the labels inside, which have one.
+    for site in [NAPLES, ACT] {
+        let configure = |config: &mut NodeConfig| {
+            let inside = |clearance: &mut Clearance| {
+                let own =
+                    clearance.0.iter().filter_map(|entry| format!("1.2.3{entry}").parse().ok());
+                let own: Vec<_> = own.collect();
+                clearance.0.extend(own);
+            };
+            config.clearances.peers.values_mut().for_each(inside);
+            config.clearances.users.iter_mut().for_each(|(_, clearance)| inside(clearance));
+        };
+        labelled.network.configure(site, configure, EdgeChanges::default());
+    }
+    // Closed: it goes as what the envelope makes it.
+    let secret = signed_with("1.2.3/secret", 10);
+    let outer = Some("/restricted");
+    assert_eq!(labelled.send_content(outer, &secret), (Ok(()), [true, true], 0));
+    for site in [NAPLES, ACT] {
+        let open = |config: &mut NodeConfig| config.clearances.open_contents = true;
+        labelled.network.configure(site, open, EdgeChanges::default());
+    }
+    for (outer, inner, octets, expected) in [
+        (None, "1.2.3/restricted", 200_000, (Ok(()), [true, true], 0)),
+        (outer, "1.2.3/restricted", 10, (Ok(()), [true, true], 0)),
+        // LOG is not cleared, whichever label it is.
+        (outer, "1.2.3/confidential", 200_000, (Ok(()), [true, false], 1)),
+        (Some("/confidential"), "1.2.3/restricted", 11, (Ok(()), [true, false], 1)),
+        // Act is not.
+        (outer, "1.2.3/secret", 11, (Ok(()), [false, false], 2)),
+        // The originator is not.
+        (outer, "1.2.3/top-secret", 10, (Err(SECURITY_ERROR), [false, false], 0)),
+        (outer, "1.2.4/unmarked", 10, (Err(SECURITY_ERROR), [false, false], 0)),
+    ] {
+        let content = signed_with(inner, octets);
+        assert_eq!(labelled.send_content(outer, &content), expected, "{outer:?} {inner}");
+    }
+    // Cut short, it may have a label; signed without a label it has that of the envelope.
+    let cut = &secret[..secret.len() - 1];
+    assert_eq!(labelled.send_content(outer, cut), (Err(SECURITY_ERROR), [false, false], 0));
+    let none = signed(&[&[]], b"none");
+    assert_eq!(labelled.send_content(outer, &none), (Ok(()), [true, true], 0));
+    let refused = labelled.network.sites[NAPLES].details(Kind::SubmissionRefused);
+    let why = "a signed content whose security label cannot be read";
+    assert!(refused.last().unwrap().contains(why), "{refused:?}");
 }
