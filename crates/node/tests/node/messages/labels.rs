@@ -138,20 +138,21 @@ fn a_label_is_shown_of_one_entry() {
     let mut labelled = Labelled::new();
     let (network, sender) = (&mut labelled.network, labelled.sender);
     network.users[sender].label = "1.2.3/secret".parse().ok();
-    network.configure(
-        NAPLES,
-        |config| config.clearances = Default::default(),
-        EdgeChanges::default(),
-    );
+    let open = |config: &mut NodeConfig| {
+        config.clearances = engine::Clearances { open_contents: true, ..Default::default() };
+    };
+    network.configure(NAPLES, open, EdgeChanges::default());
     let to = [address(NAPLES, "LOG")];
-    network.submit(sender, &to, Precedence::Flash, b"1", "SHOWN", ReportRequest::None);
+    let content = signed_with("1.2.4/confidential", 9);
+    network.submit(sender, &to, Precedence::Flash, &content, "SHOWN", ReportRequest::None);
     network.run_for(Duration::from_secs(5));
     let site = &network.sites[NAPLES];
     let (_, entry) = *site.store.entries.keys().next().unwrap();
     let asked = QueueRequest { entry: Some(entry), limit: 1, ..QueueRequest::default() };
     let page = site.node.queue_page(network.clock(), &asked).unwrap();
     let page = page.describe(|key| site.store.entries.get(&key).cloned());
-    assert_eq!(page.entries[0].label.as_deref(), Some("1.2.3/secret"));
+    let both = "1.2.3/secret, 1.2.4/confidential in the content";
+    assert_eq!(page.entries[0].label.as_deref(), Some(both));
     assert_eq!(page.entries[0].content_id.as_deref(), Some("SHOWN"));
 }
 
