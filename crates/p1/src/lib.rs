@@ -32,6 +32,7 @@ pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
 pub use envelope::clearance::{self, Clearance, ClearanceEntry, NotCleared};
 pub use envelope::history;
+pub use envelope::security_context::{OutsideContext, SecurityContext};
 pub use envelope::security_label::{self, SecurityLabel};
 pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,
