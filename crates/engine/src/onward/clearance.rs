@@ -23,7 +23,7 @@ use p1::envelope::PerRecipientFields;
 use p1::extension::Extensions;
 use p1::names::ORAddress;
 use p1::reason::{Diagnostic, NonDeliveryReason};
-use p1::{Clearance, ContentLabels, NotCleared};
+use p1::{Clearance, ContentLabels, NotCleared, SecurityContext};
 use std::collections::BTreeMap;
 
 /// What peers and users are cleared for, as configured.
@@ -105,20 +105,56 @@ impl Engine {
         cleared.err().map(|why| violation(who, &why))
     }
 
-    /// Fails all recipients of what came from a peer that is not cleared for it.
+    /// Fails all recipients of what came from a peer that is not cleared for it, or on an association in whose
+    /// security-context it is not.
     pub(crate) fn hold_source_to_clearance(
         &self,
-        source: Option<PeerId>,
+        (source, context): (Option<PeerId>, Option<&SecurityContext>),
         (extensions, content): (&Extensions, &ContentLabels),
         dispositions: &mut [Option<Disposition>],
     ) {
-        let Some(source) = source else { return };
-        if let Err(why) = self.cleared.peer(source, extensions, content) {
-            let failure = violation("the MTA it came from", &why);
-            let ours = dispositions.iter_mut().flatten();
-            ours.for_each(|disposition| *disposition = Err(failure.clone()));
-        }
+        let cleared = source.map_or(Ok(()), |peer| self.cleared.peer(peer, extensions, content));
+        let failure = match (cleared, context.map(|context| context.admits(extensions, content))) {
+            (Err(why), _) => violation("the MTA it came from", &why),
+            (Ok(()), Some(Err(outside))) => Failure {
+                text: format!("outside the security-context of its association: {outside}"),
+                ..violation("", &NotCleared::Unknown)
+            },
+            (Ok(()), None | Some(Ok(()))) => return,
+        };
+        let ours = dispositions.iter_mut().flatten();
+        ours.for_each(|disposition| *disposition = Err(failure.clone()));
     }
+
+    /// The security-context that a peer asks for in its bind, if its clearance has all of it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in words.
+    pub fn peer_context(&self, peer: PeerId, octets: &[u8]) -> Result<SecurityContext, String> {
+        context_within(self.cleared.peers.get(&peer), octets)
+    }
+
+    /// The same for the user of this address.
+    ///
+    /// # Errors
+    /// As [`Engine::peer_context`].
+    pub fn user_context(
+        &self,
+        address: &ORAddress,
+        octets: &[u8],
+    ) -> Result<SecurityContext, String> {
+        context_within(self.cleared.users.look_up(&address.attributes()), octets)
+    }
+}
+
+/// X.411 8.1.1.1.1.3: a context has to be allowed by the labels of who binds. Who has no clearance has none that it
+/// could be compared with.
+fn context_within(clearance: Option<&Clearance>, octets: &[u8]) -> Result<SecurityContext, String> {
+    let clearance = clearance.ok_or("a security-context, and no clearance is configured")?;
+    let context = SecurityContext::parse(octets).map_err(|error| error.to_string())?;
+    let within = context.is_within(clearance);
+    within.map_err(|why| format!("a security-context that is not cleared: {why}"))?;
+    Ok(context)
 }
 
 #[cfg(test)]

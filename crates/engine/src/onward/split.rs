@@ -117,7 +117,7 @@ impl Engine {
             let Subject { trace, extensions, .. } = carried.subject();
             (self.loops(trace, extensions), self.first_arrival(now, trace, extensions))
         };
-        let source = prepared.as_ref().and_then(Preparation::source);
+        let (source, context) = prepared.as_ref().map(Preparation::origin).unwrap_or_default();
         let prepared = prepared.filter(|_| !looped);
         let dispositions =
             prepared.and_then(|p| p.dispositions(self.generation, carried.subject().recipients));
@@ -126,7 +126,7 @@ impl Engine {
         let none = ContentLabels::default();
         let inside = content.map_or(&none, |c| &c.labels);
         let labels = (carried.subject().extensions, inside);
-        self.hold_source_to_clearance(source, labels, &mut dispositions);
+        self.hold_source_to_clearance((source, context.as_ref()), labels, &mut dispositions);
         notes.extend(first_arrival.doubt.map(|doubt| Note::new(NoteKind::TraceDoubted, doubt)));
         let held = origin.held_until(self.earliest(now), &carried);
         let (trace, extensions) = carried.traces_mut();

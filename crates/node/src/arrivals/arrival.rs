@@ -9,6 +9,7 @@ use engine::journal::{Digest, SpoolId};
 use engine::{ContentNotes, Preparation};
 use guard::Limits;
 use guard::memory::MemoryCharge;
+use p1::SecurityContext;
 use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};
@@ -75,6 +76,8 @@ pub(crate) struct OpenArrival {
     pub head: Option<ArrivalHead>,
     /// Its precedence, as far as is known.
     pub level: Option<Precedence>,
+    /// The security-context of the association that it began on.
+    pub context: Option<SecurityContext>,
     /// What is noted of its content.
     pub notes: ContentNotes,
     /// The length at which its deadline is set again.
@@ -120,6 +123,7 @@ impl OpenArrival {
             spool_open: false,
             head: None,
             level: None,
+            context: None,
             notes: ContentNotes::default(),
             paced: 0,
             syncing: None,

@@ -112,7 +112,7 @@ impl Arrivals {
         let is_due = arrival.noted.is_some()
             || arrival.notes.length() > NOTED_BEYOND
             || now.mono.since(arrival.began) >= NOTED_AFTER;
-        if !is_due || !arrival.spool_open {
+        if !is_due || !arrival.spool_open || arrival.context.is_some() {
             return;
         }
         let (Parsing::Transfer(parser), Some(ArrivalHead::Transfer(head))) =

@@ -126,6 +126,7 @@ impl Arrivals {
             };
             arrival.held = Some(MemoryCharge::new(payer, least.unwrap_or(Precedence::Deferred)));
             association.receive(arrival.spool);
+            arrival.context = association.security_context().cloned();
             self.open.insert(arrival.spool, arrival);
         }
     }

@@ -13,9 +13,10 @@ use crate::log::parties;
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
-use engine::Submitted;
+use engine::{SubmitError, Submitted};
 use osi::api::{AbortReason, Problem, Request};
 use p1::p3::{self, MessageSubmissionEnvelope, SubmissionParser, operation};
+use p1::{ContentLabels, Extensions};
 use std::time::Duration;
 
 /// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
@@ -45,6 +46,12 @@ pub(crate) struct Invoked {
 }
 
 impl OpenArrival {
+    /// The refusal of a submission that is not in the security-context of its association.
+    fn outside(&self, extensions: &Extensions, content: &ContentLabels) -> Option<SubmitError> {
+        let outside = self.context.as_ref()?.admits(extensions, content).err()?;
+        Some(SubmitError::OutsideContext(outside))
+    }
+
     /// The operation, if it is of the message store, of administration, or controls deliveries.
     fn take_elsewhere(&mut self, association: Option<&Association>) -> Option<Invoked> {
         let is_store = association.is_some_and(|a| a.store().is_some());
@@ -185,7 +192,11 @@ impl Arrivals {
             return;
         }
         let content = arrival.notes.content(Some(&envelope.content_type));
-        match cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
+        let outside = arrival.outside(&envelope.extensions, &content.labels);
+        let submitted = outside
+            .map_or(Ok(()), Err)
+            .and_then(|()| cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys));
+        match submitted {
             Err(error) => {
                 self.give_up_arrival(cx, &mut arrival);
                 self.refuse_submission(cx, id, arrival.invoke, &error);
@@ -234,9 +245,13 @@ impl Arrivals {
             operation::PROBE_SUBMISSION => {
                 let probe =
                     Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
-                match probe
-                    .map(|p| (parties::of_probe(&p), cx.engine.submit_probe(now.utc, &mailbox, &p)))
-                {
+                let submit = |p: p3::ProbeSubmissionEnvelope| {
+                    let outside = arrival.outside(&p.extensions, &ContentLabels::default());
+                    let submitted = outside.map_or(Ok(()), Err);
+                    let submit = |()| cx.engine.submit_probe(now.utc, &mailbox, &p);
+                    (parties::of_probe(&p), submitted.and_then(submit))
+                };
+                match probe.map(submit) {
                     Err(error) => {
                         cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string())
                             .association(id);
