@@ -39,6 +39,8 @@ pub(crate) struct Subject<'a> {
     pub returns_content: bool,
     /// The content of a message, where it is stored or about to be.
     pub content: Option<StoredContent>,
+    /// The security labels inside it.
+    pub content_labels: Option<&'a ContentLabels>,
 }
 
 /// What is compared of a content with what those take whom it would go to.
@@ -87,6 +89,7 @@ impl<'a> From<&'a MessageTransferEnvelope> for Subject<'a> {
             extensions: &e.extensions,
             returns_content: e.indicators.contains(PerMessageIndicators::CONTENT_RETURN_REQUEST),
             content: None,
+            content_labels: None,
         }
     }
 }
@@ -105,14 +108,19 @@ impl<'a> From<&'a ProbeTransferEnvelope> for Subject<'a> {
             // X.411 8.2.1.2: a probe has no content.
             returns_content: false,
             content: None,
+            content_labels: None,
         }
     }
 }
 
-impl Subject<'_> {
-    /// With this content, which its reports may return.
-    pub(crate) fn with_content(self, content: Option<StoredContent>) -> Self {
-        Subject { content, ..self }
+impl<'a> Subject<'a> {
+    /// With this content, which its reports may return, and the labels inside it.
+    pub(crate) fn with_content(
+        self,
+        content: Option<StoredContent>,
+        labels: &'a ContentLabels,
+    ) -> Self {
+        Subject { content, content_labels: Some(labels), ..self }
     }
 }
 

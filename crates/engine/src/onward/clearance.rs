@@ -19,7 +19,6 @@ use crate::onward::route::Prefixes;
 use crate::onward::split::{Disposition, Failure};
 use crate::record::NextHop;
 use base::PeerId;
-use p1::envelope::PerRecipientFields;
 use p1::extension::Extensions;
 use p1::names::ORAddress;
 use p1::reason::{Diagnostic, NonDeliveryReason};
@@ -88,19 +87,16 @@ fn violation(who: &str, why: &NotCleared) -> Failure {
 }
 
 impl Engine {
-    /// The failure if the next hop of this recipient is not cleared for the message.
+    /// The failure if the next hop of this address is not cleared for the message.
     pub(crate) fn next_hop_not_cleared(
         &self,
         (extensions, content): (&Extensions, &ContentLabels),
-        recipient: &PerRecipientFields,
+        address: &ORAddress,
         hop: &NextHop,
     ) -> Option<Failure> {
         let (who, cleared) = match hop {
             NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions, content)),
-            NextHop::Mailbox(_) => {
-                let address = &recipient.recipient.address;
-                ("the user", self.cleared.user(address, extensions, content))
-            }
+            NextHop::Mailbox(_) => ("the user", self.cleared.user(address, extensions, content)),
         };
         cleared.err().map(|why| violation(who, &why))
     }

@@ -144,7 +144,9 @@ impl Engine {
             };
             entries.push(NewEntry { id: self.ids.entry(), precedence: record.precedence, record });
         }
-        let subject = carried.subject().with_content(StoredContent::of_record(record));
+        let subject = carried
+            .subject()
+            .with_content(StoredContent::of_record(record), &record.content_labels);
         entries.extend(self.reports(now, &subject, record.precedence, sorted.outcomes, notes));
         entries
     }

@@ -154,7 +154,7 @@ impl Engine {
             Common { carried: &carried, precedence, measured, digest, body, held, first_arrival };
         let mut accepted = self.copies(now, &common, ways);
         let stored = body.map(|body| StoredContent { body, size, digest });
-        let subject = carried.subject().with_content(stored);
+        let subject = carried.subject().with_content(stored, inside);
         let reports = self.reports(now, &subject, precedence, outcomes, notes);
         accepted.entries.extend(reports);
         accepted.body = body.filter(|_| accepted.entries.iter().any(|e| e.record.body.is_some()));
@@ -196,7 +196,8 @@ impl Engine {
         let hop = disposition?;
         let Measured { size, labels } = content;
         let labels = (carried.subject().extensions, labels);
-        if let Some(failure) = self.next_hop_not_cleared(labels, recipient, &hop) {
+        if let Some(failure) = self.next_hop_not_cleared(labels, &recipient.recipient.address, &hop)
+        {
             return Err(failure);
         }
         let of_user = || match &hop {
