@@ -12,13 +12,14 @@
 //! their label is: a sender must learn that he was refused.
 //!
 //! Who has no clearance configured is not restricted. A change holds for what is accepted or rerouted
-//! from then on.
+//! from then on, and for what is queued as its transfer or delivery is about to begin.
 
 use crate::Engine;
 use crate::onward::route::Prefixes;
 use crate::onward::split::{Disposition, Failure};
-use crate::record::NextHop;
+use crate::record::{NextHop, Record};
 use base::PeerId;
+use p1::apdu::MtsApduHead;
 use p1::extension::Extensions;
 use p1::names::ORAddress;
 use p1::reason::{Diagnostic, NonDeliveryReason};
@@ -99,6 +100,26 @@ impl Engine {
             NextHop::Mailbox(_) => ("the user", self.cleared.user(address, extensions, content)),
         };
         cleared.err().map(|why| violation(who, &why))
+    }
+
+    /// Whether a queued copy for a peer may not go to it as it is, for the configuration has changed: the peer is not
+    /// cleared for it any more, or its dialect has no form for a critical extension. [`Engine::reroute`] then
+    /// reports those whom it concerns, and transfers the rest. A report goes in any case.
+    #[must_use]
+    pub fn no_longer_fits(&self, record: &Record) -> bool {
+        self.would_lose_critical(record) || self.lost_clearance(record).is_some()
+    }
+
+    /// The failure if the next hop of a queued copy is not cleared for it any more.
+    pub(crate) fn lost_clearance(&self, record: &Record) -> Option<Failure> {
+        let (extensions, recipients) = match &record.head {
+            MtsApduHead::Message(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Probe(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Report(_) => return None,
+        };
+        let mine = recipients.iter().find(|r| r.indicators.responsible())?;
+        let labels = (extensions, &record.content_labels);
+        self.next_hop_not_cleared(labels, &mine.recipient.address, &record.next_hop)
     }
 
     /// Fails all recipients of what came from a peer that is not cleared for it, or on an association in whose

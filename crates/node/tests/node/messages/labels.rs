@@ -212,3 +212,56 @@ fn the_label_inside_a_signed_content_counts_only_where_contents_are_opened() {
     let why = "a signed content whose security label cannot be read";
     assert!(refused.last().unwrap().contains(why), "{refused:?}");
 }
+
+#[test]
+fn what_is_queued_is_compared_again_before_it_goes_and_reported() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.cut();
+    network.line_up = false;
+    network.users[sender].label = "/confidential".parse().ok();
+    let to = [address(ACT, "OPS")];
+    let report = ReportRequest::NonDelivery;
+    network.submit(sender, &to, Precedence::Flash, b"1", "QUEUED", report);
+    network.run_for(Duration::from_secs(5));
+    assert_eq!(network.queued(NAPLES), 1);
+    let narrower = |config: &mut NodeConfig| {
+        let peer = config.peers[0].id();
+        config.clearances.peers.insert(peer, clearance(&["/restricted"]));
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    network.line_up = true;
+    network.run_for(Duration::from_secs(1_200));
+    assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0));
+    assert_eq!(network.sites[ACT].details(Kind::Received), [""; 0]);
+    let rerouted = network.sites[NAPLES].details(Kind::Rerouted);
+    assert!(rerouted[0].starts_with("its peer is not cleared for it any more"), "{rerouted:?}");
+    let failed = network.sites[NAPLES].details(Kind::NonDelivery);
+    let why = "the next MTA is not cleared for confidential";
+    assert!(failed.iter().any(|line| line.contains(why)), "{failed:?}");
+    let reports = &network.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+}
+
+#[test]
+fn what_waits_for_a_user_is_compared_again_before_it_is_delivered() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    // LOG of Naples is not bound.
+    let reader = network.user(NAPLES, "LOG", true);
+    network.users[sender].label = "/secret".parse().ok();
+    let to = [address(NAPLES, "LOG")];
+    network.submit(sender, &to, Precedence::Flash, b"1", "WAITS", ReportRequest::NonDelivery);
+    network.run_for(Duration::from_secs(5));
+    let narrower = |config: &mut NodeConfig| {
+        let log = address(NAPLES, "LOG").parse().unwrap();
+        config.clearances.users.push((log, clearance(&["/restricted"])));
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    network.bind(reader, NAPLES);
+    network.run_for(Duration::from_secs(5));
+    assert!(network.users[reader].delivered.is_empty());
+    let reports = &network.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+    assert_eq!(network.queued(NAPLES), 0);
+}
