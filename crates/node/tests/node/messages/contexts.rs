@@ -275,3 +275,28 @@ fn nothing_goes_out_on_an_association_that_the_peer_bound_with_a_context() {
         assert_eq!(started.count(), usize::from(labels.is_none()), "{labels:?}");
     }
 }
+
+#[test]
+fn what_was_cut_off_in_a_context_is_not_recovered() {
+    for labels in [None, Some(&["1.2.3/secret"][..])] {
+        let mut bench = two_peers(Limits::default(), cleared);
+        let id = bind_peer(&mut bench, labels);
+        // A message of 140,000 octets whose envelope has an unknown member, and more than a checkpoint of it.
+        let mut begun = Vec::new();
+        for (tag, length) in
+            [(&[0xa0][..], 140_000u32 - 5), (&[0x31], 140_000 - 10), (&[0x9f, 0x7f], 140_000 - 16)]
+        {
+            begun.extend_from_slice(tag);
+            begun.push(0x83);
+            begun.extend_from_slice(&length.to_be_bytes()[1..]);
+        }
+        begun.resize(70_000, 0);
+        let tail = bytes::Bytes::new();
+        let payload = Payload { head: begun.into(), content_length: 70_000, tail };
+        bench.request(id, Request::Transfer { payload, resume: None });
+        bench.settle();
+        assert_eq!(bench.node.holds().arrivals, 1);
+        bench.feed(node::Input::Closed { association: id, error: Some("reset".to_owned()) });
+        assert_eq!(bench.node.holds().arrivals, usize::from(labels.is_none()), "{labels:?}");
+    }
+}
