@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 
 /// Version of the encoding, in its first octet. Version 1 has no latest delivery time, version 2
-/// no digest, version 3 no labels of the content. All are read; version 3 is still written of what has no such
+/// no digest, version 3 no labels of the content. All are read; version 3 is still written for a record without such
 /// labels.
 const VERSION: u8 = 4;
 const WITHOUT_LABELS: u8 = 3;

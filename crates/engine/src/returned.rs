@@ -274,8 +274,8 @@ mod tests {
         let there = beta.accept(at(1), received(&alpha, &sent), &content(1000), &[]).accepted;
         let (head, returned) = transferred(&beta, &there.entries[0]);
         let own = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL).unwrap();
-        let MtsApduHead::Report(on_the_way) = &head else { panic!() };
-        let label = on_the_way.envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL);
+        let MtsApduHead::Report(in_transit) = &head else { panic!() };
+        let label = in_transit.envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL);
         assert_eq!(label.map(|field| &field.value), Some(&own.value));
         let home = alpha.accept(at(3), head, &returned, &[]).accepted;
         let argument = alpha.delivery_argument(at(4), &home.entries[0].record).unwrap().payload;

@@ -137,7 +137,7 @@ impl ContentState {
         self.length
     }
 
-    /// Goes on with this front, as [`ContentNotes::new`] has the rest. If contents were not opened before, the
+    /// Continues with this front, as [`ContentNotes::new`] has the rest. If contents were not opened before, the
     /// beginning is gone: the content counts as one whose labels cannot be read, if its type makes it a signed one.
     ///
     /// # Errors

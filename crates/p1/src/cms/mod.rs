@@ -84,7 +84,7 @@ enum State {
     Signers,
     /// It is a ContentInfo of something else.
     Other,
-    /// It is no ContentInfo, or nobody knows.
+    /// Not a ContentInfo, or nobody knows.
     Foreign,
     /// It has ended.
     Done,
@@ -159,7 +159,7 @@ impl SignedReader {
         ContentLabels { labels: self.found.clone(), unreadable }
     }
 
-    /// It cannot be read further. What is no ContentInfo need not be BER at all.
+    /// It cannot be read further. Anything but a ContentInfo need not be BER at all.
     fn fail(&mut self) {
         self.state = match self.state {
             State::Start => State::Foreign,

@@ -4,8 +4,8 @@ use crate::testing::signed;
 use base::ber::Oid;
 use proptest::prelude::*;
 
-/// Made by hand, with a UTF8String as privacy mark and a category; `openssl cms -verify` says that its
-/// signature is right, and `-cmsout -print` shows id-smime-aa-securityLabel.
+/// Made by hand, with a UTF8String as privacy mark and a category; `openssl cms -verify` finds its
+/// signature right, and `-cmsout -print` shows id-smime-aa-securityLabel.
 const VERIFIED: &str = include_str!("verified.hex");
 /// `openssl cms -sign -nodetach -stream`: indefinite lengths around the content, and no label.
 const STREAMED: &str = include_str!("streamed.hex");

@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(why, NotCleared::Classification(Classification(4)));
         let why = cleared.admits(&labelled(&[&label("1.2.3/5")]), &inside("1.2.4/0")).unwrap_err();
         assert_eq!(why, NotCleared::Classification(Classification(5)));
-        // Without a policy it is no ESSSecurityLabel.
+        // Without a policy it is not an ESSSecurityLabel.
         let all = clearance(&["/5 +*", "1.2.3/5 +*", "unlabelled"]);
         assert_eq!(all.admits(&outer, &inside("/0")), Err(NotCleared::Content));
         let malformed = ContentLabels { unreadable: true, ..NONE.clone() };

@@ -26,7 +26,7 @@ pub enum OutsideContext {
     /// A label that is not in the context.
     #[error("{0}")]
     Label(SecurityLabel),
-    /// It cannot be said.
+    /// It cannot be decided.
     #[error("it has {0}")]
     Unreadable(NotCleared),
 }
@@ -174,7 +174,7 @@ mod tests {
             ("1.2.3/secret", true),
             ("1.2.3/secret/ANY MARK", true),
             ("1.2.4/restricted", true),
-            // A context lists labels; it is no ceiling.
+            // A context lists labels; it is not a ceiling.
             ("1.2.3/restricted", false),
             ("1.2.4/secret", false),
             ("/secret", false),
