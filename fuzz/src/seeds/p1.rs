@@ -199,6 +199,12 @@ pub fn binds() -> Vec<Seed> {
             "context",
             hex("a1 80 80 02 \"M2\" a1 80 36 80 04 02 \"pw\" 00 00 00 00 a2 80 05 00 00 00 00 00"),
         ),
+        (
+            "labels",
+            hex(
+                "a1 80 80 02 \"M2\" a1 80 36 80 04 02 \"pw\" 00 00 00 00 a2 0a 31 06 06 01 2a 02 01 04 31 00 00 00",
+            ),
+        ),
         ("error", written(|w| MtaBindError::AuthenticationError.write(w))),
     ])
 }

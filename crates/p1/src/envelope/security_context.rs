@@ -82,7 +82,10 @@ impl SecurityContext {
         }
         let is_in = |label: &SecurityLabel| self.0.iter().any(|own| is_alike(own, label));
         match labels.into_iter().find(|label| !is_in(label)) {
-            Some(label) => Err(OutsideContext::Label(label)),
+            // The mark is text that its sender chose, and decides nothing.
+            Some(label) => {
+                Err(OutsideContext::Label(SecurityLabel { privacy_mark: None, ..label }))
+            }
             None => Ok(()),
         }
     }
@@ -135,7 +138,7 @@ mod tests {
     fn labelled(text: &str) -> Extensions {
         let kind = number::MESSAGE_SECURITY_LABEL;
         let field = ExtensionField::standard(kind, Criticality::default(), |w| {
-            label(text).write(w, u::SET)
+            label(text).write(w, u::SET);
         });
         Extensions(vec![field])
     }
@@ -187,6 +190,8 @@ mod tests {
         let inside = ContentLabels { labels: vec![w.into_vec().into()], unreadable: false };
         let why = context.admits(&labelled("1.2.3/secret"), &inside).unwrap_err();
         assert_eq!(why.to_string(), "1.2.4/secret");
+        let why = context.admits(&labelled("1.2.3/restricted/MARK"), &none).unwrap_err();
+        assert_eq!(why.to_string(), "1.2.3/restricted");
         let unreadable = ContentLabels { unreadable: true, ..none };
         assert!(context.admits(&labelled("1.2.3/secret"), &unreadable).is_err());
     }

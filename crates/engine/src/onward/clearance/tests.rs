@@ -248,11 +248,9 @@ fn the_label_inside_the_content_is_compared_as_that_of_the_envelope() {
     ] {
         let envelope = outer.map_or_else(|| submission(&to), |text| labelled(&to, text));
         let mut alpha = alpha();
-        // Smith may submit all of it.
-        alpha.cleared = Cleared { users: Prefixes::default(), ..alpha.cleared };
-        let jones = (address(JONES), cleared(&["1.2.3/restricted"]));
-        let users = [(&jones.0, jones.1.clone())];
-        alpha.cleared.users = Prefixes::new(users.into_iter());
+        // Jones alone has a clearance: Smith may submit all of it.
+        let (jones, restricted) = (address(JONES), cleared(&["1.2.3/restricted"]));
+        alpha.cleared.users = Prefixes::new([(&jones, restricted)]);
         let done = submit_content(&mut alpha, SMITH, &envelope, inner.clone()).unwrap();
         assert_eq!(served(&done), expected, "{outer:?} {inner:?}");
         let copies = done.iter().filter(|e| e.record.kind() == RecordKind::Message);
@@ -276,7 +274,7 @@ fn a_queued_copy_keeps_the_labels_of_its_content() {
     // The release before writes and reads what has no such label.
     let plain = Record { content_labels: ContentLabels::default(), ..record };
     assert_eq!(plain.encode()[0], 3);
-    assert_eq!(Record::decode(&plain.encode()), Ok(plain.clone()));
+    assert_eq!(Record::decode(&plain.encode()), Ok(plain));
 }
 
 #[test]
