@@ -14,6 +14,7 @@ use crate::looks::ProgressLooks;
 use crate::p1::{Opener, P1};
 use crate::p3::{P3, StoreSession};
 use crate::transfer::Sending;
+use ::p1::SecurityContext;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Instant};
 use dscp::Dscp;
@@ -39,6 +40,8 @@ pub struct Association {
     pub protocol: Protocol,
     /// When its progress is looked at.
     pub looks: ProgressLooks,
+    /// The security-context that its other end asked for, or why it cannot have it.
+    context: Option<Result<SecurityContext, String>>,
     state: AssociationState,
     sending: Option<Sending>,
     /// The arrival on it.
@@ -146,6 +149,7 @@ impl Association {
             idle_since: now,
             end: AssociationEnd::default(),
             looks: ProgressLooks::default(),
+            context: None,
         }
     }
 
@@ -204,6 +208,25 @@ impl Association {
     /// Whether no operation of its user waits for an answer.
     pub fn is_answered(&self) -> bool {
         self.p3().is_none_or(|p3| p3.unanswered == 0)
+    }
+
+    /// Its other end asked for this security-context, or cannot have what it asked for. A peer sends on such an
+    /// association, and nothing goes back on it.
+    pub fn set_context(&mut self, context: Option<Result<SecurityContext, String>>) {
+        if let (Some(_), Protocol::P1(p1)) = (&context, &mut self.protocol) {
+            p1.turn.two_way = false;
+        }
+        self.context = context;
+    }
+
+    /// Why the security-context that was asked for cannot be had.
+    pub fn context_refused(&self) -> Option<&str> {
+        self.context.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// The security-context that it has (X.411 8.1.1.1.1.3): it carries nothing else.
+    pub fn security_context(&self) -> Option<&SecurityContext> {
+        self.context.as_ref()?.as_ref().ok()
     }
 
     /// What P7 needs, if it is spoken.

@@ -281,8 +281,11 @@ fn read_site(
     for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
         channel.rts.longest_pause = precedence.longest_pause;
     }
-    let clearances =
-        Clearances { peers: parts.cleared, users: clearance::read(&mut top, problems) };
+    let clearances = Clearances {
+        peers: parts.cleared,
+        users: clearance::read(&mut top, problems),
+        open_contents: clearance::open_contents(&mut top, problems),
+    };
     let metrics = metrics::read(&mut top, problems, &listeners);
     top.finish(problems);
     let own = own?;

@@ -127,6 +127,11 @@ fn clearances_are_of_peers_and_users() {
     let [(prefix, users)] = &cleared.users[..] else { panic!("{cleared:?}") };
     assert_eq!(*prefix, "/C=IT/ADMD=NET/PRMD=NAPLES".parse().unwrap());
     assert_eq!(text(users), ["/restricted"]);
+    assert!(!cleared.open_contents);
+    let text = GOOD.replace("[p3]", "[security]\nopen_contents = true\n[p3]");
+    let (site, report) = check_in(Path::new("/nowhere"), &text);
+    assert_eq!(report.render(false), "");
+    assert!(site.unwrap().node.clearances.open_contents);
 }
 
 /// Read again in another order, with another name and another mark.
@@ -237,6 +242,7 @@ fn single_mistakes() {
         ("metrics_twice", "[p3]", "[metrics]\nlisten = \"127.0.0.1:5010\"\n[p3]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
         ("bad_clearance", "mta_name", "clearance = [\"secret\", \"/2 +x\"]\nmta_name"),
+        ("open_contents", "[p3]", "[security]\nopen_contents = \"yes\"\n[p3]"),
         ("user_clearance", "[p3]", "[[clearance]]\naddress = \"/C=IT/S=A\"\n[p3]"),
     ];
     for (name, part, by) in cases {

@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub mod classify;
+pub(crate) mod content;
 pub mod critical;
 pub(crate) mod dedupe;
 pub(crate) mod passed;

@@ -37,6 +37,7 @@ mod subject;
 mod testing;
 
 pub use arrival::accept::keys;
+pub use arrival::content::{ContentNotes, ContentState, content_type};
 pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use arrival::prepare::Preparation;
 pub use arrival::reservations::KeyReservations;
@@ -60,6 +61,7 @@ pub use subject::TRACE_MARGIN;
 use crate::lists::definition::Lists;
 use base::{EntryId, PeerId, Utc};
 use bytes::Bytes;
+use p1::ContentLabels;
 use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName, ORName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +112,8 @@ pub struct Content {
     /// The first octets, where [`classify::Policy::peek_content`] asks for them, at most
     /// [`p772::PEEK_OCTETS`]; may be empty.
     pub prefix: Bytes,
+    /// The security labels inside it, where contents are opened ([`Clearances::open_contents`]).
+    pub labels: ContentLabels,
 }
 
 /// The decisions of an MTA. See the crate's documentation.

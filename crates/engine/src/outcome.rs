@@ -131,6 +131,9 @@ pub enum SubmitError {
     /// The user is not cleared for the security label.
     #[error("the user is not cleared for {0} (message-security-label; see [[clearance]])")]
     NotCleared(p1::NotCleared),
+    /// It is not in the security-context of the association.
+    #[error("outside the security-context of the association: {0}")]
+    OutsideContext(p1::OutsideContext),
 }
 
 impl SubmitError {
@@ -144,6 +147,9 @@ impl SubmitError {
             SubmitError::UnsupportedCriticalFunction(_) => AccessError::UnsupportedCriticalFunction,
             SubmitError::NotCleared(_) => {
                 AccessError::Security(SecurityProblem::SECURITY_POLICY_VIOLATION)
+            }
+            SubmitError::OutsideContext(_) => {
+                AccessError::Security(SecurityProblem::SECURITY_CONTEXT_FAILURE)
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::journal::QueueId;
 use base::ber::{Element, Error};
 use base::{BodyId, PeerId, Precedence, Utc};
 use bytes::Bytes;
+use p1::ContentLabels;
 use p1::apdu::{
     MtsApduHead, Report, decode_envelope, encode_envelope, encode_probe, encode_report,
     originator_of,
@@ -16,8 +17,10 @@ use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 
 /// Version of the encoding, in its first octet. Version 1 has no latest delivery time, version 2
-/// no digest; both are still read.
-const VERSION: u8 = 3;
+/// no digest, version 3 no labels of the content. All are read; version 3 is still written for a record without such
+/// labels.
+const VERSION: u8 = 4;
+const WITHOUT_LABELS: u8 = 3;
 const WITHOUT_DIGEST: u8 = 2;
 const WITHOUT_LATEST: u8 = 1;
 
@@ -82,6 +85,8 @@ pub struct Record {
     pub body: Option<BodyId>,
     /// SHA-256 of the content; `None` without one, and if queued by an older release.
     pub digest: Option<[u8; 32]>,
+    /// The security labels inside the content, where contents were opened as it was accepted.
+    pub content_labels: ContentLabels,
     /// The envelope with our trace, or the whole report.
     pub head: MtsApduHead,
 }
@@ -200,7 +205,11 @@ impl Record {
         let stored = Stored { brief: self.brief(), head: &head };
         // Plain data into a growing buffer cannot fail.
         let fields = (self.latest, self.digest, stored);
-        postcard::to_extend(&fields, vec![VERSION]).unwrap_or_default().into()
+        let octets = match self.content_labels.is_empty() {
+            true => postcard::to_extend(&fields, vec![WITHOUT_LABELS]),
+            false => postcard::to_extend(&(&self.content_labels, fields), vec![VERSION]),
+        };
+        octets.unwrap_or_default().into()
     }
 
     /// Reads one back.
@@ -208,7 +217,7 @@ impl Record {
     /// # Errors
     /// Another version, or malformed.
     pub fn decode(octets: &[u8]) -> Result<Record, RecordError> {
-        let (Stored { brief, head }, digest) = stored(octets)?;
+        let (Stored { brief, head }, digest, content_labels) = stored(octets)?;
         Ok(Record {
             next_hop: brief.next_hop.into_owned(),
             message: brief.message.into_owned(),
@@ -220,6 +229,7 @@ impl Record {
             size: brief.size,
             body: brief.body,
             digest,
+            content_labels,
             head: read_head(brief.kind, head)?,
         })
     }
@@ -237,7 +247,7 @@ impl Record {
     /// # Errors
     /// Another version, or malformed as far as it was read.
     pub fn originator(octets: &[u8]) -> Result<Option<ORName>, RecordError> {
-        let (Stored { brief, head }, _) = stored(octets)?;
+        let (Stored { brief, head }, ..) = stored(octets)?;
         Ok(match brief.kind {
             RecordKind::Message | RecordKind::Probe => Some(originator_of(head)?),
             RecordKind::Report => None,
@@ -245,10 +255,19 @@ impl Record {
     }
 }
 
-fn stored(octets: &[u8]) -> Result<(Stored<'_>, Option<[u8; 32]>), RecordError> {
+/// A record as it is stored, the digest of its content and the labels inside that.
+type Fields<'a> = (Stored<'a>, Option<[u8; 32]>, ContentLabels);
+
+fn stored(octets: &[u8]) -> Result<Fields<'_>, RecordError> {
     let (version, fields) = octets.split_first().ok_or(RecordError::Empty)?;
+    let mut labels = ContentLabels::default();
     let (latest, digest, mut stored): (_, _, Stored<'_>) = match *version {
-        VERSION => postcard::from_bytes(fields)?,
+        VERSION => {
+            let (inside, fields) = postcard::from_bytes(fields)?;
+            labels = inside;
+            fields
+        }
+        WITHOUT_LABELS => postcard::from_bytes(fields)?,
         WITHOUT_DIGEST => {
             let (latest, stored) = postcard::from_bytes(fields)?;
             (latest, None, stored)
@@ -257,7 +276,7 @@ fn stored(octets: &[u8]) -> Result<(Stored<'_>, Option<[u8; 32]>), RecordError> 
         version => return Err(RecordError::Version(version)),
     };
     stored.brief.latest = latest;
-    Ok((stored, digest))
+    Ok((stored, digest, labels))
 }
 
 /// Names are bounded on arrival; an earlier release may have accepted longer ones.

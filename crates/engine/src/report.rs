@@ -11,12 +11,13 @@ use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::subject::{StoredContent, Subject};
 use base::{Precedence, Utc};
+use p1::ContentLabels;
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{
     LastTrace, PerRecipientFields, PerRecipientReportFields, ReportTransferContent,
     ReportTransferEnvelope, ReportType,
 };
-use p1::extension::{ExtensionField, Extensions, number};
+use p1::extension::{ExtensionField, ExtensionType, Extensions, number};
 use p1::flags::{MtaReportRequest, PerRecipientIndicators, ReportRequest};
 use p1::history::{
     Expansion, dl_expansion_history, originally_intended, redirection_history,
@@ -152,11 +153,22 @@ impl Engine {
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
         let content = self.report_content(now, subject, outcomes);
+        let destination = destination(subject);
+        let none = ContentLabels::default();
+        let labels = (subject.extensions, subject.content_labels.unwrap_or(&none));
+        let returned = returned.filter(|_| self.returns_to_cleared(labels, &destination, notes));
+        let mut extensions = history(subject);
+        if returned.is_some() {
+            // What it returns is as secret as it was.
+            let label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
+            let is_label = |field: &&ExtensionField| field.kind == label;
+            extensions.0.extend(subject.extensions.0.iter().filter(is_label).cloned());
+        }
         let envelope = ReportTransferEnvelope {
             report_identifier: self.ids.mts(&self.domain),
-            destination: destination(subject),
+            destination,
             trace: Vec::new(),
-            extensions: history(subject),
+            extensions,
             unknown: Vec::new(),
         };
         let text = format!(
@@ -275,6 +287,8 @@ impl Engine {
             size: returned.map_or(0, |content| content.size),
             body: returned.map(|content| content.body),
             digest: returned.and_then(|content| content.digest),
+            // A report is never refused for a label.
+            content_labels: ContentLabels::default(),
             head: MtsApduHead::Report(Box::new(report)),
         };
         Some(NewEntry { id: self.ids.entry(), precedence, record })

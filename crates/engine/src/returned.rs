@@ -6,14 +6,20 @@
 //! read from the store as the report is transferred or delivered.
 //!
 //! A report that another MTA made passes with the content it returns.
+//!
+//! A report with a content has the security labels of its subject, and a content returns only to who is cleared for
+//! them.
 
 use crate::Engine;
 use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::report::{RecipientOutcome, expanded_last};
 use crate::subject::{StoredContent, Subject};
+use p1::ContentLabels;
 use p1::apdu::Report;
 use p1::envelope::ReportType;
+use p1::extension::Extensions;
+use p1::names::ORName;
 
 fn fails(report: &ReportType) -> bool {
     matches!(report, ReportType::NonDelivery { .. })
@@ -40,6 +46,23 @@ impl Engine {
             return None;
         }
         Some(content)
+    }
+
+    /// Whether a report to this name may return a content of these labels: the report passes whatever its label is,
+    /// but what it returns only to who is cleared for it.
+    pub(crate) fn returns_to_cleared(
+        &self,
+        labels: (&Extensions, &ContentLabels),
+        destination: &ORName,
+        notes: &mut Vec<Note>,
+    ) -> bool {
+        let Ok(next_hop) = self.resolve(&destination.address) else { return true };
+        let refused = self.next_hop_not_cleared(labels, &destination.address, &next_hop);
+        notes.extend(refused.as_ref().map(|failure| {
+            let detail = format!("its content is not returned: {}", failure.text);
+            Note::new(NoteKind::ContentNotReturned, detail)
+        }));
+        refused.is_none()
     }
 
     /// Whether a report takes the content that it returns to this next hop.
@@ -91,7 +114,7 @@ mod tests {
     use base::ber::Element;
     use p1::ApduParser;
     use p1::apdu::MtsApduHead;
-    use p1::extension::Dialect;
+    use p1::extension::{Criticality, Dialect, ExtensionField, number};
     use p1::flags::{PerMessageIndicators, ReportRequest};
     use p1::p3::{MessageSubmissionEnvelope, ReportDelivery};
     use p1::parser::Event;
@@ -229,5 +252,74 @@ mod tests {
         let bodies: Vec<_> =
             done.accepted.entries.iter().map(|e| e.record.body.is_some()).collect();
         assert_eq!(bodies, [true, false, false]);
+    }
+
+    fn labelled(text: &str) -> MessageSubmissionEnvelope {
+        let label: p1::SecurityLabel = text.parse().unwrap();
+        let mut envelope = returning(&["C=XX;ADMD=;PRMD=alpha;S=Nobody"]);
+        let kind = number::MESSAGE_SECURITY_LABEL;
+        envelope.extensions.set(ExtensionField::standard(kind, Criticality::default(), |w| {
+            label.write(w, base::ber::universal::SET);
+        }));
+        envelope
+    }
+
+    #[test]
+    fn a_report_with_a_content_has_its_label_up_to_the_user() {
+        let mut alpha = engine();
+        let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 3)]);
+        let mut envelope = labelled("1.2.3/secret");
+        envelope.recipients[0].recipient = crate::testing::name("C=XX;ADMD=;PRMD=beta;S=Unknown");
+        let sent = submit(&mut alpha, &envelope).accepted.entries.remove(0);
+        let there = beta.accept(at(1), received(&alpha, &sent), &content(1000), &[]).accepted;
+        let (head, returned) = transferred(&beta, &there.entries[0]);
+        let own = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL).unwrap();
+        let MtsApduHead::Report(in_transit) = &head else { panic!() };
+        let label = in_transit.envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL);
+        assert_eq!(label.map(|field| &field.value), Some(&own.value));
+        let home = alpha.accept(at(3), head, &returned, &[]).accepted;
+        let argument = alpha.delivery_argument(at(4), &home.entries[0].record).unwrap().payload;
+        let octets = [&argument.head[..], &[7; 1000]].concat();
+        let delivered = ReportDelivery::read(&Element::parse(&octets).unwrap()).unwrap();
+        let label = delivered.extensions.standard(number::MESSAGE_SECURITY_LABEL);
+        assert_eq!(label.map(|field| &field.value), Some(&own.value));
+        // Without a content it has none.
+        envelope.indicators = PerMessageIndicators::default();
+        let sent = submit(&mut alpha, &envelope).accepted.entries.remove(0);
+        let there = beta.accept(at(1), received(&alpha, &sent), &content(1000), &[]).accepted;
+        let made = report(&there.entries[0]);
+        assert!(made.envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL).is_none());
+    }
+
+    #[test]
+    fn a_content_returns_only_to_who_is_cleared_for_it() {
+        let cleared = |entries: &[&str]| {
+            p1::Clearance(entries.iter().map(|text| text.parse().unwrap()).collect())
+        };
+        let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 3)]);
+        let mut alpha = engine();
+        let mut envelope = labelled("1.2.3/secret");
+        envelope.recipients[0].recipient = crate::testing::name("C=XX;ADMD=;PRMD=beta;S=Unknown");
+        let sent = submit(&mut alpha, &envelope).accepted.entries.remove(0);
+        let arrive = |beta: &mut Engine, of_alpha: &[&str]| {
+            let peers = [(base::PeerId(3), cleared(of_alpha))].into();
+            beta.cleared = crate::Clearances { peers, ..Default::default() }.into();
+            beta.accept(at(1), received(&alpha, &sent), &content(1000), &[])
+        };
+        let returned = arrive(&mut beta.clone(), &["1.2.3/secret"]);
+        assert!(returned.accepted.entries[0].record.body.is_some());
+        let kept = arrive(&mut beta, &["1.2.3/restricted"]);
+        let [entry] = &kept.accepted.entries[..] else { panic!("{kept:?}") };
+        assert_eq!((entry.record.body, kept.accepted.body), (None, None));
+        let note = kept.notes.iter().find(|n| n.kind == NoteKind::ContentNotReturned).unwrap();
+        assert!(note.detail.contains("the next MTA is not cleared for secret"), "{note:?}");
+        // The same where it passes a relay.
+        let (head, content) = transferred(&beta, &returned.accepted.entries[0]);
+        let mut relay = engine_of("gamma", "mta3", &[], &[("alpha", 1)]);
+        let peers = [(base::PeerId(1), cleared(&["1.2.3/restricted"]))].into();
+        relay.cleared = crate::Clearances { peers, ..Default::default() }.into();
+        let between = relay.accept(at(2), head, &content, &[]);
+        let [entry] = &between.accepted.entries[..] else { panic!("{between:?}") };
+        assert_eq!((entry.record.body, between.accepted.body), (None, None));
     }
 }

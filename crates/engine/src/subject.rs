@@ -4,6 +4,7 @@ use crate::Engine;
 use crate::arrival::trace::internal;
 use crate::record::Record;
 use base::{BodyId, Utc};
+use p1::ContentLabels;
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
@@ -38,6 +39,23 @@ pub(crate) struct Subject<'a> {
     pub returns_content: bool,
     /// The content of a message, where it is stored or about to be.
     pub content: Option<StoredContent>,
+    /// The security labels inside it.
+    pub content_labels: Option<&'a ContentLabels>,
+}
+
+/// What is compared of a content with what those take whom it would go to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured<'a> {
+    /// Octets.
+    pub size: u64,
+    /// The security labels inside it.
+    pub labels: &'a ContentLabels,
+}
+
+impl Record {
+    pub(crate) fn measured(&self) -> Measured<'_> {
+        Measured { size: self.size, labels: &self.content_labels }
+    }
 }
 
 /// A content in the store, or about to be committed.
@@ -71,6 +89,7 @@ impl<'a> From<&'a MessageTransferEnvelope> for Subject<'a> {
             extensions: &e.extensions,
             returns_content: e.indicators.contains(PerMessageIndicators::CONTENT_RETURN_REQUEST),
             content: None,
+            content_labels: None,
         }
     }
 }
@@ -89,14 +108,19 @@ impl<'a> From<&'a ProbeTransferEnvelope> for Subject<'a> {
             // X.411 8.2.1.2: a probe has no content.
             returns_content: false,
             content: None,
+            content_labels: None,
         }
     }
 }
 
-impl Subject<'_> {
-    /// With this content, which its reports may return.
-    pub(crate) fn with_content(self, content: Option<StoredContent>) -> Self {
-        Subject { content, ..self }
+impl<'a> Subject<'a> {
+    /// With this content, which its reports may return, and the labels inside it.
+    pub(crate) fn with_content(
+        self,
+        content: Option<StoredContent>,
+        labels: &'a ContentLabels,
+    ) -> Self {
+        Subject { content, content_labels: Some(labels), ..self }
     }
 }
 

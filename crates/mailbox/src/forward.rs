@@ -58,6 +58,8 @@ impl Forwarding {
             length: self.length(),
             digest: Sha256::digest(&self.head).into(),
             prefix: self.head.slice(..self.head.len().min(p772::PEEK_OCTETS)),
+            // A message in a message is not a signed content.
+            ..Content::default()
         }
     }
 

@@ -7,6 +7,7 @@
 
 pub mod apdu;
 pub mod bind;
+pub mod cms;
 pub mod content_type;
 pub mod eits;
 pub mod envelope;
@@ -26,10 +27,12 @@ pub mod wire;
 
 pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
+pub use cms::ContentLabels;
 pub use content_type::ContentType;
 pub use eits::EncodedInformationTypes;
 pub use envelope::clearance::{self, Clearance, ClearanceEntry, NotCleared};
 pub use envelope::history;
+pub use envelope::security_context::{OutsideContext, SecurityContext};
 pub use envelope::security_label::{self, SecurityLabel};
 pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,

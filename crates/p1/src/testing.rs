@@ -370,3 +370,62 @@ pub fn report() -> impl Strategy<Value = Report> {
             Report { envelope, content }
         })
 }
+
+/// Content octets of the object identifiers in a SignedData: signedData, data, sha256, ecdsa-with-SHA256,
+/// and the attributes content-type and ESS label.
+const SIGNED_OIDS: [&[u8]; 6] = [
+    &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 2],
+    &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1],
+    &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1],
+    &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2],
+    &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 3],
+    &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 16, 2, 2],
+];
+
+/// A ContentInfo of a SignedData (RFC 5652) around `content`, in definite lengths. Each signer has a signed
+/// attribute content-type, and one for each of its security labels, whose octets are the values of the
+/// attribute. The signatures are none.
+pub fn signed(signers: &[&[&[u8]]], content: &[u8]) -> Vec<u8> {
+    use universal as u;
+    let [signed_data, data, digest, signature, content_type, label] = SIGNED_OIDS;
+    let algorithm = |w: &mut Writer, oid: &[u8]| {
+        w.constructed(u::SEQUENCE, |w| w.primitive(u::OID, oid));
+    };
+    let attribute = |w: &mut Writer, kind: &[u8], values: &[u8]| {
+        w.constructed(u::SEQUENCE, |w| {
+            w.primitive(u::OID, kind);
+            w.constructed(u::SET, |w| w.raw(values));
+        });
+    };
+    let signer = |w: &mut Writer, labels: &[&[u8]]| {
+        w.constructed(u::SEQUENCE, |w| {
+            w.integer(u::INTEGER, 3);
+            w.primitive(Tag::context(0), b"key identifier");
+            algorithm(w, digest);
+            w.constructed(Tag::context(0), |w| {
+                let mut kind = Writer::new();
+                kind.primitive(u::OID, data);
+                attribute(w, content_type, kind.as_slice());
+                labels.iter().for_each(|values| attribute(w, label, values));
+            });
+            algorithm(w, signature);
+            w.primitive(u::OCTET_STRING, &[0; 64]);
+        });
+    };
+    let mut w = Writer::new();
+    w.constructed(u::SEQUENCE, |w| {
+        w.primitive(u::OID, signed_data);
+        w.constructed(Tag::context(0), |w| {
+            w.constructed(u::SEQUENCE, |w| {
+                w.integer(u::INTEGER, 3);
+                w.constructed(u::SET, |w| algorithm(w, digest));
+                w.constructed(u::SEQUENCE, |w| {
+                    w.primitive(u::OID, data);
+                    w.constructed(Tag::context(0), |w| w.primitive(u::OCTET_STRING, content));
+                });
+                w.constructed(u::SET, |w| signers.iter().for_each(|labels| signer(w, labels)));
+            });
+        });
+    });
+    w.into_vec()
+}

@@ -170,6 +170,8 @@ impl Changes {
         let precedence = *classify != new.classify || *hold != new.hold || waiting;
         keys.at_once("precedence", precedence);
         keys.at_once("clearance", clearances.users != new.clearances.users);
+        let opened = clearances.open_contents != new.clearances.open_contents;
+        keys.at_once("security.open_contents", opened);
         keys.at_once("clock", times.clock != new.times.clock);
         limit_keys(limits, &new.limits, &mut keys);
         let mut changes = Changes {

@@ -37,6 +37,7 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "p7-arguments" => [p7::arguments(), vectors::p7(&["argument"])].concat(),
         "p7-results" => [p7::results(), vectors::p7(&["result", "error"])].concat(),
         "address" => p1::addresses(),
+        "cms" => p772::signed(),
         "p772" | "peek" => p772::contents(),
         "record" => p1::records(),
         "mailbox" => named(&crate::targets::message::mailbox::seeds()),

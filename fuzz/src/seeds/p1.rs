@@ -85,7 +85,7 @@ pub(super) fn full_submission() -> MessageSubmissionEnvelope {
 /// What an MTA makes of these submissions: copies and reports.
 pub(super) fn entries() -> Vec<(String, NewEntry)> {
     let mut engine = engine();
-    let content = Content { length: CONTENT.len() as u64, digest: [7; 32], prefix: Bytes::new() };
+    let content = Content { length: CONTENT.len() as u64, digest: [7; 32], ..Content::default() };
     let mailbox = canonical(&address(REMOTE));
     let mut all = Vec::new();
     let plain = submission(REMOTE, &[USER], "PLAIN");
@@ -161,7 +161,7 @@ pub fn waiting_message() -> Bytes {
 /// The message of this number, like no other.
 pub fn message(number: usize) -> Bytes {
     let mut engine = engine();
-    let content = Content { length: CONTENT.len() as u64, digest: [1; 32], prefix: Bytes::new() };
+    let content = Content { length: CONTENT.len() as u64, digest: [1; 32], ..Content::default() };
     let mailbox = canonical(&address(REMOTE));
     // Every identifier the seeds use is skipped.
     let mut last = None;
@@ -175,7 +175,16 @@ pub fn message(number: usize) -> Bytes {
 
 /// Records as the queue keeps them.
 pub fn records() -> Vec<Seed> {
-    entries().into_iter().map(|(name, e)| (name, e.record.encode().to_vec())).collect()
+    let mut all: Vec<Seed> =
+        entries().into_iter().map(|(name, e)| (name, e.record.encode().to_vec())).collect();
+    if let Some((_, mut entry)) = entries().into_iter().next() {
+        entry.record.content_labels = p1::ContentLabels {
+            labels: vec![Bytes::from_static(&[0x31, 7, 6, 2, 0x2a, 3, 2, 1, 4])],
+            unreadable: true,
+        };
+        all.push(("labels-inside".to_owned(), entry.record.encode().to_vec()));
+    }
+    all
 }
 
 /// Arguments, results and errors of the bind.
@@ -189,6 +198,12 @@ pub fn binds() -> Vec<Seed> {
         (
             "context",
             hex("a1 80 80 02 \"M2\" a1 80 36 80 04 02 \"pw\" 00 00 00 00 a2 80 05 00 00 00 00 00"),
+        ),
+        (
+            "labels",
+            hex(
+                "a1 80 80 02 \"M2\" a1 80 36 80 04 02 \"pw\" 00 00 00 00 a2 0a 31 06 06 01 2a 02 01 04 31 00 00 00",
+            ),
         ),
         ("error", written(|w| MtaBindError::AuthenticationError.write(w))),
     ])
@@ -218,7 +233,7 @@ pub fn node() -> Vec<Seed> {
     let mut large = first.first().map(|_| submission(REMOTE, &[USER], "LARGE"));
     let large = large.take().map(|envelope| {
         let mut engine = engine();
-        let content = Content { length: 5_000, digest: [2; 32], prefix: Bytes::new() };
+        let content = Content { length: 5_000, digest: [2; 32], ..Content::default() };
         let mailbox = canonical(&address(REMOTE));
         let done = engine.submit(NOW, &mailbox, &envelope, &content, &[]).expect("a submission");
         let entry = done.accepted.entries.into_iter().next().expect("an entry");

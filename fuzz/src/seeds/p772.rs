@@ -45,6 +45,32 @@ pub fn contents() -> Vec<Seed> {
     ])
 }
 
+/// Signed contents (CMS), with a label and without.
+pub fn signed() -> Vec<Seed> {
+    named(&[
+        ("verified", hex(include_str!("../../../crates/p1/src/cms/verified.hex"))),
+        ("streamed", hex(include_str!("../../../crates/p1/src/cms/streamed.hex"))),
+        ("indefinite", hex(INDEFINITE)),
+    ])
+}
+
+/// Every constructed element of the indefinite form, two signers with a label each.
+const INDEFINITE: &str = r#"
+30 80 06 09 2a 86 48 86 f7 0d 01 07 02 a0 80 30 80
+  02 01 03 31 80 30 80 06 01 2a 00 00 00 00
+  30 80 06 09 2a 86 48 86 f7 0d 01 07 01 a0 80 24 80 04 02 "ab" 24 80 04 01 "c" 00 00 00 00 00 00 00 00
+  31 80
+    30 80 02 01 03 a0 80 04 01 01 00 00 30 80 06 01 2a 00 00
+      a0 80 30 80 06 0b 2a 86 48 86 f7 0d 01 09 10 02 02 31 80
+        31 80 06 02 2a 03 02 01 04 00 00 00 00 00 00 00 00
+      30 80 06 01 2a 00 00 04 01 00 00 00
+    30 80 02 01 03 80 01 01 30 80 06 01 2a 00 00
+      a0 80 30 80 06 0b 2a 86 48 86 f7 0d 01 09 10 02 02 31 80
+        31 80 06 02 2a 04 02 01 02 00 00 00 00 00 00 00 00
+      30 80 06 01 2a 00 00 04 01 00 00 00
+  00 00
+00 00 00 00 00 00"#;
+
 /// A receipt notification.
 const RECEIPT: &str = r#"a1 2d 6b 08 13 06 "MSG-01" a1 0b 60 09 30 07 83 05 "BRAVO"
     a0 14 a1 12 80 0d "260504030201Z" 81 01 00"#;

@@ -1,6 +1,7 @@
 //! Decoders of addresses, messages and stored records.
 
 pub(crate) mod address;
+pub(crate) mod cms;
 pub(crate) mod mailbox;
 pub(crate) mod p1;
 pub(crate) mod p3;

@@ -56,6 +56,7 @@ targets! {
     "p7-arguments" message::p7::arguments, "arguments of P7 and its bind, filters evaluated";
     "p7-results" message::p7::results, "results and errors of P7, and of its bind";
     "address" message::address::run, "the text form of an O/R address";
+    "cms" message::cms::run, "the security labels inside a signed content, at any cut";
     "p772" message::p772::content, "a content, at any cut";
     "peek" message::p772::peek, "the precedence of a content, from its first octets";
     "record" message::record::run, "a record of the durable queue";

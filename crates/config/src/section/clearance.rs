@@ -1,4 +1,4 @@
-//! Clearances: `clearance` of a peer, and `[[clearance]]` for users.
+//! Clearances: `clearance` of a peer, and `[[clearance]]` for users; `[security]`.
 
 use crate::address;
 use crate::problem::Problems;
@@ -31,6 +31,14 @@ pub(crate) fn entries(
         problems.error(list.span(), message, "here", format!("write at most {MAX_ENTRIES}"));
     }
     Some(Clearance(list.into_inner().into_iter().map(Spanned::into_inner).collect()))
+}
+
+/// Whether contents are opened for the labels inside: `[security]`, which is optional.
+pub(crate) fn open_contents(top: &mut Section<'_>, problems: &mut Problems) -> bool {
+    let Some(mut section) = top.table(problems, "security") else { return false };
+    let open = section.optional(problems, "open_contents", &value::boolean);
+    section.finish(problems);
+    open.is_some_and(Spanned::into_inner)
 }
 
 /// Reads the clearances of users.

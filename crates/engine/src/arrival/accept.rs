@@ -11,6 +11,7 @@ use crate::subject::{Carried, StoredContent};
 use crate::{Content, Engine};
 use base::Utc;
 use bytes::Bytes;
+use p1::ContentLabels;
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::PerRecipientFields;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +100,9 @@ impl Engine {
         }
         // A returned content that was received apart from the report has an empty one in its place.
         let returned = report.content.returned_content.take_if(|octets| octets.is_empty());
+        let labels = (&report.envelope.extensions, &ContentLabels::default());
+        let destination = &report.envelope.destination;
+        let returned = returned.filter(|_| self.returns_to_cleared(labels, destination, notes));
         let returned = returned.map(|_| StoredContent {
             body: self.ids.body(),
             size: content.length,

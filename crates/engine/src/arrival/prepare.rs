@@ -12,6 +12,7 @@ use crate::onward::route::text_of;
 use crate::onward::split::{Critical, Disposition};
 use crate::subject::Subject;
 use base::PeerId;
+use p1::SecurityContext;
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
 
@@ -29,6 +30,8 @@ pub struct Preparation {
     generation: u64,
     /// The peer it came from, where that is known.
     source: Option<PeerId>,
+    /// The security-context of the association it came on, if it has one.
+    context: Option<SecurityContext>,
 }
 
 /// The common part for all recipients of a message or probe.
@@ -59,8 +62,15 @@ impl Preparation {
         Preparation { source: peer, ..self }
     }
 
-    pub(crate) fn source(&self) -> Option<PeerId> {
-        self.source
+    /// It came on an association of this security-context, in which its labels must be.
+    #[must_use]
+    pub fn in_context(self, context: Option<SecurityContext>) -> Preparation {
+        Preparation { context, ..self }
+    }
+
+    /// Peer and context.
+    pub(crate) fn origin(&self) -> (Option<PeerId>, Option<SecurityContext>) {
+        (self.source, self.context.clone())
     }
 
     /// The dispositions of these recipients, if all are computed, and with tables of this
@@ -102,6 +112,7 @@ impl Engine {
             dispositions: Vec::new(),
             generation,
             source: None,
+            context: None,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::subject::Carried;
 use crate::{Content, Engine};
 use base::Utc;
 use base::ber::Writer;
+use p1::ContentLabels;
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ProbeTransferEnvelope};
 use p1::extension::Extensions;
 use p1::flags::{MtaReportRequest, PerRecipientIndicators, ReportRequest};
@@ -44,7 +45,9 @@ impl Engine {
         keys: &[Digest],
     ) -> Result<Submitted, SubmitError> {
         check(mailbox, &envelope.originator, &envelope.recipients, &envelope.extensions)?;
-        self.check_clearance(&envelope.originator, &envelope.extensions)?;
+        self.cleared
+            .user(&envelope.originator.address, &envelope.extensions, &content.labels)
+            .map_err(SubmitError::NotCleared)?;
         let identifier = self.ids.mts(&self.domain);
         let result = result(now, &identifier, envelope.content_identifier.as_ref());
         let carried = Carried::Message(Box::new(MessageTransferEnvelope {
@@ -82,7 +85,9 @@ impl Engine {
         envelope: &ProbeSubmissionEnvelope,
     ) -> Result<Submitted, SubmitError> {
         check(mailbox, &envelope.originator, &envelope.recipients, &envelope.extensions)?;
-        self.check_clearance(&envelope.originator, &envelope.extensions)?;
+        self.cleared
+            .user(&envelope.originator.address, &envelope.extensions, &ContentLabels::default())
+            .map_err(SubmitError::NotCleared)?;
         let identifier = self.ids.mts(&self.domain);
         let result = result(now, &identifier, envelope.content_identifier.as_ref());
         let carried = Carried::Probe(Box::new(ProbeTransferEnvelope {
@@ -102,14 +107,6 @@ impl Engine {
         let mut notes = Vec::new();
         let accepted = self.distribute(now, carried, None, Origin::Submission, None, &mut notes);
         Ok(Submitted { accepted, result, message: identifier.to_string(), notes })
-    }
-
-    fn check_clearance(
-        &self,
-        originator: &ORName,
-        extensions: &Extensions,
-    ) -> Result<(), SubmitError> {
-        self.cleared.user(&originator.address, extensions).map_err(SubmitError::NotCleared)
     }
 }
 

@@ -89,7 +89,7 @@ impl Engine {
         self.note_action(OtherActions::DL_OPERATION, trace, extensions);
 
         let dispositions = self.dispositions(&expanded.subject(), false);
-        let sorted = self.sort_out(now, &mut expanded, record.size, dispositions, &mut notes);
+        let sorted = self.sort_out(now, &mut expanded, record.measured(), dispositions, &mut notes);
         let head = expanded.clone().into_head();
         let digest = record.digest.and_then(|digest| fingerprint_of(&head, &digest));
         let delivering = Delivering { now, digest, others: None, known: None };

@@ -12,18 +12,18 @@
 //! their label is: a sender must learn that he was refused.
 //!
 //! Who has no clearance configured is not restricted. A change holds for what is accepted or rerouted
-//! from then on.
+//! from then on, and for what is queued as its transfer or delivery is about to begin.
 
 use crate::Engine;
 use crate::onward::route::Prefixes;
 use crate::onward::split::{Disposition, Failure};
-use crate::record::NextHop;
+use crate::record::{NextHop, Record};
 use base::PeerId;
-use p1::envelope::PerRecipientFields;
+use p1::apdu::MtsApduHead;
 use p1::extension::Extensions;
 use p1::names::ORAddress;
 use p1::reason::{Diagnostic, NonDeliveryReason};
-use p1::{Clearance, NotCleared};
+use p1::{Clearance, ContentLabels, NotCleared, SecurityContext};
 use std::collections::BTreeMap;
 
 /// What peers and users are cleared for, as configured.
@@ -33,6 +33,8 @@ pub struct Clearances {
     pub peers: BTreeMap<PeerId, Clearance>,
     /// Users: of the prefixes of O/R addresses that match, the longest applies.
     pub users: Vec<(ORAddress, Clearance)>,
+    /// Whether contents are opened: the labels inside signed ones count too (RFC 2634 3.2).
+    pub open_contents: bool,
 }
 
 /// The same, as it is looked up.
@@ -40,31 +42,40 @@ pub struct Clearances {
 pub(crate) struct Cleared {
     peers: BTreeMap<PeerId, Clearance>,
     users: Prefixes<Clearance>,
+    pub(crate) open_contents: bool,
 }
 
 impl From<Clearances> for Cleared {
     fn from(configured: Clearances) -> Cleared {
         let users = configured.users.iter().map(|(prefix, clearance)| (prefix, clearance.clone()));
-        Cleared { users: Prefixes::new(users), peers: configured.peers }
+        let users = Prefixes::new(users);
+        Cleared { users, peers: configured.peers, open_contents: configured.open_contents }
     }
 }
 
 impl Cleared {
-    fn peer(&self, peer: PeerId, extensions: &Extensions) -> Result<(), NotCleared> {
-        self.peers.get(&peer).map_or(Ok(()), |clearance| clearance.admits(extensions))
+    fn peer(
+        &self,
+        peer: PeerId,
+        extensions: &Extensions,
+        content: &ContentLabels,
+    ) -> Result<(), NotCleared> {
+        self.peers.get(&peer).map_or(Ok(()), |clearance| clearance.admits(extensions, content))
     }
 
-    /// Whether the user of this address may submit, or be delivered, a message with these extensions.
+    /// Whether the user of this address may submit, or be delivered, a message with these extensions, in whose
+    /// content these labels are.
     pub(crate) fn user(
         &self,
         address: &ORAddress,
         extensions: &Extensions,
+        content: &ContentLabels,
     ) -> Result<(), NotCleared> {
         if self.users.is_empty() {
             return Ok(());
         }
         let clearance = self.users.look_up(&address.attributes());
-        clearance.map_or(Ok(()), |clearance| clearance.admits(extensions))
+        clearance.map_or(Ok(()), |clearance| clearance.admits(extensions, content))
     }
 }
 
@@ -77,36 +88,90 @@ fn violation(who: &str, why: &NotCleared) -> Failure {
 }
 
 impl Engine {
-    /// The failure if the next hop of this recipient is not cleared for the message.
+    /// The failure if the next hop of this address is not cleared for the message.
     pub(crate) fn next_hop_not_cleared(
         &self,
-        extensions: &Extensions,
-        recipient: &PerRecipientFields,
+        (extensions, content): (&Extensions, &ContentLabels),
+        address: &ORAddress,
         hop: &NextHop,
     ) -> Option<Failure> {
         let (who, cleared) = match hop {
-            NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions)),
-            NextHop::Mailbox(_) => {
-                ("the user", self.cleared.user(&recipient.recipient.address, extensions))
-            }
+            NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions, content)),
+            NextHop::Mailbox(_) => ("the user", self.cleared.user(address, extensions, content)),
         };
         cleared.err().map(|why| violation(who, &why))
     }
 
-    /// Fails all recipients of what came from a peer that is not cleared for it.
+    /// Whether a queued copy for a peer may not go to it as it is, for the configuration has changed: the peer is not
+    /// cleared for it any more, or its dialect has no form for a critical extension. [`Engine::reroute`] then
+    /// reports those whom it concerns, and transfers the rest. A report goes in any case.
+    #[must_use]
+    pub fn no_longer_fits(&self, record: &Record) -> bool {
+        self.would_lose_critical(record) || self.lost_clearance(record).is_some()
+    }
+
+    /// The failure if the next hop of a queued copy is not cleared for it any more.
+    pub(crate) fn lost_clearance(&self, record: &Record) -> Option<Failure> {
+        let (extensions, recipients) = match &record.head {
+            MtsApduHead::Message(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Probe(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Report(_) => return None,
+        };
+        let mine = recipients.iter().find(|r| r.indicators.responsible())?;
+        let labels = (extensions, &record.content_labels);
+        self.next_hop_not_cleared(labels, &mine.recipient.address, &record.next_hop)
+    }
+
+    /// Fails all recipients of what came from a peer that is not cleared for it, or on an association in whose
+    /// security-context it is not.
     pub(crate) fn hold_source_to_clearance(
         &self,
-        source: Option<PeerId>,
-        extensions: &Extensions,
+        (source, context): (Option<PeerId>, Option<&SecurityContext>),
+        (extensions, content): (&Extensions, &ContentLabels),
         dispositions: &mut [Option<Disposition>],
     ) {
-        let Some(source) = source else { return };
-        if let Err(why) = self.cleared.peer(source, extensions) {
-            let failure = violation("the MTA it came from", &why);
-            let ours = dispositions.iter_mut().flatten();
-            ours.for_each(|disposition| *disposition = Err(failure.clone()));
-        }
+        let cleared = source.map_or(Ok(()), |peer| self.cleared.peer(peer, extensions, content));
+        let failure = match (cleared, context.map(|context| context.admits(extensions, content))) {
+            (Err(why), _) => violation("the MTA it came from", &why),
+            (Ok(()), Some(Err(outside))) => Failure {
+                text: format!("outside the security-context of its association: {outside}"),
+                ..violation("", &NotCleared::Unknown)
+            },
+            (Ok(()), None | Some(Ok(()))) => return,
+        };
+        let ours = dispositions.iter_mut().flatten();
+        ours.for_each(|disposition| *disposition = Err(failure.clone()));
     }
+
+    /// The security-context that a peer asks for in its bind, if its clearance has all of it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in words.
+    pub fn peer_context(&self, peer: PeerId, octets: &[u8]) -> Result<SecurityContext, String> {
+        context_within(self.cleared.peers.get(&peer), octets)
+    }
+
+    /// The same for the user of this address.
+    ///
+    /// # Errors
+    /// As [`Engine::peer_context`].
+    pub fn user_context(
+        &self,
+        address: &ORAddress,
+        octets: &[u8],
+    ) -> Result<SecurityContext, String> {
+        context_within(self.cleared.users.look_up(&address.attributes()), octets)
+    }
+}
+
+/// X.411 8.1.1.1.1.3: a context has to be allowed by the labels of who binds. Who has no clearance has none that it
+/// could be compared with.
+fn context_within(clearance: Option<&Clearance>, octets: &[u8]) -> Result<SecurityContext, String> {
+    let clearance = clearance.ok_or("a security-context, and no clearance is configured")?;
+    let context = SecurityContext::parse(octets).map_err(|error| error.to_string())?;
+    let within = context.is_within(clearance);
+    within.map_err(|why| format!("a security-context that is not cleared: {why}"))?;
+    Ok(context)
 }
 
 #[cfg(test)]

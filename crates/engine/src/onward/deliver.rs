@@ -124,7 +124,8 @@ impl Engine {
             MtsApduHead::Probe(e) => Subject::from(&**e),
             MtsApduHead::Report(_) => return Concluded::default(),
         };
-        let subject = subject.with_content(StoredContent::of_record(record));
+        let subject =
+            subject.with_content(StoredContent::of_record(record), &record.content_labels);
         let mine =
             subject.recipients.iter().enumerate().filter(|(_, r)| r.indicators.responsible());
         let outcomes = mine.map(|(index, _)| outcome(index)).collect();
@@ -207,6 +208,14 @@ pub fn report_argument(r: &Report) -> Vec<u8> {
     w.into_vec()
 }
 
+/// What a user gets of the extensions of a report's content and of its envelope (X.411 8.3.1.2.1): the label of
+/// what it returns too.
+fn of_both(r: &Report) -> Extensions {
+    let mut extensions = r.content.extensions.clone();
+    extensions.0.extend(r.envelope.extensions.standard(n::MESSAGE_SECURITY_LABEL).cloned());
+    extensions
+}
+
 fn report(r: &Report) -> ReportDelivery {
     let recipient = |p: &PerRecipientReportFields| PerRecipientReportDelivery {
         actual_recipient: p.actual_recipient.clone(),
@@ -222,7 +231,7 @@ fn report(r: &Report) -> ReportDelivery {
         content_identifier: r.content.content_identifier.clone(),
         content_type: r.content.content_type.clone(),
         original_eits: r.content.original_eits.clone(),
-        extensions: for_users(r.content.extensions.clone()),
+        extensions: for_users(of_both(r)),
         recipients: r.content.recipients.iter().map(recipient).collect(),
         returned_content: r.content.returned_content.clone(),
         unknown: Vec::new(),

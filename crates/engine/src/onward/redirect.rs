@@ -24,7 +24,7 @@ use crate::onward::route::{RouteTarget, canonical};
 use crate::onward::split::{Critical, Disposition, Failure};
 use crate::outcome::{Concluded, Note, NoteKind};
 use crate::record::{NextHop, Record};
-use crate::subject::Carried;
+use crate::subject::{Carried, Measured};
 use base::Utc;
 use base::ber::Element;
 use p1::apdu::MtsApduHead;
@@ -97,7 +97,7 @@ impl Engine {
         };
         let dispositions = carried.subject().recipients.iter().map(failed).collect();
         let mut notes = Vec::new();
-        let sorted = self.sort_out(now, &mut carried, record.size, dispositions, &mut notes);
+        let sorted = self.sort_out(now, &mut carried, record.measured(), dispositions, &mut notes);
         // The node has logged the failure.
         notes.retain(|note| note.kind == NoteKind::Redirected);
         let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
@@ -109,13 +109,12 @@ impl Engine {
         Concluded { entries, seen, notes }
     }
 
-    /// Redirects the recipients that are to be redirected, given their dispositions. `size` is of
-    /// the content, in octets.
+    /// Redirects the recipients that are to be redirected, given their dispositions.
     pub(crate) fn settle(
         &self,
         now: Utc,
         carried: &mut Carried,
-        size: u64,
+        content: Measured<'_>,
         dispositions: Vec<Option<Disposition>>,
         notes: &mut Vec<Note>,
     ) -> Settled {
@@ -127,8 +126,8 @@ impl Engine {
                 settled.dispositions.push(None);
                 continue;
             };
-            let first = self.fitting(carried, size, recipient, disposition);
-            let (disposition, moved) = self.redirect(now, carried, size, recipient, first);
+            let first = self.fitting(carried, content, recipient, disposition);
+            let (disposition, moved) = self.redirect(now, carried, content, recipient, first);
             settled.dispositions.push(Some(disposition));
             changed.extend(moved.map(|moved| (index, moved)));
         }
@@ -153,7 +152,7 @@ impl Engine {
         &self,
         now: Utc,
         carried: &Carried,
-        size: u64,
+        content: Measured<'_>,
         recipient: &PerRecipientFields,
         mut disposition: Disposition,
     ) -> (Disposition, Option<PerRecipientFields>) {
@@ -176,7 +175,7 @@ impl Engine {
                 disposition = Err(looped("he was redirected too often"));
                 break;
             };
-            disposition = self.disposition_of(carried, size, &redirected);
+            disposition = self.disposition_of(carried, content, &redirected);
             moved = Some(redirected);
         }
         (disposition, moved)
@@ -240,7 +239,7 @@ impl Engine {
     fn disposition_of(
         &self,
         carried: &Carried,
-        size: u64,
+        content: Measured<'_>,
         recipient: &PerRecipientFields,
     ) -> Disposition {
         let of_message = carried.subject().extensions;
@@ -250,7 +249,7 @@ impl Engine {
         };
         let attributes = recipient.recipient.address.attributes();
         let disposition = self.disposition(&critical, &attributes, &recipient.extensions);
-        self.fitting(carried, size, recipient, disposition)
+        self.fitting(carried, content, recipient, disposition)
     }
 }
 

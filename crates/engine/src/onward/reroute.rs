@@ -137,7 +137,7 @@ impl Engine {
         if let Some(peer) = to {
             dispositions.iter_mut().flatten().for_each(|disposition| send_to(peer, disposition));
         }
-        let sorted = self.sort_out(now, &mut carried, record.size, dispositions, &mut notes);
+        let sorted = self.sort_out(now, &mut carried, record.measured(), dispositions, &mut notes);
         let seen = delivering.keys_for(&carried, &sorted);
         let entries = self.instead_of(now, record, &carried, sorted, &mut notes);
         Concluded { entries, seen, notes }
@@ -162,11 +162,14 @@ impl Engine {
                 head,
                 next_hop,
                 message: record.message.clone(),
+                content_labels: record.content_labels.clone(),
                 ..*record
             };
             entries.push(NewEntry { id: self.ids.entry(), precedence: record.precedence, record });
         }
-        let subject = carried.subject().with_content(StoredContent::of_record(record));
+        let subject = carried
+            .subject()
+            .with_content(StoredContent::of_record(record), &record.content_labels);
         entries.extend(self.reports(now, &subject, record.precedence, sorted.outcomes, notes));
         entries
     }

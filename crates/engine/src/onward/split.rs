@@ -11,10 +11,11 @@ use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
-use crate::subject::{Carried, StoredContent, Subject};
+use crate::subject::{Carried, Measured, StoredContent, Subject};
 use crate::{Content, Engine};
 use base::steps::step;
 use base::{BodyId, Precedence, Utc};
+use p1::ContentLabels;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
@@ -116,20 +117,24 @@ impl Engine {
             let Subject { trace, extensions, .. } = carried.subject();
             (self.loops(trace, extensions), self.first_arrival(now, trace, extensions))
         };
-        let source = prepared.as_ref().and_then(Preparation::source);
+        let (source, context) = prepared.as_ref().map(Preparation::origin).unwrap_or_default();
         let prepared = prepared.filter(|_| !looped);
         let dispositions =
             prepared.and_then(|p| p.dispositions(self.generation, carried.subject().recipients));
         let mut dispositions =
             dispositions.unwrap_or_else(|| self.dispositions(&carried.subject(), looped));
-        self.hold_source_to_clearance(source, carried.subject().extensions, &mut dispositions);
+        let none = ContentLabels::default();
+        let inside = content.map_or(&none, |c| &c.labels);
+        let labels = (carried.subject().extensions, inside);
+        self.hold_source_to_clearance((source, context.as_ref()), labels, &mut dispositions);
         notes.extend(first_arrival.doubt.map(|doubt| Note::new(NoteKind::TraceDoubted, doubt)));
         let held = origin.held_until(self.earliest(now), &carried);
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
         let size = content.map_or(0, |c| c.length);
-        let sorted = self.sort_out(now, &mut carried, size, dispositions, notes);
+        let measured = Measured { size, labels: inside };
+        let sorted = self.sort_out(now, &mut carried, measured, dispositions, notes);
         let others = origin.known().map(Known::others);
         let digest = content.map(|content| content.digest);
         let fingerprint = match (&carried, &digest) {
@@ -146,10 +151,10 @@ impl Engine {
             Carried::Probe(_) => None,
         };
         let common =
-            Common { carried: &carried, precedence, size, digest, body, held, first_arrival };
+            Common { carried: &carried, precedence, measured, digest, body, held, first_arrival };
         let mut accepted = self.copies(now, &common, ways);
         let stored = body.map(|body| StoredContent { body, size, digest });
-        let subject = carried.subject().with_content(stored);
+        let subject = carried.subject().with_content(stored, inside);
         let reports = self.reports(now, &subject, precedence, outcomes, notes);
         accepted.entries.extend(reports);
         accepted.body = body.filter(|_| accepted.entries.iter().any(|e| e.record.body.is_some()));
@@ -184,13 +189,14 @@ impl Engine {
     pub(crate) fn fitting(
         &self,
         carried: &Carried,
-        size: u64,
+        content: Measured<'_>,
         recipient: &PerRecipientFields,
         disposition: Disposition,
     ) -> Disposition {
         let hop = disposition?;
-        if let Some(failure) =
-            self.next_hop_not_cleared(carried.subject().extensions, recipient, &hop)
+        let Measured { size, labels } = content;
+        let labels = (carried.subject().extensions, labels);
+        if let Some(failure) = self.next_hop_not_cleared(labels, &recipient.recipient.address, &hop)
         {
             return Err(failure);
         }
@@ -225,17 +231,17 @@ impl Engine {
     }
 
     /// Which recipients go which way, and what there is to report at once. Recipients that are to be
-    /// redirected are: `carried` then has their alternates. `size` is of the content, in octets.
+    /// redirected are: `carried` then has their alternates.
     pub(crate) fn sort_out(
         &self,
         now: Utc,
         carried: &mut Carried,
-        size: u64,
+        content: Measured<'_>,
         dispositions: Vec<Option<Disposition>>,
         notes: &mut Vec<Note>,
     ) -> Sorted {
         let Settled { dispositions, redirected } =
-            self.settle(now, carried, size, dispositions, notes);
+            self.settle(now, carried, content, dispositions, notes);
         let mut ways: BTreeMap<Way, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
@@ -307,9 +313,10 @@ impl Engine {
                 accepted: now,
                 first_arrival: common.first_arrival,
                 latest: crate::expire::latest(common.carried),
-                size: common.size,
+                size: common.measured.size,
                 body: common.body,
                 digest: common.digest,
+                content_labels: common.measured.labels.clone(),
                 head,
                 next_hop,
             };
@@ -324,7 +331,7 @@ impl Engine {
 struct Common<'a> {
     carried: &'a Carried,
     precedence: Precedence,
-    size: u64,
+    measured: Measured<'a>,
     digest: Option<[u8; 32]>,
     /// The content; `None` for a probe.
     body: Option<BodyId>,

@@ -32,6 +32,8 @@ pub enum HeldBy {
     Length(u64),
     /// permissible-content-types.
     ContentType,
+    /// No control: the security-context of the bind.
+    Context,
 }
 
 impl fmt::Display for HeldBy {
@@ -44,6 +46,9 @@ impl fmt::Display for HeldBy {
             }
             HeldBy::Length(most) => write!(f, "its user holds contents above {most} octets"),
             HeldBy::ContentType => f.write_str("its user holds contents of this type"),
+            HeldBy::Context => {
+                f.write_str("it is outside the security-context with which its user is bound")
+            }
         }
     }
 }

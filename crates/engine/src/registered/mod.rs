@@ -196,8 +196,8 @@ impl Engine {
         self.registrations.iter().map(|(mailbox, of)| (mailbox.as_str(), of))
     }
 
-    /// Why a queued copy is not deliverable to its user, who registered a limit since: the reason, the
-    /// diagnostic and the words of its report.
+    /// Why a queued copy is not deliverable to its user, who registered a limit or lost a clearance since: the
+    /// reason, the diagnostic and the words of its report.
     pub fn refuses_delivery(
         &self,
         record: &Record,
@@ -206,6 +206,10 @@ impl Engine {
         else {
             return None;
         };
+        if let Some(Failure { reason, diagnostic, text }) = self.lost_clearance(record) {
+            let diagnostic = diagnostic.unwrap_or(Diagnostic::SECURITY_POLICY_VIOLATION);
+            return Some((reason, diagnostic, text));
+        }
         let registered = self.registrations.get(mailbox).filter(|r| r.alternate.is_none())?;
         let (diagnostic, text) = registered.refuses(record.size, &e.content_type)?;
         Some((NonDeliveryReason::UNABLE_TO_TRANSFER, diagnostic, text))

@@ -3,10 +3,10 @@
 use base::Precedence;
 use base::shown::line;
 use engine::Record;
-use p1::SecurityLabel;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
-use p1::extension::{ExtensionField, ExtensionType, Extensions, number};
+use p1::extension::{ExtensionType, Extensions, number};
+use p1::{ContentLabels, SecurityLabel};
 use serde::{Deserialize, Serialize};
 
 /// One copy of a message, probe or report.
@@ -74,7 +74,8 @@ pub struct QueueRow {
     /// Its content type; where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Its security labels, as POLICY/CLASSIFICATION/MARK, or `unreadable`; where asked for.
+    /// Its security labels, as POLICY/CLASSIFICATION/MARK, or `unreadable`, those inside its content with the
+    /// words `in the content`; where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Of which message a report is; where asked for.
@@ -110,19 +111,26 @@ pub struct RowRecipient {
 /// Most recipients shown of one entry.
 const MAX_RECIPIENTS: usize = 100;
 
+/// A label that cannot be read.
+const UNREADABLE: &str = "unreadable";
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// The message-security-labels among these, as text.
-fn labels(extensions: &Extensions) -> Option<String> {
+/// The message-security-labels among these, and those inside the content, as text.
+fn labels(extensions: &Extensions, content: &ContentLabels) -> Option<String> {
     let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
-    let text = |field: &ExtensionField| match SecurityLabel::parse(&field.value) {
+    let text = |label: Result<SecurityLabel, _>| match label {
         Ok(label) => line(&label.to_string()).into_owned(),
-        Err(_) => "unreadable".to_owned(),
+        Err(_) => UNREADABLE.to_owned(),
     };
     let all = extensions.0.iter().filter(|field| field.kind == is_label);
-    let all: Vec<String> = all.map(text).collect();
+    let outer = all.map(|field| text(SecurityLabel::parse(&field.value)));
+    let inner = content.labels.iter().map(|label| text(SecurityLabel::parse_ess(label)));
+    let inner = inner.chain(content.unreadable.then(|| UNREADABLE.to_owned()));
+    let all: Vec<String> =
+        outer.chain(inner.map(|label| format!("{label} in the content"))).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
@@ -153,8 +161,8 @@ impl QueueRow {
             MtsApduHead::Report(report) => return self.describe_report(report),
         };
         self.label = match &record.head {
-            MtsApduHead::Message(e) => labels(&e.extensions),
-            MtsApduHead::Probe(e) => labels(&e.extensions),
+            MtsApduHead::Message(e) => labels(&e.extensions, &record.content_labels),
+            MtsApduHead::Probe(e) => labels(&e.extensions, &record.content_labels),
             MtsApduHead::Report(_) => None,
         };
         let all = recipients.len();
@@ -172,7 +180,7 @@ impl QueueRow {
 
     fn describe_report(&mut self, report: &p1::apdu::Report) {
         let content = &report.content;
-        self.label = labels(&report.envelope.extensions);
+        self.label = labels(&report.envelope.extensions, &ContentLabels::default());
         self.subject = Some(line(&content.subject_identifier.to_string()).into_owned());
         self.content_id = content.content_identifier.as_deref().map(|c| line(c).into_owned());
         let state = |report: &ReportType| match report {

@@ -19,8 +19,8 @@ use scheduler::ChannelId;
 pub(crate) enum BindRefusal {
     /// authentication-error; the text is for the log only.
     Wrong(String),
-    /// unacceptable-security-context: there is one.
-    Context,
+    /// unacceptable-security-context: there is one, and why it cannot be had.
+    Context(String),
     /// busy: too many binds under this name failed from there.
     TooMany(String),
     /// busy: over a limit.
@@ -49,8 +49,8 @@ impl Admission {
     /// Refuses a peer's bind, as X.411 12.1.1 has it: authentication-error, whatever of name,
     /// password and address was wrong, or where the argument cannot be read (credentials not
     /// acceptable, or improperly specified: there is no error for the form alone);
-    /// unacceptable-security-context for any security-context, since we hold no association to one;
-    /// or busy. The log has the cause.
+    /// unacceptable-security-context for one that the clearance of who binds does not have; or busy. The log has
+    /// the cause.
     pub(crate) fn refuse_bind(
         &self,
         cx: &mut Context,
@@ -63,7 +63,7 @@ impl Admission {
         let from = association.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             BindRefusal::Wrong(_) => MtaBindError::AuthenticationError,
-            BindRefusal::Context => MtaBindError::UnacceptableSecurityContext,
+            BindRefusal::Context(_) => MtaBindError::UnacceptableSecurityContext,
             BindRefusal::TooMany(_)
             | BindRefusal::Full(_)
             | BindRefusal::Disabled(_)
@@ -79,11 +79,9 @@ impl Admission {
     fn log_refusal(&self, cx: &Context, refusal: BindRefusal) -> (RefusalCause, String) {
         let limits = &cx.config.limits;
         match refusal {
-            BindRefusal::Wrong(why) => (RefusalCause::Bind, short(&why)),
-            BindRefusal::Context => (
-                RefusalCause::Bind,
-                "security-context: none can be held to, none may be asked for".to_owned(),
-            ),
+            BindRefusal::Wrong(why) | BindRefusal::Context(why) => {
+                (RefusalCause::Bind, short(&why))
+            }
             BindRefusal::TooMany(name) => {
                 let text = format!(
                     "as {:?}, where {} binds failed lately: not looked at \
@@ -148,7 +146,7 @@ impl Admission {
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             BindRefusal::Wrong(_) => MtsBindError::AuthenticationError,
-            BindRefusal::Context => MtsBindError::UnacceptableSecurityContext,
+            BindRefusal::Context(_) => MtsBindError::UnacceptableSecurityContext,
             BindRefusal::TooMany(_)
             | BindRefusal::Full(_)
             | BindRefusal::Disabled(_)

@@ -112,11 +112,6 @@ impl Admission {
         {
             return Err(BindRefusal::TooMany(presented));
         }
-        // Before the password is checked: the answer must not depend on it.
-        if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
-        {
-            return Err(BindRefusal::Context);
-        }
         self.check_origin(cx, id, channel.peer)?;
         match argument {
             MtaBindArgument::Unauthenticated => {
@@ -124,6 +119,11 @@ impl Admission {
             }
             MtaBindArgument::Authenticated(who) => {
                 let password = self.peer_password(cx, channel, &who)?;
+                let context = who.security_context.as_deref();
+                let context = context.map(|of| cx.engine.peer_context(channel.peer, of));
+                if let Some(association) = cx.associations.get_mut(&id) {
+                    association.set_context(context);
+                }
                 Ok((presented, password))
             }
         }
@@ -137,6 +137,11 @@ impl Admission {
         id: AssociationId,
         channel: ChannelId,
     ) -> bool {
+        // After the password: nobody else learns what the peer is cleared for.
+        if let Some(why) = cx.associations.get(&id).and_then(Association::context_refused) {
+            self.refuse_bind(cx, now, id, BindRefusal::Context(why.to_owned()));
+            return false;
+        }
         if let Some(why) = cx.disabled(channel) {
             self.refuse_bind(cx, now, id, BindRefusal::Disabled(why));
             return false;

@@ -36,14 +36,16 @@ impl Admission {
         let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
         let wrong = match parsed {
             Err(error) => format!("MTSBindArgument: {error}"),
-            Ok(bind) if bind.security_context.is_some() => {
-                return self.refuse_user(cx, now, id, BindRefusal::Context);
-            }
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
                     ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
                     Credentials::Simple(password),
                 ) => {
+                    let context = bind.security_context.as_deref();
+                    let context = context.map(|of| cx.engine.user_context(&name.address, of));
+                    if let Some(association) = cx.associations.get_mut(&id) {
+                        association.set_context(context);
+                    }
                     let password = Secret(Bytes::copy_from_slice(password.octets()));
                     let mailbox = engine::canonical(&name.address);
                     return self.queue_verification(
@@ -70,7 +72,8 @@ impl Admission {
         let wrong = match parsed {
             Err(error) => format!("MSBindArgument: {error}"),
             Ok(bind) if bind.security_context.is_some() => {
-                return self.refuse_user(cx, now, id, BindRefusal::Context);
+                let why = "a security-context, which the message store does not hold to";
+                return self.refuse_user(cx, now, id, BindRefusal::Context(why.to_owned()));
             }
             Ok(bind) => match bind.initiator_credentials {
                 Credentials::Simple(password) => {

@@ -6,15 +6,14 @@ use base::ber::{Error, Fault, Field};
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
 use engine::journal::{Digest, SpoolId};
-use engine::{Content, Preparation};
+use engine::{ContentNotes, Preparation};
 use guard::Limits;
 use guard::memory::MemoryCharge;
+use p1::SecurityContext;
 use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};
 use scheduler::ChannelId;
-use sha2::digest::common::hazmat::SerializableState as _;
-use sha2::{Digest as _, Sha256};
 
 /// Octets of memory a recipient takes once parsed, however few it took on the wire: its fields,
 /// and each string of its address apart. Measured at 890 in submissions of 15,000 recipients.
@@ -77,13 +76,12 @@ pub(crate) struct OpenArrival {
     pub head: Option<ArrivalHead>,
     /// Its precedence, as far as is known.
     pub level: Option<Precedence>,
-    pub length: u64,
+    /// The security-context of the association that it began on.
+    pub context: Option<SecurityContext>,
+    /// What is noted of its content.
+    pub notes: ContentNotes,
     /// The length at which its deadline is set again.
     pub paced: u64,
-    hasher: Sha256,
-    /// Whether the first octets of the content are kept, for a look at the heading's precedence.
-    pub peek: bool,
-    prefix: Vec<u8>,
     /// What the sync in progress is for.
     pub syncing: Option<SyncFor>,
     /// The newest checkpoint that waits for the sync in progress.
@@ -125,11 +123,9 @@ impl OpenArrival {
             spool_open: false,
             head: None,
             level: None,
-            length: 0,
+            context: None,
+            notes: ContentNotes::default(),
             paced: 0,
-            hasher: Sha256::new(),
-            peek: false,
-            prefix: Vec::new(),
             syncing: None,
             checkpoint_waiting: None,
             ended: false,
@@ -142,49 +138,18 @@ impl OpenArrival {
         }
     }
 
-    /// Length, digest and, where wanted, the front of the content.
-    pub(crate) fn content(&self) -> Content {
-        Content {
-            length: self.length,
-            digest: self.hasher.clone().finalize().into(),
-            prefix: self.prefix.clone().into(),
-        }
-    }
-
-    /// The digest of the content so far, for [`OpenArrival::take_up`].
-    pub(crate) fn hasher_state(&self) -> Vec<u8> {
-        self.hasher.serialize().to_vec()
-    }
-
     /// What an earlier run had received of it.
-    ///
-    /// # Errors
-    /// The digest is not one.
-    pub(crate) fn take_up(
-        &mut self,
-        envelope: MtsApduHead,
-        length: u64,
-        hasher: &[u8],
-        front: Vec<u8>,
-    ) -> Result<(), &'static str> {
-        let state = hasher.try_into().map_err(|_| "a digest of another length")?;
-        self.hasher = Sha256::deserialize(state).map_err(|_| "a malformed digest")?;
+    pub(crate) fn take_up(&mut self, envelope: MtsApduHead, notes: ContentNotes) {
         self.head = Some(ArrivalHead::Transfer(Box::new(envelope)));
-        self.length = length;
-        self.noted = Some(front.len());
-        self.prefix = front;
+        self.noted = Some(notes.front().len());
+        self.notes = notes;
         self.spool_open = true;
-        Ok(())
     }
 
-    /// The front of the content, where it is kept.
-    pub(crate) fn front(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.prefix)
-    }
-
-    /// Octets the parsed envelope takes, roughly and rather too many.
+    /// Octets the parsed envelope takes, roughly and rather too many, and what is noted of the content.
     pub(crate) fn parsed_size(&self) -> usize {
-        self.head.as_ref().map_or(0, |head| head.recipients() * RECIPIENT)
+        let recipients = self.head.as_ref().map_or(0, ArrivalHead::recipients);
+        recipients * RECIPIENT + self.notes.held()
     }
 
     /// Whether what came so far was well formed and not refused.
@@ -232,15 +197,8 @@ impl OpenArrival {
                 trailing(rest)?;
             }
         }
-        for octets in &content {
-            self.length += octets.len() as u64;
-            self.hasher.update(octets);
-            if self.peek {
-                let room = p772::PEEK_OCTETS.saturating_sub(self.prefix.len()).min(octets.len());
-                self.prefix.extend_from_slice(octets.get(..room).unwrap_or_default());
-            }
-        }
-        if self.length > limits.content {
+        content.iter().for_each(|octets| self.notes.take(octets));
+        if self.notes.length() > limits.content {
             return Err(Fault::TooLong(limits.content)).field("content");
         }
         Ok(content)

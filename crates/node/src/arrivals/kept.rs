@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::context::recovery::{NOTED_AFTER, NOTED_BEYOND};
 use base::{AssociationId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
+use engine::ContentState;
 use engine::journal::SpoolId;
 use guard::memory::{MemoryCharge, Payer};
 use osi::rtse::InterruptedReceive;
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The first octet of a note.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What a note holds, behind its version.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,9 +48,8 @@ struct ReceptionNote {
     envelope: Option<Vec<u8>>,
     /// What is new of the content's front since the note before.
     front: Vec<u8>,
-    /// Octets of content, and their digest so far.
-    length: u64,
-    hasher: Vec<u8>,
+    /// How far the content has come.
+    content: ContentState,
 }
 
 impl ReceptionNote {
@@ -84,7 +84,7 @@ impl TakenUp {
             last = Some(note);
         }
         let (last, envelope) = last.zip(envelope).ok_or("no envelope")?;
-        if last.length != length {
+        if last.content.length() != length {
             return Err("a content of another length");
         }
         let envelope = decode_envelope(&envelope).map_err(|_| "a malformed envelope")?;
@@ -110,9 +110,9 @@ impl Arrivals {
             return;
         };
         let is_due = arrival.noted.is_some()
-            || arrival.length > NOTED_BEYOND
+            || arrival.notes.length() > NOTED_BEYOND
             || now.mono.since(arrival.began) >= NOTED_AFTER;
-        if !is_due || !arrival.spool_open {
+        if !is_due || !arrival.spool_open || arrival.context.is_some() {
             return;
         }
         let (Parsing::Transfer(parser), Some(ArrivalHead::Transfer(head))) =
@@ -125,7 +125,7 @@ impl Arrivals {
         else {
             return;
         };
-        let front = arrival.front();
+        let front = arrival.notes.front();
         let noted = arrival.noted.replace(front.len());
         let note = ReceptionNote {
             peer: p1.channel.peer,
@@ -137,9 +137,8 @@ impl Arrivals {
             state: state.encode(),
             parser: parser.clone(),
             envelope: noted.is_none().then(|| encode_envelope(envelope)),
-            front: front.slice(noted.unwrap_or(0).min(front.len())..).to_vec(),
-            length: arrival.length,
-            hasher: arrival.hasher_state(),
+            front: front.get(noted.unwrap_or(0)..).unwrap_or_default().to_vec(),
+            content: arrival.notes.state(),
         };
         let (spool, note) = (arrival.spool, note.encode());
         cx.output(Output::SpoolNote { spool, association: id, note });
@@ -221,8 +220,8 @@ impl Arrivals {
         let none = AssociationId(0);
         let mut arrival =
             OpenArrival::new(none, Some(channel), Parsing::Transfer(last.parser), spool);
-        arrival.take_up(envelope, last.length, &last.hasher, front)?;
-        arrival.peek = cx.config.classify.peek_content;
+        let length = last.content.length();
+        arrival.take_up(envelope, cx.engine.resumed_notes(last.content, front)?);
         let level = self.classify(cx, &arrival);
         arrival.level = level;
         let least = cx.peer_and_channel(channel).and_then(|(_, of)| levels::least_of_channel(of));
@@ -241,7 +240,7 @@ impl Arrivals {
         let detail = format!(
             "{} octets of content that an earlier run received wait up to {} s for the recovery of their \
              association (X.228 7.8.3)",
-            last.length,
+            length,
             until.since(now.mono).as_secs()
         );
         cx.event(LogLevel::Info, Kind::Held, detail)

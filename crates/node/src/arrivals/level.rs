@@ -5,6 +5,7 @@ use crate::arrivals::arrival::{ArrivalHead, OpenArrival, Parsing};
 use crate::context::Context;
 use crate::context::level::UNKNOWN;
 use base::{AssociationId, Precedence};
+use bytes::Bytes;
 use engine::journal::SpoolId;
 use p1::apdu::MtsApduHead;
 
@@ -30,7 +31,7 @@ impl Arrivals {
     /// The precedence of an arrival that is complete: by its content too, where that counts.
     pub(crate) fn classified(&mut self, cx: &mut Context, spool: SpoolId) -> Precedence {
         let Some(arrival) = self.open.get_mut(&spool) else { return UNKNOWN };
-        if arrival.peek {
+        if arrival.notes.peeks() {
             arrival.level = None;
             self.note_level(cx, spool);
         }
@@ -41,7 +42,8 @@ impl Arrivals {
     pub(crate) fn classify(&self, cx: &Context, arrival: &OpenArrival) -> Option<Precedence> {
         let policy = &cx.config.classify;
         let message = |priority, extensions, content_type| {
-            policy.message(priority, extensions, content_type, &arrival.front())
+            let front = Bytes::copy_from_slice(arrival.notes.front());
+            policy.message(priority, extensions, content_type, &front)
         };
         // The head of a report comes last.
         if let (None, Parsing::Transfer(parser)) = (&arrival.head, &arrival.parsing)

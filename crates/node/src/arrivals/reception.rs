@@ -41,7 +41,7 @@ impl Arrivals {
                 let spool = cx.issued.next_spool();
                 let mut arrival =
                     OpenArrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
-                arrival.peek = cx.config.classify.peek_content;
+                arrival.notes = cx.engine.content_notes();
                 arrival.began = now.mono;
                 self.begin_arrival(cx, id, arrival);
             }
@@ -126,6 +126,7 @@ impl Arrivals {
             };
             arrival.held = Some(MemoryCharge::new(payer, least.unwrap_or(Precedence::Deferred)));
             association.receive(arrival.spool);
+            arrival.context = association.security_context().cloned();
             self.open.insert(arrival.spool, arrival);
         }
     }
@@ -148,7 +149,7 @@ impl Arrivals {
         match arrival.take(bytes, &limits) {
             Ok(pieces) => {
                 let content: usize = pieces.iter().map(Bytes::len).sum();
-                let more = bytes.len() - content + arrival.parsed_size() - parsed;
+                let more = bytes.len() - content + arrival.parsed_size().saturating_sub(parsed);
                 self.note_level(cx, spool);
                 if sound && let Some(why) = self.lacks_space(cx, spool) {
                     return self.refuse_arrival(cx, spool, AbortReason::TemporaryProblem, &why);

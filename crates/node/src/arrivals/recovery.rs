@@ -31,6 +31,8 @@ impl Arrivals {
         let idle_since = association.idle_since();
         let lost_on = association.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
         // The peer cannot resume on an association that we released or do not open again.
+        // Nor where it was bound with a security-context: a recovery has none.
+        let had_context = association.security_context().is_some();
         let may = !ours || (lost && !cx.life.is_stopping() && association.drained().is_none());
         let spool = association.take_receiving().or_else(|| association.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
@@ -50,7 +52,7 @@ impl Arrivals {
         let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
         // A peer that did not learn of the end for so long has given up itself.
         let recent = held != HeldPart::Secured || now.mono.since(idle_since) <= timeout;
-        let state = state.filter(|s| s.serial() > 0 && sound && may && recent);
+        let state = state.filter(|s| s.serial() > 0 && sound && may && recent && !had_context);
         let dropped = match (channel, state) {
             (Some(channel), Some(state)) => {
                 let until = kept_until.unwrap_or_else(|| self.receive_kept_until(cx, now, channel));

@@ -26,8 +26,9 @@ impl Arrivals {
         // If it was refused meanwhile, or is gone, nothing is left to do.
         let Some(ArrivalHead::Transfer(head)) = &arrival.head else { return };
         let source = arrival.channel.map(|channel| channel.peer);
-        let prepared =
-            arrival.prepared.get_or_insert_with(|| cx.engine.begin(head).from_peer(source));
+        let context = &arrival.context;
+        let begin = || cx.engine.begin(head).from_peer(source).in_context(context.clone());
+        let prepared = arrival.prepared.get_or_insert_with(begin);
         if cx.engine.prepare(prepared, head, SLICE) {
             let keys = prepared.keys();
             self.secure(cx, now, spool, keys);
@@ -194,11 +195,12 @@ impl Arrivals {
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
-        let content = arrival.content();
+        let content = arrival.notes.content(engine::content_type(&head));
         let (parties, subject) = parties::of_transfer(&head);
         let prepared = arrival.prepared.take().unwrap_or_else(|| {
             let source = arrival.channel.map(|channel| channel.peer);
-            let mut all = cx.engine.begin(&head).from_peer(source);
+            let context = arrival.context.take();
+            let mut all = cx.engine.begin(&head).from_peer(source).in_context(context);
             cx.engine.prepare(&mut all, &head, usize::MAX);
             all
         });

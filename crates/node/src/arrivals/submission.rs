@@ -13,9 +13,10 @@ use crate::log::parties;
 use base::ber::Element;
 use base::{AssociationId, Now};
 use bytes::Bytes;
-use engine::Submitted;
+use engine::{SubmitError, Submitted};
 use osi::api::{AbortReason, Problem, Request};
 use p1::p3::{self, MessageSubmissionEnvelope, SubmissionParser, operation};
+use p1::{ContentLabels, Extensions};
 use std::time::Duration;
 
 /// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
@@ -45,6 +46,12 @@ pub(crate) struct Invoked {
 }
 
 impl OpenArrival {
+    /// The refusal of a submission that is not in the security-context of its association.
+    fn outside(&self, extensions: &Extensions, content: &ContentLabels) -> Option<SubmitError> {
+        let outside = self.context.as_ref()?.admits(extensions, content).err()?;
+        Some(SubmitError::OutsideContext(outside))
+    }
+
     /// The operation, if it is of the message store, of administration, or controls deliveries.
     fn take_elsewhere(&mut self, association: Option<&Association>) -> Option<Invoked> {
         let is_store = association.is_some_and(|a| a.store().is_some());
@@ -99,10 +106,10 @@ impl Arrivals {
             p3.unanswered += 1;
             Parsing::Operation(Vec::new())
         };
-        let peek = cx.config.classify.peek_content;
         let spool = cx.issued.next_spool();
         let mut arrival = OpenArrival::new(id, None, parsing, spool);
-        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
+        (arrival.invoke, arrival.operation) = (invoke, operation);
+        arrival.notes = cx.engine.content_notes();
         self.begin_arrival(cx, id, arrival);
     }
 
@@ -116,8 +123,8 @@ impl Arrivals {
             return;
         }
         let arrival = receiving.and_then(|spool| self.open.get_mut(&spool));
-        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
-            arrival.paced = arrival.length + PACE;
+        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.notes.length() >= a.paced) {
+            arrival.paced = arrival.notes.length() + PACE;
             p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         }
     }
@@ -153,7 +160,7 @@ impl Arrivals {
         }
         let keys = match &arrival.head {
             Some(ArrivalHead::Submission(envelope)) => {
-                let digest = arrival.content().digest;
+                let digest = arrival.notes.digest();
                 let originator = mailbox.unwrap_or_default();
                 engine::submission_key(&originator, envelope, &digest).into_iter().collect()
             }
@@ -184,8 +191,12 @@ impl Arrivals {
             self.answer(cx, id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
             return;
         }
-        let content = arrival.content();
-        match cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
+        let content = arrival.notes.content(Some(&envelope.content_type));
+        let outside = arrival.outside(&envelope.extensions, &content.labels);
+        let submitted = outside
+            .map_or(Ok(()), Err)
+            .and_then(|()| cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys));
+        match submitted {
             Err(error) => {
                 self.give_up_arrival(cx, &mut arrival);
                 self.refuse_submission(cx, id, arrival.invoke, &error);
@@ -234,9 +245,13 @@ impl Arrivals {
             operation::PROBE_SUBMISSION => {
                 let probe =
                     Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
-                match probe
-                    .map(|p| (parties::of_probe(&p), cx.engine.submit_probe(now.utc, &mailbox, &p)))
-                {
+                let submit = |p: p3::ProbeSubmissionEnvelope| {
+                    let outside = arrival.outside(&p.extensions, &ContentLabels::default());
+                    let submitted = outside.map_or(Ok(()), Err);
+                    let submit = |()| cx.engine.submit_probe(now.utc, &mailbox, &p);
+                    (parties::of_probe(&p), submitted.and_then(submit))
+                };
+                match probe.map(submit) {
                     Err(error) => {
                         cx.event(LogLevel::Warning, Kind::SubmissionRefused, error.to_string())
                             .association(id);

@@ -32,10 +32,18 @@ impl Delivery {
     pub(crate) fn end_controls(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
         let mailbox = cx.associations.get(&id).and_then(|a| a.mailbox());
         let Some(mailbox) = mailbox.and_then(|name| cx.queue.mailbox_number(name)) else { return };
-        if self.controlled.get(&mailbox).is_none_or(|controlled| controlled.by != id) {
+        let Some(controlled) = self.controlled.get(&mailbox) else { return };
+        let (by, controls) = (controlled.by, controlled.controls.clone());
+        let has_context = cx.associations.get(&id).is_some_and(|a| a.security_context().is_some());
+        if by != id && !has_context {
             return;
         }
         self.lift(cx, now, mailbox);
+        if by != id {
+            let controlled = Controlled { by, controls, withheld: BTreeSet::new() };
+            self.controlled.insert(mailbox, controlled);
+            return;
+        }
         let other = cx.associations.connections().users(mailbox).find(|other| *other != id);
         if let Some(other) = other {
             self.begin_controls(cx, mailbox, other);
@@ -112,8 +120,8 @@ impl Delivery {
         cx.queue.scheduler.next_for_mailbox(now.mono, mailbox)
     }
 
-    /// The content type of what is about to be delivered is known only now: whether it waits instead.
-    pub(crate) fn waits_for_type(
+    /// Content type and labels of what is about to be delivered are known only now: whether it waits instead.
+    pub(crate) fn waits_by_envelope(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -128,16 +136,26 @@ impl Delivery {
             return false;
         };
         let scheduler::Destination::Mailbox(mailbox) = item.destination else { return false };
-        let Some(controlled) = self.controlled.get_mut(&mailbox) else { return false };
         let what = deliverable(&item, Some(&e.content_type));
-        if !controlled.controls.look_at_types() || controlled.controls.holds(&what).is_none() {
+        let by_type = |Controlled { controls, .. }: &Controlled| {
+            controls.look_at_types() && controls.holds(&what).is_some()
+        };
+        let context = cx.associations.get(&id).and_then(|a| a.security_context());
+        let is_outside = context
+            .is_some_and(|context| context.admits(&e.extensions, &record.content_labels).is_err());
+        if !is_outside && !self.controlled.get(&mailbox).is_some_and(by_type) {
             return false;
         }
         if let Some(association) = cx.associations.get_mut(&id) {
             association.take_sending();
         }
         cx.queue.scheduler.put_back(now.mono, entry);
-        controlled.withhold(cx, entry);
+        let none = || Controlled {
+            by: id,
+            controls: DeliveryControls::default(),
+            withheld: BTreeSet::new(),
+        };
+        self.controlled.entry(mailbox).or_insert_with(none).withhold(cx, entry);
         true
     }
 
@@ -146,7 +164,11 @@ impl Delivery {
         let scheduler::Destination::Mailbox(mailbox) = item.destination else { return None };
         let controlled = self.controlled.get(&mailbox)?;
         let by = controlled.controls.holds(&deliverable(item, None));
-        by.or_else(|| controlled.withheld.contains(&item.id).then_some(HeldBy::ContentType))
+        let late = match controlled.controls.look_at_types() {
+            true => HeldBy::ContentType,
+            false => HeldBy::Context,
+        };
+        by.or_else(|| controlled.withheld.contains(&item.id).then_some(late))
     }
 
     /// How many messages of a mailbox its user holds back, by precedence.

@@ -39,7 +39,7 @@ impl Delivery {
         id: AssociationId,
         record: Record,
     ) {
-        if self.waits_for_type(cx, now, id, &record) {
+        if self.waits_by_envelope(cx, now, id, &record) {
             return;
         }
         if let Some((reason, diagnostic, why)) = cx.engine.refuses_delivery(&record) {

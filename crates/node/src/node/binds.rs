@@ -94,7 +94,10 @@ impl Node {
             false => self.admission.access.failed(now.mono, origin, name, true),
         }
         if self.cx.associations.get(&id).is_some_and(|a| a.is_binding()) {
-            if right {
+            let context = self.cx.associations.get(&id).and_then(Association::context_refused);
+            if let Some(why) = context.filter(|_| right).map(str::to_owned) {
+                self.admission.refuse_user(&mut self.cx, now, id, BindRefusal::Context(why));
+            } else if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 let is_store = self.cx.associations.get(&id).is_some_and(|a| a.store().is_some());
                 let binding = self.stores.mailboxes.binding(mailbox).count();

@@ -215,7 +215,10 @@ impl Node {
             bytes_confirmed: association.sending().and_then(|s| s.meter.octets()),
             rate_kbit_s: association.sending().and_then(|s| s.meter.kbit_s(now.mono)),
             checkpoint_bytes: association.stack.checkpoint(),
-            bytes_done: association.sending().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
+            bytes_done: association
+                .sending()
+                .map(|s| s.handed_out)
+                .or(arrival.map(|a| a.notes.length())),
             bytes_total: association.sending().map(|s| s.content_length),
         }
     }

@@ -11,6 +11,7 @@
 //! What is not listed is not admitted: another policy, no policy where the label has one, a category
 //! that is not named, a member of the label that no edition of X.411 defines.
 
+use crate::cms::ContentLabels;
 use crate::envelope::security_label::{Classification, LabelError, SecurityLabel};
 use crate::extension::{ExtensionType, Extensions, number};
 use base::ber::{Element, Error, Oid, Tag};
@@ -72,6 +73,9 @@ pub enum NotCleared {
     /// Its label cannot be read.
     #[error("a security label that cannot be read ({0})")]
     Unreadable(Error),
+    /// The label inside its signed content cannot be read.
+    #[error("a signed content whose security label cannot be read")]
+    Content,
     /// Its policy.
     #[error("security policy {0}")]
     Policy(Oid),
@@ -90,20 +94,21 @@ pub enum NotCleared {
 }
 
 impl Clearance {
-    /// Whether a message with these extensions is admitted. All its labels must be.
+    /// Whether a message with these extensions is admitted, in whose content these labels were found. All its
+    /// labels must be.
     ///
     /// # Errors
     /// What it is not cleared for.
-    pub fn admits(&self, extensions: &Extensions) -> Result<(), NotCleared> {
-        let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
-        let mut labels = extensions.0.iter().filter(|field| field.kind == is_label).peekable();
-        if labels.peek().is_none() && !self.0.contains(&ClearanceEntry::Unlabelled) {
+    pub fn admits(
+        &self,
+        extensions: &Extensions,
+        content: &ContentLabels,
+    ) -> Result<(), NotCleared> {
+        let labels = labels_of(extensions, content)?;
+        if labels.is_empty() && !self.0.contains(&ClearanceEntry::Unlabelled) {
             return Err(NotCleared::Unlabelled);
         }
-        labels.try_for_each(|field| {
-            let label = SecurityLabel::parse(&field.value).map_err(NotCleared::Unreadable)?;
-            self.admits_label(&label)
-        })
+        labels.iter().try_for_each(|label| self.admits_label(label))
     }
 
     /// Whether this label is admitted.
@@ -130,6 +135,26 @@ impl Clearance {
         }
         Err(nearest)
     }
+}
+
+/// All labels of a message with these extensions, in whose content these were found.
+///
+/// # Errors
+/// One cannot be read: who is not cleared for it is not known.
+pub fn labels_of(
+    extensions: &Extensions,
+    content: &ContentLabels,
+) -> Result<Vec<SecurityLabel>, NotCleared> {
+    let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
+    let fields = extensions.0.iter().filter(|field| field.kind == is_label);
+    let outer =
+        fields.map(|field| SecurityLabel::parse(&field.value).map_err(NotCleared::Unreadable));
+    let inner = content
+        .labels
+        .iter()
+        .map(|label| SecurityLabel::parse_ess(label).map_err(|_| NotCleared::Content));
+    let labels = outer.chain(inner).collect::<Result<_, _>>()?;
+    if content.unreadable { Err(NotCleared::Content) } else { Ok(labels) }
 }
 
 impl ClearedLabels {
@@ -258,6 +283,8 @@ mod tests {
     use base::ber::{Writer, universal as u};
     use proptest::prelude::*;
 
+    static NONE: ContentLabels = ContentLabels { labels: Vec::new(), unreadable: false };
+
     fn clearance(entries: &[&str]) -> Clearance {
         Clearance(entries.iter().map(|text| text.parse().unwrap()).collect())
     }
@@ -287,7 +314,7 @@ mod tests {
     #[test]
     fn policy_and_classification_decide() {
         let cleared = clearance(&["1.2.3/secret", "1.2.4/restricted", "/unclassified", "1.2.5/9"]);
-        let answer = |text: &str| match cleared.admits(&labelled(&[&label(text)])) {
+        let answer = |text: &str| match cleared.admits(&labelled(&[&label(text)]), &NONE) {
             Ok(()) => "admitted".to_owned(),
             Err(why) => why.to_string(),
         };
@@ -301,21 +328,22 @@ mod tests {
         // Above top-secret there is no order.
         assert_eq!(answer("1.2.5/8"), "8");
         assert_eq!(answer("1.2.5/secret"), "secret");
-        let none = clearance(&["1.2.3/secret"]).admits(&labelled(&[&label("/0")])).unwrap_err();
+        let none =
+            clearance(&["1.2.3/secret"]).admits(&labelled(&[&label("/0")]), &NONE).unwrap_err();
         assert_eq!(none.to_string(), "security labels without a policy");
         // A label without a classification is unmarked.
         let bare = SecurityLabel { classification: None, ..label("1.2.4/0") };
-        assert_eq!(cleared.admits(&labelled(&[&bare])), Ok(()));
+        assert_eq!(cleared.admits(&labelled(&[&bare]), &NONE), Ok(()));
     }
 
     #[test]
     fn what_has_no_label_passes_only_where_that_is_listed() {
         let none = Extensions::default();
-        assert_eq!(clearance(&["/secret"]).admits(&none), Err(NotCleared::Unlabelled));
-        assert_eq!(clearance(&["/secret", "Unlabelled"]).admits(&none), Ok(()));
+        assert_eq!(clearance(&["/secret"]).admits(&none, &NONE), Err(NotCleared::Unlabelled));
+        assert_eq!(clearance(&["/secret", "Unlabelled"]).admits(&none, &NONE), Ok(()));
         let secret = labelled(&[&label("/secret")]);
-        assert_eq!(clearance(&["unlabelled"]).admits(&secret), Err(NotCleared::NoPolicy));
-        assert_eq!(clearance(&[]).admits(&none), Err(NotCleared::Unlabelled));
+        assert_eq!(clearance(&["unlabelled"]).admits(&secret, &NONE), Err(NotCleared::NoPolicy));
+        assert_eq!(clearance(&[]).admits(&none, &NONE), Err(NotCleared::Unlabelled));
     }
 
     #[test]
@@ -343,15 +371,38 @@ mod tests {
     fn a_label_that_hides_something_is_not_admitted() {
         let cleared = clearance(&["/secret +*", "unlabelled"]);
         let unknown = SecurityLabel { unknown: vec![vec![0x85, 1, 1].into()], ..label("/0") };
-        assert_eq!(cleared.admits(&labelled(&[&unknown])), Err(NotCleared::Unknown));
+        assert_eq!(cleared.admits(&labelled(&[&unknown]), &NONE), Err(NotCleared::Unknown));
         // Of two labels the second counts as much.
         let two = labelled(&[&label("/0"), &label("/top-secret")]);
-        assert!(matches!(cleared.admits(&two), Err(NotCleared::Classification(_))));
+        assert!(matches!(cleared.admits(&two, &NONE), Err(NotCleared::Classification(_))));
         let mut broken = labelled(&[&label("/0")]);
         for field in &mut broken.0 {
             field.value = Bytes::from_static(&[0x31, 3, 2, 1]);
         }
-        assert!(matches!(cleared.admits(&broken), Err(NotCleared::Unreadable(_))));
+        assert!(matches!(cleared.admits(&broken, &NONE), Err(NotCleared::Unreadable(_))));
+    }
+
+    #[test]
+    fn the_label_inside_the_content_counts_as_that_of_the_envelope() {
+        let cleared = clearance(&["1.2.3/secret", "1.2.4/restricted"]);
+        let inside = |text: &str| {
+            let mut w = Writer::new();
+            label(text).write(&mut w, u::SET);
+            ContentLabels { labels: vec![w.into_vec().into()], unreadable: false }
+        };
+        let none = Extensions::default();
+        assert_eq!(cleared.admits(&none, &inside("1.2.3/secret")), Ok(()));
+        let outer = labelled(&[&label("1.2.3/0")]);
+        assert_eq!(cleared.admits(&outer, &inside("1.2.4/restricted")), Ok(()));
+        let why = cleared.admits(&outer, &inside("1.2.4/secret")).unwrap_err();
+        assert_eq!(why, NotCleared::Classification(Classification(4)));
+        let why = cleared.admits(&labelled(&[&label("1.2.3/5")]), &inside("1.2.4/0")).unwrap_err();
+        assert_eq!(why, NotCleared::Classification(Classification(5)));
+        // Without a policy it is not an ESSSecurityLabel.
+        let all = clearance(&["/5 +*", "1.2.3/5 +*", "unlabelled"]);
+        assert_eq!(all.admits(&outer, &inside("/0")), Err(NotCleared::Content));
+        let malformed = ContentLabels { unreadable: true, ..NONE.clone() };
+        assert_eq!(all.admits(&none, &malformed), Err(NotCleared::Content));
     }
 
     #[test]
@@ -390,7 +441,7 @@ mod tests {
                 let ordered = *highest <= 5 && class <= *highest;
                 *of == policy && (ordered || class == *highest) && (*any || !has_category)
             });
-            prop_assert_eq!(cleared.admits(&labelled(&[&label])).is_ok(), expected);
+            prop_assert_eq!(cleared.admits(&labelled(&[&label]), &NONE).is_ok(), expected);
         }
     }
 }

@@ -7,6 +7,7 @@ mod message;
 mod probe;
 mod recipient;
 mod report;
+pub mod security_context;
 pub mod security_label;
 
 pub use message::MessageTransferEnvelope;

@@ -98,6 +98,33 @@ impl SecurityLabel {
         SecurityLabel::read(&Element::parse(octets)?).field("security-label")
     }
 
+    /// From one whole ESSSecurityLabel (RFC 2634 3.2): it must have a policy, and its privacy mark may be a
+    /// UTF8String, of any length.
+    ///
+    /// # Errors
+    /// As [`SecurityLabel::read`]; no policy.
+    pub fn parse_ess(octets: &[u8]) -> Result<SecurityLabel, Error> {
+        const UTF8_STRING: Tag = Tag::universal(12);
+        let element = Element::parse(octets).field("ESSSecurityLabel")?;
+        if element.tag != u::SET {
+            return Err(Fault::Unexpected(element.tag)).field("ESSSecurityLabel");
+        }
+        let mut label = SecurityLabel::read(&element).field("ESSSecurityLabel")?;
+        if label.policy.is_none() {
+            return Err(Fault::Missing(u::OID)).field("ESSSecurityLabel");
+        }
+        // The second form of ESSPrivacyMark, once, and not beside the first.
+        if let [mark] = &label.unknown[..]
+            && label.privacy_mark.is_none()
+            && let Ok(mark) = Element::parse(mark)
+            && mark.tag == UTF8_STRING
+        {
+            label.privacy_mark = Some(mark.text().field("privacy-mark")?);
+            label.unknown.clear();
+        }
+        Ok(label)
+    }
+
     /// Appends the SET under `tag`, which is SET or the one that replaces it.
     pub fn write(&self, w: &mut Writer, tag: Tag) {
         w.constructed(tag, |w| {

@@ -14,6 +14,8 @@ impl SecurityProblem {
     pub const AUTHENTICATION_PROBLEM: SecurityProblem = SecurityProblem(1);
     /// operation-security-failure.
     pub const OPERATION_SECURITY_FAILURE: SecurityProblem = SecurityProblem(14);
+    /// security-context-failure.
+    pub const SECURITY_CONTEXT_FAILURE: SecurityProblem = SecurityProblem(19);
     /// security-policy-violation.
     pub const SECURITY_POLICY_VIOLATION: SecurityProblem = SecurityProblem(21);
     /// security-services-refusal.

@@ -1,6 +1,7 @@
 //! A content while it is fetched: its heading and texts are kept, the rest is counted.
 
 use base::ber::{Header, Length, Tag};
+use p1::cms::SignedReader;
 use p772::{Charset, ContentEvent, ContentParser, Heading, PartKind};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -150,6 +151,8 @@ impl Forwarded {
 #[derive(Debug)]
 pub(crate) struct Reader {
     parser: ContentParser,
+    /// The labels inside it, if it is signed.
+    pub signed: SignedReader,
     /// The heading, once it came.
     pub heading: Option<Box<Heading>>,
     /// The body parts.
@@ -176,6 +179,7 @@ impl Default for Reader {
     fn default() -> Reader {
         Reader {
             parser: ContentParser::new(),
+            signed: SignedReader::default(),
             heading: None,
             parts: Vec::new(),
             notification: None,
@@ -233,6 +237,7 @@ impl Reader {
 
 impl Write for Reader {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.signed.take(octets);
         self.take_octets(octets);
         Ok(octets.len())
     }

@@ -34,6 +34,9 @@ pub(crate) struct ReadArgs {
 /// The kind of a message in so many others that it is not shown.
 const TOO_DEEP: &str = "message, not shown";
 
+/// A reader must not take the message for one without a label.
+const UNREADABLE: &str = "(a security label that cannot be read)";
+
 /// The result as JSON.
 #[derive(Debug, Serialize)]
 struct Opened {
@@ -50,6 +53,9 @@ struct Opened {
     /// message-security-label of the envelope, as `xuxa send --label` takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
+    /// Those inside a signed content (ESSSecurityLabel). Its signature is not verified.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels_inside: Vec<String>,
     /// What `--acknowledge` did.
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged: Option<acknowledge::Done>,
@@ -132,9 +138,19 @@ pub(crate) fn label(envelope: &MessageDeliveryEnvelope) -> Option<String> {
     let field = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL)?;
     match SecurityLabel::parse(&field.value) {
         Ok(label) => Some(label.to_string()),
-        // A reader must not take the message for one without a label.
-        Err(_) => Some("(a security label that cannot be read)".to_owned()),
+        Err(_) => Some(UNREADABLE.to_owned()),
     }
+}
+
+/// The security labels inside the content, where it is signed.
+fn labels_inside(envelope: &MessageDeliveryEnvelope, reader: &Reader) -> Vec<String> {
+    let found = reader.signed.labels(&envelope.content_type);
+    let text = |label: &bytes::Bytes| match SecurityLabel::parse_ess(label) {
+        Ok(label) => label.to_string(),
+        Err(_) => UNREADABLE.to_owned(),
+    };
+    let unreadable = found.unreadable.then(|| UNREADABLE.to_owned());
+    found.labels.iter().map(text).chain(unreadable).collect()
 }
 
 /// Runs `xuxa read`.
@@ -187,6 +203,11 @@ fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
         label: fetched.envelope.as_deref().and_then(label),
+        labels_inside: fetched
+            .envelope
+            .as_deref()
+            .map(|envelope| labels_inside(envelope, reader))
+            .unwrap_or_default(),
         acknowledged: None,
         opaque: reader.opaque || (reader.notification.is_some() && fields(reader).is_empty()),
     }
@@ -205,6 +226,7 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
     add("number", &format!("{}, {}, it was {}", entry.number, entry.kind, entry.status));
     add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
     add("label", &text(&opened.label));
+    opened.labels_inside.iter().for_each(|label| add("label inside", label));
     add("from", &text(&entry.originator));
     add("delivered to", &text(&entry.this_recipient));
     for field in fields {
@@ -278,6 +300,7 @@ fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use p1::content_type::ContentType;
     use p1::extension::{Criticality, ExtensionField, Extensions};
     use p772::{ContentBuilder, Heading, IpmIdentifier};
     use std::io::Write as _;
@@ -320,6 +343,30 @@ mod tests {
         assert!(label(&envelope).unwrap().contains("cannot be read"));
     }
 
+    /// The content that `openssl cms -verify` accepts.
+    #[test]
+    fn the_label_inside_a_signed_content_is_shown() {
+        let hex = include_str!("../../../p1/src/cms/verified.hex");
+        let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+        let content: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
+        let envelope = MessageDeliveryEnvelope {
+            content_type: "1.2.840.113549.1.9.16.1.6".parse().map(ContentType::Extended).unwrap(),
+            ..envelope()
+        };
+        let fetched = Fetched { envelope: Some(Box::new(envelope)), ..Fetched::default() };
+        let shown = |content: &[u8]| {
+            let mut reader = Reader::default();
+            content.chunks(100).for_each(|piece| reader.write_all(piece).unwrap());
+            in_words(&opened(&fetched, &reader), &[])
+        };
+        let label = "label inside  1.3.26.0.4406.0.5.1/secret/RELEASABLE TO X (and 1 category)";
+        assert!(shown(&content).contains(label), "{}", shown(&content));
+        assert!(
+            shown(&content[..700]).contains("label inside  (a security label that cannot be read)")
+        );
+    }
+
     fn envelope() -> MessageDeliveryEnvelope {
         let name = |text: &str| text.parse::<p1::names::ORName>().unwrap();
         MessageDeliveryEnvelope {
@@ -328,7 +375,7 @@ mod tests {
                 local: "M1".to_owned(),
             },
             delivery_time: base::Utc(0).into(),
-            content_type: p1::content_type::ContentType::p772(),
+            content_type: ContentType::p772(),
             originator: name("/S=A/C=XX"),
             original_eits: None,
             priority: p1::flags::Priority::Normal,

@@ -6,7 +6,7 @@ use p1::apdu::{
     decode_envelope, encode_envelope, encode_message_head, encode_probe, encode_report,
 };
 use p1::bind::{MtaBindArgument, MtaBindError, MtaBindResult};
-use p1::{ApduParser, Event, MtsApduHead};
+use p1::{ApduParser, Clearance, ContentLabels, Event, Extensions, MtsApduHead, SecurityContext};
 
 /// The head, the content and whether the end was seen.
 type Found = (Option<MtsApduHead>, Vec<u8>, bool);
@@ -71,6 +71,13 @@ pub(crate) fn mta_bind(octets: &[u8]) {
     let Ok(e) = Element::parse(octets) else { return };
     if let Ok(value) = MtaBindArgument::read(&e) {
         let again = written(|w| value.write(w));
+        if let MtaBindArgument::Authenticated(who) = &value
+            && let Some(Ok(context)) = who.security_context.as_deref().map(SecurityContext::parse)
+        {
+            // It has a label: nobody without a clearance has it, and it admits what is like it.
+            assert!(context.is_within(&Clearance::default()).is_err());
+            let _ = context.admits(&Extensions::default(), &ContentLabels::default());
+        }
         assert_eq!(Element::parse(&again).and_then(|e| MtaBindArgument::read(&e)), Ok(value));
     }
     if let Ok(value) = MtaBindResult::read(&e) {

@@ -137,7 +137,7 @@ fn binds() -> Vec<Case> {
         })
         .must(
             "CC, RF(2) CPR AARE(1, user 1) RTORJ, closed",
-            "unacceptable-security-context (X.413 7.1.5): security-context: none can",
+            "unacceptable-security-context (X.413 7.1.5): a security-context, which",
         ),
         restricted("store bind: 1,025 content types", &tlv(0xa0, &[&tlv(0x31, &[&many])])).must(
             "CC, RF(2) CPR AARE(1, user 1) RTORJ, closed",

@@ -5,8 +5,8 @@ use crate::testing::{
     BAKER, CARTER, Codes, JONES, SMITH, address, at, content, engine, engine_of, failures, message,
     name, received, report, submission,
 };
-use crate::{NewEntry, canonical};
-use base::ber::universal as u;
+use crate::{Content, NewEntry, Record, canonical};
+use base::ber::{Writer, universal as u};
 use p1::SecurityLabel;
 use p1::apdu::MtsApduHead;
 use p1::extension::{Criticality, ExtensionField, number};
@@ -45,7 +45,8 @@ fn alpha() -> Engine {
         (JONES, cleared(&["1.2.3/restricted"])),
     ];
     let users = users.map(|(prefix, clearance)| (address(prefix), clearance));
-    alpha.cleared = Clearances { peers: peers.into(), users: users.into() }.into();
+    alpha.cleared =
+        Clearances { peers: peers.into(), users: users.into(), open_contents: false }.into();
     alpha
 }
 
@@ -54,10 +55,30 @@ fn submit(
     from: &str,
     envelope: &MessageSubmissionEnvelope,
 ) -> Result<Vec<NewEntry>, SubmitError> {
+    submit_content(alpha, from, envelope, ContentLabels::default())
+}
+
+/// The content has these labels inside.
+fn submit_content(
+    alpha: &mut Engine,
+    from: &str,
+    envelope: &MessageSubmissionEnvelope,
+    labels: ContentLabels,
+) -> Result<Vec<NewEntry>, SubmitError> {
     let envelope = MessageSubmissionEnvelope { originator: name(from), ..envelope.clone() };
-    let done = alpha.submit(at(0), &canonical(&address(from)), &envelope, &content(9), &[])?;
+    let content = Content { labels, ..content(9) };
+    let done = alpha.submit(at(0), &canonical(&address(from)), &envelope, &content, &[])?;
     Ok(done.accepted.entries)
 }
+
+/// A content that is signed with this label.
+fn inside(text: &str) -> ContentLabels {
+    let mut w = Writer::new();
+    text.parse::<SecurityLabel>().unwrap().write(&mut w, u::SET);
+    ContentLabels { labels: vec![w.into_vec().into()], unreadable: false }
+}
+
+const UNREADABLE: ContentLabels = ContentLabels { labels: Vec::new(), unreadable: true };
 
 fn served(entries: &[NewEntry]) -> Vec<u32> {
     let messages = entries.iter().filter(|e| e.record.kind() == RecordKind::Message);
@@ -210,4 +231,65 @@ fn another_way_takes_a_clearance_too() {
     let mut changed = engine_of("alpha", "mta1", &["Smith", "Jones"], &peers);
     changed.cleared = alpha().cleared;
     assert_eq!(failed(&changed.reroute(at(2), &done[0].record, &[]).entries), [(1, VIOLATION)]);
+}
+
+#[test]
+fn the_label_inside_the_content_is_compared_as_that_of_the_envelope() {
+    let to = [BAKER, CARTER, JONES];
+    for (outer, inner, expected) in [
+        // The label inside is one: the message is labelled.
+        (None, inside("1.2.3/restricted"), &[1, 2, 3][..]),
+        (None, inside("1.2.3/secret"), &[1]),
+        // It must be cleared for both.
+        (Some("1.2.3/restricted"), inside("1.2.3/secret"), &[1]),
+        (Some("1.2.3/secret"), inside("1.2.3/restricted"), &[1]),
+        (Some("1.2.3/restricted"), inside("1.2.4/restricted"), &[]),
+        (Some("1.2.3/restricted"), UNREADABLE, &[]),
+    ] {
+        let envelope = outer.map_or_else(|| submission(&to), |text| labelled(&to, text));
+        let mut alpha = alpha();
+        // Jones alone has a clearance: Smith may submit all of it.
+        let (jones, restricted) = (address(JONES), cleared(&["1.2.3/restricted"]));
+        alpha.cleared.users = Prefixes::new([(&jones, restricted)]);
+        let done = submit_content(&mut alpha, SMITH, &envelope, inner.clone()).unwrap();
+        assert_eq!(served(&done), expected, "{outer:?} {inner:?}");
+        let copies = done.iter().filter(|e| e.record.kind() == RecordKind::Message);
+        copies.for_each(|copy| assert_eq!(copy.record.content_labels, inner));
+    }
+    let refused = |inner| submit_content(&mut alpha(), SMITH, &submission(&to), inner).unwrap_err();
+    for inner in [inside("1.2.3/top-secret"), inside("1.2.9/0"), UNREADABLE] {
+        assert_eq!(refused(inner).access_error().code(), 12);
+    }
+}
+
+#[test]
+fn a_queued_copy_keeps_the_labels_of_its_content() {
+    let mut alpha = alpha();
+    let done =
+        submit_content(&mut alpha, SMITH, &submission(&[BAKER]), inside("1.2.3/secret")).unwrap();
+    let record = Record::decode(&done[0].record.encode()).unwrap();
+    assert_eq!(record.content_labels, inside("1.2.3/secret"));
+    let refused = alpha.reroute_by_order(at(2), &record, Some(PeerId(1)), &[]).unwrap_err();
+    assert!(refused.contains("the next MTA is not cleared for secret"), "{refused}");
+    // The release before writes and reads what has no such label.
+    let plain = Record { content_labels: ContentLabels::default(), ..record };
+    assert_eq!(plain.encode()[0], 3);
+    assert_eq!(Record::decode(&plain.encode()), Ok(plain));
+}
+
+#[test]
+fn what_a_peer_is_not_cleared_for_by_its_content_is_reported() {
+    let head = from_beta("1.2.3/restricted");
+    for (inner, expected) in [
+        (inside("1.2.3/secret"), vec![(2, VIOLATION)]),
+        (inside("1.2.9/0"), vec![(1, VIOLATION), (2, VIOLATION)]),
+        (UNREADABLE, vec![(1, VIOLATION), (2, VIOLATION)]),
+    ] {
+        let mut alpha = alpha();
+        let mut prepared = alpha.begin(&head).from_peer(Some(PeerId(0)));
+        alpha.prepare(&mut prepared, &head, usize::MAX);
+        let content = Content { labels: inner, ..content(9) };
+        let done = alpha.accept_prepared(at(1), head.clone(), &content, prepared, &[]);
+        assert_eq!(failed(&done.accepted.entries), expected);
+    }
 }

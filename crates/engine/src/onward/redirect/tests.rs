@@ -395,7 +395,9 @@ fn a_security_policy_holds_for_alternates_too() {
     let carried = Carried::Message(Box::new(e));
     let recipient = &carried.subject().recipients[0];
     let refused = Err(policy.clone());
-    let (disposition, moved) = alpha.redirect(at(1), &carried, 9, recipient, refused);
+    let labels = p1::ContentLabels::default();
+    let measured = Measured { size: 9, labels: &labels };
+    let (disposition, moved) = alpha.redirect(at(1), &carried, measured, recipient, refused);
     assert_eq!((disposition.unwrap_err(), moved), (policy.clone(), None));
     let forbidden = Some(Diagnostic::FORBIDDEN_ALTERNATE_RECIPIENT);
     assert_eq!(for_alternate(policy, true).diagnostic, forbidden);

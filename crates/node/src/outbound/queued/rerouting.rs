@@ -96,6 +96,9 @@ impl Outbound {
             NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
                 "its peer has no form for a critical extension"
             }
+            NextHop::Peer(_) if cx.engine.no_longer_fits(record) => {
+                "its peer is not cleared for it any more"
+            }
             NextHop::Peer(peer) if cx.config.peer(peer).is_some() => {
                 "its peer takes no content so long"
             }

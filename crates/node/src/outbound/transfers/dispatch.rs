@@ -110,6 +110,9 @@ impl Outbound {
                 }
                 continue;
             }
+            if association.security_context().is_some() {
+                continue;
+            }
             if let Some(start) = cx.queue.scheduler.next(now.mono, channel) {
                 if let Some(record) = cx.take_up(id, start.id, start.reason) {
                     self.start_transfer(cx, now, id, channel, record);

@@ -122,7 +122,7 @@ impl Outbound {
         let begun = cx.associations.get(&id).and_then(|l| l.sending()).and_then(|s| s.dialect);
         let dialect = begun.unwrap_or(peer.dialect);
         // A transfer that began in another dialect than the peer has now continues in that one.
-        if begun.is_none() && cx.engine.would_lose_critical(&record) {
+        if begun.is_none() && cx.engine.no_longer_fits(&record) {
             return self.route_instead(cx, now, id, &record);
         }
         let payload = cx.engine.transfer_payload(&record, dialect);

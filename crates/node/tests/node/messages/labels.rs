@@ -7,7 +7,9 @@ use node::config::NodeConfig;
 use node::event::Kind;
 use node::listing::QueueRequest;
 use p1::Clearance;
+use p1::SecurityLabel;
 use p1::flags::ReportRequest;
+use p1::testing::signed;
 use std::time::Duration;
 use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Setup, address};
 
@@ -37,6 +39,9 @@ fn cleared(config: &mut NodeConfig) {
     }
 }
 
+/// Whether a message was taken, who got it, and how many non-delivery reports there were.
+type Outcome = (Result<(), i64>, [bool; 2], usize);
+
 struct Labelled {
     network: Network,
     sender: usize,
@@ -55,18 +60,22 @@ impl Labelled {
 
     /// Sends a message with this label to both; gives whether it was taken, who got it, and how many
     /// non-delivery reports there were.
-    fn send(&mut self, label: Option<&str>) -> (Result<(), i64>, [bool; 2], usize) {
+    fn send(&mut self, label: Option<&str>) -> Outcome {
+        // A repetition as a whole would be answered with the first one's identifier.
+        let id = format!("{label:?} {}", self.network.users[self.sender].answers.len());
+        self.send_content(label, id.as_bytes())
+    }
+
+    fn send_content(&mut self, label: Option<&str>, content: &[u8]) -> Outcome {
         let network = &mut self.network;
         network.users[self.sender].label = label.map(|text| text.parse().unwrap());
         let to = ["OPS", "LOG"].map(|name| address(ACT, name));
-        // A repetition as a whole would be answered with the first one's identifier.
-        let id = format!("{label:?} {}", network.users[self.sender].answers.len());
         let report = ReportRequest::NonDelivery;
-        network.submit(self.sender, &to, Precedence::Flash, id.as_bytes(), "LABELLED", report);
+        network.submit(self.sender, &to, Precedence::Flash, content, "LABELLED", report);
         network.run_for(Duration::from_secs(20));
         let answer = network.users[self.sender].answers.last().unwrap().clone().map(|_| ());
         let got = self.readers.map(|reader| {
-            let wanted = id.as_bytes();
+            let wanted = content;
             let is_it = |d: &Delivered| matches!(d, Delivered::Message { content, .. } if content == wanted);
             network.users[reader].delivered.iter().any(is_it)
         });
@@ -129,19 +138,130 @@ fn a_label_is_shown_of_one_entry() {
     let mut labelled = Labelled::new();
     let (network, sender) = (&mut labelled.network, labelled.sender);
     network.users[sender].label = "1.2.3/secret".parse().ok();
-    network.configure(
-        NAPLES,
-        |config| config.clearances = Default::default(),
-        EdgeChanges::default(),
-    );
+    let open = |config: &mut NodeConfig| {
+        config.clearances = engine::Clearances { open_contents: true, ..Default::default() };
+    };
+    network.configure(NAPLES, open, EdgeChanges::default());
     let to = [address(NAPLES, "LOG")];
-    network.submit(sender, &to, Precedence::Flash, b"1", "SHOWN", ReportRequest::None);
+    let content = signed_with("1.2.4/confidential", 9);
+    network.submit(sender, &to, Precedence::Flash, &content, "SHOWN", ReportRequest::None);
     network.run_for(Duration::from_secs(5));
     let site = &network.sites[NAPLES];
     let (_, entry) = *site.store.entries.keys().next().unwrap();
     let asked = QueueRequest { entry: Some(entry), limit: 1, ..QueueRequest::default() };
     let page = site.node.queue_page(network.clock(), &asked).unwrap();
     let page = page.describe(|key| site.store.entries.get(&key).cloned());
-    assert_eq!(page.entries[0].label.as_deref(), Some("1.2.3/secret"));
+    let both = "1.2.3/secret, 1.2.4/confidential in the content";
+    assert_eq!(page.entries[0].label.as_deref(), Some(both));
     assert_eq!(page.entries[0].content_id.as_deref(), Some("SHOWN"));
+}
+
+/// A signed content of this many octets with this label inside.
+fn signed_with(label: &str, octets: usize) -> Vec<u8> {
+    let mut w = base::ber::Writer::new();
+    label.parse::<SecurityLabel>().unwrap().write(&mut w, base::ber::universal::SET);
+    signed(&[&[w.as_slice()]], &vec![7; octets])
+}
+
+#[test]
+fn the_label_inside_a_signed_content_counts_only_where_contents_are_opened() {
+    let mut labelled = Labelled::new();
+    // The policy of Naples and Act: with the labels inside, which have one.
+    for site in [NAPLES, ACT] {
+        let configure = |config: &mut NodeConfig| {
+            let inside = |clearance: &mut Clearance| {
+                let own =
+                    clearance.0.iter().filter_map(|entry| format!("1.2.3{entry}").parse().ok());
+                let own: Vec<_> = own.collect();
+                clearance.0.extend(own);
+            };
+            config.clearances.peers.values_mut().for_each(inside);
+            config.clearances.users.iter_mut().for_each(|(_, clearance)| inside(clearance));
+        };
+        labelled.network.configure(site, configure, EdgeChanges::default());
+    }
+    // Closed: it goes as what the envelope makes it.
+    let secret = signed_with("1.2.3/secret", 10);
+    let outer = Some("/restricted");
+    assert_eq!(labelled.send_content(outer, &secret), (Ok(()), [true, true], 0));
+    for site in [NAPLES, ACT] {
+        let open = |config: &mut NodeConfig| config.clearances.open_contents = true;
+        labelled.network.configure(site, open, EdgeChanges::default());
+    }
+    for (outer, inner, octets, expected) in [
+        (None, "1.2.3/restricted", 200_000, (Ok(()), [true, true], 0)),
+        (outer, "1.2.3/restricted", 10, (Ok(()), [true, true], 0)),
+        // LOG is not cleared, whichever label it is.
+        (outer, "1.2.3/confidential", 200_000, (Ok(()), [true, false], 1)),
+        (Some("/confidential"), "1.2.3/restricted", 11, (Ok(()), [true, false], 1)),
+        // Act is not.
+        (outer, "1.2.3/secret", 11, (Ok(()), [false, false], 2)),
+        // The originator is not.
+        (outer, "1.2.3/top-secret", 10, (Err(SECURITY_ERROR), [false, false], 0)),
+        (outer, "1.2.4/unmarked", 10, (Err(SECURITY_ERROR), [false, false], 0)),
+    ] {
+        let content = signed_with(inner, octets);
+        assert_eq!(labelled.send_content(outer, &content), expected, "{outer:?} {inner}");
+    }
+    // Cut short, it may have a label; signed without a label it has that of the envelope.
+    let cut = &secret[..secret.len() - 1];
+    assert_eq!(labelled.send_content(outer, cut), (Err(SECURITY_ERROR), [false, false], 0));
+    let none = signed(&[&[]], b"none");
+    assert_eq!(labelled.send_content(outer, &none), (Ok(()), [true, true], 0));
+    let refused = labelled.network.sites[NAPLES].details(Kind::SubmissionRefused);
+    let why = "a signed content whose security label cannot be read";
+    assert!(refused.last().unwrap().contains(why), "{refused:?}");
+}
+
+#[test]
+fn what_is_queued_is_compared_again_before_it_goes_and_reported() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.cut();
+    network.line_up = false;
+    network.users[sender].label = "/confidential".parse().ok();
+    let to = [address(ACT, "OPS")];
+    let report = ReportRequest::NonDelivery;
+    network.submit(sender, &to, Precedence::Flash, b"1", "QUEUED", report);
+    network.run_for(Duration::from_secs(5));
+    assert_eq!(network.queued(NAPLES), 1);
+    let narrower = |config: &mut NodeConfig| {
+        let peer = config.peers[0].id();
+        config.clearances.peers.insert(peer, clearance(&["/restricted"]));
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    network.line_up = true;
+    network.run_for(Duration::from_secs(1_200));
+    assert_eq!((network.queued(NAPLES), network.queued(ACT)), (0, 0));
+    assert_eq!(network.sites[ACT].details(Kind::Received), [""; 0]);
+    let rerouted = network.sites[NAPLES].details(Kind::Rerouted);
+    assert!(rerouted[0].starts_with("its peer is not cleared for it any more"), "{rerouted:?}");
+    let failed = network.sites[NAPLES].details(Kind::NonDelivery);
+    let why = "the next MTA is not cleared for confidential";
+    assert!(failed.iter().any(|line| line.contains(why)), "{failed:?}");
+    let reports = &network.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+}
+
+#[test]
+fn what_waits_for_a_user_is_compared_again_before_it_is_delivered() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    // LOG of Naples is not bound.
+    let reader = network.user(NAPLES, "LOG", true);
+    network.users[sender].label = "/secret".parse().ok();
+    let to = [address(NAPLES, "LOG")];
+    network.submit(sender, &to, Precedence::Flash, b"1", "WAITS", ReportRequest::NonDelivery);
+    network.run_for(Duration::from_secs(5));
+    let narrower = |config: &mut NodeConfig| {
+        let log = address(NAPLES, "LOG").parse().unwrap();
+        config.clearances.users.push((log, clearance(&["/restricted"])));
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    network.bind(reader, NAPLES);
+    network.run_for(Duration::from_secs(5));
+    assert!(network.users[reader].delivered.is_empty());
+    let reports = &network.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+    assert_eq!(network.queued(NAPLES), 0);
 }

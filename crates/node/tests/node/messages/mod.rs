@@ -1,6 +1,7 @@
 //! Messages and reports between sites: each arrives whole, once, at the right user.
 
 mod cancelled;
+mod contexts;
 mod delivered;
 mod earlier;
 mod labels;
