@@ -2,7 +2,7 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, dash, print, print_error, print_json, table, trimmed};
-use super::{DONE, FAILED, WRONG};
+use super::{DONE, FAILED, WRONG, argument};
 use crate::admin::{Answer, ItemStatus, Request, ask};
 use base::quantity;
 use node::status::Status;
@@ -31,7 +31,7 @@ enum Action {
     /// Deletes items of a mailbox in the message store. Nobody gets a report. Asks first.
     Purge {
         /// The user's O/R address, also of one who was removed.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
         /// Only items of this status.
         #[arg(long, value_enum)]
@@ -49,7 +49,7 @@ enum Action {
     /// Removes what a user has registered over P3: redirection, limits and holds of deliveries.
     Unregister {
         /// The user's O/R address.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
     },
 }

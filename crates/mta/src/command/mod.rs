@@ -1,5 +1,6 @@
 //! The command line of `mta`: one file per verb.
 
+mod argument;
 mod backup;
 mod channel;
 mod check;

@@ -132,3 +132,53 @@ fn tables_fit_80_columns() {
     let wide = mta(&["status", "--wide", "--config", file]).env("COLUMNS", "80").output();
     assert!(result_of(&wide.unwrap()).1.contains(head));
 }
+
+#[test]
+fn a_condition_without_text_and_a_text_that_is_no_address_are_wrong_usage() {
+    let address = "C=IT;ADMD=NET;PRMD=NAPLES;S=OPS";
+    let queue = ["list", "hold", "release", "retry", "reroute", "expire", "delete"];
+    for (name, value) in [
+        ("--identifier", ""),
+        ("--identifier", " "),
+        ("--originator", ""),
+        ("--originator", "S="),
+        ("--originator", "@@"),
+        ("--recipient", ""),
+        ("--recipient", "/"),
+        ("--recipient", "FOO=bar"),
+        ("--mailbox", ""),
+        ("--mailbox", "ops"),
+        ("--peer", ""),
+        ("--channel", ""),
+    ] {
+        for verb in queue {
+            let (code, out, err) =
+                run(&["queue", verb, name, value, "--socket", "/nonexistent/socket"]);
+            assert_eq!((code, &*out), (Some(2), ""), "{verb} {name} {value:?}: {err}");
+            assert!(err.contains(name), "{verb} {name} {value:?}: {err}");
+        }
+    }
+    for wrong in [
+        &["queue", "--recipient", "", "--socket", "/nonexistent/socket"][..],
+        &["mailbox", "purge", "", "--yes", "--socket", "/nonexistent/socket"],
+        &["mailbox", "purge", "ops", "--yes", "--socket", "/nonexistent/socket"],
+        &["mailbox", "unregister", "S=", "--socket", "/nonexistent/socket"],
+        &["list", "show", "staff", "--socket", "/nonexistent/socket"],
+        &["list", "add", "", "--socket", "/nonexistent/socket"],
+        &["list", "add", address, "--member", "ops", "--socket", "/nonexistent/socket"],
+        &["list", "change", address, "--submit", "me", "--socket", "/nonexistent/socket"],
+        &["list", "remove", "staff", "--socket", "/nonexistent/socket"],
+        &["trace", "", "--dir", "."],
+        &["trace", "--originator", "", "--dir", "."],
+        &["trace", "--recipient", "ops", "--dir", "."],
+    ] {
+        let (code, out, err) = run(wrong);
+        assert_eq!((code, &*out), (Some(2), ""), "{wrong:?}: {err}");
+    }
+    // What can be meant asks the daemon.
+    for meant in ["ops", "s=ops", "S=OPS;PRMD=ACT", address] {
+        let asked = ["queue", "--recipient", meant, "--socket", "/nonexistent/socket"];
+        let (code, _, err) = run(&asked);
+        assert!(code == Some(1) && err.contains("no daemon answers"), "{meant}: {err}");
+    }
+}

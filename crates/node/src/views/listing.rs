@@ -8,7 +8,7 @@ use crate::views::reasons::utc;
 use base::shown::line;
 use base::{EntryId, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
-use node_api::queue::filter::QueueFilter;
+use node_api::queue::filter::{FilterError, QueueFilter};
 pub use node_api::queue::row::{QueueRow, RowRecipient};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,9 @@ pub enum ListingError {
     /// The peer that was asked for is not configured.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A condition that would mean everything, or cannot be read.
+    #[error("a condition selects nothing: {0}")]
+    Filter(#[from] FilterError),
 }
 
 impl Node {
@@ -184,6 +187,7 @@ impl Node {
     /// # Errors
     /// A peer, an entry or a place to continue from that is not there, in words.
     pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, ListingError> {
+        asked.filter.check()?;
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
             let listed = self.cx.queue.scheduler.listed(id);

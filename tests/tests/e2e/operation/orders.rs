@@ -54,6 +54,12 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     assert!(code == 0 && text.contains("3 entries; nothing was done"), "{text}");
     assert_eq!(order(site, &["delete", deleted]).0, 2, "nobody can be asked");
     assert_eq!(order(site, &["delete"]).0, 2, "which?");
+    for everything in [["--identifier", ""], ["--originator", "S="], ["--recipient", ""]] {
+        let condition = [&["delete", "--yes"][..], &everything].concat();
+        assert_eq!(order(site, &condition).0, 2, "{everything:?}");
+    }
+    assert_eq!(entries(site, &["--recipient", "s=ops", "--originator", "PRMD=NAPLES"]), all);
+    assert!(entries(site, &["--recipient", "S=OPS;PRMD=NAPLES"]).is_empty());
     assert_eq!(order(site, &["hold", held, "--peer", "act"]).0, 2, "both");
     let (code, text) = order(site, &["expire", "e99999", "--yes"]);
     assert!(code == 1 && text.contains("not in the queue"), "{text}");

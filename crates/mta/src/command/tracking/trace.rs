@@ -2,7 +2,7 @@
 
 use super::{Source, time, warn_of_damage};
 use crate::command::output::{print, print_error, print_json};
-use crate::command::{DONE, FAILED, WRONG};
+use crate::command::{DONE, FAILED, WRONG, argument};
 use crate::config::canonical_address;
 use base::Utc;
 use tracking::Reader;
@@ -19,13 +19,14 @@ pub(in crate::command) struct Arguments {
         value_name = "ID",
         conflicts_with_all = ["originator", "recipient", "since", "until"],
         required_unless_present_any = ["originator", "recipient", "since", "until"],
+        value_parser = argument::text,
     )]
     id: Option<String>,
     /// Messages from this O/R address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     originator: Option<String>,
     /// Messages to this O/R address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     recipient: Option<String>,
     /// Accepted from then on: a UTC time such as 2026-01-02T03:04, or how long ago, such as 2h or 7d.
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -42,16 +43,13 @@ pub(in crate::command) struct Arguments {
 }
 
 pub(in crate::command) fn run(arguments: Arguments) -> u8 {
-    let canonical = |name: &str, address: Option<&String>| {
-        address.map(|address| canonical_address(address)).transpose().map_err(|error| {
-            print_error(&format!("{name}: invalid O/R address: {error}"));
-            WRONG
-        })
+    let canonical = |address: Option<&String>| {
+        address.map(|address| canonical_address(address)).transpose().map_err(|_| WRONG)
     };
     let asked = || -> Result<(Reader, Wanted), u8> {
         let wanted = Wanted {
-            originator: canonical("--originator", arguments.originator.as_ref())?,
-            recipient: canonical("--recipient", arguments.recipient.as_ref())?,
+            originator: canonical(arguments.originator.as_ref())?,
+            recipient: canonical(arguments.recipient.as_ref())?,
             id: arguments.id,
             since: arguments.since,
             until: arguments.until,
