@@ -283,20 +283,24 @@ async fn deliveries(
     mut each: impl FnMut(&Received),
 ) -> Result<()> {
     let end = until.timeout.map(|t| access.clock.now() + t);
+    // The answer comes after what the MTA had begun to deliver, and has to be taken before the unbind.
+    let mut is_control_open = until.at_least.is_some();
     loop {
         let enough = until.count.is_some_and(|n| *count >= n)
             || (!until.wait && until.count.is_none() && *count >= waiting);
-        if enough {
+        if enough && !is_control_open {
             break;
         }
         let left = end.map(|at| at.since(access.clock.now()));
-        let patience = if until.wait || until.count.is_some() {
+        let patience = if !enough && (until.wait || until.count.is_some()) {
             left
         } else {
             Some(left.map_or(QUIET, |l| l.min(QUIET)))
         };
         match user.next(patience).await? {
             None => break,
+            // Not confirmed: it waits at the MTA.
+            Some(Indication::Invoked { .. }) if enough => {}
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
                     operation::MESSAGE_DELIVERY => take_message(access, user, to, invoke).await,
@@ -318,6 +322,7 @@ async fn deliveries(
             }
             Some(Indication::Data { .. }) => {}
             Some(Indication::Returned { invoke: CONTROL }) => {
+                is_control_open = false;
                 if waits_below(user).await? {
                     terminal::report_error("messages of a lower priority wait at the MTA");
                 }

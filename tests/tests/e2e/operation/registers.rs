@@ -58,6 +58,31 @@ fn tshark_reads_delivery_control_and_cancel() {
 }
 
 #[test]
+fn what_is_below_a_priority_waits_and_the_reception_ends_in_order() {
+    let mut site = Site::builder("naples").users(&["OPS", "LOG"]).build().unwrap();
+    site.start().unwrap();
+    let log = site.address("LOG");
+    let send = |precedence: &str| {
+        site.send("OPS", &["--to", &log, "--size", "1kB", "--precedence", precedence]).unwrap();
+    };
+    send("routine");
+    for (more, urgent) in [(&[][..], 1), (&["--count", "1"], 1), (&["--count", "1"], 2), (&[], 0)] {
+        (0..urgent).for_each(|_| send("flash"));
+        let arguments = [&["--json", "receive", "--at-least", "urgent"][..], more].concat();
+        let run = site.xuxa("LOG", &arguments).unwrap();
+        assert_eq!(run.code, 0, "{more:?}, {urgent} urgent: {}", run.stderr);
+        let got: serde_json::Value = run.json().unwrap();
+        let got = got["deliveries"].as_array().unwrap();
+        assert_eq!(got.len(), urgent.min(1), "{more:?}: {got:?}");
+        assert!(got.iter().all(|one| one["priority"] == "urgent"), "{more:?}: {got:?}");
+        // A second one is taken now.
+        let rest = ["receive", "--at-least", "urgent"];
+        assert_eq!(site.xuxa("LOG", &rest).unwrap().code, 0);
+    }
+    assert_eq!(site.receive("LOG", 1).unwrap().messages().count(), 1);
+}
+
+#[test]
 fn a_redirected_message_bears_its_history_to_the_next_site() {
     let mut pair =
         Pair::start(PeerSettings { monologue: true, ..PeerSettings::default() }).unwrap();
