@@ -4,9 +4,10 @@ use base::Precedence;
 use base::shown::line;
 use engine::Record;
 use p1::SecurityLabel;
+use p1::security_label::of_envelope;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
-use p1::extension::{ExtensionField, ExtensionType, Extensions, number};
+use p1::extension::Extensions;
 use serde::{Deserialize, Serialize};
 
 /// One copy of a message, probe or report.
@@ -114,15 +115,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// The message-security-labels among these, as text.
+/// The message-security-labels among these, as text: the highest first.
 fn labels(extensions: &Extensions) -> Option<String> {
-    let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
-    let text = |field: &ExtensionField| match SecurityLabel::parse(&field.value) {
+    let text = |label: Result<SecurityLabel, _>| match label {
         Ok(label) => line(&label.to_string()).into_owned(),
         Err(_) => "unreadable".to_owned(),
     };
-    let all = extensions.0.iter().filter(|field| field.kind == is_label);
-    let all: Vec<String> = all.map(text).collect();
+    let all: Vec<String> = of_envelope(extensions).into_iter().map(text).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
