@@ -38,6 +38,8 @@ fn a_disabled_channel_is_disabled_after_a_kill_too() {
     );
     let by = outcome["disabled"]["by"].as_str().unwrap();
     assert!(by.contains("uid "), "{by}");
+    let since = outcome["disabled"]["since"].as_str().unwrap();
+    assert!(since.starts_with('2') && since.ends_with('Z'), "as other times: {since}");
     let shown = closed(config).unwrap();
     assert!(shown.starts_with(&format!("disabled by {by} since 2")), "{shown}");
 
@@ -171,6 +173,8 @@ fn a_condition_without_text_and_a_text_that_is_no_address_are_wrong_usage() {
         &["trace", "", "--dir", "."],
         &["trace", "--originator", "", "--dir", "."],
         &["trace", "--recipient", "ops", "--dir", "."],
+        &["trace", "--since", "1h", "--until", "2h", "--dir", "."],
+        &["report", "--since", "1h", "--until", "2h", "--dir", "."],
     ] {
         let (code, out, err) = run(wrong);
         assert_eq!((code, &*out), (Some(2), ""), "{wrong:?}: {err}");
@@ -181,4 +185,25 @@ fn a_condition_without_text_and_a_text_that_is_no_address_are_wrong_usage() {
         let (code, _, err) = run(&asked);
         assert!(code == Some(1) && err.contains("no daemon answers"), "{meant}: {err}");
     }
+}
+
+#[test]
+fn a_line_break_in_a_directory_makes_no_line_in_the_log_or_on_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let config = config.to_str().unwrap();
+    let forged = "/nonexistent/x\n2026 ERROR forged\u{1b}[2J";
+    let here = run(&["backup", forged, "--config", config]);
+    let (mut daemon, lines) = Daemon::start(config);
+    let there = run(&["backup", forged, "--config", config]);
+    for (code, out, err) in [here, there] {
+        assert_eq!((code, &*out, err.lines().count()), (Some(1), "", 1), "{err}");
+        assert!(err.contains("\\n2026 ERROR forged\\u{1b}[2J"), "{err}");
+    }
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    let log: Vec<String> = lines.collect();
+    assert!(log.iter().any(|line| line.contains("no backup was made")), "{log:#?}");
+    let forged = |line: &&String| line.starts_with("2026 ERROR") || line.contains('\u{1b}');
+    assert_eq!(log.iter().find(forged), None);
 }
