@@ -1,6 +1,6 @@
 //! `mta trace`: a message's way.
 
-use super::{Source, time, warn_of_damage};
+use super::{Source, is_period, time, warn_of_damage};
 use crate::command::output::{print, print_error, print_json};
 use crate::command::{DONE, FAILED, WRONG, argument};
 use crate::config::canonical_address;
@@ -61,6 +61,9 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
         Ok(asked) => asked,
         Err(code) => return code,
     };
+    if !is_period(wanted.since, wanted.until) {
+        return WRONG;
+    }
     let found = list(&reader, &wanted);
     let ways: Vec<Way> = Way::read_all(&reader, &found.messages);
     warn_of_damage(&reader);
@@ -93,6 +96,8 @@ fn unknown(reader: &Reader, by_identifier: bool) -> String {
             "nothing is known of it; {since}. Write the MTS identifier as the log shows it, with its \
              brackets, in quotes; or look for it with --originator, --recipient or --since"
         ),
-        false => format!("no such message is known; {since}"),
+        false => format!(
+            "no such message is known; {since}. `mta trace --since 7d` lists all of that time"
+        ),
     }
 }
