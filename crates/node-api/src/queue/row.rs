@@ -4,10 +4,10 @@ use base::Precedence;
 use base::shown::line;
 use engine::Record;
 use p1::SecurityLabel;
-use p1::security_label::of_envelope;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
 use p1::extension::Extensions;
+use p1::security_label::of_envelope;
 use serde::{Deserialize, Serialize};
 
 /// One copy of a message, probe or report.
@@ -87,6 +87,9 @@ pub struct QueueRow {
     /// Each reason why it is not in transfer, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// The channels that could carry it, as `PEER/CHANNEL`, where operators disabled all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disabled_channels: Vec<String>,
     /// Its last error, since the start of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,

@@ -327,6 +327,7 @@ impl Node {
             subject: None,
             trace: Vec::new(),
             waits_for: Vec::new(),
+            disabled_channels: Vec::new(),
             last_error: None,
             last_error_at: None,
             failures: listed.failures,
@@ -334,6 +335,7 @@ impl Node {
         };
         self.set_state(now, &mut row, listed);
         row.waits_for = self.reasons(now, listed, &row);
+        row.disabled_channels = self.only_disabled(listed);
         if let Some((at, error)) = self.cx.outputs.tally().failure(item.id) {
             (row.last_error, row.last_error_at) =
                 (Some(line(error).into_owned()), Some(at.to_string()));
