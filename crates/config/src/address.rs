@@ -24,7 +24,9 @@ pub(super) fn or_address(value: &DeValue<'_>) -> Result<ORAddress, Bad> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAddress {
     /// It has no attributes by which somebody could be found.
-    #[error("the O/R address is empty: write attributes such as \"C=IT;ADMD=NET;PRMD=NAPLES;S=OPS\"")]
+    #[error(
+        "the O/R address is empty: write attributes such as \"C=IT;ADMD=NET;PRMD=NAPLES;S=OPS\""
+    )]
     Empty,
     /// It cannot be read.
     #[error("invalid O/R address: {0}")]

@@ -42,7 +42,9 @@ pub enum FilterError {
     #[error("it is empty, which would mean everything")]
     Empty,
     /// A text that no address contains.
-    #[error("{0:?} is no part of an O/R address: write attributes such as S=OPS;PRMD=NAPLES, or a word of one")]
+    #[error(
+        "{0:?} is no part of an O/R address: write attributes such as S=OPS;PRMD=NAPLES, or a word of one"
+    )]
     NoPart(String),
     /// Attributes that cannot be read.
     #[error("no part of an O/R address: {0}")]
@@ -189,9 +191,17 @@ mod tests {
         let text = "/G=Anna/S=Ops/PRMD=NAPLES/ADMD=NET/C=IT/";
         let is_of = |part: &str| part.parse::<AddressPart>().unwrap().is_of(text);
         for part in [
-            "naples", "/S=OPS/", "s=ops", "S=OPS;PRMD=Naples", "S=OPS/PRMD=NAPLES", "G=anna",
-            "/PRMD=NAPLES/G=ANNA", "G=anna;PRMD=naples", "C=IT;ADMD=NET;PRMD=NAPLES;S=Ops;G=Anna",
-            " /naples/ ", "C=IT;ADMD=;S=ops",
+            "naples",
+            "/S=OPS/",
+            "s=ops",
+            "S=OPS;PRMD=Naples",
+            "S=OPS/PRMD=NAPLES",
+            "G=anna",
+            "/PRMD=NAPLES/G=ANNA",
+            "G=anna;PRMD=naples",
+            "C=IT;ADMD=NET;PRMD=NAPLES;S=Ops;G=Anna",
+            " /naples/ ",
+            "C=IT;ADMD=;S=ops",
         ] {
             assert!(is_of(part), "{part}");
         }

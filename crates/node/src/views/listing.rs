@@ -348,12 +348,12 @@ impl Node {
         let by_user = match listed.at {
             ItemState::Ready | ItemState::Held(Reason::Operator) => self
                 .delivery
-                .held_by(&listed.item)
+                .held_in_words(&self.cx, &listed.item)
                 .filter(|_| !self.cx.queue.held.contains(&listed.item.id)),
             _ => None,
         };
         if let Some(by) = by_user {
-            (row.held_because, row.state) = (Some(by.to_string()), "held".to_owned());
+            (row.held_because, row.state) = (Some(by), "held".to_owned());
             return;
         }
         let state = match listed.at {

@@ -1,6 +1,7 @@
 //! Why an entry is not in transfer, in words.
 
 use crate::association::Association;
+use crate::delivery::controlling::held_at_bind;
 use crate::node::Node;
 use crate::outbound::channels::state::ChannelState;
 use base::{Instant, Now, PeerId, Utc};
@@ -50,6 +51,9 @@ impl Node {
                     }
                     false => "its user is not bound, or does not take deliveries".to_owned(),
                 });
+                if let Some(by) = held_at_bind(&self.cx, &listed.item).filter(|_| !is_bound) {
+                    reasons.push(format!("{by} (registered)"));
+                }
             }
             Destination::Mailbox(_) => {}
         }

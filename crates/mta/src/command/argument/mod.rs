@@ -26,7 +26,10 @@ mod tests {
     #[test]
     fn what_is_empty_is_no_condition() {
         for none in ["", " ", "\t"] {
-            assert!(text(none).is_err() && address(none).is_err() && part(none).is_err(), "{none:?}");
+            assert!(
+                text(none).is_err() && address(none).is_err() && part(none).is_err(),
+                "{none:?}"
+            );
         }
         for no_address in ["S=", "ops", "/", "ADMD=", "FOO=bar"] {
             assert!(address(no_address).is_err(), "{no_address:?}");
