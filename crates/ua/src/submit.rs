@@ -176,7 +176,7 @@ impl User {
     }
 }
 
-/// submission-control-violated, in words. The MTA does not tell its limit.
+/// submission-control-violated, in words. The answer does not have the limit.
 const TOO_LONG: &str = "submission-control-violated: the content is longer than the MTA takes (`content` of \
                         [limits] in the configuration of ours), or it takes no messages for now";
 

@@ -5,7 +5,6 @@ mod backup;
 mod channel;
 mod check;
 mod clock;
-mod error;
 mod list;
 mod mailbox;
 mod minimize;
@@ -19,6 +18,7 @@ mod tracking;
 mod user;
 mod watch;
 
+use argument::error;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 

@@ -193,15 +193,15 @@ fn a_line_break_in_a_directory_makes_no_line_in_the_log_or_on_the_terminal() {
     let config = site(directory.path());
     let config = config.to_str().unwrap();
     let forged = "/nonexistent/x\n2026 ERROR forged\u{1b}[2J";
-    let here = run(&["backup", forged, "--config", config]);
     let (mut daemon, lines) = Daemon::start(config);
     let there = run(&["backup", forged, "--config", config]);
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    let here = run(&["backup", forged, "--config", config]);
     for (code, out, err) in [here, there] {
         assert_eq!((code, &*out, err.lines().count()), (Some(1), "", 1), "{err}");
         assert!(err.contains("\\n2026 ERROR forged\\u{1b}[2J"), "{err}");
     }
-    daemon.signal(nix::sys::signal::Signal::SIGTERM);
-    assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
     let log: Vec<String> = lines.collect();
     assert!(log.iter().any(|line| line.contains("no backup was made")), "{log:#?}");
     let forged = |line: &&String| line.starts_with("2026 ERROR") || line.contains('\u{1b}');

@@ -1,5 +1,6 @@
 //! What an operator sees of one mailbox.
 
+use engine::registered::{DeliveryControls, Registration};
 use serde::{Deserialize, Serialize};
 use status::MailboxStatus;
 
@@ -31,6 +32,22 @@ pub struct RegisteredView {
     /// default-delivery-controls: what is held back from each bind on, in words.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub holds_back: Vec<String>,
+}
+
+impl RegisteredView {
+    /// That of a registration.
+    #[must_use]
+    pub fn new(of: &Registration) -> RegisteredView {
+        let types = of.content_types.as_ref();
+        RegisteredView {
+            redirected_to: of.alternate.as_ref().map(|name| name.address.to_string()),
+            max_content_length: of.max_content_length,
+            content_types: types.map(|types| types.iter().map(ToString::to_string).collect()),
+            holds_back: DeliveryControls::from_registration(of)
+                .map(|controls| controls.in_words())
+                .unwrap_or_default(),
+        }
+    }
 }
 
 /// The controls in force.

@@ -43,7 +43,7 @@ pub enum FilterError {
     Empty,
     /// A text that no address contains.
     #[error(
-        "{0:?} is no part of an O/R address: write attributes such as S=OPS;PRMD=NAPLES, or a word of one"
+        "{0:?} is not a part of an O/R address: write attributes such as S=OPS;PRMD=NAPLES, or a word of one"
     )]
     NoPart(String),
     /// Attributes that cannot be read.

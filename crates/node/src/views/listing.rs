@@ -6,99 +6,17 @@ use crate::outbound::queued::reroutes::list;
 use crate::views::names::NameError;
 use crate::views::reasons::utc;
 use base::shown::line;
-use base::{EntryId, Now, PeerId, Precedence, Utc};
+use base::{EntryId, Now, PeerId, Precedence};
 use bytes::Bytes;
 use node_api::queue::filter::{FilterError, QueueFilter};
+pub use node_api::queue::page::{Cursor, QueuePage, QueueRequest, ROWS, RowDestination};
 pub use node_api::queue::row::{QueueRow, RowRecipient};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-/// Most rows of a page: each costs a look into the store.
-pub const ROWS: usize = 500;
 
 /// Octets of records read for one page, or those of one row: a record may have thousands of
 /// recipients.
 const RECORDS: usize = 8 << 20;
-
-/// Which part of the queue is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueRequest {
-    /// Only what goes to this peer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<String>,
-    /// Only what goes to this mailbox.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mailbox: Option<String>,
-    /// Only this level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precedence: Option<Precedence>,
-    /// Only this entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<EntryId>,
-    /// Only what this channel carries, `PEER/CHANNEL`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// Further conditions.
-    #[serde(default)]
-    pub filter: QueueFilter,
-    /// What follows the last row of another page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Cursor>,
-    /// Most rows wanted, [`ROWS`] at most.
-    pub limit: usize,
-}
-
-/// A place in the queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cursor {
-    to: RowDestination,
-    precedence: Precedence,
-    accepted: Utc,
-    entry: EntryId,
-}
-
-impl Cursor {
-    fn new(listed: &Listed) -> Cursor {
-        let item = &listed.item;
-        Cursor {
-            to: match item.destination {
-                Destination::Peer(peer) => RowDestination::Peer(peer),
-                Destination::Mailbox(number) => RowDestination::Mailbox(number),
-            },
-            precedence: item.precedence,
-            accepted: item.accepted,
-            entry: item.id,
-        }
-    }
-}
-
-/// Where an entry goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RowDestination {
-    Peer(PeerId),
-    Mailbox(u32),
-}
-
-/// Some rows of the queue: by peer in the order of the configuration, then by peer that was removed,
-/// then by mailbox; of each the
-/// highest precedence first, and within one those accepted first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueuePage {
-    /// The rows.
-    pub entries: Vec<QueueRow>,
-    /// Where the next page begins; absent where this is the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Cursor>,
-    /// Whether there are further rows, which were left out to keep it short.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub more: bool,
-    /// Whether the queue is still being read after the start: entries are missing here.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reading_queue: bool,
-}
 
 /// A page whose rows lack what only their records have.
 #[derive(Debug)]

@@ -142,7 +142,7 @@ impl CivilArgs {
 }
 
 impl MilitaryArgs {
-    /// Members of lists who get no copy: the heading only tells who they are, the envelope excludes them.
+    /// Members of lists who get no copy: the heading only names them, the envelope excludes them.
     pub(super) fn exempted(&self, names: &Names) -> Result<Vec<ORName>> {
         let mut all: Vec<ORName> = Vec::new();
         for text in &self.exempt {

@@ -1,5 +1,7 @@
 //! Values of arguments that several commands have: an empty one never stands for everything.
 
+pub(super) mod error;
+
 use crate::config::whole_address;
 use node::filter::{AddressPart, text_part};
 
