@@ -20,6 +20,28 @@ pub(super) fn or_address(value: &DeValue<'_>) -> Result<ORAddress, Bad> {
     Ok(address)
 }
 
+/// A text is not the O/R address of anybody.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAddress {
+    /// It has no attributes by which somebody could be found.
+    #[error(
+        "the O/R address is empty: write attributes such as \"C=IT;ADMD=NET;PRMD=NAPLES;S=OPS\""
+    )]
+    Empty,
+    /// It cannot be read.
+    #[error("invalid O/R address: {0}")]
+    Invalid(#[from] AddressError),
+}
+
+/// The canonical text of an O/R address that somebody may have.
+///
+/// # Errors
+/// [`NoAddress`]: it cannot be read, or has no attributes.
+pub fn whole_address(text: &str) -> Result<String, NoAddress> {
+    let canonical = canonical_address(text)?;
+    if canonical.is_empty() { Err(NoAddress::Empty) } else { Ok(canonical) }
+}
+
 /// The canonical text of an O/R address: the name of its mailbox.
 pub fn canonical_address(text: &str) -> Result<String, AddressError> {
     text.parse::<ORAddress>().map(|address| engine::canonical(&address))

@@ -9,7 +9,7 @@ pub mod section;
 pub mod tree;
 pub mod value;
 
-pub use address::canonical_address;
+pub use address::{NoAddress, canonical_address, whole_address};
 pub use problem::Findings;
 pub use section::listen::clash;
 pub use section::route::Routes;

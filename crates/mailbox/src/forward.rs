@@ -13,7 +13,7 @@ use engine::journal::BodySource;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::extension::number::MESSAGE_SECURITY_LABEL;
-use p1::extension::{Dialect, ExtensionField, Extensions};
+use p1::extension::{Dialect, ExtensionField, ExtensionType, Extensions};
 use p1::flags::{PerMessageIndicators, ReportRequest};
 use p1::names::ORName;
 use p1::p3::{
@@ -162,14 +162,16 @@ impl Original<'_> {
         Ok(Forwards { all, delete_after: auto.delete_after })
     }
 
-    /// message-security-label of the envelope.
-    fn label(&self) -> Option<ExtensionField> {
+    /// Each message-security-label of the envelope.
+    fn labels(&self) -> Vec<ExtensionField> {
         let mut argument = &self.item.argument[..];
         match DeliveryParser::default().next(&mut argument) {
             Ok(Some(ArgumentEvent::Envelope(envelope))) => {
-                envelope.extensions.standard(MESSAGE_SECURITY_LABEL).cloned()
+                let is_label = ExtensionType::Standard(MESSAGE_SECURITY_LABEL);
+                let all = envelope.extensions.0.into_iter();
+                all.filter(|field| field.kind == is_label).collect()
             }
-            _ => None,
+            _ => Vec::new(),
         }
     }
 
@@ -228,8 +230,9 @@ impl Original<'_> {
             extensions.0.extend(qualifier.extension(Dialect::Modern));
         }
         // What is forwarded is as secret as what came.
-        let label = self.label().filter(|_| extensions.standard(MESSAGE_SECURITY_LABEL).is_none());
-        extensions.0.extend(label);
+        if extensions.standard(MESSAGE_SECURITY_LABEL).is_none() {
+            extensions.0.extend(self.labels());
+        }
         let mut recipients = arguments.recipients.clone();
         if auto.delete_after {
             // Nobody would know of a message that is neither here nor there.

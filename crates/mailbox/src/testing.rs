@@ -25,8 +25,8 @@ const NOBODY: &str = "C=XX;ADMD=;PRMD=alpha;S=Nobody";
 pub struct Copies {
     engine: Engine,
     made: u64,
-    /// message-security-label of the messages that follow.
-    pub label: Option<ExtensionField>,
+    /// Each message-security-label of the messages that follow.
+    pub labels: Vec<ExtensionField>,
 }
 
 /// A copy in the queue.
@@ -98,7 +98,7 @@ impl Default for Copies {
                 epoch: 1,
             }),
             made: 0,
-            label: None,
+            labels: Vec::new(),
         }
     }
 }
@@ -135,7 +135,7 @@ impl Copies {
         let described = Content { length, digest: key, ..Content::default() };
         let mailbox = canonical(&address(SMITH));
         let mut envelope = envelope(level, to);
-        envelope.extensions.0.extend(self.label.clone());
+        envelope.extensions.0.extend(self.labels.clone());
         let mut done =
             self.engine.submit(now, &mailbox, &envelope, &described, &[Digest(key)]).ok()?;
         let mut record = done.accepted.entries.pop()?.record;

@@ -14,7 +14,7 @@ use mailbox::forward::{Forwards, NotForwarded, Original};
 use mailbox::testing::{Copies, Copy, at};
 use mailbox::{Item, item::Kind};
 use p1::extension::number::MESSAGE_SECURITY_LABEL;
-use p1::extension::{Criticality, ExtensionField};
+use p1::extension::{Criticality, ExtensionField, ExtensionType};
 use p1::flags::ReportRequest;
 use p1::names::ORName;
 use p1::p3::PerRecipientSubmissionFields;
@@ -113,17 +113,21 @@ fn the_forwarded_message_has_the_one_delivered_as_its_body() {
 #[test]
 fn nobody_loses_a_message_that_is_deleted_and_its_label_goes_with_it() {
     let content = ContentBuilder::new(&heading()).unwrap().text("x").finish();
-    let label = ExtensionField::standard(MESSAGE_SECURITY_LABEL, Criticality::default(), |w| {
-        w.constructed(universal::SET, |_| {});
-    });
+    let label = |class| {
+        ExtensionField::standard(MESSAGE_SECURITY_LABEL, Criticality::default(), |w| {
+            w.constructed(universal::SET, |w| w.integer(universal::INTEGER, class));
+        })
+    };
+    let labels = [label(0), label(5)];
     let mut copies = Copies::default();
-    copies.label = Some(label.clone());
+    copies.labels = labels.to_vec();
     let copy = copies.message_of(at(1), Precedence::Flash, content.into()).unwrap();
     for (deletes, report) in [(false, ReportRequest::None), (true, ReportRequest::NonDelivery)] {
         let envelope = &forward(&copy, &auto(deletes)).unwrap().all[0].envelope;
         assert_eq!(envelope.recipients[0].report_request, report);
-        let found = envelope.extensions.standard(MESSAGE_SECURITY_LABEL).unwrap();
-        assert_eq!(found.value, label.value);
+        let kind = ExtensionType::Standard(MESSAGE_SECURITY_LABEL);
+        let found = envelope.extensions.0.iter().filter(|field| field.kind == kind);
+        assert!(found.map(|field| &field.value).eq(labels.iter().map(|label| &label.value)));
     }
 }
 

@@ -54,7 +54,7 @@ pub enum UsersError {
     #[error("the password cannot be hashed: {0}")]
     Hash(String),
     /// The user does not exist.
-    #[error("no user {0}")]
+    #[error("no user {0}: `mta user list` shows them")]
     Unknown(String),
 }
 

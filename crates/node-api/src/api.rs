@@ -8,6 +8,7 @@
 pub mod channel_order;
 pub mod connect;
 pub mod lists;
+pub mod mailbox_view;
 pub mod operator;
 
 use crate::api::channel_order::{ChannelOrder, ChannelOutcome};

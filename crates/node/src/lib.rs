@@ -34,6 +34,7 @@ pub use ids::{ListenerId, Principal, Token};
 pub use mailbox;
 pub use node::Node;
 pub use node_api::api;
+pub use node_api::api::mailbox_view;
 pub use node_api::queue::filter;
 pub(crate) use node_api::{error, ids, log};
 pub use scheduler::ChannelId;

@@ -355,7 +355,16 @@ impl Connection {
     pub(crate) async fn unbind(mut self) -> Result<(), Broken> {
         self.interrupted = Interrupted::default();
         self.request(Request::Release);
-        let outcome = self.next(Some(RELEASE_TIMEOUT.min(self.patience))).await;
+        let until = self.clock.now() + RELEASE_TIMEOUT.min(self.patience);
+        let outcome = loop {
+            let left = until.since(self.clock.now());
+            match self.next(Some(left)).await {
+                // A delivery that the MTA began before it knew of the unbind: it is not confirmed, so that
+                // it waits there.
+                Ok(Some(Indication::Invoked { .. } | Indication::Data { .. })) => {}
+                outcome => break outcome,
+            }
+        };
         if let Some(mut capture) = self.capture.take() {
             capture.closed(Clock::utc()).map_err(Broken::Capture)?;
             capture.into_inner().flush().map_err(Broken::Capture)?;

@@ -81,6 +81,8 @@ pub struct EnvelopeOptions {
     pub alternate_allowed: bool,
     /// recipient-reassignment-prohibited: it is not to follow a redirection that the recipient has set.
     pub no_reassignment: bool,
+    /// dl-exempted-recipients: members to whom no list sends a copy.
+    pub exempted: Vec<ORName>,
 }
 
 /// One message to submit.
@@ -319,6 +321,13 @@ impl EnvelopeOptions {
         if let Some(label) = &self.label {
             all.push(ExtensionField::standard(number::MESSAGE_SECURITY_LABEL, delivery, |w| {
                 label.write(w, u::SET);
+            }));
+        }
+        if !self.exempted.is_empty() {
+            // X.411 recommends no criticality for it.
+            let (number, none) = (number::DL_EXEMPTED_RECIPIENTS, Criticality::default());
+            all.push(ExtensionField::standard(number, none, |w| {
+                w.constructed(u::SET, |w| self.exempted.iter().for_each(|name| name.write(w)));
             }));
         }
         all

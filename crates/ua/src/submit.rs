@@ -163,19 +163,22 @@ impl User {
         match answer {
             Answer::Result => Ok(()),
             Answer::Error(7) => bail!(NotAccepted(
-                "message-submission-identifier-invalid: it holds no message of yours with this \
-                 identifier"
+                "message-submission-identifier-invalid: it gave no message this identifier"
                     .to_owned()
             )),
             Answer::Error(8) => bail!(NotAccepted(
-                "deferred-delivery-cancellation-rejected: the message is not or no longer deferred, or \
-                 this MTA cancels none"
+                "deferred-delivery-cancellation-rejected: no message of yours with this identifier is \
+                 deferred there, or no longer, or this MTA cancels none"
                     .to_owned()
             )),
             answer => accepted(answer, &octets).map(drop),
         }
     }
 }
+
+/// submission-control-violated, in words. The answer does not have the limit.
+const TOO_LONG: &str = "submission-control-violated: the content is longer than the MTA takes (`content` of \
+                        [limits] in the configuration of ours), or it takes no messages for now";
 
 /// What an invocation was answered with.
 #[derive(Clone, Copy)]
@@ -201,6 +204,8 @@ pub(crate) fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult
                         names.join(", ")
                     )))
                 }
+                // To a submission it is the one error that is about the length of the content.
+                Ok(AccessError::ControlViolated) => bail!(NotAccepted(TOO_LONG.to_owned())),
                 Ok(error) => bail!(NotAccepted(error.to_string())),
                 Err(error) => bail!(NotAccepted(format!("error {code}: {error}"))),
             }

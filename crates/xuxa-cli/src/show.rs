@@ -209,7 +209,7 @@ fn message_details(m: &ReceivedMessage) -> String {
         add_line("its subject", &text(&notification.subject));
         add_line("its DTG", &text(&notification.dtg));
     }
-    add_line("label", &text(&m.label));
+    m.labels.iter().for_each(|label| add_line("label", label));
     add_line("content id", &text(&m.content_identifier));
     if m.duplicate {
         add_line("again", "it was delivered before and is kept once");
@@ -383,6 +383,7 @@ mod tests {
             instructions: vec![evil()],
             heading: vec![HeadingField { field: "subject", value: evil() }],
             label: Some(evil()),
+            labels: vec![evil()],
             ipm: Some(evil()),
             notification: Some(NotificationLine {
                 read: true,
@@ -508,6 +509,7 @@ mod tests {
                 .map(|f| HeadingField { field: f.label, value: f.value })
                 .collect(),
             label: Some("/secret".to_owned()),
+            labels: vec!["/secret".to_owned(), "/unmarked".to_owned()],
             notification: None,
             ..message()
         };
@@ -520,7 +522,7 @@ mod tests {
             "\n  SIC           ABC, DEF\n",
             "\n  type          exercise=STEADY\n",
             "\n  instruction   BY HAND\n  instruction   TWICE\n",
-            "\n  label         /secret\n",
+            "\n  label         /secret\n  label         /unmarked\n",
             "\n  extracted     out/chart.bin\n",
             "\n\n    hello\n    world\n",
         ] {

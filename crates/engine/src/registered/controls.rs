@@ -42,10 +42,12 @@ impl fmt::Display for HeldBy {
             HeldBy::Messages => f.write_str("its user takes no messages for now"),
             HeldBy::Reports => f.write_str("its user takes no reports for now"),
             HeldBy::Priority(lowest) => {
-                write!(f, "its user holds messages below {}", lowest.name())
+                write!(f, "its user holds back what is below {}", lowest.name())
             }
-            HeldBy::Length(most) => write!(f, "its user holds contents above {most} octets"),
-            HeldBy::ContentType => f.write_str("its user holds contents of this type"),
+            HeldBy::Length(most) => {
+                write!(f, "its user holds back contents above {most} octets")
+            }
+            HeldBy::ContentType => f.write_str("its user holds back contents of this type"),
             HeldBy::Context => {
                 f.write_str("it is outside the security-context with which its user is bound")
             }
@@ -142,6 +144,26 @@ impl DeliveryControls {
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == DeliveryControls::default()
+    }
+
+    /// What they hold back, each in words.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let types = self.content_types.as_ref().map(|types| {
+            let types: Vec<String> = types.iter().map(ContentType::to_string).collect();
+            format!("contents of other types than {}", types.join(", "))
+        });
+        let lowest = self.lowest_priority;
+        [
+            (!self.messages).then(|| "messages".to_owned()),
+            (!self.reports).then(|| "reports".to_owned()),
+            (lowest != Priority::NonUrgent).then(|| format!("what is below {}", lowest.name())),
+            self.max_content_length.map(|most| format!("contents above {most} octets")),
+            types,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Whether what they permit depends on content types.

@@ -186,6 +186,26 @@ impl Engine {
         }
     }
 
+    /// The registration of this mailbox after this argument of register.
+    ///
+    /// # Errors
+    /// As [`Registration::register`]; a redirection to an address that is nobody's here, or without a route, is
+    /// unacceptable too.
+    pub fn register(
+        &self,
+        mailbox: &str,
+        argument: RegisterArgument,
+    ) -> Result<Registration, AccessError> {
+        let to = argument.alternate.clone().flatten();
+        let before = self.registration(mailbox).cloned().unwrap_or_default();
+        let after = before.register(mailbox, argument)?;
+        // One that was registered before may have gone: he keeps it until he changes it.
+        if to.is_some_and(|to| self.resolve(&to.address).is_err()) {
+            return Err(RefusedArgument::REDIRECTIONS.unacceptable());
+        }
+        Ok(after)
+    }
+
     /// What the user of this mailbox has registered.
     pub fn registration(&self, mailbox: &str) -> Option<&Registration> {
         self.registrations.get(mailbox)

@@ -72,6 +72,23 @@ fn what_has_no_acceptable_value_is_named() {
 }
 
 #[test]
+fn an_alternate_must_be_reachable() {
+    let alpha = engine();
+    let to = |text: &str| {
+        let alternate = Some(Some(name(text)));
+        alpha.register(
+            &mailbox(JONES),
+            RegisterArgument { alternate, ..RegisterArgument::default() },
+        )
+    };
+    assert_eq!(to(SMITH).unwrap().alternate, Some(name(SMITH)), "a user here");
+    let unacceptable = RefusedArgument::REDIRECTIONS.unacceptable();
+    let local = SMITH.replace("S=Smith", "S=Nobody");
+    assert_eq!(to(&local), Err(unacceptable.clone()), "below a local route, and nobody's");
+    assert_eq!(to("C=ZZ;A=NONE;S=X"), Err(unacceptable), "no route");
+}
+
+#[test]
 fn what_is_not_deliverable_is_reported_and_a_probe_is_answered_alike() {
     let mut alpha = engine();
     let set = |alpha: &mut Engine, argument| {

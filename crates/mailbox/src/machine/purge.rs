@@ -22,7 +22,9 @@ impl Mailboxes {
     /// A user's operations wait meanwhile.
     pub fn purge(&mut self, now: Now, request: u64, address: &str, rules: Rules, is_trial: bool) {
         if self.number(address).is_none() {
-            let result = Err(format!("{address} has no mailbox in the message store"));
+            let result = Err(format!(
+                "{address} has no mailbox in the message store: `mta mailbox list` shows them"
+            ));
             return self.outputs.push_back(Output::Purged { request, result });
         }
         let id = self.mailbox(address);

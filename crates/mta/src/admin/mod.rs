@@ -14,6 +14,7 @@ use node::channel_order::{ChannelOrder, ChannelOutcome};
 use node::connect::ConnectOutcome;
 use node::listing::{QueuePage, QueueRequest};
 use node::lists::{List, ListChange};
+use node::mailbox_view::MailboxView;
 use node::minimize::MinimizeOrder;
 use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
@@ -83,6 +84,11 @@ pub enum Request {
     },
     /// The status, once all mailboxes of the message store are open, or after three seconds.
     Mailboxes,
+    /// All that is known of a mailbox, once it is open, or after three seconds.
+    Mailbox {
+        /// The O/R address of its user.
+        mailbox: String,
+    },
     /// Delete items of a mailbox in the message store.
     Purge {
         /// The O/R address of its user.
@@ -161,6 +167,7 @@ impl Request {
             Request::Status
             | Request::Queue { .. }
             | Request::Mailboxes
+            | Request::Mailbox { .. }
             | Request::Purge { try_only: true, .. }
             | Request::Lists
             | Request::ChangeList { try_only: true, .. }
@@ -225,6 +232,8 @@ pub enum Answer {
     Queue(QueuePage),
     /// The outcome for each entry, once the change is durable.
     Operated(Vec<(EntryId, ActOutcome)>),
+    /// A mailbox.
+    Mailbox(Box<MailboxView>),
     /// How many items were deleted, or would be; `None` while they are being deleted.
     Purged(Option<u64>),
     /// All distribution lists.
@@ -271,6 +280,7 @@ impl Answer {
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)
             | Answer::Queue(_)
+            | Answer::Mailbox(_)
             | Answer::Lists(_)
             | Answer::Minimized(_)
             | Answer::Clock(_)

@@ -2,7 +2,7 @@
 
 use super::{Answer, ItemStatus, Reloaded, Request};
 use crate::backup::BackupReport;
-use crate::config::canonical_address;
+use crate::config::whole_address;
 use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
@@ -11,6 +11,7 @@ use node::connect::ConnectOutcome;
 use node::listing::{ListingError, QueuePage, QueueRequest};
 use node::lists::{List, ListChange, ListsError};
 use node::mailbox::{Rule, Rules};
+use node::mailbox_view::MailboxView;
 use node::minimize::MinimizeOrder;
 use node::names::NameError;
 use node::operator::{Act, ActError, ActOutcome, Operator};
@@ -59,6 +60,7 @@ pub(crate) enum AdminRequest {
         answer: oneshot::Sender<Operated>,
     },
     Mailboxes(oneshot::Sender<Status>),
+    Mailbox(String, oneshot::Sender<Option<MailboxView>>),
     Purge {
         mailbox: String,
         rules: Rules,
@@ -316,8 +318,28 @@ async fn put(
             }
             return None;
         }
+        Request::Mailbox { mailbox } => {
+            let address = match whole_address(&mailbox) {
+                Ok(address) => address,
+                Err(error) => return Some(refusal(format!("{mailbox}: {error}"))),
+            };
+            let mut looks = tokio::time::interval(LOOK_EVERY);
+            for left in (0..LOOKS).rev() {
+                looks.tick().await;
+                let (sender, found) = oneshot::channel();
+                questions.send(AdminRequest::Mailbox(address.clone(), sender)).await.ok()?;
+                let Some(found) = found.await.ok()? else {
+                    let why = "there is no such mailbox: `mta mailbox list` and `mta user list` show them";
+                    return Some(refusal(format!("{mailbox}: {why}")));
+                };
+                if left == 0 || !found.status.unopened {
+                    return Some(Answer::Mailbox(Box::new(found)));
+                }
+            }
+            return None;
+        }
         Request::Purge { mailbox, status, older, try_only } => {
-            let mailbox = match canonical_address(&mailbox) {
+            let mailbox = match whole_address(&mailbox) {
                 Ok(mailbox) => mailbox,
                 Err(error) => return Some(refusal(format!("{mailbox}: {error}"))),
             };
@@ -332,7 +354,7 @@ async fn put(
             return Some(purged.ok()?.map_or_else(refusal, |count| Answer::Purged(Some(count))));
         }
         Request::Unregister { mailbox } => {
-            let mailbox = match canonical_address(&mailbox) {
+            let mailbox = match whole_address(&mailbox) {
                 Ok(mailbox) => mailbox,
                 Err(error) => return Some(refusal(format!("{mailbox}: {error}"))),
             };

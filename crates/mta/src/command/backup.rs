@@ -8,6 +8,7 @@ use crate::backup::{Backup, BackupError, BackupReport, Restored};
 use crate::config::Paths;
 use crate::driver::{SITE, STORE};
 use crate::store_check::{StoreCheck, StoreReport};
+use base::shown;
 use engine::journal::{Batch, Op};
 use node::mailbox::delivery::MAX_NUMBER;
 use node::mailbox::machine::NAMES;
@@ -98,7 +99,8 @@ pub(super) fn back_up(arguments: &BackupArguments) -> u8 {
         Ok(report) if arguments.json => print_json(&report),
         Ok(report) => {
             let (entries, size) = (report.entries, report.octets / 1_000_000);
-            let directory = report.directory.display();
+            let directory = report.directory.display().to_string();
+            let directory = shown::line(&directory);
             print(&format!("{directory}: {entries} queue entries, {size} MB\n"));
         }
         Err(error) => return failed(&error),
@@ -185,7 +187,8 @@ pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
         Ok(RestoreReport { check, set_aside }) => {
             let mut text = format!("{} queue entries are restored\n", check.entries);
             for path in set_aside {
-                text.push_str(&format!("set aside: {}\n", path.display()));
+                let path = path.display().to_string();
+                text.push_str(&format!("set aside: {}\n", shown::line(&path)));
             }
             print(&text);
         }

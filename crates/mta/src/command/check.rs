@@ -1,6 +1,6 @@
 //! `mta check`: reports every error of a configuration file, or shows what would run.
 
-use super::output::{print, print_error, print_findings, print_json, table, trimmed};
+use super::output::{print, print_advice, print_error, print_findings, print_json, table, trimmed};
 use super::{DONE, WRONG};
 use crate::advice::{self, Advice, Facts};
 use crate::config::problem::ProblemJson;
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     } else {
         print_findings(&report);
         for advice in &advice {
-            print_error(&advice.to_string());
+            print_advice(&advice.to_string());
         }
         if let Some(plan) = &plan {
             print(&plan.to_text());

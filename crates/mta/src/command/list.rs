@@ -2,7 +2,7 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, dash, print, print_error, print_json, progress, table, trimmed};
-use super::{DONE, FAILED, PARTLY, WRONG};
+use super::{DONE, FAILED, PARTLY, WRONG, argument};
 use crate::admin::{Answer, Request, ask};
 use crate::config::canonical_address;
 use node::lists::{List, ListChange, ListEdit, ReportPolicy, SubmitPermission};
@@ -29,16 +29,16 @@ enum ListAction {
     /// Shows all lists, or all that is known of some.
     Show {
         /// Addresses of lists.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         addresses: Vec<String>,
     },
     /// Adds a list.
     Add {
         /// The list's O/R address, which must be of this MTA and nobody's.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
         /// A member: the O/R address of a user or a list, here or elsewhere.
-        #[arg(long = "member", value_name = "ADDRESS")]
+        #[arg(long = "member", value_name = "ADDRESS", value_parser = argument::address)]
         members: Vec<String>,
         #[command(flatten)]
         settings: Settings,
@@ -46,13 +46,13 @@ enum ListAction {
     /// Changes a list. What is not named stays.
     Change {
         /// The list's O/R address.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
         /// A new member.
-        #[arg(long = "add", value_name = "ADDRESS")]
+        #[arg(long = "add", value_name = "ADDRESS", value_parser = argument::address)]
         add: Vec<String>,
         /// A member that leaves.
-        #[arg(long = "remove", value_name = "ADDRESS")]
+        #[arg(long = "remove", value_name = "ADDRESS", value_parser = argument::address)]
         remove: Vec<String>,
         #[command(flatten)]
         settings: Settings,
@@ -60,7 +60,7 @@ enum ListAction {
     /// Removes a list. Who writes to it afterwards gets a non-delivery report.
     Remove {
         /// The list's O/R address.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
         /// Only check whether that can be done.
         #[arg(long)]
@@ -75,17 +75,24 @@ struct Settings {
     members_file: Option<PathBuf>,
     /// Who may send to it: `anyone`, `members`, or an O/R address (who has all its attributes); may be
     /// given several times.
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", value_parser = who)]
     submit: Vec<String>,
     /// Who gets the reports about members: the originator, the owner (non-delivery only), both or nobody.
     #[arg(long, value_name = "WHO", value_parser = policy)]
     reports: Option<ReportPolicy>,
     /// Its owner's O/R address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     owner: Option<String>,
     /// Only check whether that can be done.
     #[arg(long)]
     dry_run: bool,
+}
+
+fn who(text: &str) -> Result<String, String> {
+    match text {
+        "anyone" | "members" => Ok(text.to_owned()),
+        text => argument::address(text),
+    }
 }
 
 fn policy(text: &str) -> Result<ReportPolicy, String> {

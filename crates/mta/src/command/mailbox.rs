@@ -2,10 +2,13 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, dash, print, print_error, print_json, table, trimmed};
-use super::{DONE, FAILED, WRONG};
+use super::{DONE, FAILED, WRONG, argument};
 use crate::admin::{Answer, ItemStatus, Request, ask};
-use base::quantity;
+use base::shown::line;
+use base::{Precedence, quantity};
+use node::mailbox_view::{MailboxView, RegisteredView};
 use node::status::Status;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -28,10 +31,17 @@ enum Action {
     /// Lists all mailboxes: what waits in the queue, what the message store holds. Also those of users who
     /// were removed.
     List,
+    /// Shows all that is known of a mailbox: what waits and what is stored, who is bound, what its user has
+    /// registered, and what he holds back now.
+    Show {
+        /// The user's O/R address.
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
+        address: String,
+    },
     /// Deletes items of a mailbox in the message store. Nobody gets a report. Asks first.
     Purge {
         /// The user's O/R address, also of one who was removed.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
         /// Only items of this status.
         #[arg(long, value_enum)]
@@ -49,7 +59,7 @@ enum Action {
     /// Removes what a user has registered over P3: redirection, limits and holds of deliveries.
     Unregister {
         /// The user's O/R address.
-        #[arg(value_name = "ADDRESS")]
+        #[arg(value_name = "ADDRESS", value_parser = argument::address)]
         address: String,
     },
 }
@@ -59,6 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     let json = arguments.json;
     let done = match &arguments.action {
         Action::List => list(&socket, json),
+        Action::Show { address } => show_one(&socket, address, json),
         Action::Purge { address, status, older, dry_run, yes } => {
             let what = Items { address, status: *status, older: older.unwrap_or_default() };
             purge(&socket, &what, *dry_run, *yes, json)
@@ -111,6 +122,93 @@ fn to_text(status: &Status) -> String {
     let mut text = trimmed(&rows);
     if status.mailboxes.iter().any(|mailbox| mailbox.unopened) {
         text.push_str("unread: the store has not opened it; see the log\n");
+    }
+    text
+}
+
+// ----- show ------------------------------------------------------------------------------------------------
+
+fn show_one(socket: &Path, address: &str, json: bool) -> Result<u8, RequestError> {
+    match ask(socket, &Request::Mailbox { mailbox: address.to_owned() })? {
+        Answer::Mailbox(view) if json => print_json(&*view),
+        Answer::Mailbox(view) => print(&in_full(&view)),
+        other => return Err(other.into()),
+    }
+    Ok(DONE)
+}
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// Columns before a value.
+const BEFORE: usize = 14;
+
+/// One fact a line. What does not fit goes on below.
+fn in_full(view: &MailboxView) -> String {
+    let mut text = String::new();
+    let mut put = |name: &str, value: &str| {
+        let mut rest: Vec<char> = line(value).chars().collect();
+        let mut name = name;
+        loop {
+            let mut end = rest.len().min(WIDTH - BEFORE);
+            if end < rest.len() {
+                // At a space, where there is one.
+                let space = rest.iter().take(end).rposition(|c| *c == ' ');
+                end = space.map_or(end, |space| space + 1);
+            }
+            let next = rest.split_off(end);
+            let value: String = rest.into_iter().collect();
+            text.push_str(&format!("{name:<BEFORE$}{}\n", value.trim_end()));
+            (name, rest) = ("", next);
+            if rest.is_empty() {
+                break;
+            }
+        }
+    };
+    let by_precedence = |counts: &BTreeMap<Precedence, u64>| {
+        let counts = counts.iter().rev().filter(|(_, count)| **count > 0);
+        let counts = counts.map(|(precedence, count)| format!("{count} {precedence}"));
+        match counts.collect::<Vec<_>>() {
+            none if none.is_empty() => "nothing".to_owned(),
+            some => some.join(", "),
+        }
+    };
+    let status = &view.status;
+    let removed = if status.former { " (removed)" } else { "" };
+    put("mailbox", &format!("{}{removed}", status.address));
+    put("bound", &status.bound.to_string());
+    put("waits", &by_precedence(&status.queued));
+    match &status.stored {
+        Some(stored) => {
+            put("stored", &by_precedence(&stored.items));
+            put("", &format!("{} octets", stored.octets));
+        }
+        None if status.unopened => {
+            put("stored", "unread: the store has not opened it; see the log")
+        }
+        None => {}
+    }
+    if let Some(controls) = &view.controls {
+        let from = if controls.registered { "registered" } else { "delivery-control" };
+        for what in &controls.holds_back {
+            put("holds now", &format!("{what} ({from})"));
+        }
+    }
+    let registered = &view.registered;
+    if *registered == RegisteredView::default() {
+        put("registered", "nothing");
+    }
+    if let Some(to) = &registered.redirected_to {
+        put("redirected to", to);
+    }
+    if let Some(most) = registered.max_content_length {
+        put("takes", &format!("contents up to {most} octets; longer ones are reported"));
+    }
+    if let Some(types) = &registered.content_types {
+        put("takes", &format!("content types {}; others are reported", types.join(", ")));
+    }
+    for what in &registered.holds_back {
+        put("registered", &format!("from each bind on he holds back {what}"));
     }
     text
 }
@@ -214,8 +312,53 @@ fn unregister(socket: &Path, address: &str, json: bool) -> Result<u8, RequestErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Precedence;
+    use node::mailbox_view::ControlsView;
     use node::status::{MailboxStatus, StoredStatus};
+
+    #[test]
+    fn a_mailbox_in_full_fits_80_columns() {
+        let address =
+            "/c=it/admd=net/prmd=naples/o=headquarters/ou1=communications/s=watchkeeper/g=giovanna";
+        let view = MailboxView {
+            status: MailboxStatus {
+                address: address.to_owned(),
+                queued: [(Precedence::Routine, 12), (Precedence::Flash, 1)].into(),
+                bound: 1,
+                stored: Some(StoredStatus {
+                    items: [(Precedence::Routine, 3)].into(),
+                    octets: 4_096,
+                }),
+                ..MailboxStatus::default()
+            },
+            registered: RegisteredView {
+                redirected_to: Some("/S=LOG/PRMD=NAPLES/ADMD=NET/C=IT".to_owned()),
+                max_content_length: Some(1_000_000),
+                content_types: Some(vec!["22".to_owned(), "1.3.26.0.4406.0.4.1".to_owned()]),
+                holds_back: vec!["what is below normal".to_owned()],
+            },
+            controls: Some(ControlsView {
+                registered: false,
+                holds_back: vec!["what is below urgent".to_owned(), "reports".to_owned()],
+            }),
+        };
+        let text = in_full(&view);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let (first, rest) = address.split_at(WIDTH - BEFORE);
+        for line in [
+            &format!("mailbox       {first}\n{:BEFORE$}{rest}\n", ""),
+            "\nbound         1\n",
+            "\nwaits         1 flash, 12 routine\n",
+            "\nstored        3 routine\n              4096 octets\n",
+            "\nholds now     what is below urgent (delivery-control)\n",
+            "\nholds now     reports (delivery-control)\n",
+            "\nredirected to /S=LOG/PRMD=NAPLES/ADMD=NET/C=IT\n",
+            "\ntakes         contents up to 1000000 octets; longer ones are reported\n",
+            "\nregistered    from each bind on he holds back what is below normal\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(in_full(&MailboxView::default()).contains("registered    nothing\n"));
+    }
 
     #[test]
     fn mailboxes_as_text() {

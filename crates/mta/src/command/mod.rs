@@ -1,10 +1,10 @@
 //! The command line of `mta`: one file per verb.
 
+mod argument;
 mod backup;
 mod channel;
 mod check;
 mod clock;
-mod error;
 mod list;
 mod mailbox;
 mod minimize;
@@ -18,6 +18,7 @@ mod tracking;
 mod user;
 mod watch;
 
+use argument::error;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 

@@ -266,8 +266,13 @@ pub(super) fn print_json(value: &impl Serialize) {
     }
 }
 
-/// Prints to standard error.
+/// Prints one line to standard error, whatever the text has: it may name a file.
 pub(super) fn print_error(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "mta: {}", shown::line(text));
+}
+
+/// Prints lines of our own to standard error.
+pub(super) fn print_advice(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "mta: {}", shown::text(text));
 }
 

@@ -7,7 +7,7 @@ use super::monitoring::space::NoRoom;
 use super::pool::Pool;
 use crate::backup::{Backup, BackupReport};
 use crate::store_check::{StoreCheck, StoreReport};
-use base::{BodyId, EntryId, Precedence, Utc};
+use base::{BodyId, EntryId, Precedence, Utc, shown};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, Op, SpoolId};
 use node::listing::{ListingError, QueuePage};
@@ -390,10 +390,15 @@ impl StoreThreads {
             tokio::task::spawn_blocking(move || {
                 backup.run(&*store, &data_dir, rate, backup.is_wanted());
                 let BackupReport { directory, octets, failed, .. } = backup.report();
-                let directory = directory.display();
+                // It came from outside: one line stays one line.
+                let directory = directory.display().to_string();
+                let directory = shown::line(&directory);
                 match failed {
                     None => tracing::info!(%directory, octets, "a backup is made"),
-                    Some(error) => tracing::error!(%directory, error, "no backup was made"),
+                    Some(error) => {
+                        let error = shown::line(&error);
+                        tracing::error!(%directory, %error, "no backup was made");
+                    }
                 }
             });
         }

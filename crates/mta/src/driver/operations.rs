@@ -45,6 +45,11 @@ impl Driver {
                 let _ = answer.send(self.node.status(self.clock.now()));
                 false
             }
+            AdminRequest::Mailbox(address, answer) => {
+                self.input(Input::OpenMailboxes);
+                let _ = answer.send(self.node.mailbox_view(self.clock.now(), &address));
+                false
+            }
             AdminRequest::Purge { mailbox, rules, try_only, answer } => {
                 self.last_request += 1;
                 let request = self.last_request;

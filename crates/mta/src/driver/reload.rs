@@ -39,7 +39,8 @@ impl Driver {
             },
         };
         let file = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
-        let shown = file.display();
+        let shown = file.display().to_string();
+        let shown = base::shown::line(&shown);
         match &verdict {
             Verdict::Applied | Verdict::Planned => {
                 tracing::info!(file = %shown, "read the configuration again");

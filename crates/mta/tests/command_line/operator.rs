@@ -38,6 +38,8 @@ fn a_disabled_channel_is_disabled_after_a_kill_too() {
     );
     let by = outcome["disabled"]["by"].as_str().unwrap();
     assert!(by.contains("uid "), "{by}");
+    let since = outcome["disabled"]["since"].as_str().unwrap();
+    assert!(since.starts_with('2') && since.ends_with('Z'), "as other times: {since}");
     let shown = closed(config).unwrap();
     assert!(shown.starts_with(&format!("disabled by {by} since 2")), "{shown}");
 
@@ -159,4 +161,77 @@ fn the_configuration_may_be_named_once() {
         let (code, _, err) = with(verb, "");
         assert!(code == Some(2) && err.contains("MTA_CONFIG"), "{verb:?}: {err}");
     }
+}
+
+#[test]
+fn a_condition_without_text_and_a_text_that_is_no_address_are_wrong_usage() {
+    let address = "C=IT;ADMD=NET;PRMD=NAPLES;S=OPS";
+    let queue = ["list", "hold", "release", "retry", "reroute", "expire", "delete"];
+    for (name, value) in [
+        ("--identifier", ""),
+        ("--identifier", " "),
+        ("--originator", ""),
+        ("--originator", "S="),
+        ("--originator", "@@"),
+        ("--recipient", ""),
+        ("--recipient", "/"),
+        ("--recipient", "FOO=bar"),
+        ("--mailbox", ""),
+        ("--mailbox", "ops"),
+        ("--peer", ""),
+        ("--channel", ""),
+    ] {
+        for verb in queue {
+            let (code, out, err) =
+                run(&["queue", verb, name, value, "--socket", "/nonexistent/socket"]);
+            assert_eq!((code, &*out), (Some(2), ""), "{verb} {name} {value:?}: {err}");
+            assert!(err.contains(name), "{verb} {name} {value:?}: {err}");
+        }
+    }
+    for wrong in [
+        &["queue", "--recipient", "", "--socket", "/nonexistent/socket"][..],
+        &["mailbox", "purge", "", "--yes", "--socket", "/nonexistent/socket"],
+        &["mailbox", "purge", "ops", "--yes", "--socket", "/nonexistent/socket"],
+        &["mailbox", "unregister", "S=", "--socket", "/nonexistent/socket"],
+        &["list", "show", "staff", "--socket", "/nonexistent/socket"],
+        &["list", "add", "", "--socket", "/nonexistent/socket"],
+        &["list", "add", address, "--member", "ops", "--socket", "/nonexistent/socket"],
+        &["list", "change", address, "--submit", "me", "--socket", "/nonexistent/socket"],
+        &["list", "remove", "staff", "--socket", "/nonexistent/socket"],
+        &["trace", "", "--dir", "."],
+        &["trace", "--originator", "", "--dir", "."],
+        &["trace", "--recipient", "ops", "--dir", "."],
+        &["trace", "--since", "1h", "--until", "2h", "--dir", "."],
+        &["report", "--since", "1h", "--until", "2h", "--dir", "."],
+    ] {
+        let (code, out, err) = run(wrong);
+        assert_eq!((code, &*out), (Some(2), ""), "{wrong:?}: {err}");
+    }
+    // What can be meant asks the daemon.
+    for meant in ["ops", "s=ops", "S=OPS;PRMD=ACT", address] {
+        let asked = ["queue", "--recipient", meant, "--socket", "/nonexistent/socket"];
+        let (code, _, err) = run(&asked);
+        assert!(code == Some(1) && err.contains("no daemon answers"), "{meant}: {err}");
+    }
+}
+
+#[test]
+fn a_line_break_in_a_directory_makes_no_line_in_the_log_or_on_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let config = config.to_str().unwrap();
+    let forged = "/nonexistent/x\n2026 ERROR forged\u{1b}[2J";
+    let (mut daemon, lines) = Daemon::start(config);
+    let there = run(&["backup", forged, "--config", config]);
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    let here = run(&["backup", forged, "--config", config]);
+    for (code, out, err) in [here, there] {
+        assert_eq!((code, &*out, err.lines().count()), (Some(1), "", 1), "{err}");
+        assert!(err.contains("\\n2026 ERROR forged\\u{1b}[2J"), "{err}");
+    }
+    let log: Vec<String> = lines.collect();
+    assert!(log.iter().any(|line| line.contains("no backup was made")), "{log:#?}");
+    let forged = |line: &&String| line.starts_with("2026 ERROR") || line.contains('\u{1b}');
+    assert_eq!(log.iter().find(forged), None);
 }

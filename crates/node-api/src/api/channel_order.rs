@@ -62,7 +62,47 @@ pub struct ChannelOutcome {
     /// The other channels of the peer that take a queued precedence while this one is down; a queued precedence
     /// that is not here waits.
     pub elsewhere: BTreeMap<Precedence, Vec<String>>,
-    /// Who disabled it, if it is disabled after the order.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Who disabled it, if it is disabled after the order. The time is text, as others in JSON.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "as_text")]
     pub disabled: Option<Disabled>,
+}
+
+/// [`Disabled`] with its time as RFC 3339. In the store it is a number.
+mod as_text {
+    use super::Disabled;
+    use base::Utc;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Shown {
+        by: String,
+        since: String,
+    }
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(
+        disabled: &Option<Disabled>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let shown = |d: &Disabled| Shown { by: d.by.clone(), since: d.since.to_string() };
+        disabled.as_ref().map(shown).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Disabled>, D::Error> {
+        let Some(Shown { by, since }) = Option::deserialize(deserializer)? else { return Ok(None) };
+        let since = utc(&since).ok_or_else(|| D::Error::custom("since is not a time"))?;
+        Ok(Some(Disabled { by, since }))
+    }
+
+    /// The time of `2026-01-02T03:04:05.000006Z`.
+    fn utc(text: &str) -> Option<Utc> {
+        let (second, fraction) = text.strip_suffix('Z')?.split_once('.')?;
+        let digits: String = second.chars().filter(char::is_ascii_digit).collect();
+        let seconds = Utc::from_utc_time(format!("{}Z", digits.get(2..)?).as_bytes())?;
+        let micros: u64 = fraction.parse().ok().filter(|_| fraction.len() == 6)?;
+        Some(Utc(seconds.0.checked_add(micros)?))
+    }
 }

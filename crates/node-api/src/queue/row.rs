@@ -5,7 +5,8 @@ use base::shown::line;
 use engine::Record;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
-use p1::extension::{ExtensionType, Extensions, number};
+use p1::extension::Extensions;
+use p1::security_label::of_envelope;
 use p1::{ContentLabels, SecurityLabel};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,9 @@ pub struct QueueRow {
     /// Each reason why it is not in transfer, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// The channels that could carry it, as `PEER/CHANNEL`, where operators disabled all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disabled_channels: Vec<String>,
     /// Its last error, since the start of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
@@ -118,15 +122,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// The message-security-labels among these, and those inside the content, as text.
+/// The message-security-labels among these, and those inside the content, as text: the highest first.
 fn labels(extensions: &Extensions, content: &ContentLabels) -> Option<String> {
-    let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
     let text = |label: Result<SecurityLabel, _>| match label {
         Ok(label) => line(&label.to_string()).into_owned(),
         Err(_) => UNREADABLE.to_owned(),
     };
-    let all = extensions.0.iter().filter(|field| field.kind == is_label);
-    let outer = all.map(|field| text(SecurityLabel::parse(&field.value)));
+    let outer = of_envelope(extensions).into_iter().map(text);
     let inner = content.labels.iter().map(|label| text(SecurityLabel::parse_ess(label)));
     let inner = inner.chain(content.unreadable.then(|| UNREADABLE.to_owned()));
     let all: Vec<String> =

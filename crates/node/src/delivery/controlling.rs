@@ -9,6 +9,7 @@ use crate::delivery::controlled::{Controlled, deliverable};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use engine::registered::{DeliveryControls, HeldBy, Registration};
+use node_api::api::mailbox_view::ControlsView;
 use p1::apdu::MtsApduHead;
 use p1::p3::{AccessError, Controls, Waiting};
 use scheduler::Item;
@@ -171,6 +172,23 @@ impl Delivery {
         by.or_else(|| controlled.withheld.contains(&item.id).then_some(late))
     }
 
+    /// The same in words, with where the control comes from.
+    pub(crate) fn held_in_words(&self, cx: &Context, item: &Item) -> Option<String> {
+        let by = self.held_by(item)?;
+        let registered = held_at_bind(cx, item) == Some(by);
+        Some(format!("{by} ({})", if registered { "registered" } else { "delivery-control" }))
+    }
+
+    /// What the controls in force for a mailbox hold back, in words, and where they come from.
+    pub(crate) fn controls_in_words(&self, cx: &Context, mailbox: u32) -> Option<ControlsView> {
+        let controlled = self.controlled.get(&mailbox)?;
+        let registered = DeliveryControls::from_registration(&registration(cx, mailbox));
+        Some(ControlsView {
+            registered: registered.is_ok_and(|registered| registered == controlled.controls),
+            holds_back: controlled.controls.in_words(),
+        })
+    }
+
     /// How many messages of a mailbox its user holds back, by precedence.
     pub(crate) fn withheld<'a>(
         &'a self,
@@ -182,6 +200,13 @@ impl Delivery {
         let entries = entries.filter(|entry| !cx.queue.held.contains(entry));
         entries.filter_map(|entry| Some(cx.queue.get(*entry)?.precedence))
     }
+}
+
+/// Which of the controls that its user has registered will hold an entry back when he binds.
+pub(crate) fn held_at_bind(cx: &Context, item: &Item) -> Option<HeldBy> {
+    let scheduler::Destination::Mailbox(mailbox) = item.destination else { return None };
+    let controls = DeliveryControls::from_registration(&registration(cx, mailbox)).ok()?;
+    controls.holds(&deliverable(item, None))
 }
 
 /// What the user of this mailbox has registered.

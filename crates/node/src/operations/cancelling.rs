@@ -74,8 +74,8 @@ impl Operations {
             .zip(user)
             .is_some_and(|(name, user)| engine::canonical(&name.address) == user);
         if !is_his {
-            let (id, invoke) = (cancelling.association, cancelling.invoke);
-            return Cancelled::Refused(id, invoke, AccessError::MessageSubmissionIdentifierInvalid);
+            // As for a message that is not here: nobody learns which identifiers there are.
+            return rejected(&cancelling);
         }
         cx.queue.deferred.pass(now.mono);
         let waits = |id: &EntryId| {
@@ -136,7 +136,7 @@ impl Operations {
     }
 }
 
-/// It was passed on already, or was not deferred, or is unknown: X.411 8.2.1.3.3 has one error for all.
+/// It was passed on already, was not deferred, is another user's or unknown: one error for all.
 fn rejected(cancelling: &Cancelling) -> Cancelled {
     let error = AccessError::DeferredDeliveryCancellationRejected;
     Cancelled::Refused(cancelling.association, cancelling.invoke, error)

@@ -80,7 +80,7 @@ impl Operations {
             let before = cx.engine.registration(&next.mailbox).cloned().unwrap_or_default();
             let after = match &next.by {
                 Registrar::Operator(..) => Ok(Registration::default()),
-                Registrar::User(..) => before.register(&next.mailbox, next.argument.clone()),
+                Registrar::User(..) => cx.engine.register(&next.mailbox, next.argument.clone()),
             };
             match after {
                 Ok(after) if after == before => ended.extend(log_end(cx, next, Ok(()))),

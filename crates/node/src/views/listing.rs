@@ -6,99 +6,17 @@ use crate::outbound::queued::reroutes::list;
 use crate::views::names::NameError;
 use crate::views::reasons::utc;
 use base::shown::line;
-use base::{EntryId, Now, PeerId, Precedence, Utc};
+use base::{EntryId, Now, PeerId, Precedence};
 use bytes::Bytes;
-use node_api::queue::filter::QueueFilter;
+use node_api::queue::filter::{FilterError, QueueFilter};
+pub use node_api::queue::page::{Cursor, QueuePage, QueueRequest, ROWS, RowDestination};
 pub use node_api::queue::row::{QueueRow, RowRecipient};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-/// Most rows of a page: each costs a look into the store.
-pub const ROWS: usize = 500;
 
 /// Octets of records read for one page, or those of one row: a record may have thousands of
 /// recipients.
 const RECORDS: usize = 8 << 20;
-
-/// Which part of the queue is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueRequest {
-    /// Only what goes to this peer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<String>,
-    /// Only what goes to this mailbox.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mailbox: Option<String>,
-    /// Only this level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precedence: Option<Precedence>,
-    /// Only this entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<EntryId>,
-    /// Only what this channel carries, `PEER/CHANNEL`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// Further conditions.
-    #[serde(default)]
-    pub filter: QueueFilter,
-    /// What follows the last row of another page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Cursor>,
-    /// Most rows wanted, [`ROWS`] at most.
-    pub limit: usize,
-}
-
-/// A place in the queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cursor {
-    to: RowDestination,
-    precedence: Precedence,
-    accepted: Utc,
-    entry: EntryId,
-}
-
-impl Cursor {
-    fn new(listed: &Listed) -> Cursor {
-        let item = &listed.item;
-        Cursor {
-            to: match item.destination {
-                Destination::Peer(peer) => RowDestination::Peer(peer),
-                Destination::Mailbox(number) => RowDestination::Mailbox(number),
-            },
-            precedence: item.precedence,
-            accepted: item.accepted,
-            entry: item.id,
-        }
-    }
-}
-
-/// Where an entry goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RowDestination {
-    Peer(PeerId),
-    Mailbox(u32),
-}
-
-/// Some rows of the queue: by peer in the order of the configuration, then by peer that was removed,
-/// then by mailbox; of each the
-/// highest precedence first, and within one those accepted first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueuePage {
-    /// The rows.
-    pub entries: Vec<QueueRow>,
-    /// Where the next page begins; absent where this is the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Cursor>,
-    /// Whether there are further rows, which were left out to keep it short.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub more: bool,
-    /// Whether the queue is still being read after the start: entries are missing here.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reading_queue: bool,
-}
 
 /// A page whose rows lack what only their records have.
 #[derive(Debug)]
@@ -176,6 +94,9 @@ pub enum ListingError {
     /// The peer that was asked for is not configured.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A condition that would mean everything, or cannot be read.
+    #[error("a condition selects nothing: {0}")]
+    Filter(#[from] FilterError),
 }
 
 impl Node {
@@ -184,6 +105,7 @@ impl Node {
     /// # Errors
     /// A peer, an entry or a place to continue from that is not there, in words.
     pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, ListingError> {
+        asked.filter.check()?;
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
             let listed = self.cx.queue.scheduler.listed(id);
@@ -323,6 +245,7 @@ impl Node {
             subject: None,
             trace: Vec::new(),
             waits_for: Vec::new(),
+            disabled_channels: Vec::new(),
             last_error: None,
             last_error_at: None,
             failures: listed.failures,
@@ -330,6 +253,7 @@ impl Node {
         };
         self.set_state(now, &mut row, listed);
         row.waits_for = self.reasons(now, listed, &row);
+        row.disabled_channels = self.only_disabled(listed);
         if let Some((at, error)) = self.cx.outputs.tally().failure(item.id) {
             (row.last_error, row.last_error_at) =
                 (Some(line(error).into_owned()), Some(at.to_string()));
@@ -342,12 +266,12 @@ impl Node {
         let by_user = match listed.at {
             ItemState::Ready | ItemState::Held(Reason::Operator) => self
                 .delivery
-                .held_by(&listed.item)
+                .held_in_words(&self.cx, &listed.item)
                 .filter(|_| !self.cx.queue.held.contains(&listed.item.id)),
             _ => None,
         };
         if let Some(by) = by_user {
-            (row.held_because, row.state) = (Some(by.to_string()), "held".to_owned());
+            (row.held_because, row.state) = (Some(by), "held".to_owned());
             return;
         }
         let state = match listed.at {

@@ -2,6 +2,7 @@
 
 pub mod listing;
 mod lists;
+mod mailbox;
 pub mod metrics;
 pub mod minimize;
 pub mod names;

@@ -1,6 +1,7 @@
 //! Why an entry is not in transfer, in words.
 
 use crate::association::Association;
+use crate::delivery::controlling::held_at_bind;
 use crate::node::Node;
 use crate::outbound::channels::state::ChannelState;
 use base::{Instant, Now, PeerId, Utc};
@@ -55,6 +56,9 @@ impl Node {
                     }
                     false => "its user is not bound, or does not take deliveries".to_owned(),
                 });
+                if let Some(by) = held_at_bind(&self.cx, &listed.item).filter(|_| !is_bound) {
+                    reasons.push(format!("{by} (registered)"));
+                }
             }
             Destination::Mailbox(_) => {}
         }
@@ -90,13 +94,34 @@ impl Node {
                 open = true;
                 continue;
             }
-            out.push(format!("channel {name}: {}", self.why_closed(now, state)));
+            let disabled = state.schedule.disabled.as_ref().and_then(|_| self.cx.label(id));
+            let remedy = disabled.map(|id| format!(": `mta channel enable {id}`"));
+            let why = self.why_closed(now, state);
+            out.push(format!("channel {name}: {why}{}", remedy.unwrap_or_default()));
         }
         if !carried {
             out.push(format!("no channel of its peer carries {precedence}"));
         } else if open && out.is_empty() {
             out.push("others go before it, or no association is free".to_owned());
         }
+    }
+
+    /// The channels that may carry an entry, if operators disabled all of them.
+    pub(crate) fn only_disabled(&self, listed: &Listed) -> Vec<String> {
+        let Destination::Peer(peer) = listed.item.destination else { return Vec::new() };
+        let mut disabled = Vec::new();
+        for id in self.outbound.channels.keys_in(channels_of(peer)) {
+            let carries = self
+                .cx
+                .peer_and_channel(id)
+                .is_some_and(|(_, channel)| channel.precedences.contains(&listed.item.precedence));
+            let Some(state) = self.outbound.channels.get(&id).filter(|_| carries) else { continue };
+            if state.schedule.disabled.is_none() {
+                return Vec::new();
+            }
+            disabled.extend(self.cx.label(id));
+        }
+        disabled
     }
 
     fn why_closed(&self, now: Now, state: &ChannelState) -> String {

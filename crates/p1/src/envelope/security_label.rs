@@ -1,5 +1,6 @@
 //! SecurityLabel (X.411 8.5.9): the policy, and how the message is classified under it.
 
+use crate::extension::{ExtensionType, Extensions, number};
 use base::ber::{Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u};
 use bytes::Bytes;
 use std::fmt;
@@ -143,6 +144,21 @@ impl SecurityLabel {
             self.unknown.iter().for_each(|member| w.raw(member));
         });
     }
+}
+
+/// The message-security-labels of an envelope, which may have several: the highest classification first, and
+/// before it those that cannot be read.
+pub fn of_envelope(extensions: &Extensions) -> Vec<Result<SecurityLabel, Error>> {
+    let is_label = ExtensionType::Standard(number::MESSAGE_SECURITY_LABEL);
+    let labels = extensions.0.iter().filter(|field| field.kind == is_label);
+    let mut all: Vec<_> = labels.map(|field| SecurityLabel::parse(&field.value)).collect();
+    // A label without a classification is unmarked.
+    let rank = |label: &Result<SecurityLabel, Error>| match label {
+        Ok(label) => label.classification.map_or(0, |classification| classification.0),
+        Err(_) => i64::MAX,
+    };
+    all.sort_by_key(|label| std::cmp::Reverse(rank(label)));
+    all
 }
 
 /// `POLICY/CLASSIFICATION/MARK`, as [`SecurityLabel::from_str`] reads it; categories are counted.

@@ -30,7 +30,7 @@ impl SecurityProblem {
 #[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
 #[rasn(choice)]
 pub enum RefusedArgument {
-    /// built-in-argument, by number: user-name 0, user-address 1, ..., permissible-operations 11.
+    /// built-in-argument, by number: user-name 0, user-address 1, ..., permissible-security-context 16.
     #[rasn(tag(1))]
     BuiltIn(i64),
     /// refused-extension: the whole element of its type.
@@ -64,6 +64,31 @@ impl RefusedArgument {
     pub const PERMISSIBLE_MAX_CONTENT_LENGTH: RefusedArgument = RefusedArgument::BuiltIn(15);
     /// permissible-security-context.
     pub const PERMISSIBLE_SECURITY_CONTEXT: RefusedArgument = RefusedArgument::BuiltIn(16);
+
+    /// The name of a built-in argument (RefusedArgument of X.411); none of an extension, or of a number that
+    /// X.411 does not give.
+    pub fn name(&self) -> Option<&'static str> {
+        let RefusedArgument::BuiltIn(number) = self else { return None };
+        Some(match number {
+            0 => "user-name",
+            1 => "user-address",
+            2 => "deliverable-content-types",
+            3 => "deliverable-maximum-content-length",
+            4 => "deliverable-encoded-information-types-constraints",
+            5 => "deliverable-security-labels",
+            6 => "recipient-assigned-redirections",
+            7 => "restricted-delivery",
+            8 => "retrieve-registrations",
+            10 => "restrict",
+            11 => "permissible-operations",
+            12 => "permissible-lowest-priority",
+            13 => "permissible-encoded-information-types",
+            14 => "permissible-content-types",
+            15 => "permissible-maximum-content-length",
+            16 => "permissible-security-context",
+            _ => return None,
+        })
+    }
 
     /// The error that refuses it as not offered here: refusal-reason facility-unavailable.
     pub fn unavailable(self) -> AccessError {
@@ -267,11 +292,19 @@ impl std::fmt::Display for AccessError {
             }
             AccessError::OperationRefused { argument, reason } => {
                 write!(f, "{}: ", self.name())?;
-                match argument {
-                    RefusedArgument::BuiltIn(number) => write!(f, "built-in-argument {number}")?,
-                    RefusedArgument::Extension(_) => f.write_str("refused-extension")?,
+                match (argument.name(), argument) {
+                    (Some(name), _) => f.write_str(name)?,
+                    (None, RefusedArgument::BuiltIn(number)) => {
+                        write!(f, "built-in-argument {number}")?;
+                    }
+                    (None, RefusedArgument::Extension(_)) => f.write_str("refused-extension")?,
                 }
-                write!(f, ", refusal-reason {reason}")
+                match reason {
+                    0 => f.write_str(", facility-unavailable"),
+                    1 => f.write_str(", facility-not-subscribed"),
+                    2 => f.write_str(", parameter-unacceptable"),
+                    reason => write!(f, ", refusal-reason {reason}"),
+                }
             }
             _ => f.write_str(self.name()),
         }

@@ -12,7 +12,8 @@ pub struct Outcome {
     pub transferred: Vec<(String, Utc)>,
     /// Mailboxes that got it, with the time.
     pub delivered: Vec<(String, Utc)>,
-    /// Copies and recipients that came to another end: the kind of event, and its words.
+    /// Copies and recipients that came to another end: the kind of event, and its words: the operator who ordered
+    /// it, the details.
     pub ended: Vec<(String, String)>,
     /// How many copies wait here; `None` where that is not known.
     pub waiting: Option<u64>,
@@ -55,7 +56,7 @@ impl Outcome {
                     latest.insert(entry, step);
                 }
             } else if matches!(&*step.kind, "non_delivery" | "discarded") {
-                outcome.ended.push((step.kind.to_string(), step.detail.clone()));
+                outcome.ended.push((step.kind.to_string(), step.why()));
             }
         }
         let mut gone = 0;
@@ -76,7 +77,7 @@ impl Outcome {
                     copies = copies.zip(others).map(|(copies, others)| copies + others);
                     is_rerouted = true;
                 }
-                kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.detail.clone())),
+                kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.why())),
                 _ => {
                     outcome.last = Some((step.words(), step.time));
                     continue;
@@ -133,8 +134,25 @@ impl Outcome {
 impl Event {
     /// Its kind and details in words.
     pub(super) fn words(&self) -> String {
-        let kind = self.kind.replace('_', " ");
-        if self.detail.is_empty() { kind } else { format!("{kind}: {}", self.detail) }
+        ended(&self.kind, &self.why())
+    }
+
+    /// By which operator, and the details.
+    fn why(&self) -> String {
+        let by = self.operator.as_ref().map(|by| format!("by {by}"));
+        let detail = Some(self.detail.clone()).filter(|detail| !detail.is_empty());
+        by.into_iter().chain(detail).collect::<Vec<_>>().join(": ")
+    }
+}
+
+/// An end in words: the kind of event, and why, if that is known. An operator is named once.
+fn ended(kind: &str, why: &str) -> String {
+    let kind = kind.strip_prefix("operator_").filter(|_| why.starts_with("by ")).unwrap_or(kind);
+    let kind = kind.replace('_', " ");
+    match why {
+        "" => kind,
+        by if by.starts_with("by ") => format!("{kind} {by}"),
+        why => format!("{kind}: {why}"),
     }
 }
 
@@ -166,10 +184,7 @@ impl fmt::Display for Outcome {
             let peers = named(&self.transferred);
             parts.push(format!("confirmed by {peers}{}", after(&self.transferred)));
         }
-        for (kind, words) in self.ended.iter().take(3) {
-            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
-            parts.push(format!("{}{words}", kind.replace('_', " ")));
-        }
+        parts.extend(self.ended.iter().take(3).map(|(kind, why)| ended(kind, why)));
         if self.ended.len() > 3 {
             parts.push(format!("{} more ends", self.ended.len() - 3));
         }
@@ -188,10 +203,30 @@ impl fmt::Display for Outcome {
     }
 }
 
-#[test]
-fn an_end_without_words_is_its_kind() {
-    let ended = [("operator_expired", ""), ("non_delivery", "no route")];
-    let ended = ended.map(|(kind, words)| (kind.to_owned(), words.to_owned())).to_vec();
-    let outcome = Outcome { ended, waiting: Some(0), ..Outcome::default() };
-    assert_eq!(outcome.to_string(), "operator expired; non delivery: no route");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_names_the_operator_and_has_no_colon_without_details() {
+        let step = |kind: &'static str, operator: Option<&str>, detail: &str| Event {
+            kind: kind.into(),
+            entry: Some(7),
+            operator: operator.map(str::to_owned),
+            detail: detail.to_owned(),
+            ..Event::default()
+        };
+        let words = |step: Event| {
+            let begun = Event { kind: "submitted".into(), ..Event::default() };
+            Outcome::from_steps(&[begun, step]).to_string()
+        };
+        assert_eq!(words(step("operator_deleted", Some("alice"), "")), "deleted by alice");
+        assert_eq!(
+            words(step("operator_expired", Some("alice"), "late")),
+            "expired by alice: late"
+        );
+        assert_eq!(words(step("operator_deleted", None, "")), "operator deleted");
+        assert_eq!(words(step("expired", None, "")), "expired");
+        assert_eq!(words(step("expired", None, "its time is over")), "expired: its time is over");
+    }
 }

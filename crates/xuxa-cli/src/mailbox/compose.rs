@@ -47,7 +47,7 @@ pub(super) struct Draft {
     /// P22, without military fields.
     pub civil: bool,
     /// message-security-label of the envelope: what is forwarded is as secret as what came.
-    pub label: Option<ExtensionField>,
+    pub labels: Vec<ExtensionField>,
 }
 
 /// The result.
@@ -122,7 +122,7 @@ impl Prepared {
         if draft.civil {
             envelope.content_type = ContentType::P22;
         }
-        envelope.extensions.0.extend(draft.label.clone());
+        envelope.extensions.0.extend(draft.labels.clone());
         envelope
     }
 

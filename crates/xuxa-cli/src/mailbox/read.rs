@@ -13,9 +13,9 @@ use crate::terminal;
 use anyhow::Result;
 use base::shown;
 use clap::Args;
-use p1::extension::number;
+use p1::extension::Extensions;
 use p1::p3::{MessageDeliveryEnvelope, ReportDelivery};
-use p1::security_label::SecurityLabel;
+use p1::security_label::{SecurityLabel, of_envelope};
 use p772::Notification;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -50,9 +50,12 @@ struct Opened {
     /// The outcome for each recipient, of a report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<ReportLine>,
-    /// message-security-label of the envelope, as `xuxa send --label` takes it.
+    /// message-security-label of the envelope, as `xuxa send --label` takes it; of several, the highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
+    /// All of them, the highest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels: Vec<String>,
     /// Those inside a signed content (ESSSecurityLabel). Its signature is not verified.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels_inside: Vec<String>,
@@ -133,13 +136,14 @@ fn labelled(reader: &Reader) -> BTreeMap<&'static str, Vec<String>> {
     labelled
 }
 
-/// The message-security-label of an envelope, as `xuxa send --label` takes it.
-pub(crate) fn label(envelope: &MessageDeliveryEnvelope) -> Option<String> {
-    let field = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL)?;
-    match SecurityLabel::parse(&field.value) {
-        Ok(label) => Some(label.to_string()),
-        Err(_) => Some(UNREADABLE.to_owned()),
-    }
+/// The message-security-labels of an envelope, as `xuxa send --label` takes one: the highest first.
+pub(crate) fn labels(extensions: &Extensions) -> Vec<String> {
+    let text = |label: Result<SecurityLabel, _>| match label {
+        Ok(label) => label.to_string(),
+        // A reader must not take the message for one without a label.
+        Err(_) => UNREADABLE.to_owned(),
+    };
+    of_envelope(extensions).into_iter().map(text).collect()
 }
 
 /// The security labels inside the content, where it is signed.
@@ -197,17 +201,16 @@ fn opened(fetched: &Fetched, reader: &Reader) -> Opened {
     let of_report = |report: &ReportDelivery| {
         report.recipients.iter().map(ReportLine::from_recipient).collect()
     };
+    let envelope = fetched.envelope.as_deref();
+    let labels = envelope.map(|envelope| labels(&envelope.extensions)).unwrap_or_default();
     Opened {
         entry: Line::from(&fetched.entry),
         heading: labelled(reader),
         parts: reader.parts.iter().map(PartLine::from).collect(),
         recipients: fetched.report.as_deref().map(of_report).unwrap_or_default(),
-        label: fetched.envelope.as_deref().and_then(label),
-        labels_inside: fetched
-            .envelope
-            .as_deref()
-            .map(|envelope| labels_inside(envelope, reader))
-            .unwrap_or_default(),
+        label: labels.first().cloned(),
+        labels,
+        labels_inside: envelope.map(|envelope| labels_inside(envelope, reader)).unwrap_or_default(),
         acknowledged: None,
         opaque: reader.opaque || (reader.notification.is_some() && fields(reader).is_empty()),
     }
@@ -225,7 +228,7 @@ fn in_words(opened: &Opened, fields: &[Field]) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     add("number", &format!("{}, {}, it was {}", entry.number, entry.kind, entry.status));
     add("precedence", &entry.precedence.map(|p| p.to_string()).unwrap_or_default());
-    add("label", &text(&opened.label));
+    opened.labels.iter().for_each(|label| add("label", label));
     opened.labels_inside.iter().for_each(|label| add("label inside", label));
     add("from", &text(&entry.originator));
     add("delivered to", &text(&entry.this_recipient));
@@ -300,8 +303,9 @@ fn texts(out: &mut String, parts: &[PartLine], indent: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p1::content_type::ContentType;
-    use p1::extension::{Criticality, ExtensionField, Extensions};
+    use p1::ContentType;
+    use p1::extension::{Criticality, ExtensionField, number};
+    use p1::p3::MessageDeliveryEnvelope;
     use p772::{ContentBuilder, Heading, IpmIdentifier};
     use std::io::Write as _;
 
@@ -326,21 +330,28 @@ mod tests {
     }
 
     #[test]
-    fn the_label_of_the_envelope_is_shown_also_where_it_cannot_be_read() {
+    fn each_label_of_the_envelope_is_shown_also_where_it_cannot_be_read() {
         let mut envelope = envelope();
-        assert_eq!(label(&envelope), None);
+        assert!(labels(&envelope.extensions).is_empty());
         let of = |write: &dyn Fn(&mut base::ber::Writer)| {
             let kind = number::MESSAGE_SECURITY_LABEL;
             ExtensionField::standard(kind, Criticality::default(), |w| write(w))
         };
-        let given: SecurityLabel = "1.3.26.0.4406.0.5.1/restricted".parse().unwrap();
-        envelope.extensions = Extensions(vec![of(&|w| given.write(w, base::ber::universal::SET))]);
-        assert_eq!(label(&envelope).as_deref(), Some("1.3.26.0.4406.0.5.1/restricted"));
+        let given = |text: &str| {
+            let label: SecurityLabel = text.parse().unwrap();
+            of(&|w| label.write(w, base::ber::universal::SET))
+        };
+        let (low, high) = ("1.3.26.0.4406.0.5.1/unmarked", "1.3.26.0.4406.0.5.1/top-secret");
+        envelope.extensions = Extensions(vec![given(low), given(high)]);
+        assert_eq!(labels(&envelope.extensions), [high, low]);
         let fetched = Fetched { envelope: Some(Box::new(envelope.clone())), ..Fetched::default() };
-        let shown = in_words(&opened(&fetched, &Reader::default()), &[]);
-        assert!(shown.contains("label         1.3.26.0.4406.0.5.1/restricted"), "{shown}");
-        envelope.extensions = Extensions(vec![of(&|w| w.null(base::ber::universal::NULL))]);
-        assert!(label(&envelope).unwrap().contains("cannot be read"));
+        let opened = opened(&fetched, &Reader::default());
+        let shown = in_words(&opened, &[]);
+        assert!(shown.contains(&format!("label         {high}\n  label         {low}")), "{shown}");
+        let json = serde_json::to_value(&opened).unwrap();
+        assert_eq!((&json["label"], &json["labels"][1]), (&high.into(), &low.into()));
+        envelope.extensions.0.push(of(&|w| w.null(base::ber::universal::NULL)));
+        assert!(labels(&envelope.extensions)[0].contains("cannot be read"));
     }
 
     /// The content that `openssl cms -verify` accepts.

@@ -51,7 +51,7 @@ pub(super) async fn reply(access: &MtaAccess<'_>, args: &ReplyArgs, json: bool) 
             precedence: compose::precedence(args.precedence, &line),
             subject: given.or_else(|| compose::subject("Re: ", heading.subject.as_deref())),
             civil: heading.military.is_empty(),
-            label: None,
+            labels: Vec::new(),
         };
         let prepared = draft.prepare(access)?;
         let mut new = prepared.heading();

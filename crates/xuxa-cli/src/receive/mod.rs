@@ -14,6 +14,7 @@ pub(crate) use report::{ReceivedReport, ReportLine};
 
 use crate::extract::Extraction;
 use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
+use crate::mailbox::read::labels;
 use crate::show;
 use crate::submission::MtaAccess;
 use crate::terminal;
@@ -21,8 +22,6 @@ use anyhow::{Context, Result, bail};
 use base::ber::{Element, Writer};
 use base::{Precedence, Utc};
 use osi::api::{Indication, Problem, Request};
-use p1::SecurityLabel;
-use p1::extension::number;
 use p1::flags::Priority;
 use p1::p3::{
     AccessError, ArgumentEvent, Controls, DeliveryParser, DeliveryResult, EMPTY_RESULT,
@@ -159,9 +158,12 @@ pub(crate) struct ReceivedMessage {
     /// All fields of the heading, or of the notification, in a fixed order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heading: Vec<HeadingField>,
-    /// message-security-label of the envelope, as `xuxa send --label` takes it.
+    /// message-security-label of the envelope, as `xuxa send --label` takes it; of several, the highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// All of them, the highest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// IPM identifier; that of the message in question where this is a notification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipm: Option<String>,
@@ -283,20 +285,24 @@ async fn deliveries(
     mut each: impl FnMut(&Received),
 ) -> Result<()> {
     let end = until.timeout.map(|t| access.clock.now() + t);
+    // The answer comes after what the MTA had begun to deliver, and has to be taken before the unbind.
+    let mut is_control_open = until.at_least.is_some();
     loop {
         let enough = until.count.is_some_and(|n| *count >= n)
             || (!until.wait && until.count.is_none() && *count >= waiting);
-        if enough {
+        if enough && !is_control_open {
             break;
         }
         let left = end.map(|at| at.since(access.clock.now()));
-        let patience = if until.wait || until.count.is_some() {
+        let patience = if !enough && (until.wait || until.count.is_some()) {
             left
         } else {
             Some(left.map_or(QUIET, |l| l.min(QUIET)))
         };
         match user.next(patience).await? {
             None => break,
+            // Not confirmed: it waits at the MTA.
+            Some(Indication::Invoked { .. }) if enough => {}
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
                     operation::MESSAGE_DELIVERY => take_message(access, user, to, invoke).await,
@@ -318,6 +324,7 @@ async fn deliveries(
             }
             Some(Indication::Data { .. }) => {}
             Some(Indication::Returned { invoke: CONTROL }) => {
+                is_control_open = false;
                 if waits_below(user).await? {
                     terminal::report_error("messages of a lower priority wait at the MTA");
                 }
@@ -496,8 +503,7 @@ impl Summary<'_> {
         let notification = reading.notification.as_deref();
         let mut fields = heading.map_or(Vec::new(), ua::heading::fields);
         fields.extend(notification.map_or(Vec::new(), ua::heading::notification));
-        let label = envelope.extensions.standard(number::MESSAGE_SECURITY_LABEL);
-        let label = label.and_then(|field| SecurityLabel::parse(&field.value).ok());
+        let labels = labels(&envelope.extensions);
         ReceivedMessage {
             mts_identifier,
             originator: envelope.originator.address.to_string(),
@@ -521,7 +527,8 @@ impl Summary<'_> {
                 .into_iter()
                 .map(|f| HeadingField { field: f.label, value: f.value })
                 .collect(),
-            label: label.map(|label| label.to_string()),
+            label: labels.first().cloned(),
+            labels,
             ipm: heading
                 .map(|h| &h.this_ipm)
                 .or(notification.map(|n| &n.subject_ipm))

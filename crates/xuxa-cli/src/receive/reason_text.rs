@@ -15,8 +15,8 @@ pub(crate) fn not_delivered(reason: NonDeliveryReason, diagnostic: Option<Diagno
 
 fn of_reason(reason: NonDeliveryReason) -> Option<&'static str> {
     Some(match reason {
-        NonDeliveryReason::TRANSFER_FAILURE => "an MTA could not transfer it",
-        NonDeliveryReason::UNABLE_TO_TRANSFER => "an MTA has no route to the recipient",
+        NonDeliveryReason::TRANSFER_FAILURE => "a communication failure prevented its transfer",
+        NonDeliveryReason::UNABLE_TO_TRANSFER => "an MTA was unable to transfer it",
         NonDeliveryReason::CONVERSION_NOT_PERFORMED => "it would have to be converted",
         NonDeliveryReason::RESTRICTED_DELIVERY => {
             "the recipient takes no messages from this originator"
@@ -77,10 +77,12 @@ mod tests {
             (NonDeliveryReason::UNABLE_TO_TRANSFER, NonDeliveryReason::TRANSFER_FAILURE);
         let unrecognised = Some(Diagnostic::UNRECOGNISED_OR_NAME);
         assert_eq!(not_delivered(unable, unrecognised), "there is no such recipient");
-        assert_eq!(not_delivered(failure, None), "an MTA could not transfer it");
+        assert_eq!(not_delivered(failure, None), "a communication failure prevented its transfer");
+        assert_eq!(not_delivered(unable, None), "an MTA was unable to transfer it");
         let rare = Some(Diagnostic::PICTORIAL_SYMBOL_LOSS);
         assert_eq!(not_delivered(NonDeliveryReason(77), rare), "pictorial symbol loss");
-        assert_eq!(not_delivered(failure, Some(Diagnostic(999))), "an MTA could not transfer it");
+        let unknown = not_delivered(failure, Some(Diagnostic(999)));
+        assert_eq!(unknown, "a communication failure prevented its transfer");
         assert_eq!(not_delivered(NonDeliveryReason(77), None), "the reason has no name");
     }
 }

@@ -188,7 +188,8 @@ fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
     let mut heading = Heading::default();
     args.civil_fields.apply(&mut heading, &names)?;
     args.military_fields.apply(&mut heading, &names)?;
-    let options = args.envelope.options(&names)?;
+    let mut options = args.envelope.options(&names)?;
+    options.exempted = args.military_fields.exempted(&names)?;
     let authorised_at = args.dtg.unwrap_or_else(Clock::utc);
     let sizes = args.body.size.len().max(1);
     if args.content_identifier.is_some() && sizes > 1 {

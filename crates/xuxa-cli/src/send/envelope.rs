@@ -74,6 +74,7 @@ impl EnvelopeArgs {
             alternate,
             alternate_allowed: self.alternate_allowed,
             no_reassignment: self.no_reassignment,
+            exempted: Vec::new(),
         })
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use base::{Precedence, Utc};
 use clap::{Args, ValueEnum};
 use p1::SecurityLabel;
+use p1::names::ORName;
 use p772::{
     AddressListDesignator, Addressing, Heading, Importance, InformationLabels, MmhsPrecedence,
     OtherRecipient, PilotInformation, Sensitivity,
@@ -141,6 +142,19 @@ impl CivilArgs {
 }
 
 impl MilitaryArgs {
+    /// Members of lists who get no copy: the heading only names them, the envelope excludes them.
+    pub(super) fn exempted(&self, names: &Names) -> Result<Vec<ORName>> {
+        let mut all: Vec<ORName> = Vec::new();
+        for text in &self.exempt {
+            for name in names.all(text)? {
+                if !all.iter().any(|known| known.same_as(&name)) {
+                    all.push(name);
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// Adds these fields to a heading.
     pub(super) fn apply(&self, heading: &mut Heading, names: &Names) -> Result<()> {
         let military = &mut heading.military;

@@ -8,7 +8,7 @@ use crate::extract::Extraction;
 use crate::mailbox::acknowledge;
 use crate::mailbox::content::Reader;
 use crate::mailbox::extract::Extracting;
-use crate::mailbox::forward::{Inner, label};
+use crate::mailbox::forward::{Inner, labels};
 use crate::submission::MtaAccess;
 use anyhow::Result;
 use base::{Precedence, Utc};
@@ -119,8 +119,8 @@ impl Mailbox {
         let delivery = fetched.envelope_octets.as_ref().map(|octets| octets.to_vec());
         let forwarded = Forwarded { military: !is_civil, delivery };
         let source = inner.source().map_err(failed)?;
-        let label = fetched.envelope.as_deref().and_then(label);
-        Ok(Original { answered: None, forwarded: Some((forwarded, source)), label })
+        let labels = fetched.envelope.as_deref().map(labels).unwrap_or_default();
+        Ok(Original { answered: None, forwarded: Some((forwarded, source)), labels })
     }
 
     fn append(&self, entries: &[LogEntry]) -> Result<(), BackendError> {
@@ -255,7 +255,7 @@ impl Backend for Mailbox {
         let original = self.original(draft.about).await?;
         let message = draft::message(&draft, &self.user, &self.book, original.answered)?;
         let mut envelope = message.envelope();
-        envelope.extensions.0.extend(original.label);
+        envelope.extensions.0.extend(original.labels);
         let mut record = Submitted::new(&message);
         record.time = draft.time.to_string();
         let content = draft::content(message, original.forwarded)?;

@@ -37,8 +37,8 @@ pub(super) struct Original {
     pub answered: Option<IpmIdentifier>,
     /// The message that it passes on.
     pub forwarded: Option<(Forwarded, Source)>,
-    /// The security label of that, which the new envelope has too.
-    pub label: Option<ExtensionField>,
+    /// The security labels of that, which the new envelope has too.
+    pub labels: Vec<ExtensionField>,
 }
 
 /// Most octets of files that go with a forwarded message: they are held in memory.

@@ -1,7 +1,7 @@
 //! Entries and contents of a mailbox as the interface shows them.
 
 use crate::mailbox::content::{Form, Reader, Seen};
-use crate::mailbox::read::label;
+use crate::mailbox::read::labels;
 use crate::receive::ReportLine;
 use base::Utc;
 use p1::names::ORName;
@@ -78,7 +78,8 @@ pub(super) fn opened(
         heading_fields(&mut opened, heading, fetched, me);
     }
     // Whatever the heading has, how the message is to be handled is seen first.
-    if let Some(label) = fetched.envelope.as_deref().and_then(label) {
+    let labels = fetched.envelope.as_deref().map(|envelope| labels(&envelope.extensions));
+    for label in labels.unwrap_or_default().into_iter().rev() {
         opened.fields.insert(0, ("Label".to_owned(), label));
     }
     opened

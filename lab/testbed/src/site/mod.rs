@@ -596,7 +596,7 @@ impl Site {
         let mut command = self.place.command(&self.programs.mta);
         // The password comes from standard input, not from the environment of the test.
         command.current_dir(&self.path).env_remove("XUXA_PASSWORD");
-        if *verb == "user" {
+        if matches!(*verb, "user" | "channel") {
             // `mta user add --config FILE ...`: the option belongs to the inner verb.
             command.arg(verb).args(rest.first()).arg("--config").arg(self.config());
             command.args(rest.iter().skip(1));

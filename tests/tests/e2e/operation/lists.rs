@@ -24,6 +24,21 @@ fn decoded(capture: &std::path::Path, of: &Site) -> Decoded {
 }
 
 #[test]
+fn an_exempted_member_gets_nothing_and_the_others_get_it() {
+    let mut site = Site::builder("naples").users(&["OPS", "LOG"]).build().unwrap();
+    site.start().unwrap();
+    let staff = site.address("STAFF");
+    let (ops, log) = (site.address("OPS"), site.address("LOG"));
+    assert_eq!(list(&site, &["add", &staff, "--member", &ops, "--member", &log]).0, 0);
+    for (exempted, other) in [(&ops, "LOG"), (&log, "OPS")] {
+        site.send("OPS", &["--to", &staff, "--size", "1kB", "--exempt", exempted]).unwrap();
+        assert_eq!(site.receive(other, 1).unwrap().messages().count(), 1, "{other}");
+        // Both copies are made by one commit.
+        site.wait_until("nothing is for the exempted one", SOON, |s| s.waiting() == 0).unwrap();
+    }
+}
+
+#[test]
 fn a_list_reaches_its_members_and_its_reports_come_back_through_it() {
     // One way only, so that ACT must open an association of its own for its report.
     let peer = PeerSettings { monologue: true, ..PeerSettings::default() }.on_demand("1s");

@@ -57,6 +57,12 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     assert!(code == 0 && text.contains("3 entries; nothing was done"), "{text}");
     assert_eq!(order(site, &["delete", deleted]).0, 2, "nobody can be asked");
     assert_eq!(order(site, &["delete"]).0, 2, "which?");
+    for everything in [["--identifier", ""], ["--originator", "S="], ["--recipient", ""]] {
+        let condition = [&["delete", "--yes"][..], &everything].concat();
+        assert_eq!(order(site, &condition).0, 2, "{everything:?}");
+    }
+    assert_eq!(entries(site, &["--recipient", "s=ops", "--originator", "PRMD=NAPLES"]), all);
+    assert!(entries(site, &["--recipient", "S=OPS;PRMD=NAPLES"]).is_empty());
     assert_eq!(order(site, &["hold", held, "--peer", "act"]).0, 2, "both");
     let (code, text) = order(site, &["expire", "e99999", "--yes"]);
     assert!(code == 1 && text.contains("not in the queue"), "{text}");
@@ -74,7 +80,12 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     }
     assert_eq!(site.receive("OPS", 1).unwrap().reports().count(), 1, "of the one that expired");
 
-    assert_eq!(order(site, &["retry", kept]).0, 0);
+    assert_eq!(site.mta(&["channel", "disable", "act/all"]).unwrap().code, 0);
+    let (code, text) = order(site, &["retry", kept]);
+    let disabled = "its channel act/all is disabled: `mta channel enable act/all`";
+    assert!(code == 0 && text.contains(disabled), "{text}");
+    assert_eq!(site.mta(&["channel", "enable", "act/all"]).unwrap().code, 0);
+    assert_eq!(order(site, &["retry", kept]), (0, format!("{kept} is tried again\n")));
     pair.act.start().unwrap();
     let site = &pair.naples;
     let got = pair.act.receive("OPS", 1).unwrap();
@@ -83,6 +94,9 @@ fn every_message_ends_as_an_operator_ordered_and_the_log_has_who_did() {
     assert_eq!(order(site, &["release", "--all"]).0, 0);
     assert_eq!(pair.act.receive("OPS", 1).unwrap().messages().count(), 1);
     site.wait_until("nothing is queued", SOON, |s| s.waiting() == 0).unwrap();
+
+    let gone = site.mta(&["trace", deleted]).unwrap().stdout;
+    assert!(gone.contains("Known here: deleted by "), "{gone}");
 
     let log = std::fs::read_to_string(site.log()).unwrap();
     let orders: Vec<&str> =

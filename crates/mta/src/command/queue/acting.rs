@@ -8,7 +8,7 @@ use crate::command::error::RequestError;
 use crate::command::output::{print, print_error, print_json, progress};
 use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use base::EntryId;
-use node::listing::{QueuePage, QueueRequest};
+use node::listing::{QueuePage, QueueRequest, QueueRow};
 use node::operator::{Act, ActOutcome, MAX_ORDERED};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -81,6 +81,9 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
     }
     let (outcomes, failed) = order(socket, act, &entries, by_filter);
     show_outcomes(act, &outcomes, json);
+    if matches!(act, Act::Retry) && !json {
+        show_disabled(socket, &outcomes);
+    }
     if let Some(why) = failed {
         print_error(&why.to_string());
         return if outcomes.is_empty() { FAILED } else { PARTLY };
@@ -236,6 +239,27 @@ fn show_outcomes(act: &Act, outcomes: &[(EntryId, ActOutcome)], json: bool) {
     if is_long {
         print(&format!("{}: {}\n", act.name(), summary(outcomes)));
     }
+}
+
+/// Names the channels that keep entries back though they are tried again: those that operators disabled.
+fn show_disabled(socket: &Path, outcomes: &[(EntryId, ActOutcome)]) {
+    let done = outcomes.iter().filter(|(_, outcome)| *outcome == ActOutcome::Done);
+    for (id, _) in done.take(SHOWN) {
+        let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
+        // One that has gone was not kept back.
+        let Ok(page) = page(socket, asked) else { continue };
+        page.entries.iter().filter_map(disabled).for_each(|line| print(&line));
+    }
+}
+
+fn disabled(row: &QueueRow) -> Option<String> {
+    let channels = &row.disabled_channels;
+    let (first, are) = (channels.first()?, if channels.len() == 1 { "is" } else { "are" });
+    Some(format!(
+        "{} waits all the same: its channel {} {are} disabled: `mta channel enable {first}`\n",
+        row.entry,
+        channels.join(", ")
+    ))
 }
 
 fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {

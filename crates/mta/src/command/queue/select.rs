@@ -1,9 +1,9 @@
 //! Which entries a verb of `mta queue` is about.
 
 use super::page;
-use crate::command::WRONG;
 use crate::command::error::RequestError;
-use crate::command::output::{print_error, progress};
+use crate::command::output::progress;
+use crate::command::{WRONG, argument};
 use crate::config::canonical_address;
 use base::{Precedence, quantity};
 use node::filter::QueueFilter;
@@ -15,13 +15,18 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(super) struct Filter {
     /// Only messages to this peer.
-    #[arg(long, value_name = "NAME", conflicts_with = "mailbox")]
+    #[arg(long, value_name = "NAME", conflicts_with = "mailbox", value_parser = argument::text)]
     peer: Option<String>,
     /// Only messages to this mailbox.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     mailbox: Option<String>,
     /// Only messages that this channel carries.
-    #[arg(long, value_name = "PEER/CHANNEL", conflicts_with_all = ["peer", "mailbox"])]
+    #[arg(
+        long,
+        value_name = "PEER/CHANNEL",
+        conflicts_with_all = ["peer", "mailbox"],
+        value_parser = argument::text,
+    )]
     channel: Option<String>,
     /// Only this precedence: deferred, routine, priority, immediate, flash or override.
     #[arg(long, value_name = "LEVEL")]
@@ -41,14 +46,15 @@ pub(super) struct Filter {
     /// Only contents of this size at most.
     #[arg(long, value_name = "SIZE", value_parser = quantity::octets)]
     max_size: Option<u64>,
-    /// Only from this originator: an O/R address or a part of one, in any case.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Only from this originator: an O/R address, some attributes of one (S=OPS;PRMD=NAPLES), or a word that
+    /// one of its values contains, in any case.
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::part)]
     originator: Option<String>,
-    /// Only to this recipient: an O/R address or a part of one, in any case.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Only to this recipient, as for --originator.
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::part)]
     recipient: Option<String>,
     /// Only with this MTS identifier or content identifier, or a part of one, in any case.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = argument::text)]
     identifier: Option<String>,
 }
 
@@ -66,13 +72,10 @@ impl Filter {
         *self != Filter::default()
     }
 
-    /// What the daemon is asked for; after printing an error, the exit code.
+    /// What the daemon is asked for.
     pub(super) fn selection(&self) -> Result<Selection, u8> {
         let mailbox = self.mailbox.as_deref().map(canonical_address).transpose();
-        let mailbox = mailbox.map_err(|error| {
-            print_error(&format!("--mailbox: invalid O/R address: {error}"));
-            WRONG
-        })?;
+        let mailbox = mailbox.map_err(|_| WRONG)?;
         Ok(Selection(QueueRequest {
             peer: self.peer.clone(),
             mailbox,

@@ -47,6 +47,15 @@ fn time(text: &str) -> Result<Utc, NoMoment> {
     moment(text, Clock::start().now().utc)
 }
 
+/// Whether a time begins before its end; prints an error if not.
+fn is_period(since: Option<Utc>, until: Option<Utc>) -> bool {
+    let is_period = since.zip(until).is_none_or(|(since, until)| since <= until);
+    if !is_period {
+        print_error("--until is before --since: there is nothing between them");
+    }
+    is_period
+}
+
 /// Names what could not be read.
 fn warn_of_damage(reader: &Reader) {
     for damage in reader.damage() {

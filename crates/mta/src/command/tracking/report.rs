@@ -1,8 +1,8 @@
 //! `mta report`: how long messages took.
 
-use super::{Source, time, warn_of_damage};
+use super::{Source, is_period, time, warn_of_damage};
 use crate::command::output::{load_name, print, print_error, print_json};
-use crate::command::{DONE, FAILED};
+use crate::command::{DONE, FAILED, WRONG};
 use base::Utc;
 use std::path::PathBuf;
 use tracking::figures::Figures;
@@ -28,6 +28,9 @@ pub(in crate::command) struct Arguments {
 }
 
 pub(in crate::command) fn run(arguments: &Arguments) -> u8 {
+    if !is_period(Some(arguments.since), arguments.until) {
+        return WRONG;
+    }
     let reader = match arguments.source.open() {
         Ok(reader) => reader,
         Err(code) => return code,

@@ -1,8 +1,8 @@
 //! `mta trace`: a message's way.
 
-use super::{Source, time, warn_of_damage};
+use super::{Source, is_period, time, warn_of_damage};
 use crate::command::output::{print, print_error, print_json};
-use crate::command::{DONE, FAILED, WRONG};
+use crate::command::{DONE, FAILED, WRONG, argument};
 use crate::config::canonical_address;
 use base::Utc;
 use tracking::Reader;
@@ -19,13 +19,14 @@ pub(in crate::command) struct Arguments {
         value_name = "ID",
         conflicts_with_all = ["originator", "recipient", "since", "until"],
         required_unless_present_any = ["originator", "recipient", "since", "until"],
+        value_parser = argument::text,
     )]
     id: Option<String>,
     /// Messages from this O/R address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     originator: Option<String>,
     /// Messages to this O/R address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = argument::address)]
     recipient: Option<String>,
     /// Accepted from then on: a UTC time such as 2026-01-02T03:04, or how long ago, such as 2h or 7d.
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -42,16 +43,13 @@ pub(in crate::command) struct Arguments {
 }
 
 pub(in crate::command) fn run(arguments: Arguments) -> u8 {
-    let canonical = |name: &str, address: Option<&String>| {
-        address.map(|address| canonical_address(address)).transpose().map_err(|error| {
-            print_error(&format!("{name}: invalid O/R address: {error}"));
-            WRONG
-        })
+    let canonical = |address: Option<&String>| {
+        address.map(|address| canonical_address(address)).transpose().map_err(|_| WRONG)
     };
     let asked = || -> Result<(Reader, Wanted), u8> {
         let wanted = Wanted {
-            originator: canonical("--originator", arguments.originator.as_ref())?,
-            recipient: canonical("--recipient", arguments.recipient.as_ref())?,
+            originator: canonical(arguments.originator.as_ref())?,
+            recipient: canonical(arguments.recipient.as_ref())?,
             id: arguments.id,
             since: arguments.since,
             until: arguments.until,
@@ -63,6 +61,9 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
         Ok(asked) => asked,
         Err(code) => return code,
     };
+    if !is_period(wanted.since, wanted.until) {
+        return WRONG;
+    }
     let found = list(&reader, &wanted);
     let mut ways: Vec<Way> = Way::read_all(&reader, &found.messages);
     if wanted.id.is_some() {
@@ -104,7 +105,9 @@ fn unknown(reader: &Reader, by_identifier: bool) -> String {
             "nothing is known of it; {since}. Write the MTS identifier as the log shows it, with its \
              brackets, in quotes; or look for it with --originator, --recipient or --since"
         ),
-        false => format!("no such message is known; {since}"),
+        false => format!(
+            "no such message is known; {since}. `mta trace --since 7d` lists all of that time"
+        ),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
-use base::Utc;
+use base::{Utc, shown};
 use bytes::Bytes;
 use engine::journal::Op;
 use engine::next_epoch;
@@ -147,8 +147,8 @@ pub(super) fn start_tracking(site: &Site) -> Option<Tracker> {
     match Tracker::start(&directory, site.tracking?) {
         Ok(tracker) => Some(tracker),
         Err(error) => {
-            let path = directory.display();
-            tracing::warn!(%path, %error, "no message is tracked: mta trace will know none of this run");
+            let path = directory.display().to_string();
+            tracing::warn!(path = %shown::line(&path), %error, "no message is tracked: mta trace will know none of this run");
             None
         }
     }
@@ -216,7 +216,8 @@ pub(super) fn make_node(
     let epoch = next_epoch(stored, kept, utc).ok_or(DriverError::Epoch)?;
     if let Err(error) = epoch::write(&file, epoch) {
         // On a full disk, perhaps: the store has it too.
-        tracing::warn!(path = %file.display(), %error, "cannot keep the count of starts a second time");
+        let path = file.display().to_string();
+        tracing::warn!(path = %shown::line(&path), %error, "cannot keep the count of starts a second time");
     }
     let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
     let own = Bytes::copy_from_slice(site.node.mta.0.as_bytes());

@@ -247,7 +247,10 @@ fn what_is_below_the_lowest_priority_waits_and_nothing_else() {
     assert_eq!(delivered(&bench), 0);
     send(&mut bench, sender, Priority::Urgent, 5);
     assert_eq!(delivered(&bench), 1);
-    assert_eq!(reasons(&bench), vec!["its user holds messages below urgent"; 2]);
+    assert_eq!(
+        reasons(&bench),
+        vec!["its user holds back what is below urgent (delivery-control)"; 2]
+    );
     // Normal from now on: what waits is in the result, and what is permitted comes.
     let waiting = control(&mut bench, user, &at_least(Priority::Normal));
     assert_eq!(waiting, Ok(Waiting { low_priority: true, ..Waiting::default() }));
@@ -286,7 +289,7 @@ fn registered_controls_are_in_force_from_the_bind_on_and_again_when_others_are_l
     bench.close(user);
     let user = bind(&mut bench);
     send(&mut bench, sender, Priority::NonUrgent, 5);
-    assert_eq!(reasons(&bench), ["its user holds messages below normal"]);
+    assert_eq!(reasons(&bench), ["its user holds back what is below normal (registered)"]);
     let waiting = control(&mut bench, user, &at_least(Priority::NonUrgent));
     assert_eq!(waiting, Ok(Waiting::default()));
     bench.pass(SECOND);
@@ -305,13 +308,16 @@ fn long_contents_and_other_types_wait_and_reports_are_an_operation_of_their_own(
     send(&mut bench, sender, Priority::Urgent, 11);
     send(&mut bench, sender, Priority::Normal, 10);
     assert_eq!(delivered(&bench), 1);
-    assert_eq!(reasons(&bench), ["its user holds contents above 10 octets"]);
+    assert_eq!(
+        reasons(&bench),
+        ["its user holds back contents above 10 octets (delivery-control)"]
+    );
     let voice = Controls { content_types: Some(vec![ContentType::VOICE]), ..Controls::default() };
     let waiting = control(&mut bench, user, &voice);
     assert_eq!(waiting, Ok(Waiting { long_content: true, ..Waiting::default() }));
     send(&mut bench, sender, Priority::Normal, 10);
     assert_eq!(delivered(&bench), 1);
-    assert_eq!(reasons(&bench)[1], "its user holds contents of this type");
+    assert_eq!(reasons(&bench)[1], "its user holds back contents of this type (delivery-control)");
     control(&mut bench, user, &lifted()).expect("a result");
     bench.pass(SECOND);
     assert_eq!(delivered(&bench), 3);
@@ -323,7 +329,7 @@ fn long_contents_and_other_types_wait_and_reports_are_an_operation_of_their_own(
     assert_eq!(register(&mut bench, user, &limit(Some(1))), Some(ClientAnswer::Result));
     send(&mut bench, sender, Priority::Normal, 10);
     assert_eq!((bench.count(Kind::ReportMade), delivered(&bench)), (1, 3));
-    assert_eq!(reasons(&bench), ["its user takes no reports for now"]);
+    assert_eq!(reasons(&bench), ["its user takes no reports for now (delivery-control)"]);
     let waiting = control(&mut bench, sender, &Controls::default());
     assert_eq!(waiting, Ok(Waiting { probes_or_reports: true, ..Waiting::default() }));
     control(&mut bench, sender, &lifted()).expect("a result");

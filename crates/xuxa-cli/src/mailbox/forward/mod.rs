@@ -15,8 +15,8 @@ use anyhow::{Context as _, Result, bail};
 use base::Precedence;
 use base::ber::Length;
 use clap::Args;
-use p1::extension::ExtensionField;
 use p1::extension::number::MESSAGE_SECURITY_LABEL;
+use p1::extension::{ExtensionField, ExtensionType};
 use p1::names::ORName;
 use p1::p3::MessageDeliveryEnvelope;
 use p772::{ContentBuilder, Forwarded, Heading, content_header};
@@ -72,7 +72,7 @@ pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bo
             precedence: compose::precedence(args.precedence, &line),
             subject: given.or_else(|| compose::subject("Fwd: ", line.subject.as_deref())),
             civil,
-            label: fetched.envelope.as_deref().and_then(label),
+            labels: fetched.envelope.as_deref().map(labels).unwrap_or_default(),
         };
         let prepared = draft.prepare(access)?;
         let source = inner.source()?;
@@ -86,9 +86,10 @@ pub(super) async fn forward(access: &MtaAccess<'_>, args: &ForwardArgs, json: bo
     Ok(0)
 }
 
-/// message-security-label of an envelope.
-pub(crate) fn label(envelope: &MessageDeliveryEnvelope) -> Option<ExtensionField> {
-    envelope.extensions.standard(MESSAGE_SECURITY_LABEL).cloned()
+/// Each message-security-label of an envelope.
+pub(crate) fn labels(envelope: &MessageDeliveryEnvelope) -> Vec<ExtensionField> {
+    let is_label = ExtensionType::Standard(MESSAGE_SECURITY_LABEL);
+    envelope.extensions.0.iter().filter(|field| field.kind == is_label).cloned().collect()
 }
 
 fn head(

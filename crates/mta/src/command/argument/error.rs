@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// An argument cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ArgumentError {
+pub(in crate::command) enum ArgumentError {
     #[error("write an entry as mta queue shows it: e42")]
     Entry,
     #[error("write routine, priority, immediate, flash or override, or off")]
@@ -21,7 +21,7 @@ pub(super) enum ArgumentError {
 
 /// Why a request to the daemon has no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
+pub(in crate::command) enum RequestError {
     /// No answer was received.
     #[error(transparent)]
     Ask(#[from] AskError),
