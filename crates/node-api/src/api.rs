@@ -280,7 +280,7 @@ pub enum Input {
     Purge {
         /// Pairs it with its answer.
         request: u64,
-        /// The canonical address of its user, who may be no more.
+        /// The canonical address of its user, who may have been removed.
         mailbox: String,
         /// What is given up.
         rules: mailbox::Rules,

@@ -308,7 +308,7 @@ impl Mailboxes {
         self.names.numbers()
     }
 
-    /// The addresses of all mailboxes, also of users who are no more.
+    /// The addresses of all mailboxes, also of users who were removed.
     pub fn addresses(&self) -> impl Iterator<Item = String> {
         self.names.addresses().into_iter()
     }

@@ -184,7 +184,7 @@ fn in_full(view: &MailboxView) -> String {
             put("", &format!("{} octets", stored.octets));
         }
         None if status.unopened => {
-            put("stored", "unread: the store has not opened it; see the log")
+            put("stored", "unread: the store has not opened it; see the log");
         }
         None => {}
     }

@@ -50,11 +50,11 @@ impl Node {
             unopened: self.is_unopened(address),
             former: !users.contains(address),
         });
-        // Mailboxes of the message store whose users are no more.
+        // Mailboxes of the message store whose users were removed.
         let known: BTreeSet<&str> = self.cx.queue.mailboxes().map(|(_, address)| address).collect();
-        let stray = self.stores.mailboxes.addresses();
-        let stray =
-            stray.filter(|address| !known.contains(&**address)).map(|address| MailboxStatus {
+        let others = self.stores.mailboxes.addresses();
+        let others =
+            others.filter(|address| !known.contains(&**address)).map(|address| MailboxStatus {
                 stored: self.stored(&address),
                 unopened: self.is_unopened(&address),
                 former: true,
@@ -76,7 +76,7 @@ impl Node {
             stopping: self.cx.life.is_stopping(),
             peers,
             minimize: self.minimize_status(now),
-            mailboxes: mailboxes.chain(stray).collect(),
+            mailboxes: mailboxes.chain(others).collect(),
             counters: self.cx.outputs.tally().counters(),
             damage: None,
             events_lost: None,

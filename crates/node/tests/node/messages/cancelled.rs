@@ -76,7 +76,13 @@ fn nobody_else_does() {
     bench.settle();
     let invoke = cancel(&mut bench, other, &identifier);
     bench.pass(MINUTE);
-    assert_eq!(bench.answer_to(other, invoke), Some(ClientAnswer::Error(7)));
+    assert_eq!(bench.answer_to(other, invoke), Some(ClientAnswer::Error(8)));
+    // As of one that is not here.
+    let mut unknown = identifier.clone();
+    unknown.local.push('9');
+    let invoke = cancel(&mut bench, other, &unknown);
+    bench.pass(MINUTE);
+    assert_eq!(bench.answer_to(other, invoke), Some(ClientAnswer::Error(8)));
     let mut elsewhere = identifier.clone();
     elsewhere.domain.country = p1::names::GlobalDomainId::new("YY", "NATO", None).country;
     let invoke = cancel(&mut bench, user, &elsewhere);
