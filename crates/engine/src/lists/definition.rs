@@ -113,6 +113,9 @@ pub enum ListError {
     /// Its reports go to the owner, and it has none.
     #[error("list {0} has reports for its owner, and no owner: write --owner ADDRESS")]
     NoOwner(String),
+    /// Its owner is a list: it would pass reports to a list, which may pass them back.
+    #[error("the owner of list {0} is list {1}: an owner is a user")]
+    OwnerIsList(String, String),
     /// Its address is that of a mailbox.
     #[error("{0} is the address of a user: a list has an address of its own")]
     Mailbox(String),
@@ -215,6 +218,18 @@ impl Lists {
             }
         }
         Ok(Lists(all))
+    }
+
+    /// No owner is a list.
+    pub(crate) fn check_owners(&self) -> Result<(), ListError> {
+        for list in self.0.values() {
+            let owner = list.owner.as_ref().map(|owner| canonical(&owner.address));
+            if let Some(owner) = owner.and_then(|owner| self.0.get(&owner)) {
+                let (list, owner) = (list.name.to_string(), owner.name.to_string());
+                return Err(ListError::OwnerIsList(list, owner));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn get(&self, address: &str) -> Option<&Compiled> {

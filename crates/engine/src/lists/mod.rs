@@ -23,12 +23,13 @@ use p1::history::dl_expansion_history;
 use p1::names::{ORAddress, ORName};
 use p1::reason::{Diagnostic, NonDeliveryReason};
 
-/// Whether these definitions could be set.
+/// Whether an operator may have these definitions. Beyond what [`Engine::set_lists`] asks, no owner is
+/// a list.
 ///
 /// # Errors
 /// The first that is not valid.
 pub fn check(lists: &[List]) -> Result<(), ListError> {
-    Lists::compile(lists).map(drop)
+    Lists::compile(lists)?.check_owners()
 }
 
 impl Engine {

@@ -6,9 +6,13 @@ use crate::testing::{
 };
 use crate::{NewEntry, NoteKind};
 use base::PeerId;
+use p1::apdu::MtsApduHead;
 use p1::extension::{Criticality, ExtensionField};
 use p1::flags::ReportRequest;
-use p1::history::{dl_expansion_history, originator_and_dl_expansion_history};
+use p1::history::{
+    Expansion, dl_expansion_history, originator_and_dl_expansion_history,
+    set_originator_and_dl_expansions,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,6 +70,10 @@ impl World {
         let mailbox = canonical(&address(SMITH));
         let done = self.engines[0].submit(at(0), &mailbox, envelope, &content(1_000), &[]).unwrap();
         self.queue.extend(done.accepted.entries.into_iter().map(|entry| (0, entry)));
+        self.run();
+    }
+
+    fn run(&mut self) {
         while let Some((site, entry)) = self.queue.pop_front() {
             self.steps += 1;
             assert!(self.steps < 5_000, "it does not end");
@@ -89,7 +97,7 @@ impl World {
                 on(site, self.engines[site].expand(now, &entry.record).entries)
             }
             NextHop::Mailbox(address) => match &entry.record.head {
-                p1::apdu::MtsApduHead::Message(e) => {
+                MtsApduHead::Message(e) => {
                     let history = dl_expansion_history(&e.extensions).unwrap();
                     let lists = history.iter().map(|x| canonical(&x.name.address)).collect();
                     self.delivered.push((address.clone(), lists));
@@ -288,6 +296,71 @@ fn the_history_of_a_report_names_the_originator_first() {
     let history = originator_and_dl_expansion_history(&made.envelope.extensions).unwrap();
     let names: Vec<_> = history.into_iter().map(|each| each.name).collect();
     assert_eq!(names, [name(SMITH), name(STAFF)]);
+}
+
+#[test]
+fn a_report_to_an_owner_that_is_a_list_ends_there() {
+    let nobody = "C=XX;ADMD=;PRMD=gamma;S=Nobody";
+    let owned = |address: &str, members: &[&str], owner: &str| {
+        let mut list = list(address, members);
+        (list.reports, list.owner) = (ReportPolicy::Both, Some(owner.to_owned()));
+        list
+    };
+    for (staff, others) in [(STAFF, OTHERS), (OTHERS, STAFF)] {
+        let mut world =
+            World::new(&[owned(STAFF, &[OTHERS, nobody], staff), owned(OTHERS, &[nobody], others)]);
+        world.send(&submission(&[STAFF]));
+        let who: Vec<_> = world.reported.iter().map(|(who, _, _)| who.as_str()).collect();
+        let smith = canonical(&address(SMITH));
+        assert_eq!(who, [smith.as_str(); 2], "one for each copy to nobody");
+    }
+    // The owner is before the list too: he gets it once.
+    let mut world = World::new(&[owned(STAFF, &[nobody], SMITH)]);
+    world.send(&submission(&[STAFF]));
+    assert_eq!(world.reported.len(), 1);
+}
+
+#[test]
+fn a_report_goes_back_in_its_history_whatever_that_names() {
+    let mut world = World::new(&[list(STAFF, &[OTHERS]), list(OTHERS, &[STAFF])]);
+    for (names, ends) in [
+        (&[STAFF, STAFF][..], 0),
+        (&[SMITH, STAFF, OTHERS, STAFF], 1),
+        (&[SMITH, STAFF, STAFF, STAFF], 1),
+        (&[OTHERS, STAFF], 0),
+        (&[BAKER, OTHERS], 0),
+    ] {
+        let mut beta = engine_of("beta", "mta1", &[], &[("alpha", 0)]);
+        let mailbox = canonical(&address(SMITH));
+        let to = submission(&["C=XX;ADMD=;PRMD=beta;S=Nobody"]);
+        let done = world.engines[0].submit(at(0), &mailbox, &to, &content(9), &[]).unwrap();
+        let head = received(&world.engines[0], &done.accepted.entries[0]);
+        let made = beta.accept(at(1), head, &content(9), &[]);
+        let MtsApduHead::Report(mut report) = received(&beta, &made.accepted.entries[0]) else {
+            panic!()
+        };
+        report.envelope.destination = name(STAFF);
+        let expansion = |n: &&str| Expansion { name: name(n), time: at(0).into() };
+        let history: Vec<Expansion> = names.iter().map(expansion).collect();
+        set_originator_and_dl_expansions(&mut report.envelope.extensions, &history);
+        let arrival = world.engines[0].accept(at(2), MtsApduHead::Report(report), &content(0), &[]);
+        world.queue.extend(arrival.accepted.entries.into_iter().map(|entry| (0, entry)));
+        (world.steps, world.reported) = (0, Vec::new());
+        world.run();
+        assert!(world.steps < 10, "{names:?}");
+        assert_eq!(world.reported.len(), ends, "{names:?}");
+    }
+}
+
+#[test]
+fn an_owner_is_no_list() {
+    let mut staff = list(STAFF, &[JONES]);
+    staff.owner = Some(STAFF.to_lowercase());
+    let refused = check(&[staff.clone()]).unwrap_err().to_string();
+    assert!(refused.contains("an owner is a user"), "{refused}");
+    staff.owner = Some(OTHERS.to_owned());
+    assert_eq!(check(&[staff.clone()]), Ok(()), "it may be one of another MTA");
+    assert!(check(&[staff, list(OTHERS, &[JONES])]).is_err());
 }
 
 /// Who is entitled to a copy, by the definitions alone: each path without a list twice.
