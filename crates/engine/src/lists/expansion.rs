@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use crate::lists::definition::Compiled;
+use crate::onward::copying::plan;
 use crate::onward::delivered::{Delivering, fingerprint_of};
 use crate::onward::route::canonical;
 use crate::onward::split::Failure;
@@ -21,6 +22,9 @@ use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
 use p1::trace::OtherActions;
 use std::collections::BTreeSet;
+
+/// Octets of all copies that one expansion makes. They are in memory until their commit.
+pub(crate) const MAX_EXPANSION: usize = 32 << 20;
 
 /// type-of-MTS-user: dl (X.411 8.3.1.2.1.6).
 const DL: i64 = 3;
@@ -61,11 +65,11 @@ impl Engine {
     ) -> Concluded {
         let mut notes = Vec::new();
         let subject = carried.subject();
-        let its = subject.recipients.iter().position(|r| r.indicators.responsible());
-        let Some((index, fields)) = its.and_then(|at| Some((at, subject.recipients.get(at)?)))
-        else {
-            return Concluded::default();
-        };
+        let mut its = subject.recipients.iter().enumerate();
+        let mut its = its.by_ref().filter(|(_, r)| r.indicators.responsible());
+        let Some((index, fields)) = its.next() else { return Concluded::default() };
+        // It is named several times, or redirections lead to it: its members get one copy.
+        let further: Vec<usize> = its.map(|(index, _)| index).collect();
         if is_recursive(&subject, &list.name) {
             let text = format!("{}: it was expanded before: {}", subject.identifier, list.name);
             return Concluded {
@@ -76,39 +80,47 @@ impl Engine {
         let members = members(&subject, list, fields);
         let text = format!("for {} members of {}", members.len(), list.name);
         notes.push(Note::new(NoteKind::Expanded, text));
-        let mut expanded = carried.with_recipients(members);
+        let others = subject.recipients.iter().filter(|r| !r.indicators.responsible());
+        let others = others.filter(|r| r.number != fields.number).cloned();
+        let mut expanded = carried.with_recipients(members.into_iter().chain(others).collect());
         let (trace, extensions) = expanded.traces_mut();
         let expansion = Expansion { name: list.name.clone(), time: Time::from(now) };
         if add_dl_expansion(extensions, expansion).is_err() {
-            return self.give_up(
-                now,
-                record,
-                &failed("the expansion history is full or malformed"),
-            );
+            return self.fail(now, record, list, "the expansion history is full or malformed");
         }
         self.note_action(OtherActions::DL_OPERATION, trace, extensions);
 
         let dispositions = self.dispositions(&expanded.subject(), false);
         let sorted = self.sort_out(now, &mut expanded, record.size, dispositions, &mut notes);
+        let octets = plan(&expanded, sorted.ways.clone(), &mut Vec::new()).octets;
+        if octets > MAX_EXPANSION {
+            let text =
+                format!("its copies would have {octets} octets, {MAX_EXPANSION} are the most");
+            return self.fail(now, record, list, &text);
+        }
         let head = expanded.clone().into_head();
         let digest = record.digest.and_then(|digest| fingerprint_of(&head, &digest));
         let delivering = Delivering { now, digest, others: None, known: None };
         let seen = delivering.keys_for(&expanded, &sorted);
         let mut entries = self.instead_of(now, record, &expanded, sorted, &mut notes);
-        if !list.reports.reaches_originator() {
-            // He gets no report on members: a report of the expansion, if he asked for one.
-            let report = ReportType::Delivery { time: Time::from(now), mts_user: DL };
-            let outcome = RecipientOutcome { index, report, text: None };
+        // Who gets no report on members gets one of the expansion, if he asked for one.
+        let first = (!list.reports.reaches_originator()).then_some(index);
+        let report = ReportType::Delivery { time: Time::from(now), mts_user: DL };
+        let outcome = |index| RecipientOutcome { index, report: report.clone(), text: None };
+        let outcomes: Vec<_> = first.into_iter().chain(further).map(outcome).collect();
+        if !outcomes.is_empty() {
             let subject = carried.subject();
-            entries.extend(self.reports(
-                now,
-                &subject,
-                record.precedence,
-                vec![outcome],
-                &mut notes,
-            ));
+            entries.extend(self.reports(now, &subject, record.precedence, outcomes, &mut notes));
         }
         Concluded { entries, seen, notes }
+    }
+
+    /// The list cannot be expanded: its originator gets a non-delivery report.
+    fn fail(&mut self, now: Utc, record: &Record, list: &Compiled, text: &str) -> Concluded {
+        let mut concluded = self.give_up(now, record, &failed(text));
+        let text = format!("{text}: {}", list.name);
+        concluded.notes.push(Note::new(NoteKind::NonDelivery, text));
+        concluded
     }
 }
 

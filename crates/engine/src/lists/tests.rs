@@ -1,14 +1,14 @@
 use super::*;
 use crate::lists::definition::{List, ReportPolicy, SubmitPermission};
 use crate::testing::{
-    BAKER, CARTER, JONES, NOBODY, SMITH, address, at, content, engine_of, failures, message, name,
-    received, report, submission,
+    BAKER, CARTER, JONES, NOBODY, SMITH, address, argument_of, at, content, engine_of, failures,
+    message, name, received, report, submission,
 };
 use crate::{NewEntry, NoteKind};
 use base::PeerId;
 use p1::apdu::MtsApduHead;
 use p1::extension::{Criticality, ExtensionField};
-use p1::flags::ReportRequest;
+use p1::flags::{PerMessageIndicators, ReportRequest};
 use p1::history::{
     Expansion, dl_expansion_history, originator_and_dl_expansion_history,
     set_originator_and_dl_expansions,
@@ -350,6 +350,105 @@ fn a_report_goes_back_in_its_history_whatever_that_names() {
         assert!(world.steps < 10, "{names:?}");
         assert_eq!(world.reported.len(), ends, "{names:?}");
     }
+}
+
+/// What a list makes of a message with these fields for it, in bytes of an unknown extension.
+fn expanded_with(members: &[String], extension: usize) -> crate::Concluded {
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    let mut world = World::new(&[list(STAFF, &members)]);
+    let mut envelope = submission(&[CARTER, STAFF]);
+    envelope.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
+    let field = ExtensionField::standard(9_000, Criticality::default(), |w| {
+        w.primitive(base::ber::universal::OCTET_STRING, &vec![7; extension]);
+    });
+    envelope.recipients[1].extensions.0.push(field);
+    let mailbox = canonical(&address(SMITH));
+    let done = world.engines[0].submit(at(0), &mailbox, &envelope, &content(9), &[]).unwrap();
+    let is_ours = |e: &&NewEntry| matches!(e.record.next_hop, NextHop::Mailbox(_));
+    let waiting = done.accepted.entries.iter().find(is_ours).unwrap();
+    world.engines[0].expand(at(5), &waiting.record)
+}
+
+fn members_of(count: usize, prmd: &str) -> Vec<String> {
+    (0..count).map(|n| format!("C=XX;ADMD=;PRMD={prmd};S=Member{n}")).collect()
+}
+
+#[test]
+fn a_list_that_makes_much_is_divided_and_what_is_too_much_is_reported() {
+    for (members, extension) in [(3_426, 10), (3_426, 6_000), (20, 900_000), (35, 900_000)] {
+        let made = expanded_with(&members_of(members, "beta"), extension);
+        let mut served = 0;
+        for entry in &made.entries {
+            let record = entry.record.encode();
+            assert!(record.len() <= 950_000, "{} octets", record.len());
+            let copy = message(&entry.record.head);
+            served += copy.recipients.iter().filter(|r| r.indicators.responsible()).count();
+        }
+        assert_eq!(served, members, "{extension}");
+    }
+    for (members, extension) in [(3_426, 100_000), (40, 900_000)] {
+        let made = expanded_with(&members_of(members, "beta"), extension);
+        let [entry] = &made.entries[..] else { panic!("{}", made.entries.len()) };
+        assert_eq!(failures(report(entry)), [(2, Some((1, Some(30))))]);
+        let note = made.notes.last().unwrap();
+        assert_eq!(note.kind, NoteKind::NonDelivery);
+        assert!(note.detail.contains("octets"), "{note:?}");
+    }
+}
+
+#[test]
+fn no_copy_names_other_members() {
+    let members = [BAKER, "C=XX;ADMD=;PRMD=beta;S=Jones", JONES, SMITH].map(str::to_owned);
+    let made = expanded_with(&members, 1);
+    assert_eq!(made.entries.len(), 3);
+    for entry in &made.entries {
+        let named: Vec<_> = message(&entry.record.head)
+            .recipients
+            .iter()
+            .map(|r| (r.number, r.indicators.responsible()))
+            .collect();
+        let mut expected = vec![(2, true)];
+        if entry.record.next_hop == NextHop::Peer(PeerId(1)) {
+            expected.push((2, true));
+        }
+        expected.push((1, false));
+        assert_eq!(named, expected, "the other one whom the originator specified");
+        if matches!(entry.record.next_hop, NextHop::Mailbox(_)) {
+            assert_eq!(others_named(&engine_of("alpha", "mta1", &[], &[]), entry), [name(CARTER)]);
+            continue;
+        }
+        // Another MTA divides it; one that does not know this rule names all.
+        let mut alpha = engine_of("alpha", "mta1", &[], &[("", 0)]);
+        let mut head = received(&alpha, entry);
+        let mut beta = engine_of("beta", "mta1", &["Baker"], &[("", 0)]);
+        let there = beta.accept(at(9), head.clone(), &content(9), &[]).accepted.entries;
+        let its = there.iter().find(|e| matches!(e.record.next_hop, NextHop::Mailbox(_))).unwrap();
+        assert_eq!(others_named(&beta, its), [name(CARTER)]);
+        let MtsApduHead::Message(e) = &mut head else { panic!() };
+        e.recipients[1].indicators = e.recipients[1].indicators.with_responsibility(false);
+        alpha = engine_of("beta", "mta1", &["Baker"], &[]);
+        let there = alpha.accept(at(9), head, &content(9), &[]).accepted.entries;
+        assert_eq!(others_named(&alpha, &there[0]), [name(CARTER)]);
+    }
+}
+
+/// other-recipient-names of a delivery.
+fn others_named(engine: &Engine, entry: &NewEntry) -> Vec<ORName> {
+    argument_of(&engine.delivery_argument(at(10), &entry.record).unwrap()).other_recipients
+}
+
+#[test]
+fn a_list_that_is_named_twice_is_expanded_once_and_both_are_reported() {
+    let mut world = World::new(&[list(STAFF, &[JONES])]);
+    let mut envelope = submission(&[STAFF, STAFF]);
+    for recipient in &mut envelope.recipients {
+        recipient.report_request = ReportRequest::Report;
+    }
+    world.send(&envelope);
+    assert_eq!(world.who(), sorted(&[JONES]));
+    let mut numbers: Vec<_> = world.reported.iter().map(|(_, r, _)| r[0].0).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
