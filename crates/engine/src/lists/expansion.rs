@@ -1,17 +1,19 @@
 //! A message becomes copies for the members of a list (X.411 14.3, list expansion).
 
 use crate::Engine;
+use crate::journal::Digest;
 use crate::lists::definition::Compiled;
 use crate::onward::copying::plan;
-use crate::onward::delivered::{Delivering, fingerprint_of};
+use crate::onward::delivered::{Delivering, expansion_key, fingerprint_of, identifies};
 use crate::onward::route::canonical;
 use crate::onward::split::Failure;
 use crate::outcome::{Concluded, Note, NoteKind};
-use crate::record::Record;
+use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
 use crate::subject::{Carried, Subject};
 use base::Utc;
 use base::ber::Element;
+use bytes::Bytes;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::{ExtensionType, Extensions, number};
@@ -37,7 +39,12 @@ impl Engine {
     /// the expansion history; a list that is in it already expands nothing, and nobody gets a report
     /// (X.411 14.3: recursion). The originator and members named elsewhere in the message are not left
     /// out: each copy is another one.
-    pub fn expand(&mut self, now: Utc, record: &Record) -> Concluded {
+    ///
+    /// `seen` is what the store remembers under [`Engine::expansion_key`]: a list expands a message once
+    /// for a recipient number, by whatever way it comes. Lists that contain one another would else send
+    /// a copy along every simple path, of which n lists have n factorial. No member loses by it: he got
+    /// the copy of the first expansion.
+    pub fn expand(&mut self, now: Utc, record: &Record, seen: Option<&Bytes>) -> Concluded {
         let Some(list) = self.list_of(&record.next_hop) else {
             let failure = Failure {
                 reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
@@ -48,12 +55,23 @@ impl Engine {
         };
         match &record.head {
             MtsApduHead::Message(e) => {
-                self.expand_message(now, record, &list, &Carried::Message(e.clone()))
+                self.expand_message(now, record, &list, &Carried::Message(e.clone()), seen)
             }
             MtsApduHead::Report(report) => self.pass_on(now, record, &list, report),
             // Answered on arrival.
             MtsApduHead::Probe(_) => Concluded::default(),
         }
+    }
+
+    /// The key to look up before what waits for a list is expanded; `None` where nothing would be.
+    #[must_use]
+    pub fn expansion_key(&self, record: &Record) -> Option<Digest> {
+        let (NextHop::Mailbox(list), MtsApduHead::Message(e)) = (&record.next_hop, &record.head)
+        else {
+            return None;
+        };
+        let its = e.recipients.iter().find(|r| r.indicators.responsible())?;
+        self.is_list(list).then(|| expansion_key(&Subject::from(&**e), its, list))
     }
 
     fn expand_message(
@@ -62,6 +80,7 @@ impl Engine {
         record: &Record,
         list: &Compiled,
         carried: &Carried,
+        before: Option<&Bytes>,
     ) -> Concluded {
         let mut notes = Vec::new();
         let subject = carried.subject();
@@ -70,7 +89,9 @@ impl Engine {
         let Some((index, fields)) = its.next() else { return Concluded::default() };
         // It is named several times, or redirections lead to it: its members get one copy.
         let further: Vec<usize> = its.map(|(index, _)| index).collect();
-        if is_recursive(&subject, &list.name) {
+        let content = |head: &MtsApduHead| fingerprint_of(head, record.digest.as_ref()?);
+        let known = before.is_some_and(|seen| identifies(seen, content(&record.head).as_ref()));
+        if known || is_recursive(&subject, &list.name) {
             let text = format!("{}: it was expanded before: {}", subject.identifier, list.name);
             return Concluded {
                 notes: vec![Note::new(NoteKind::Expanded, text)],
@@ -98,10 +119,12 @@ impl Engine {
                 format!("its copies would have {octets} octets, {MAX_EXPANSION} are the most");
             return self.fail(now, record, list, &text);
         }
-        let head = expanded.clone().into_head();
-        let digest = record.digest.and_then(|digest| fingerprint_of(&head, &digest));
-        let delivering = Delivering { now, digest, others: None, known: None };
-        let seen = delivering.keys_for(&expanded, &sorted);
+        let digest = content(&record.head);
+        let key = self.expansion_key(record);
+        let others = key.zip(before.cloned()).into_iter().collect();
+        let delivering = Delivering { now, digest, others: Some(&others), known: None };
+        let mut seen = delivering.keys_for(&expanded, &sorted);
+        seen.extend(key.map(|key| delivering.seen(key)));
         let mut entries = self.instead_of(now, record, &expanded, sorted, &mut notes);
         // Who gets no report on members gets one of the expansion, if he asked for one.
         let first = (!list.reports.reaches_originator()).then_some(index);

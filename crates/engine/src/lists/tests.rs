@@ -1,11 +1,14 @@
 use super::*;
+use crate::journal::Digest;
 use crate::lists::definition::{List, ReportPolicy, SubmitPermission};
+use crate::record::Record;
 use crate::testing::{
     BAKER, CARTER, JONES, NOBODY, SMITH, address, argument_of, at, content, engine_of, failures,
     message, name, received, report, submission,
 };
-use crate::{NewEntry, NoteKind};
-use base::PeerId;
+use crate::{Concluded, NewEntry, NoteKind};
+use base::{PeerId, Utc};
+use bytes::Bytes;
 use p1::apdu::MtsApduHead;
 use p1::extension::{Criticality, ExtensionField};
 use p1::flags::{PerMessageIndicators, ReportRequest};
@@ -14,7 +17,7 @@ use p1::history::{
     set_originator_and_dl_expansions,
 };
 use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const STAFF: &str = "C=XX;ADMD=;PRMD=alpha;CN=staff";
 const OTHERS: &str = "C=XX;ADMD=;PRMD=beta;CN=others";
@@ -39,6 +42,8 @@ struct World {
     delivered: Vec<(String, Vec<String>)>,
     /// Addresses that got a report, with what it has of each recipient, and the reporting list.
     reported: Vec<Reported>,
+    /// What each site remembers of its expansions.
+    seen: Vec<BTreeMap<Digest, Bytes>>,
     steps: usize,
 }
 
@@ -61,6 +66,7 @@ impl World {
             queue: VecDeque::new(),
             delivered: Vec::new(),
             reported: Vec::new(),
+            seen: vec![BTreeMap::new(); SITES.len()],
             steps: 0,
         }
     }
@@ -94,7 +100,7 @@ impl World {
                 on(there, arrival.accepted.entries)
             }
             NextHop::Mailbox(address) if self.engines[site].is_list(address) => {
-                on(site, self.engines[site].expand(now, &entry.record).entries)
+                on(site, self.expand(site, now, &entry.record).entries)
             }
             NextHop::Mailbox(address) => match &entry.record.head {
                 MtsApduHead::Message(e) => {
@@ -111,6 +117,14 @@ impl World {
                 }
             },
         }
+    }
+
+    fn expand(&mut self, site: usize, now: Utc, record: &Record) -> Concluded {
+        let key = self.engines[site].expansion_key(record);
+        let seen = key.and_then(|key| self.seen[site].get(&key).cloned());
+        let done = self.engines[site].expand(now, record, seen.as_ref());
+        self.seen[site].extend(done.seen.iter().map(|s| (s.key, s.record.clone())));
+        done
     }
 
     fn who(&self) -> Vec<String> {
@@ -136,7 +150,7 @@ fn members_here_and_elsewhere_get_it_with_the_list_s_number() {
     let staff = canonical(&address(STAFF));
     let waiting =
         done.accepted.entries.iter().find(|e| e.record.next_hop == NextHop::Mailbox(staff.clone()));
-    let expanded = world.engines[0].expand(at(5), &waiting.unwrap().record);
+    let expanded = world.engines[0].expand(at(5), &waiting.unwrap().record, None);
     assert_eq!(expanded.notes[0].kind, NoteKind::Expanded);
     let remote = expanded.entries.iter().find(|e| e.record.next_hop == NextHop::Peer(PeerId(1)));
     let head = received(&world.engines[0], remote.unwrap());
@@ -257,7 +271,7 @@ fn a_list_that_is_gone_is_reported_and_a_probe_is_answered() {
     let done =
         world.engines[0].submit(at(0), &mailbox, &submission(&[STAFF]), &content(9), &[]).unwrap();
     world.engines[0].set_lists(&[]).unwrap();
-    let gone = world.engines[0].expand(at(1), &done.accepted.entries[0].record);
+    let gone = world.engines[0].expand(at(1), &done.accepted.entries[0].record, None);
     assert_eq!(failures(report(&gone.entries[0])), [(1, Some((1, Some(0))))]);
 }
 
@@ -288,7 +302,7 @@ fn the_history_of_a_report_names_the_originator_first() {
     let mailbox = canonical(&address(SMITH));
     let done =
         world.engines[0].submit(at(0), &mailbox, &submission(&[STAFF]), &content(9), &[]).unwrap();
-    let expanded = world.engines[0].expand(at(1), &done.accepted.entries[0].record);
+    let expanded = world.engines[0].expand(at(1), &done.accepted.entries[0].record, None);
     let head = received(&world.engines[0], &expanded.entries[0]);
     let there = world.engines[1].accept(at(2), head, &content(9), &[]);
     let made = report(&there.accepted.entries[0]);
@@ -353,7 +367,7 @@ fn a_report_goes_back_in_its_history_whatever_that_names() {
 }
 
 /// What a list makes of a message with these fields for it, in bytes of an unknown extension.
-fn expanded_with(members: &[String], extension: usize) -> crate::Concluded {
+fn expanded_with(members: &[String], extension: usize) -> Concluded {
     let members: Vec<&str> = members.iter().map(String::as_str).collect();
     let mut world = World::new(&[list(STAFF, &members)]);
     let mut envelope = submission(&[CARTER, STAFF]);
@@ -366,7 +380,7 @@ fn expanded_with(members: &[String], extension: usize) -> crate::Concluded {
     let done = world.engines[0].submit(at(0), &mailbox, &envelope, &content(9), &[]).unwrap();
     let is_ours = |e: &&NewEntry| matches!(e.record.next_hop, NextHop::Mailbox(_));
     let waiting = done.accepted.entries.iter().find(is_ours).unwrap();
-    world.engines[0].expand(at(5), &waiting.record)
+    world.engines[0].expand(at(5), &waiting.record, None)
 }
 
 fn members_of(count: usize, prmd: &str) -> Vec<String> {
@@ -452,6 +466,44 @@ fn a_list_that_is_named_twice_is_expanded_once_and_both_are_reported() {
 }
 
 #[test]
+fn lists_that_contain_one_another_are_each_expanded_once() {
+    let address = |n: usize| format!("C=XX;ADMD=;PRMD={};CN=l{n}", SITES[n % 3]);
+    let all: Vec<String> = (0..9).map(address).collect();
+    let mut members: Vec<&str> = all.iter().map(String::as_str).collect();
+    members.push(CARTER);
+    let lists: Vec<List> = all.iter().map(|address| list(address, &members)).collect();
+    let mut world = World::new(&lists);
+    let mut envelope = submission(&[&all[0], &all[1]]);
+    for recipient in &mut envelope.recipients {
+        recipient.report_request = ReportRequest::Report;
+    }
+    world.send(&envelope);
+    // One copy of each list, for each number that the originator specified.
+    assert_eq!(world.who().len(), 9 * 2);
+    let numbers: Vec<u32> = world.reported.iter().flat_map(|(_, r, _)| r).map(|r| r.0).collect();
+    assert_eq!(numbers.iter().filter(|n| **n == 2).count(), 9);
+}
+
+#[test]
+fn another_content_under_one_identifier_is_expanded_too() {
+    let mut world = World::new(&[list(STAFF, &[JONES])]);
+    let mailbox = canonical(&address(SMITH));
+    let done =
+        world.engines[0].submit(at(0), &mailbox, &submission(&[STAFF]), &content(9), &[]).unwrap();
+    let mut record = done.accepted.entries[0].record.clone();
+    assert_eq!(world.expand(0, at(1), &record).entries.len(), 1);
+    let again = world.expand(0, at(2), &record);
+    assert_eq!((again.entries.len(), again.seen.len()), (0, 0));
+    assert!(again.notes[0].detail.contains("expanded before"), "{:?}", again.notes);
+    record.digest = Some([9; 32]);
+    for entries in [1, 0] {
+        assert_eq!(world.expand(0, at(3), &record).entries.len(), entries);
+    }
+    record.digest = done.accepted.entries[0].record.digest;
+    assert_eq!(world.expand(0, at(4), &record).entries, [], "both are remembered");
+}
+
+#[test]
 fn an_owner_is_no_list() {
     let mut staff = list(STAFF, &[JONES]);
     staff.owner = Some(STAFF.to_lowercase());
@@ -462,29 +514,28 @@ fn an_owner_is_no_list() {
     assert!(check(&[staff, list(OTHERS, &[JONES])]).is_err());
 }
 
-/// Who is entitled to a copy, by the definitions alone: each path without a list twice.
+/// Who gets a copy, by the definitions alone: each list that the message reaches is expanded once,
+/// whatever way it comes by.
 fn entitled(
     lists: &BTreeMap<usize, Vec<usize>>,
     to: usize,
-    path: &mut Vec<usize>,
+    expanded: &mut BTreeSet<usize>,
     out: &mut Vec<usize>,
 ) {
     match lists.get(&to) {
         None => out.push(to),
-        Some(_) if path.contains(&to) => {}
-        Some(members) => {
-            path.push(to);
-            members.iter().for_each(|member| entitled(lists, *member, path, out));
-            path.pop();
+        Some(members) if expanded.insert(to) => {
+            members.iter().for_each(|member| entitled(lists, *member, expanded, out));
         }
+        Some(_) => {}
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any lists of any lists at three MTAs: everybody gets the copies that he is entitled to, no more
-    /// and no fewer, and it ends.
+    /// Any lists of any lists at three MTAs: everybody gets one copy of each list that has him and that
+    /// the message reaches, no more and no fewer, and it ends.
     #[test]
     fn everybody_gets_the_copies_that_lists_entitle_him_to(
         members in proptest::collection::vec(proptest::collection::btree_set(0usize..9, 1..4), 4),
@@ -506,7 +557,7 @@ proptest! {
         world.send(&submission(&[&all[to]]));
         let model = members.iter().enumerate().map(|(n, m)| (n, m.iter().copied().collect())).collect();
         let mut expected = Vec::new();
-        entitled(&model, to, &mut Vec::new(), &mut expected);
+        entitled(&model, to, &mut BTreeSet::new(), &mut expected);
         let expected: Vec<&str> = expected.iter().map(|n| all[*n].as_str()).collect();
         prop_assert_eq!(world.who(), sorted(&expected));
         prop_assert_eq!(&world.reported, &[]);

@@ -132,6 +132,8 @@ pub(crate) enum PendingAnswer {
     KeptSends,
     /// The record of what waits for a distribution list is being read.
     Expand { entry: EntryId },
+    /// Whether a list expanded the same message before is being looked up.
+    ExpandLookUp { entry: EntryId, record: Box<Record>, key: Digest },
     /// A change of distribution lists is being committed.
     Lists(ListOperation),
     /// A change that must be made is being tried again.

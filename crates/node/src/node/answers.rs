@@ -114,6 +114,10 @@ impl Node {
             Some(PendingAnswer::OrderLookUp { order }) => {
                 return self.outbound.order_looked_up(&mut self.cx, now, order, result);
             }
+            Some(PendingAnswer::ExpandLookUp { entry, record, key }) => {
+                let its = (&*record, key);
+                return self.outbound.expand_looked_up(&mut self.cx, now, entry, its, result);
+            }
             Some(PendingAnswer::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
                     &mut self.cx,

@@ -115,3 +115,35 @@ fn changes_that_are_wrong_are_refused_in_words() {
     pair.run(30);
     assert_eq!((pair.delivered().len(), at_home(&pair)), (0, (0, 1)), "nobody's address now");
 }
+
+fn list_of(name: &str, members: Vec<String>) -> List {
+    List { address: address(NAPLES, name), ..list(members) }
+}
+
+#[test]
+fn a_list_expands_a_message_once_whatever_its_ways_and_restarts() {
+    let mut pair = Pair::with_reports(43, NOTHING);
+    let at = |name: &str| address(NAPLES, name);
+    for (name, members) in [
+        ("STAFF", vec![at("WEST"), at("EAST")]),
+        ("WEST", vec![at("ALL"), at("EAST")]),
+        ("EAST", vec![at("ALL"), at("WEST")]),
+        ("ALL", vec![address(ACT, "OPS"), at("STAFF")]),
+    ] {
+        change(&mut pair, ListChange::Add(list_of(name, members))).unwrap();
+    }
+    for crash_after in [None, Some(1), Some(2), Some(4)] {
+        let before = pair.events(Kind::Expanded).count();
+        let delivered = pair.delivered().len();
+        pair.submit_to(&staff(), Routine, 1_000);
+        if let Some(expanded) = crash_after {
+            pair.until(Kind::Expanded, before + expanded);
+            pair.crash(NAPLES);
+            pair.run(2);
+            pair.bind_all();
+        }
+        pair.run(120);
+        assert_eq!(pair.delivered().len() - delivered, 1, "{crash_after:?}");
+        pair.assert_empty();
+    }
+}
