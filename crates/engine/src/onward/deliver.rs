@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::onward::split::Failure;
 use crate::onward::transfer::Payload;
-use crate::outcome::Concluded;
+use crate::outcome::{Concluded, Note, NoteKind};
 use crate::record::Record;
 use crate::report::RecipientOutcome;
 use crate::subject::{StoredContent, Subject};
@@ -111,6 +111,25 @@ impl Engine {
         failure: &Failure,
     ) -> Concluded {
         self.conclude(now, record, |index| RecipientOutcome::failed(index, failure))
+    }
+
+    /// The store takes no record so long: reports each of its recipients, without any redirection.
+    pub fn unstorable(&mut self, now: Utc, record: &Record, most: usize) -> Concluded {
+        let is_expanded = match &record.head {
+            MtsApduHead::Message(e) => e.extensions.standard(n::DL_EXPANSION_HISTORY).is_some(),
+            _ => false,
+        };
+        let failure = Failure {
+            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+            diagnostic: Some(match is_expanded {
+                true => Diagnostic::DL_EXPANSION_FAILURE,
+                false => Diagnostic::TOO_MANY_RECIPIENTS,
+            }),
+            text: format!("its envelope is longer than the {most} octets that this MTA keeps"),
+        };
+        let mut concluded = self.report_failure(now, record, &failure);
+        concluded.notes.push(Note::new(NoteKind::NonDelivery, failure.text));
+        concluded
     }
 
     fn conclude(

@@ -184,6 +184,9 @@ impl Node {
                             self.outbound.order_done(&mut self.cx, request);
                         }
                     }
+                    Err(CommitError::TooLong(most)) => {
+                        self.outbound.replace_long(&mut self.cx, now, retry, most);
+                    }
                     Err(_) => self.cx.commits.retry_later(now, retry),
                 }
                 return;

@@ -147,3 +147,30 @@ fn a_list_expands_a_message_once_whatever_its_ways_and_restarts() {
         pair.assert_empty();
     }
 }
+
+#[test]
+fn a_record_that_the_store_does_not_take_is_reported_and_stops_nothing() {
+    let mut pair = joined();
+    let many: Vec<String> = (0..300).map(|n| address(ACT, &format!("M{n}"))).collect();
+    change(
+        &mut pair,
+        ListChange::Add(list_of("MANY", [many, vec![address(NAPLES, "OPS")]].concat())),
+    )
+    .unwrap();
+    pair.sites[NAPLES].store.record_max = Some(10_000);
+    pair.submit_to(&address(NAPLES, "MANY"), Routine, 1_000);
+    pair.until(Kind::NonDelivery, 1);
+    pair.sites[NAPLES].store.record_max = None;
+    pair.run(60);
+    assert_eq!((pair.delivered().len(), at_home(&pair)), (0, (1, 300)));
+    pair.assert_empty();
+    // Where not even the reports fit.
+    pair.sites[NAPLES].store.record_max = Some(10_000);
+    for _ in 0..5 {
+        pair.submit_to(&address(NAPLES, "MANY"), Routine, 1_000);
+    }
+    pair.submit_to(&staff(), Routine, 1_000);
+    pair.run(60);
+    assert_eq!((pair.delivered().len(), at_home(&pair)), (1, (7, 300)));
+    pair.assert_empty();
+}
