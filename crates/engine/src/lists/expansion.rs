@@ -37,7 +37,7 @@ impl Engine {
     ///
     /// Every member gets the fields of the list, as a recipient of the same number. The list is added to
     /// the expansion history; a list that is in it already expands nothing, and nobody gets a report
-    /// (X.411 14.3: recursion). The originator and members named elsewhere in the message are not left
+    /// (X.411 14.3: recursion). What waits for a list that is gone is routed again. The originator and members named elsewhere in the message are not left
     /// out: each copy is another one.
     ///
     /// `seen` is what the store remembers under [`Engine::expansion_key`]: a list expands a message once
@@ -46,12 +46,7 @@ impl Engine {
     /// the copy of the first expansion.
     pub fn expand(&mut self, now: Utc, record: &Record, seen: Option<&Bytes>) -> Concluded {
         let Some(list) = self.list_of(&record.next_hop) else {
-            let failure = Failure {
-                reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-                diagnostic: Some(Diagnostic::UNRECOGNISED_OR_NAME),
-                text: "no such recipient here".to_owned(),
-            };
-            return self.give_up(now, record, &failure);
+            return self.reroute(now, record, &[]);
         };
         match &record.head {
             MtsApduHead::Message(e) => {

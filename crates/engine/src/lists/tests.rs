@@ -507,11 +507,15 @@ fn another_content_under_one_identifier_is_expanded_too() {
 fn an_owner_is_no_list() {
     let mut staff = list(STAFF, &[JONES]);
     staff.owner = Some(STAFF.to_lowercase());
-    let refused = check(&[staff.clone()]).unwrap_err().to_string();
+    let mut alpha = engine_of("alpha", "mta1", &["Smith"], &[("beta", 0)]);
+    let key = |address: &str| canonical(&crate::testing::address(address));
+    let refused = alpha.lists_with(&key(STAFF), Some(&staff)).unwrap_err().to_string();
     assert!(refused.contains("an owner is a user"), "{refused}");
     staff.owner = Some(OTHERS.to_owned());
-    assert_eq!(check(&[staff.clone()]), Ok(()), "it may be one of another MTA");
-    assert!(check(&[staff, list(OTHERS, &[JONES])]).is_err());
+    let lists = alpha.lists_with(&key(STAFF), Some(&staff)).unwrap();
+    alpha.use_lists(lists);
+    let others = alpha.lists_with(&key(OTHERS), Some(&list(OTHERS, &[JONES])));
+    assert!(others.is_err(), "it may be one of another MTA only");
 }
 
 /// Who gets a copy, by the definitions alone: each list that the message reaches is expanded once,

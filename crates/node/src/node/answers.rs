@@ -158,7 +158,10 @@ impl Node {
                 return self.answer_cancel(end);
             }
             Some(PendingAnswer::Lists(operation)) => {
-                if self.operations.lists_committed(&mut self.cx, operation, result) {
+                let changed = self.operations.lists_committed(&mut self.cx, operation, result);
+                if let Some(list) = changed {
+                    // What waits for one that was removed is routed again.
+                    self.outbound.expand_later.insert(self.cx.queue.mailbox(&list));
                     self.outbound.touch_all(&mut self.cx);
                 }
                 return;

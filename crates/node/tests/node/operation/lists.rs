@@ -6,7 +6,7 @@ use node::event::Kind;
 use node::lists::{List, ListChange, ListEdit, ListsError, ReportPolicy, SubmitPermission};
 use node::operator::Operator;
 use p1::flags::ReportRequest;
-use testkit::{ACT, NAPLES, NOTHING, Pair, address};
+use testkit::{ACT, Events, NAPLES, NOTHING, Pair, address};
 
 fn staff() -> String {
     address(NAPLES, "STAFF")
@@ -173,4 +173,88 @@ fn a_record_that_the_store_does_not_take_is_reported_and_stops_nothing() {
     pair.run(60);
     assert_eq!((pair.delivered().len(), at_home(&pair)), (1, (7, 300)));
     pair.assert_empty();
+}
+
+#[test]
+fn what_waits_for_a_list_that_is_removed_is_reported() {
+    for crashes in [false, true] {
+        let mut pair = joined();
+        let removed = ListChange::Remove { address: staff() };
+        for _ in 0..40 {
+            pair.submit_to(&staff(), Routine, 1_000);
+        }
+        pair.until(Kind::Submitted, 30);
+        if crashes {
+            let by = Operator { uid: 7, name: None };
+            let change = Box::new(removed);
+            pair.feed(NAPLES, Input::ChangeList { request: 3, change, by, try_only: false });
+            pair.until(Kind::ListChanged, 2);
+            pair.crash(NAPLES);
+            pair.run(2);
+            pair.bind_all();
+        } else {
+            change(&mut pair, removed).unwrap();
+        }
+        pair.run(200);
+        let (messages, reports) = at_home(&pair);
+        assert!(messages + reports >= 30 && reports > 0, "{messages} and {reports}");
+        assert_eq!(pair.delivered().len(), messages);
+        pair.assert_empty();
+        // A list of this address waits for nothing old.
+        change(&mut pair, ListChange::Add(list(vec![address(ACT, "OPS")]))).unwrap();
+        pair.submit_to(&staff(), Routine, 1_000);
+        pair.run(60);
+        assert_eq!(pair.delivered().len(), messages + 1);
+    }
+}
+
+#[test]
+fn a_change_is_logged_with_what_is_other_than_before() {
+    let mut pair = joined();
+    let edit = ListEdit {
+        add: (0..5).map(|n| address(ACT, &format!("M{n}"))).collect(),
+        remove: vec![address(NAPLES, "OPS")],
+        ..ListEdit::default()
+    };
+    edited(&mut pair, edit).unwrap();
+    let edit = ListEdit {
+        submit: Some(SubmitPermission::Only(vec![address(NAPLES, "OPS")])),
+        reports: Some(ReportPolicy::Both),
+        owner: Some(address(NAPLES, "OPS")),
+        ..ListEdit::default()
+    };
+    edited(&mut pair, edit).unwrap();
+    edited(&mut pair, ListEdit { owner: Some(address(NAPLES, "OPS")), ..ListEdit::default() })
+        .unwrap();
+    let details = pair.sites[NAPLES].details(Kind::ListChanged);
+    let (staff, ops) = (staff(), address(NAPLES, "OPS"));
+    let m = |n: usize| address(ACT, &format!("M{n}"));
+    let (there, few) = (address(ACT, "OPS"), format!("{}, {}, {}", m(0), m(1), m(2)));
+    assert_eq!(
+        details,
+        [
+            format!("{staff} with 2 members ({ops}, {there})"),
+            format!("{staff}: 5 members ({few}, ...) more; 1 members ({ops}) fewer"),
+            format!(
+                "{staff}: submit {ops}, was anyone; reports both, was originator; owner {ops}, was nobody"
+            ),
+            format!("{staff}: as it was"),
+        ]
+    );
+}
+
+/// Counted in steps, one for each address that is read.
+#[cfg(debug_assertions)]
+#[test]
+fn a_change_costs_what_the_list_has_not_its_square() {
+    let mut pair = joined();
+    let of = |from: usize| (from..from + 2_400).map(|n| address(ACT, &format!("M{n}"))).collect();
+    edited(&mut pair, ListEdit { add: of(0), ..ListEdit::default() }).unwrap();
+    let edit = ListEdit { add: of(2_400), remove: of(0), ..ListEdit::default() };
+    let change = Box::new(ListChange::Change { address: staff(), edit });
+    let by = Operator { uid: 7, name: None };
+    base::steps::taken();
+    pair.feed(NAPLES, Input::ChangeList { request: 3, change, by, try_only: true });
+    let steps = base::steps::taken();
+    assert!(steps < 10_000, "{steps}");
 }
