@@ -1,7 +1,7 @@
 //! What an operator changes of distribution lists. A change is durable before it is answered.
 
 use crate::error::EdgeError;
-pub use engine::lists::definition::{List, ListError, ReportPolicy, SubmitPermission};
+pub use engine::lists::definition::{List, ListError, MAX_MEMBERS, ReportPolicy, SubmitPermission};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
