@@ -1,7 +1,7 @@
 //! Reports about the members of a list come to the list, which passes them on or stops them (X.411 14.4).
 //!
 //! No report circles. A list passes one on to the name before the first place that it has in the
-//! history itself, so every list on the way has an earlier place than the one before. To its owner it
+//! history itself, so every list on the path has an earlier place than the one before. To its owner it
 //! passes on only what came to it in that way: a list that gets a report as somebody's owner ends it.
 
 use crate::Engine;

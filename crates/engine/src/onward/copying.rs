@@ -172,7 +172,7 @@ fn is_expanded(carried: &Carried) -> bool {
         && carried.subject().extensions.standard(history).is_some()
 }
 
-/// Recipients of an expanded message that are no members of its list: others are responsible for them, and
+/// Recipients of an expanded message that are not members of its list: others are responsible for them, and
 /// their numbers are not the list's.
 fn originally_specified(recipients: &[PerRecipientFields]) -> Vec<usize> {
     let ours = recipients.iter().filter(|r| r.indicators.responsible());

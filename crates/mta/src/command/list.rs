@@ -272,7 +272,7 @@ fn cut_short(address: &str, done: usize, all: usize, lists: Option<&[List]>) -> 
     let list = lists.map(|lists| lists.iter().find(|list| is_same(&list.address, address)));
     let there = match list {
         Some(Some(list)) => format!("{address} has {} members now", list.members.len()),
-        Some(None) => format!("{address} is no list now"),
+        Some(None) => format!("list {address} is gone"),
         None => format!("`mta list show {address:?}` shows what there is"),
     };
     format!(
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_found_before_the_first_part_and_what_is_there_is_said_after_a_later_one() {
+    fn what_is_wrong_is_found_before_the_first_part_and_what_is_there_is_shown_after_a_later_one() {
         let of = |count: usize| -> Vec<String> {
             (0..count).map(|n| format!("C=IT;ADMD=;S=User{n}")).collect()
         };
@@ -405,7 +405,7 @@ mod tests {
             text.starts_with("only 1 of 9 parts are done: C=it;CN=STAFF;ADMD= has 700 members"),
             "{text}"
         );
-        assert!(cut_short("C=IT;CN=staff", 1, 9, Some(&[])).contains("is no list now"));
+        assert!(cut_short("C=IT;CN=staff", 1, 9, Some(&[])).contains("is gone"));
         assert!(
             cut_short("C=IT;CN=staff", 1, 9, None).contains("`mta list show \"C=IT;CN=staff\"`")
         );

@@ -2,13 +2,12 @@
 
 use crate::api::channel_order::{ChannelOutcome, Disabled};
 use crate::api::event::Parties;
-use crate::api::lists::List;
+use crate::api::lists::ChangedLists;
 use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
-use engine::lists::definition::Lists;
 use engine::{NewEntry, Note, Record};
 use guard::NameDigest;
 use guard::memory::MemoryCharge;
@@ -218,19 +217,6 @@ pub(crate) struct ListOperation {
     pub(crate) request: u64,
     pub(crate) by: Operator,
     pub(crate) changed: ChangedLists,
-}
-
-/// Distribution lists after a change.
-#[derive(Debug)]
-pub(crate) struct ChangedLists {
-    /// The canonical address of the list that changes.
-    pub(crate) key: String,
-    /// The change, for the log.
-    pub(crate) what: String,
-    /// All lists as they are stored.
-    pub(crate) lists: Vec<List>,
-    /// And as they are used.
-    pub(crate) read: Lists,
 }
 
 /// A cancelling in progress.

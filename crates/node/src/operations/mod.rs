@@ -8,7 +8,6 @@ pub(crate) mod minimizing;
 pub(crate) mod registering;
 pub(crate) mod registrations;
 pub(crate) mod reload;
-mod wording;
 
 use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;

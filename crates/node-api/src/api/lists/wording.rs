@@ -1,12 +1,13 @@
 //! Changes of distribution lists in words, for the log.
 
-use crate::api::lists::{List, ReportPolicy, SubmitPermission};
+use super::{List, ReportPolicy, SubmitPermission};
 
 /// Addresses that are named; of more there is a number.
 const MAX_NAMED: usize = 3;
 
 /// A new list.
-pub(crate) fn added(list: &List) -> String {
+#[must_use]
+pub fn added(list: &List) -> String {
     let members: Vec<&str> = list.members.iter().map(String::as_str).collect();
     let mut text = format!("{} with {}", list.address, members_of(&members));
     if list.submit != SubmitPermission::Anyone {
