@@ -58,6 +58,8 @@ pub struct FaultyStore {
     store: Store,
     /// Commits fail: nothing of them is made, and their spools stay.
     pub full: bool,
+    /// The longest queue record, octets.
+    pub record_max: Option<usize>,
     /// Commits are not made for now.
     pub stuck: bool,
     /// Commits wait for [`FaultyStore::take_commit`].
@@ -245,10 +247,18 @@ impl FaultyStore {
                 assert!(engine::Record::decode(record).is_ok(), "a record that cannot be read");
             }
         }
+        let is_long = |op: &Op| {
+            let most = self.record_max.unwrap_or(usize::MAX);
+            matches!(op, Op::PutEntry { record, .. } if record.len() > most)
+        };
+        let mut result = result.map_err(|why| node::EdgeError(why).into());
+        if let Some(most) = self.record_max.filter(|_| batch.iter().any(is_long)) {
+            result = Err(node::CommitError::TooLong(most));
+        }
         if result.is_ok() {
             self.store.apply(each_key_once(batch)).expect("a sound batch");
         }
-        Input::Committed { token, result: result.map_err(|why| node::EdgeError(why).into()) }
+        Input::Committed { token, result }
     }
 
     /// The machine loses its power. Of the commits that wait, `made` are durable, and nobody is

@@ -2,6 +2,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod clearance;
+pub(crate) mod copying;
 pub(crate) mod deliver;
 pub(crate) mod delivered;
 pub(crate) mod redirect;

@@ -104,6 +104,8 @@ pub enum NoteKind {
     ContentNotReturned,
     /// Recipients failed.
     NonDelivery,
+    /// The copies for users here do not name the other recipients, which were to be disclosed.
+    NotDisclosed,
     /// Recipients were redirected.
     Redirected,
     /// A trace time is implausible, so expiry does not count from it.

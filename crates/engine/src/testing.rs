@@ -1,7 +1,7 @@
 //! Fixtures of this crate's tests.
 
 use crate::{
-    Config, Content, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted,
+    Config, Content, Delivery, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted,
     arrival::classify::Policy, canonical,
 };
 use base::{PeerId, Utc};
@@ -12,7 +12,10 @@ use p1::envelope::{MessageTransferEnvelope, PerRecipientReportFields, ReportType
 use p1::extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
 use p1::flags::{PerMessageIndicators, Priority, ReportRequest};
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
-use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
+use p1::p3::{
+    ArgumentEvent, DeliveryParser, MessageDeliveryEnvelope, MessageSubmissionEnvelope,
+    PerRecipientSubmissionFields, operation,
+};
 use p1::parser::{ApduParser, Event};
 
 /// A user of alpha.
@@ -166,4 +169,23 @@ pub(crate) fn private(criticality: Criticality) -> Extensions {
         value: Bytes::from_static(&[5, 0]),
         raw: None,
     }])
+}
+
+/// The envelope of a delivery, read as its user does.
+pub(crate) fn argument_of(delivery: &Delivery) -> MessageDeliveryEnvelope {
+    assert_eq!(delivery.operation, operation::MESSAGE_DELIVERY);
+    let mut octets = delivery.payload.head.to_vec();
+    octets.resize(octets.len() + delivery.payload.content_length as usize, b'x');
+    octets.extend_from_slice(&delivery.payload.tail);
+    let (mut parser, mut rest) = (DeliveryParser::default(), &octets[..]);
+    let (mut envelope, mut length) = (None, 0);
+    while let Some(event) = parser.next(&mut rest).unwrap() {
+        match event {
+            ArgumentEvent::Envelope(found) => envelope = Some(*found),
+            ArgumentEvent::Content(octets) => length += octets.len() as u64,
+            ArgumentEvent::End => {}
+        }
+    }
+    assert_eq!((parser.is_done(), length), (true, delivery.payload.content_length));
+    envelope.unwrap()
 }

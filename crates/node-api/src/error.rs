@@ -33,6 +33,9 @@ pub enum CommitError {
     /// that shares the store.
     #[error("the same was accepted meanwhile by another MTA with this store")]
     Conflict,
+    /// A queue record is longer than the store takes, now or later.
+    #[error("a queue record is longer than the {0} octets that the store takes")]
+    TooLong(usize),
     /// The store could not do it.
     #[error(transparent)]
     NotDone(#[from] EdgeError),
@@ -41,7 +44,7 @@ pub enum CommitError {
 impl From<CommitError> for EdgeError {
     fn from(error: CommitError) -> EdgeError {
         match error {
-            CommitError::Conflict => EdgeError(error.to_string()),
+            CommitError::Conflict | CommitError::TooLong(_) => EdgeError(error.to_string()),
             CommitError::NotDone(error) => error,
         }
     }

@@ -326,6 +326,8 @@ pub enum Kind {
     Rerouted,
     /// A report goes without the content that its originator asked for, or that it had.
     ContentNotReturned,
+    /// Copies for users here do not name the other recipients, although the originator discloses them.
+    NotDisclosed,
     /// A report was discarded, or, at the start, contents that no copy needs.
     Discarded,
     /// A peer's handshake arrived with another mark than its channel's.
@@ -391,6 +393,7 @@ impl Kind {
             Kind::Reconfigured => "reconfigured",
             Kind::Rerouted => "rerouted",
             Kind::ContentNotReturned => "content_not_returned",
+            Kind::NotDisclosed => "not_disclosed",
             Kind::Discarded => "discarded",
             Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",

@@ -162,6 +162,17 @@ impl StoreError {
         matches!(self, StoreError::BodyDamaged { .. } | StoreError::EntryDamaged { .. })
     }
 
+    /// The longest queue record, if one was longer: another attempt will not help.
+    #[must_use]
+    pub fn record_limit(&self) -> Option<usize> {
+        match self {
+            StoreError::TooLong { what, limit, .. } if *what == crate::staging::QUEUE_RECORD => {
+                Some(*limit)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {

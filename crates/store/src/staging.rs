@@ -9,6 +9,8 @@ use engine::journal::BodySource;
 
 /// The longest record, in octets.
 pub(crate) const MAX_RECORD: usize = 16 << 20;
+/// What a queue record is called in errors.
+pub(crate) const QUEUE_RECORD: &str = "a queue record";
 /// The longest name of a meta value, in octets.
 pub(crate) const MAX_NAME: usize = 255;
 

@@ -246,7 +246,10 @@ impl RealStore {
             Committed::Conflict(_) => Err(CommitError::Conflict),
             Committed::NotDone(error) | Committed::Unknown(error) => {
                 self.ends |= error.is_final() && !self.lies(Lie::UnknownIsNotDone);
-                Err(CommitError::NotDone(EdgeError(error.to_string())))
+                Err(match error.record_limit() {
+                    Some(limit) => CommitError::TooLong(limit),
+                    None => CommitError::NotDone(EdgeError(error.to_string())),
+                })
             }
         };
         if result.is_ok() {

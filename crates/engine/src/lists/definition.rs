@@ -5,6 +5,7 @@ use base::ber::Error;
 use p1::names::{AddressError, Attribute, ORAddress, ORName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Most lists of a site.
 pub const MAX_LISTS: usize = 1_000;
@@ -113,6 +114,9 @@ pub enum ListError {
     /// Its reports go to the owner, and it has none.
     #[error("list {0} has reports for its owner, and no owner: write --owner ADDRESS")]
     NoOwner(String),
+    /// Its owner is a list: it would pass reports to a list, which may pass them back.
+    #[error("the owner of list {0} is list {1}: an owner is a user")]
+    OwnerIsList(String, String),
     /// Its address is that of a mailbox.
     #[error("{0} is the address of a user: a list has an address of its own")]
     Mailbox(String),
@@ -195,29 +199,88 @@ fn read(text: &str) -> Result<ORName, ListError> {
     Ok(ORName::from(address))
 }
 
-/// All lists, by canonical address.
+/// All lists, read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lists(BTreeMap<String, Compiled>);
+pub struct Lists {
+    /// By canonical address.
+    all: BTreeMap<String, Arc<Compiled>>,
+    /// Canonical addresses of lists that are gone, the last one last. Something may wait for them still.
+    removed: Vec<String>,
+}
 
 impl Lists {
     pub(crate) fn compile(lists: &[List]) -> Result<Lists, ListError> {
-        if lists.len() > MAX_LISTS {
-            return Err(ListError::Lists);
-        }
-        if lists.iter().map(|list| list.members.len()).sum::<usize>() > MAX_ALL_MEMBERS {
-            return Err(ListError::AllMembers);
-        }
-        let mut all = BTreeMap::new();
+        let mut all = Lists::default();
         for list in lists {
             let (key, compiled) = Compiled::new(list)?;
-            if all.insert(key, compiled).is_some() {
+            if all.all.insert(key, Arc::new(compiled)).is_some() {
                 return Err(ListError::Twice(list.address.clone()));
             }
         }
-        Ok(Lists(all))
+        all.check_numbers()?;
+        Ok(all)
     }
 
-    pub(crate) fn get(&self, address: &str) -> Option<&Compiled> {
-        self.0.get(address)
+    /// These with another definition, or none, of one list. Only that one is read.
+    pub(crate) fn with(&self, key: &str, list: Option<&List>) -> Result<Lists, ListError> {
+        let mut new = self.clone();
+        new.removed.retain(|removed| removed != key);
+        match list.map(Compiled::new).transpose()? {
+            Some((_, compiled)) => _ = new.all.insert(key.to_owned(), Arc::new(compiled)),
+            None => {
+                new.all.remove(key);
+                new.removed.push(key.to_owned());
+                let surplus = new.removed.len().saturating_sub(MAX_LISTS);
+                new.removed.drain(..surplus);
+            }
+        }
+        new.check_numbers()?;
+        new.check_owners()?;
+        Ok(new)
+    }
+
+    fn check_numbers(&self) -> Result<(), ListError> {
+        if self.all.len() > MAX_LISTS {
+            return Err(ListError::Lists);
+        }
+        match self.all.values().map(|list| list.members.len()).sum::<usize>() > MAX_ALL_MEMBERS {
+            true => Err(ListError::AllMembers),
+            false => Ok(()),
+        }
+    }
+
+    /// No owner is a list.
+    fn check_owners(&self) -> Result<(), ListError> {
+        for list in self.all.values() {
+            let owner = list.owner.as_ref().map(|owner| canonical(&owner.address));
+            if let Some(owner) = owner.and_then(|owner| self.all.get(&owner)) {
+                let (list, owner) = (list.name.to_string(), owner.name.to_string());
+                return Err(ListError::OwnerIsList(list, owner));
+            }
+        }
+        Ok(())
+    }
+
+    /// Canonical addresses of lists that were removed: what waits for them is routed again.
+    #[must_use]
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    /// The same with these, which were removed before the start.
+    #[must_use]
+    pub fn with_removed(mut self, mut removed: Vec<String>) -> Lists {
+        removed.retain(|key| !self.all.contains_key(key));
+        removed.truncate(MAX_LISTS);
+        self.removed = removed;
+        self
+    }
+
+    pub(crate) fn is_removed(&self, address: &str) -> bool {
+        self.removed.iter().any(|removed| removed == address)
+    }
+
+    pub(crate) fn get(&self, address: &str) -> Option<&Arc<Compiled>> {
+        self.all.get(address)
     }
 }

@@ -22,24 +22,45 @@ use p1::extension::number;
 use p1::history::dl_expansion_history;
 use p1::names::{ORAddress, ORName};
 use p1::reason::{Diagnostic, NonDeliveryReason};
-
-/// Whether these definitions could be set.
-///
-/// # Errors
-/// The first that is not valid.
-pub fn check(lists: &[List]) -> Result<(), ListError> {
-    Lists::compile(lists).map(drop)
-}
+use std::sync::Arc;
 
 impl Engine {
-    /// Replaces all lists. What waits for a list that is gone is reported when it is expanded.
+    /// Replaces all lists.
     ///
     /// # Errors
     /// A definition is not valid. Nothing is changed.
     pub fn set_lists(&mut self, lists: &[List]) -> Result<(), ListError> {
-        self.lists = Lists::compile(lists)?;
-        self.generation += 1;
+        self.use_lists(Lists::compile(lists)?);
         Ok(())
+    }
+
+    /// The lists of now with this definition of the one with this canonical address; `None` removes it.
+    /// Beyond what [`Engine::set_lists`] asks, no owner is a list.
+    ///
+    /// # Errors
+    /// A definition is not valid.
+    pub fn lists_with(&self, key: &str, list: Option<&List>) -> Result<Lists, ListError> {
+        self.lists.with(key, list)
+    }
+
+    /// These are the lists from now on.
+    pub fn use_lists(&mut self, lists: Lists) {
+        self.lists = lists;
+        self.generation += 1;
+    }
+
+    /// All lists.
+    #[must_use]
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// Whether [`Engine::expand`] is for what waits for this canonical address: it is that of a list, or of
+    /// one that was removed and that is nobody's now.
+    #[must_use]
+    pub fn expands(&self, address: &str) -> bool {
+        let is_gone = || self.lists.is_removed(address) && !self.mailboxes.contains(address);
+        self.is_list(address) || is_gone()
     }
 
     /// Whether this canonical address is that of a list here.
@@ -89,7 +110,7 @@ impl Engine {
         None
     }
 
-    fn list_of(&self, hop: &NextHop) -> Option<Compiled> {
+    fn list_of(&self, hop: &NextHop) -> Option<Arc<Compiled>> {
         match hop {
             NextHop::Mailbox(address) => self.lists.get(address).cloned(),
             NextHop::Peer(_) => None,

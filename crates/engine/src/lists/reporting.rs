@@ -1,4 +1,8 @@
 //! Reports about the members of a list come to the list, which passes them on or stops them (X.411 14.4).
+//!
+//! No report circles. A list passes one on to the name before the first place that it has in the
+//! history itself, so every list on the path has an earlier place than the one before. To its owner it
+//! passes on only what came to it in that way: a list that gets a report as somebody's owner ends it.
 
 use crate::Engine;
 use crate::lists::definition::Compiled;
@@ -7,8 +11,10 @@ use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::Record;
 use crate::subject::StoredContent;
 use base::Utc;
+use base::ber::Element;
 use p1::apdu::Report;
 use p1::envelope::ReportType;
+use p1::extension::number;
 use p1::history::{originator_and_dl_expansion_history, set_reporting_dl};
 use p1::names::ORName;
 use p1::trace::OtherActions;
@@ -25,15 +31,24 @@ impl Engine {
     ) -> Concluded {
         let mut notes = Vec::new();
         let mut entries = Vec::new();
+        if came_as_to_owner(list, report) {
+            let note = stopped(report, "it came to the list as the owner of another");
+            return Concluded { notes: vec![note], ..Concluded::default() };
+        }
+        let before = before(&list.name, report);
         if list.reports.reaches_originator() {
-            match before(list, report) {
+            match before.clone() {
                 Some(name) => {
                     entries.extend(self.forward(now, record, list, report, name, &mut notes));
                 }
                 None => notes.push(stopped(report, "its history has nobody before the list")),
             }
         }
-        if let Some(owner) = list.owner.as_ref().filter(|_| list.reports.reaches_owner()) {
+        // Who gets the report as the one before the list does not get it as its owner too.
+        let has_it =
+            |owner: &ORName| !entries.is_empty() && before.as_ref().is_some_and(|b| same(b, owner));
+        let owner = list.owner.as_ref().filter(|_| list.reports.reaches_owner());
+        if let Some(owner) = owner.filter(|owner| !has_it(owner)) {
             // He owns the list; a success does not concern him.
             let failures = only_failures(report);
             let any = !failures.content.recipients.is_empty();
@@ -68,12 +83,25 @@ impl Engine {
     }
 }
 
-/// Who is before the list in the report's history: another list, or the originator.
-fn before(list: &Compiled, report: &Report) -> Option<ORName> {
+/// Who is before the first place of a list in the report's history: another list, or the originator.
+fn before(list: &ORName, report: &Report) -> Option<ORName> {
     let history = originator_and_dl_expansion_history(&report.envelope.extensions).ok()?;
-    let name = canonical(&list.name.address);
-    let at = history.iter().rposition(|each| canonical(&each.name.address) == name)?;
+    let at = history.iter().position(|each| same(&each.name, list))?;
     Some(history.get(at.checked_sub(1)?)?.name.clone())
+}
+
+/// Whether another list passed the report on, and not because this one is before it in the history.
+fn came_as_to_owner(list: &Compiled, report: &Report) -> bool {
+    let Some(field) = report.envelope.extensions.standard(number::REPORTING_DL_NAME) else {
+        return false;
+    };
+    let last = Element::parse(&field.value).and_then(|name| ORName::read(&name)).ok();
+    let next = last.and_then(|last| before(&last, report));
+    next.is_none_or(|next| !same(&next, &list.name))
+}
+
+fn same(a: &ORName, b: &ORName) -> bool {
+    canonical(&a.address) == canonical(&b.address)
 }
 
 fn only_failures(report: &Report) -> Report {

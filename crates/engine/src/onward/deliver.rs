@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::onward::split::Failure;
 use crate::onward::transfer::Payload;
-use crate::outcome::Concluded;
+use crate::outcome::{Concluded, Note, NoteKind};
 use crate::record::Record;
 use crate::report::RecipientOutcome;
 use crate::subject::{StoredContent, Subject};
@@ -113,6 +113,25 @@ impl Engine {
         self.conclude(now, record, |index| RecipientOutcome::failed(index, failure))
     }
 
+    /// The store takes no record so long: reports each of its recipients, without any redirection.
+    pub fn unstorable(&mut self, now: Utc, record: &Record, most: usize) -> Concluded {
+        let is_expanded = match &record.head {
+            MtsApduHead::Message(e) => e.extensions.standard(n::DL_EXPANSION_HISTORY).is_some(),
+            _ => false,
+        };
+        let failure = Failure {
+            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+            diagnostic: Some(match is_expanded {
+                true => Diagnostic::DL_EXPANSION_FAILURE,
+                false => Diagnostic::TOO_MANY_RECIPIENTS,
+            }),
+            text: format!("its envelope is longer than the {most} octets that this MTA keeps"),
+        };
+        let mut concluded = self.report_failure(now, record, &failure);
+        concluded.notes.push(Note::new(NoteKind::NonDelivery, failure.text));
+        concluded
+    }
+
     fn conclude(
         &mut self,
         now: Utc,
@@ -141,7 +160,13 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
     let disclosed = e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS);
     // As the originator named them (X.411 8.3.1.1.1).
     let intended = |r: &PerRecipientFields| originally_intended(&r.extensions);
-    let names = others.iter().map(|r| intended(r).unwrap_or_else(|| r.recipient.clone()));
+    // Of one number are the members of one list, whom the originator did not specify.
+    let is_member = |r: &PerRecipientFields| {
+        e.extensions.standard(n::DL_EXPANSION_HISTORY).is_some()
+            && mine.iter().any(|own| own.number == r.number)
+    };
+    let others = others.iter().filter(|r| disclosed && !is_member(r));
+    let names = others.map(|r| intended(r).unwrap_or_else(|| r.recipient.clone()));
     let own = mine.first().map(|r| &r.extensions.0[..]).unwrap_or_default();
     let extensions = e.extensions.0.iter().chain(own).filter(|f| is_for_users(f)).cloned();
     let extensions = for_users(Extensions(extensions.collect()));
@@ -155,7 +180,7 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
         implicit_conversion_prohibited: e
             .indicators
             .contains(PerMessageIndicators::IMPLICIT_CONVERSION_PROHIBITED),
-        other_recipients: if disclosed { names.collect() } else { Vec::new() },
+        other_recipients: names.collect(),
         this_recipient: mine.first().map_or_else(ORName::default, |r| r.recipient.clone()),
         intended_recipient: mine.first().and_then(|r| intended(r)),
         converted_eits: None,
@@ -242,30 +267,12 @@ fn report(r: &Report) -> ReportDelivery {
 mod tests {
     use super::*;
     use crate::testing::{
-        BAKER, JONES, NOBODY, at, content, engine, engine_of, failures, name, private, received,
-        report as report_of, submission, submit,
+        BAKER, JONES, NOBODY, argument_of, at, content, engine, engine_of, failures, name, private,
+        received, report as report_of, submission, submit,
     };
     use base::ber::Element;
     use p1::extension::Criticality;
-    use p1::p3::{AccessError, ArgumentEvent, DeliveryParser, SecurityProblem};
-
-    fn parse(delivery: &Delivery) -> MessageDeliveryEnvelope {
-        assert_eq!(delivery.operation, operation::MESSAGE_DELIVERY);
-        let mut octets = delivery.payload.head.to_vec();
-        octets.resize(octets.len() + delivery.payload.content_length as usize, b'x');
-        octets.extend_from_slice(&delivery.payload.tail);
-        let (mut parser, mut rest) = (DeliveryParser::default(), &octets[..]);
-        let (mut envelope, mut length) = (None, 0);
-        while let Some(event) = parser.next(&mut rest).unwrap() {
-            match event {
-                ArgumentEvent::Envelope(found) => envelope = Some(*found),
-                ArgumentEvent::Content(octets) => length += octets.len() as u64,
-                ArgumentEvent::End => {}
-            }
-        }
-        assert_eq!((parser.is_done(), length), (true, delivery.payload.content_length));
-        envelope.unwrap()
-    }
+    use p1::p3::{AccessError, SecurityProblem};
 
     #[test]
     fn a_user_gets_what_the_originator_sent() {
@@ -281,7 +288,7 @@ mod tests {
         let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0)]);
         let taken = beta.accept(at(60), head, &content(1000), &[]);
         let record = Record::decode(&taken.accepted.entries[0].record.encode()).unwrap();
-        let argument = parse(&beta.delivery_argument(at(61), &record).unwrap());
+        let argument = argument_of(&beta.delivery_argument(at(61), &record).unwrap());
         assert_eq!(argument.identifier.to_string(), done.message);
         assert_eq!(argument.delivery_time, Time::from(at(61)));
         assert_eq!(argument.submission_time, Time::from(at(0)));
@@ -298,7 +305,7 @@ mod tests {
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER, JONES]));
         let argument =
-            parse(&alpha.delivery_argument(at(1), &done.accepted.entries[1].record).unwrap());
+            argument_of(&alpha.delivery_argument(at(1), &done.accepted.entries[1].record).unwrap());
         assert_eq!((argument.this_recipient, argument.other_recipients), (name(JONES), vec![]));
     }
 

@@ -32,6 +32,8 @@ use std::collections::BTreeMap;
 /// Separates the keys of messages from those of probes, whose delivery is their report.
 const MESSAGE: &str = "delivered";
 const PROBE: &str = "probed";
+/// And from those of expansions.
+const EXPANDED: &str = "expanded";
 
 /// Octets of a fingerprint in a record.
 const DIGEST: usize = 32;
@@ -81,6 +83,23 @@ pub(crate) fn key(common: &Hasher, recipient: &PerRecipientFields, address: &str
     hasher.part(&recipient.number.to_be_bytes());
     hasher.part(address.as_bytes());
     history(&mut hasher, &recipient.extensions, number::REDIRECTION_HISTORY);
+    hasher.finish()
+}
+
+/// The key of the expansion of a message by the list with this canonical address. The histories do not
+/// count: whatever way a recipient of this number comes to the list by, its members are the same, except
+/// for those whom the originator exempts.
+pub(crate) fn expansion_key(
+    subject: &Subject<'_>,
+    recipient: &PerRecipientFields,
+    list: &str,
+) -> Digest {
+    let mut hasher = Hasher::new(EXPANDED);
+    hasher.identifier(subject.identifier);
+    hasher.part(&recipient.number.to_be_bytes());
+    hasher.part(list.as_bytes());
+    let exempted = subject.extensions.standard(number::DL_EXEMPTED_RECIPIENTS);
+    hasher.part(exempted.map(|field| &field.value[..]).unwrap_or_default());
     hasher.finish()
 }
 

@@ -3,6 +3,7 @@
 use crate::Engine;
 use crate::arrival::accept::{duplicates, reused, without_seen};
 use crate::journal::Digest;
+use crate::onward::copying::plan;
 use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identifies, report_key};
 use crate::onward::split::{Disposition, Failure, Sorted, deferred};
 use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
@@ -154,9 +155,10 @@ impl Engine {
     ) -> Vec<NewEntry> {
         let earliest = self.earliest(now);
         let mut entries = Vec::new();
-        for (way, mine) in sorted.ways {
-            let head = self.head_for(carried, &way, &mine);
-            let next_hop = way.hop;
+        let plan = plan(carried, sorted.ways, notes);
+        for copy in &plan.copies {
+            let head = self.head_of(carried, &plan, copy);
+            let next_hop = copy.way.hop.clone();
             let record = Record {
                 not_before: record.not_before.or_else(|| deferred(earliest, carried, &next_hop)),
                 head,

@@ -6,6 +6,7 @@ use crate::arrival::critical::{Step, unsupported};
 use crate::arrival::prepare::Preparation;
 use crate::journal::Digest;
 use crate::onward::asked::unfulfilled;
+use crate::onward::copying::plan;
 use crate::onward::delivered::{Delivering, fingerprint};
 use crate::onward::redirect::Settled;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
@@ -13,17 +14,13 @@ use crate::record::{NextHop, Record};
 use crate::report::RecipientOutcome;
 use crate::subject::{Carried, Measured, StoredContent, Subject};
 use crate::{Content, Engine};
-use base::steps::step;
 use base::{BodyId, Precedence, Utc};
 use p1::ContentLabels;
-use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, ReportType};
 use p1::extension::Extensions;
-use p1::flags::PerMessageIndicators;
 use p1::names::Attribute;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
-use p1::trace::OtherActions;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a recipient cannot be served.
@@ -152,7 +149,7 @@ impl Engine {
         };
         let common =
             Common { carried: &carried, precedence, measured, digest, body, held, first_arrival };
-        let mut accepted = self.copies(now, &common, ways);
+        let mut accepted = self.copies(now, &common, ways, notes);
         let stored = body.map(|body| StoredContent { body, size, digest });
         let subject = carried.subject().with_content(stored, inside);
         let reports = self.reports(now, &subject, precedence, outcomes, notes);
@@ -282,30 +279,21 @@ impl Engine {
         Sorted { ways, outcomes, redirected }
     }
 
-    /// The envelope of the copy that goes this way, for these recipients. It notes a redirection in
-    /// its traces.
-    pub(crate) fn head_for(&self, carried: &Carried, way: &Way, mine: &[usize]) -> MtsApduHead {
-        let mut copy = copy_for(carried, &way.hop, mine);
-        if way.redirected {
-            let (trace, extensions) = copy.traces_mut();
-            self.note_action(OtherActions::REDIRECTED, trace, extensions);
-        }
-        copy.into_head()
-    }
-
     /// A copy for each next hop; they share the content.
     fn copies(
         &mut self,
         now: Utc,
         common: &Common<'_>,
         ways: BTreeMap<Way, Vec<usize>>,
+        notes: &mut Vec<Note>,
     ) -> Accepted {
         let subject = common.carried.subject();
         let earliest = self.earliest(now);
         let mut accepted = Accepted::default();
-        for (way, mine) in ways {
-            let head = self.head_for(common.carried, &way, &mine);
-            let next_hop = way.hop;
+        let plan = plan(common.carried, ways, notes);
+        for copy in &plan.copies {
+            let head = self.head_of(common.carried, &plan, copy);
+            let next_hop = copy.way.hop.clone();
             let record = Record {
                 not_before: common.held.or_else(|| deferred(earliest, common.carried, &next_hop)),
                 message: subject.identifier.to_string(),
@@ -428,37 +416,6 @@ fn level(policy: &Policy, carried: &Carried, content: Option<&Content>) -> Prece
     }
 }
 
-/// A copy with responsibility for these recipients only. In a mailbox's copy the other recipients
-/// are left out unless they are disclosed, so that a message to many local users does not grow
-/// with the square of their number.
-///
-/// Recipients left out are not even read: otherwise a message for a thousand local users takes
-/// seconds.
-pub(crate) fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
-    let all = carried.subject().recipients;
-    let with = |recipient: &PerRecipientFields, responsible| {
-        step();
-        let indicators = recipient.indicators.with_responsibility(responsible);
-        PerRecipientFields { indicators, ..recipient.clone() }
-    };
-    let recipients = if leaves_out_others(carried, hop) {
-        mine.iter().filter_map(|index| all.get(*index)).map(|r| with(r, true)).collect()
-    } else {
-        let responsible = |index| mine.binary_search(&index).is_ok();
-        all.iter().enumerate().map(|(index, r)| with(r, responsible(index))).collect()
-    };
-    carried.with_recipients(recipients)
-}
-
-fn leaves_out_others(carried: &Carried, hop: &NextHop) -> bool {
-    match (hop, carried) {
-        (NextHop::Mailbox(_), Carried::Message(e)) => {
-            !e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS)
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,6 +424,8 @@ mod tests {
         BAKER, CARTER, JONES, NOBODY, NOWHERE, SMITH, at, content, engine, engine_of, failures,
         message, received, report, submission, submit,
     };
+    use p1::apdu::MtsApduHead;
+    use p1::flags::PerMessageIndicators;
     use proptest::prelude::*;
 
     fn responsible(entry: &NewEntry) -> Vec<u32> {
@@ -575,6 +534,35 @@ mod tests {
         let steps = base::steps::taken();
         assert_eq!(done.accepted.entries.len(), 301);
         assert_eq!(steps, 300, "one for each recipient of a copy");
+    }
+
+    /// Names of 60 octets in a message to so many mailboxes, which are disclosed if they are few.
+    #[test]
+    fn many_recipients_are_not_named_to_one_another_here() {
+        let named = |count: usize| {
+            let users: Vec<String> = (0..count).map(|n| format!("User{n}")).collect();
+            let names: Vec<&str> = users.iter().map(String::as_str).collect();
+            let mut alpha =
+                engine_of("alpha", "mta1", &[&names[..], &["Smith"]].concat(), &[("", 0)]);
+            let to = users.iter().map(|u| format!("C=XX;ADMD=;PRMD=alpha;S={u}"));
+            let to: Vec<String> = to.chain([BAKER.to_owned()]).collect();
+            let to: Vec<&str> = to.iter().map(String::as_str).collect();
+            let mut envelope = submission(&to);
+            envelope.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
+            let done = submit(&mut alpha, &envelope);
+            let of = |entry: &NewEntry| message(&entry.record.head).recipients.len();
+            let (relayed, here): (Vec<_>, Vec<_>) = done
+                .accepted
+                .entries
+                .iter()
+                .partition(|e| matches!(e.record.next_hop, NextHop::Peer(_)));
+            assert_eq!((relayed.len(), of(relayed[0]), here.len()), (1, count + 1, count));
+            let octets: usize = here.iter().map(|e| e.record.encode().len()).sum();
+            let noted = done.notes.iter().filter(|n| n.kind == NoteKind::NotDisclosed).count();
+            (of(here[0]), octets < 16 << 20, noted)
+        };
+        assert_eq!(named(100), (101, true, 0));
+        assert_eq!(named(1_600), (1, true, 1));
     }
 
     #[test]

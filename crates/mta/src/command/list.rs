@@ -5,7 +5,10 @@ use super::output::{Daemon, dash, print, print_error, print_json, progress, tabl
 use super::{DONE, FAILED, PARTLY, WRONG, argument};
 use crate::admin::{Answer, Request, ask};
 use crate::config::canonical_address;
-use node::lists::{List, ListChange, ListEdit, ReportPolicy, SubmitPermission};
+use node::lists::{
+    List, ListChange, ListEdit, ListError, MAX_MEMBERS, ReportPolicy, SubmitPermission,
+};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Octets of addresses in one request.
@@ -143,6 +146,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         ListAction::Show { addresses } => show(&socket, addresses, json),
         ListAction::Add { address, members, settings } => {
             let Some(members) = settings.members(members) else { return WRONG };
+            if let Err(why) = check(address, &members) {
+                print_error(&why);
+                return WRONG;
+            }
             let mut parts = parts(members).into_iter();
             let list = List {
                 address: address.clone(),
@@ -160,6 +167,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         }
         ListAction::Change { address, add, remove, settings } => {
             let Some(add) = settings.members(add) else { return WRONG };
+            if let Err(why) = check(address, &add) {
+                print_error(&why);
+                return WRONG;
+            }
             let mut parts = parts(add).into_iter();
             let edit = ListEdit {
                 add: parts.next().unwrap_or_default(),
@@ -183,6 +194,18 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             let change = ListChange::Remove { address: address.clone() };
             carry_out(&socket, &[change], *dry_run, json)
         }
+    }
+}
+
+/// What can be seen to be wrong with a list's new members before the first part of them is sent.
+fn check(address: &str, members: &[String]) -> Result<(), String> {
+    let mut all = BTreeSet::new();
+    for member in members {
+        all.insert(canonical_address(member).map_err(|why| format!("{member}: {why}"))?);
+    }
+    match all.len() > MAX_MEMBERS {
+        true => Err(ListError::Members(address.to_owned()).to_string()),
+        false => Ok(()),
     }
 }
 
@@ -222,7 +245,15 @@ fn carry_out(socket: &Path, changes: &[ListChange], try_only: bool, json: bool) 
         };
         progress(None);
         print_error(&error.to_string());
-        return if number == 0 { FAILED } else { PARTLY };
+        if number == 0 {
+            return FAILED;
+        }
+        let there = match ask(socket, &Request::Lists) {
+            Ok(Answer::Lists(lists)) => Some(lists),
+            _ => None,
+        };
+        print_error(&cut_short(change.address(), number, changes.len(), there.as_deref()));
+        return PARTLY;
     }
     DONE
 }
@@ -242,6 +273,20 @@ fn done(lists: &[List], change: &ListChange, try_only: bool, json: bool) -> u8 {
         (_, None) => format!("{address} is changed\n"),
     });
     DONE
+}
+
+/// What there is after so many parts of a change.
+fn cut_short(address: &str, done: usize, all: usize, lists: Option<&[List]>) -> String {
+    let list = lists.map(|lists| lists.iter().find(|list| is_same(&list.address, address)));
+    let there = match list {
+        Some(Some(list)) => format!("{address} has {} members now", list.members.len()),
+        Some(None) => format!("list {address} is gone"),
+        None => format!("`mta list show {address:?}` shows what there is"),
+    };
+    format!(
+        "only {done} of {all} parts are done: {there}. `mta list change {address:?} --members-file FILE` \
+         with all members adds those that are missing"
+    )
 }
 
 fn is_same(a: &str, b: &str) -> bool {
@@ -346,6 +391,32 @@ mod tests {
         let text = format!("{}\n{}", overview(std::slice::from_ref(&list)), in_full(&list));
         insta::assert_snapshot!(text);
         assert!(overview(&[]).contains("mta list add"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_found_before_the_first_part_and_what_is_there_is_shown_after_a_later_one() {
+        let of = |count: usize| -> Vec<String> {
+            (0..count).map(|n| format!("C=IT;ADMD=;S=User{n}")).collect()
+        };
+        assert_eq!(check("C=IT;CN=staff", &[of(5_000), of(9)].concat()), Ok(()), "some are twice");
+        assert!(check("C=IT;CN=staff", &of(5_001)).unwrap_err().contains("more than 5000"));
+        assert!(check("C=IT;CN=staff", &["nobody".to_owned()]).unwrap_err().contains("nobody: "));
+        let list = List {
+            address: "C=IT;ADMD=;CN=staff".to_owned(),
+            members: of(700),
+            submit: SubmitPermission::Anyone,
+            reports: ReportPolicy::Originator,
+            owner: None,
+        };
+        let text = cut_short("C=it;CN=STAFF;ADMD=", 1, 9, Some(&[list]));
+        assert!(
+            text.starts_with("only 1 of 9 parts are done: C=it;CN=STAFF;ADMD= has 700 members"),
+            "{text}"
+        );
+        assert!(cut_short("C=IT;CN=staff", 1, 9, Some(&[])).contains("is gone"));
+        assert!(
+            cut_short("C=IT;CN=staff", 1, 9, None).contains("`mta list show \"C=IT;CN=staff\"`")
+        );
     }
 
     #[test]

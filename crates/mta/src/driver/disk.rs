@@ -282,7 +282,11 @@ impl StoreThreads {
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
                 Committed::NotDone(error) => {
                     let reason = error.is_final().then(|| error.to_string());
-                    (Err(CommitError::NotDone(EdgeError(error.to_string()))), reason)
+                    let result = match error.record_limit() {
+                        Some(limit) => CommitError::TooLong(limit),
+                        None => CommitError::NotDone(EdgeError(error.to_string())),
+                    };
+                    (Err(result), reason)
                 }
                 // Nobody gets an answer: the daemon ends, and the next start reads the truth.
                 Committed::Unknown(error) => {

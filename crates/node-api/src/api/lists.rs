@@ -1,7 +1,14 @@
 //! What an operator changes of distribution lists. A change is durable before it is answered.
 
+mod editing;
+mod value;
+pub mod wording;
+
+pub use editing::{ChangedLists, changed};
+pub use value::{read_value, value};
+
 use crate::error::EdgeError;
-pub use engine::lists::definition::{List, ListError, ReportPolicy, SubmitPermission};
+pub use engine::lists::definition::{List, ListError, MAX_MEMBERS, ReportPolicy, SubmitPermission};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

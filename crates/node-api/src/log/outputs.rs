@@ -108,6 +108,7 @@ impl Outputs {
                 NoteKind::ContentNotReturned => (LogLevel::Warning, Kind::ContentNotReturned),
                 NoteKind::ReportDiscarded => (LogLevel::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (LogLevel::Warning, Kind::NonDelivery),
+                NoteKind::NotDisclosed => (LogLevel::Warning, Kind::NotDisclosed),
                 NoteKind::Expanded => (LogLevel::Info, Kind::Expanded),
                 NoteKind::Redirected => (LogLevel::Info, Kind::Redirected),
                 NoteKind::TraceDoubted => (LogLevel::Warning, Kind::TraceDoubted),

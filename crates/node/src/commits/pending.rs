@@ -2,7 +2,7 @@
 
 use crate::api::channel_order::{ChannelOutcome, Disabled};
 use crate::api::event::Parties;
-use crate::api::lists::List;
+use crate::api::lists::ChangedLists;
 use crate::api::operator::{ActOutcome, Operator};
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -132,6 +132,8 @@ pub(crate) enum PendingAnswer {
     KeptSends,
     /// The record of what waits for a distribution list is being read.
     Expand { entry: EntryId },
+    /// Whether a list expanded the same message before is being looked up.
+    ExpandLookUp { entry: EntryId, record: Box<Record>, key: Digest },
     /// A change of distribution lists is being committed.
     Lists(ListOperation),
     /// A change that must be made is being tried again.
@@ -214,10 +216,7 @@ pub(crate) struct HoldOperation {
 pub(crate) struct ListOperation {
     pub(crate) request: u64,
     pub(crate) by: Operator,
-    /// For the log.
-    pub(crate) what: String,
-    /// All lists after it.
-    pub(crate) new: Vec<List>,
+    pub(crate) changed: ChangedLists,
 }
 
 /// A cancelling in progress.

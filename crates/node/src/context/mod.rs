@@ -87,9 +87,9 @@ impl Context {
         name.is_some_and(|name| self.config.store.users.contains(name))
     }
 
-    /// Whether this queue of the mailboxes is a distribution list's.
+    /// Whether this queue of the mailboxes is a distribution list's, or was.
     pub(crate) fn is_list(&self, mailbox: u32) -> bool {
-        self.queue.mailbox_name(mailbox).is_some_and(|name| self.engine.is_list(name))
+        self.queue.mailbox_name(mailbox).is_some_and(|name| self.engine.expands(name))
     }
 
     pub(crate) fn output(&mut self, output: Output) {

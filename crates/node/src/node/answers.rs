@@ -114,6 +114,10 @@ impl Node {
             Some(PendingAnswer::OrderLookUp { order }) => {
                 return self.outbound.order_looked_up(&mut self.cx, now, order, result);
             }
+            Some(PendingAnswer::ExpandLookUp { entry, record, key }) => {
+                let its = (&*record, key);
+                return self.outbound.expand_looked_up(&mut self.cx, now, entry, its, result);
+            }
             Some(PendingAnswer::RerouteLookUp { entry, record, keys }) => {
                 return self.outbound.reroute_looked_up(
                     &mut self.cx,
@@ -154,7 +158,10 @@ impl Node {
                 return self.answer_cancel(end);
             }
             Some(PendingAnswer::Lists(operation)) => {
-                if self.operations.lists_committed(&mut self.cx, operation, result) {
+                let changed = self.operations.lists_committed(&mut self.cx, operation, result);
+                if let Some(list) = changed {
+                    // What waits for one that was removed is routed again.
+                    self.outbound.expand_later.insert(self.cx.queue.mailbox(&list));
                     self.outbound.touch_all(&mut self.cx);
                 }
                 return;
@@ -179,6 +186,9 @@ impl Node {
                         if let Some(request) = retry.order {
                             self.outbound.order_done(&mut self.cx, request);
                         }
+                    }
+                    Err(CommitError::TooLong(most)) => {
+                        self.outbound.replace_long(&mut self.cx, now, retry, most);
                     }
                     Err(_) => self.cx.commits.retry_later(now, retry),
                 }

@@ -11,7 +11,7 @@ use crate::queue::{BatchId, Committed};
 use crate::recent::{Key as RecentKey, Recent};
 use crate::safeguard::{Safeguard, stands};
 use crate::spool::Content;
-use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
+use crate::staging::{MAX_NAME, MAX_RECORD, QUEUE_RECORD, StagedContents, check};
 use base::{BodyId, Precedence};
 use engine::journal::{Batch, Digest, Op};
 use std::collections::{BTreeMap, BTreeSet};
@@ -327,7 +327,7 @@ impl LogStore {
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
         let mut content = None;
         match &op {
-            Op::PutEntry { record, .. } => check("a queue record", record.len(), MAX_RECORD)?,
+            Op::PutEntry { record, .. } => check(QUEUE_RECORD, record.len(), MAX_RECORD)?,
             Op::PutSeen { record, .. } => check("a remembered answer", record.len(), MAX_RECORD)?,
             Op::PutMeta { name, value } => {
                 check("a name", name.len(), MAX_NAME)?;

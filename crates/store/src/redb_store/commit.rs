@@ -8,7 +8,7 @@ use super::{DatabaseState, RedbStore};
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, QueueStore};
 use crate::spool::Content;
-use crate::staging::{MAX_NAME, MAX_RECORD, StagedContents, check};
+use crate::staging::{MAX_NAME, MAX_RECORD, QUEUE_RECORD, StagedContents, check};
 use crate::staging::{framed, part};
 use base::BodyId;
 use bytes::Bytes;
@@ -281,7 +281,7 @@ impl RedbStore {
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
         let change = match op {
             Op::PutEntry { precedence, id, queue, record } => {
-                Change::PutEntry(precedence, id, queue, within("a queue record", record)?)
+                Change::PutEntry(precedence, id, queue, within(QUEUE_RECORD, record)?)
             }
             Op::DeleteEntry { precedence, id } => Change::DeleteEntry(precedence, id),
             Op::PutBody { id, source } => {

@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod args;
+mod copy;
 mod matching;
 mod reading;
 mod reason_text;
@@ -21,6 +22,7 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use base::ber::{Element, Writer};
 use base::{Precedence, Utc};
+use copy::copy_of;
 use osi::api::{Indication, Problem, Request};
 use p1::flags::Priority;
 use p1::p3::{
@@ -387,6 +389,8 @@ async fn reject(user: &mut User, invoke: i64, problem: Problem) -> Result<()> {
 struct Coming<'a> {
     envelope: Box<MessageDeliveryEnvelope>,
     identifier: String,
+    /// Its name in the inbox.
+    copy: String,
     incoming: Incoming,
     reading: Reading<'a>,
     length: u64,
@@ -395,10 +399,12 @@ struct Coming<'a> {
 impl<'a> Coming<'a> {
     fn begin(to: &mut To<'a>, envelope: Box<MessageDeliveryEnvelope>) -> Result<Coming<'a>> {
         let identifier = envelope.identifier.to_string();
-        let incoming = to.inbox.begin(&identifier)?;
+        let copy = copy_of(&identifier, &envelope.extensions);
+        let incoming = to.inbox.begin(&copy)?;
         let otherwise = || format!("{}.bin", file_name(&identifier, ""));
         let files = to.files.map(|files| files.message(otherwise()));
-        Ok(Coming { envelope, incoming, reading: Reading::new(files), identifier, length: 0 })
+        let reading = Reading::new(files);
+        Ok(Coming { envelope, incoming, reading, identifier, copy, length: 0 })
     }
 
     fn take(&mut self, octets: &[u8]) -> Result<()> {
@@ -447,7 +453,7 @@ async fn take_message(
         extracted = files.map_or(Ok(Vec::new()), |files| files.publish(taking))?;
         Ok(())
     };
-    let kept = to.inbox.finish(coming.incoming, &coming.identifier, "content", publish)?;
+    let kept = to.inbox.finish(coming.incoming, &coming.copy, "content", publish)?;
     let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);

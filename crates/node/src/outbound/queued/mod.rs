@@ -9,5 +9,6 @@ pub(crate) mod ordered;
 pub(crate) mod orders;
 pub(crate) mod reroutes;
 pub(crate) mod rerouting;
+mod too_long;
 pub(crate) mod unrouted;
 pub(crate) mod unrouted_reading;
