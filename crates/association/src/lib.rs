@@ -2,10 +2,12 @@
 
 pub mod connection_table;
 pub mod ended;
+pub mod line;
 pub mod looks;
 pub mod lost;
 pub mod p1;
 pub mod p3;
+pub mod refused;
 pub mod table;
 pub mod taken;
 pub mod transfer;

@@ -154,7 +154,7 @@ impl Record {
         }
     }
 
-    /// Whether it came by the MTA of this name, since its recipients were last changed on the way: it would
+    /// Whether it came by the MTA of this name, since its recipients were last changed: it would
     /// find a loop.
     pub fn passed(&self, mta: &str) -> bool {
         let extensions = match &self.head {
@@ -303,6 +303,28 @@ mod tests {
     };
     use p1::p3::ProbeSubmissionEnvelope;
     use proptest::prelude::*;
+
+    #[test]
+    fn it_came_by_those_of_its_internal_trace_since_its_recipients_changed() {
+        use p1::trace::{
+            InternalTraceElement, OtherActions, internal_trace, update_internal_trace,
+        };
+        let done = submit(&mut engine(), &submission(&[BAKER]));
+        let mut record = done.accepted.entries[0].record.clone();
+        let MtsApduHead::Message(envelope) = &mut record.head else { panic!("a message") };
+        let own = internal_trace(&envelope.extensions).unwrap()[0].clone();
+        let mut trace: Vec<InternalTraceElement> = Vec::new();
+        for name in ["ROME", "ACT"] {
+            let mta = p1::names::MtaName(name.to_owned());
+            trace.push(InternalTraceElement { mta, ..own.clone() });
+        }
+        update_internal_trace(&mut envelope.extensions, |all| all.clone_from(&trace)).unwrap();
+        assert!(record.passed("ROME") && record.passed("ACT") && !record.passed("OSLO"));
+        let MtsApduHead::Message(envelope) = &mut record.head else { panic!("a message") };
+        trace[0].additional.other_actions = OtherActions::REDIRECTED;
+        update_internal_trace(&mut envelope.extensions, |all| all.clone_from(&trace)).unwrap();
+        assert!(!record.passed("ROME") && record.passed("ACT"));
+    }
 
     #[test]
     fn encodes_and_decodes_messages_and_reports() {

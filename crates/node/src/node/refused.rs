@@ -1,8 +1,8 @@
 //! What follows when a peer refuses an association.
 
 use crate::api::event::{Kind, LogLevel};
+use crate::association::refused::{RefusalSubject, about};
 use crate::node::Node;
-use crate::outbound::channels::refused::{RefusalSubject, about};
 use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};

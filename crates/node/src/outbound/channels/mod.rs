@@ -1,11 +1,9 @@
 //! Channels: how they stand, when they open, and what ends their waits.
 
 pub(crate) mod ends;
-pub(crate) mod line;
 pub(crate) mod opening;
 pub(crate) mod orders;
 pub(crate) mod places;
-pub(crate) mod refused;
 pub(crate) mod schedule;
 pub(crate) mod schedules;
 pub(crate) mod state;

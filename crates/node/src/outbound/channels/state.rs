@@ -1,9 +1,9 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
 use crate::association::ended::EndedAssociation;
+use crate::association::line::LineEstimate;
+use crate::association::refused::ChannelRefusals;
 use crate::config::Reopen;
-use crate::outbound::channels::line::LineEstimate;
-use crate::outbound::channels::refused::ChannelRefusals;
 use crate::outbound::channels::schedule::Schedule;
 use base::{Instant, Now, Utc};
 use std::time::Duration;

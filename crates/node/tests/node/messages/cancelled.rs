@@ -95,7 +95,7 @@ fn nobody_else_does() {
     assert_eq!(queued(&bench), 1);
 }
 
-/// An operator's hold is no reason to send later what its originator does not want any more.
+/// A hold does not make the MTA send later what its originator does not want any more.
 #[test]
 fn what_an_operator_holds_is_cancelled_by_its_originator() {
     let (mut bench, user) = deferred();

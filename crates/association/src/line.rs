@@ -12,35 +12,38 @@ const UNIT: u64 = 1024;
 
 /// How fast the line of a channel was for one association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LineEstimate {
-    pub(crate) bit_s: Option<u64>,
+pub struct LineEstimate {
+    /// Bits a second; `None` where nothing was measured.
+    pub bit_s: Option<u64>,
 }
 
-pub(crate) fn rate(octets: u64, took: Duration) -> u64 {
+/// The rate in bits a second at which so many octets took this time.
+#[must_use]
+pub fn rate(octets: u64, took: Duration) -> u64 {
     let micros = took.as_micros().max(1);
     u64::try_from(u128::from(octets) * 8_000_000 / micros).unwrap_or(u64::MAX)
 }
 
 impl LineEstimate {
     /// So many octets went over it in this time, while octets waited without a break.
-    pub(crate) fn measured(&mut self, octets: u64, took: Duration) {
+    pub fn measured(&mut self, octets: u64, took: Duration) {
         let new = rate(octets, took);
         self.bit_s = Some(self.bit_s.map_or(new, |old| old / 2 + new / 2));
     }
 
     /// So many octets went over it in this time, and perhaps more could have.
-    pub(crate) fn at_least(&mut self, octets: u64, took: Duration) {
+    pub fn at_least(&mut self, octets: u64, took: Duration) {
         self.bit_s = self.bit_s.map(|old| old.max(rate(octets, took)));
     }
 
     /// Bits a second; `None` until it was measured.
-    pub(crate) fn bit_s(self) -> Option<u64> {
+    pub fn bit_s(self) -> Option<u64> {
         self.bit_s
     }
 
     /// The checkpoint size that suits it, in units of 1,024 octets: a power of two, [`STEP`] long or
     /// somewhat less, 1 to `most`; `most` where the rate is not known.
-    pub(crate) fn checkpoint(self, most: u32) -> u32 {
+    pub fn checkpoint(self, most: u32) -> u32 {
         let Some(bit_s) = self.bit_s else { return most };
         let units = bit_s.saturating_mul(STEP.as_secs()) / (8 * UNIT);
         let units = u32::try_from(units).unwrap_or(1 << 31).max(1);

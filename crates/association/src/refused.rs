@@ -12,53 +12,54 @@ use p1::bind::MtaBindError;
 
 /// What a channel remembers of refusals.
 #[derive(Debug, Default)]
-pub(crate) struct ChannelRefusals {
+pub struct ChannelRefusals {
     /// Trying again changes nothing before somebody changes a configuration.
-    pub(crate) down: bool,
+    pub down: bool,
     /// The mode that took the place of the configured one.
-    pub(crate) dialogue: Option<Dialogue>,
+    pub dialogue: Option<Dialogue>,
     /// Both modes were tried since an association was last open.
-    pub(crate) turned: bool,
+    pub turned: bool,
     /// Our name or password was refused since then.
-    pub(crate) identity: bool,
+    pub identity: bool,
 }
 
 impl ChannelRefusals {
     /// Whether our name or password was refused since it was open last.
-    pub(crate) fn is_identity(&self) -> bool {
+    pub fn is_identity(&self) -> bool {
         self.identity
     }
 
-    pub(crate) fn is_down(&self) -> bool {
+    /// Whether trying again changes nothing before somebody changes a configuration.
+    pub fn is_down(&self) -> bool {
         self.down
     }
 
     /// A long wait follows; after it, either mode may be tried again.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.down = true;
         self.turned = false;
     }
 
     /// What is still so where the channel begins anew with another configuration: how the peer
     /// counts what it refused.
-    pub(crate) fn reopened(&self) -> ChannelRefusals {
+    pub fn reopened(&self) -> ChannelRefusals {
         ChannelRefusals { identity: self.identity, ..ChannelRefusals::default() }
     }
 
     /// An association is open: the mode it has is kept for the next.
-    pub(crate) fn opened(&mut self) {
+    pub fn opened(&mut self) {
         self.down = false;
         self.turned = false;
         self.identity = false;
     }
 
     /// The mode to propose.
-    pub(crate) fn dialogue(&self, configured: Dialogue) -> Dialogue {
+    pub fn dialogue(&self, configured: Dialogue) -> Dialogue {
         self.dialogue.unwrap_or(configured)
     }
 
     /// The mode to propose after this one was refused, once.
-    pub(crate) fn turn(&mut self, refused: Dialogue) -> Option<Dialogue> {
+    pub fn turn(&mut self, refused: Dialogue) -> Option<Dialogue> {
         let other = match refused {
             Dialogue::Monologue => Dialogue::TwoWayAlternate,
             Dialogue::TwoWayAlternate => Dialogue::Monologue,
@@ -70,15 +71,17 @@ impl ChannelRefusals {
 }
 
 /// What a refusal is about.
-pub(crate) enum RefusalSubject {
+pub enum RefusalSubject {
     /// It may be different next time.
     Passing,
     /// Our name or password, or what security it asks for.
     Identity,
+    /// The dialogue mode.
     Dialogue,
 }
 
-pub(crate) fn about(reason: RefuseReason, error: Option<MtaBindError>) -> RefusalSubject {
+/// What a refusal is about, by its reason and the error in it.
+pub fn about(reason: RefuseReason, error: Option<MtaBindError>) -> RefusalSubject {
     match error {
         Some(
             MtaBindError::AuthenticationError
