@@ -121,7 +121,7 @@ pub enum ListError {
     #[error("{0} is the address of a user: a list has an address of its own")]
     Mailbox(String),
     /// Its address has no route that leads here.
-    #[error("{0} is not an address of this MTA: its route must lead here (to = \"local\")")]
+    #[error("{0} is not an address of this MTA: its route must lead here (via = \"local\")")]
     NotHere(String),
 }
 

@@ -97,6 +97,8 @@ impl Engine {
     ) -> Option<Failure> {
         let (who, cleared) = match hop {
             NextHop::Peer(peer) => ("the next MTA", self.cleared.peer(*peer, extensions, content)),
+            // A list is not a user: its members are compared, each.
+            NextHop::Mailbox(name) if self.is_list(name) => return None,
             NextHop::Mailbox(_) => ("the user", self.cleared.user(address, extensions, content)),
         };
         cleared.err().map(|why| violation(who, &why))
@@ -104,7 +106,8 @@ impl Engine {
 
     /// Whether a queued copy for a peer may not go to it as it is, for the configuration has changed: the peer is not
     /// cleared for it any more, or its dialect has no form for a critical extension. [`Engine::reroute`] then
-    /// reports those whom it concerns, and transfers the rest. A report goes in any case.
+    /// reports those whom it concerns, and transfers the rest. A report goes in any case, but without the content
+    /// that it returns.
     #[must_use]
     pub fn no_longer_fits(&self, record: &Record) -> bool {
         self.would_lose_critical(record) || self.lost_clearance(record).is_some()
@@ -115,7 +118,13 @@ impl Engine {
         let (extensions, recipients) = match &record.head {
             MtsApduHead::Message(e) => (&e.extensions, &e.recipients),
             MtsApduHead::Probe(e) => (&e.extensions, &e.recipients),
-            MtsApduHead::Report(_) => return None,
+            MtsApduHead::Report(report) => {
+                // It goes in any case; what it returns does not.
+                let labels = (&report.envelope.extensions, &record.content_labels);
+                let to = &report.envelope.destination.address;
+                record.body?;
+                return self.next_hop_not_cleared(labels, to, &record.next_hop);
+            }
         };
         let mine = recipients.iter().find(|r| r.indicators.responsible())?;
         let labels = (extensions, &record.content_labels);

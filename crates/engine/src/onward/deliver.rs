@@ -99,6 +99,10 @@ impl Engine {
         diagnostic: impl Into<Option<Diagnostic>>,
         text: &str,
     ) -> Concluded {
+        // A report is tried again without the content that it returns.
+        if let Some(without) = self.without_content(record, text) {
+            return without;
+        }
         let diagnostic = diagnostic.into();
         self.give_up(now, record, &Failure { reason, diagnostic, text: text.to_owned() })
     }

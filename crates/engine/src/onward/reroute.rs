@@ -70,6 +70,19 @@ impl Engine {
         Ok(concluded)
     }
 
+    /// Why the content that a report returns may not go where it is routed again to.
+    fn returned_to_uncleared(&self, record: &Record, to: Option<PeerId>) -> Option<String> {
+        let MtsApduHead::Report(report) = &record.head else { return None };
+        record.body?;
+        let address = &report.envelope.destination.address;
+        let hop = match (self.resolve(address).ok()?, to) {
+            (NextHop::Peer(_), Some(to)) => NextHop::Peer(to),
+            (hop, _) => hop,
+        };
+        let labels = (&report.envelope.extensions, &record.content_labels);
+        self.next_hop_not_cleared(labels, address, &hop).map(|failure| failure.text)
+    }
+
     /// The identifiers given so far, before something is only tried.
     #[must_use]
     pub fn given(&self) -> Given {
@@ -114,6 +127,17 @@ impl Engine {
                 let key = report_key(report);
                 let report = (**report).clone();
                 let times = (record.accepted, record.first_arrival);
+                let uncleared = self.returned_to_uncleared(record, to);
+                let without;
+                let record = match uncleared {
+                    Some(why) => {
+                        let detail = format!("its content is not returned: {why}");
+                        notes.push(Note::new(NoteKind::ContentNotReturned, detail));
+                        without = Record { size: 0, body: None, digest: None, ..record.clone() };
+                        &without
+                    }
+                    None => record,
+                };
                 let at = self.resolve(&report.envelope.destination.address);
                 let is_ours = matches!(at, Ok(NextHop::Mailbox(_)));
                 let entry = match to.filter(|_| !is_ours).map(NextHop::Peer) {

@@ -222,14 +222,12 @@ impl Engine {
         &self,
         record: &Record,
     ) -> Option<(NonDeliveryReason, Diagnostic, String)> {
-        let (NextHop::Mailbox(mailbox), MtsApduHead::Message(e)) = (&record.next_hop, &record.head)
-        else {
-            return None;
-        };
+        let NextHop::Mailbox(mailbox) = &record.next_hop else { return None };
         if let Some(Failure { reason, diagnostic, text }) = self.lost_clearance(record) {
             let diagnostic = diagnostic.unwrap_or(Diagnostic::SECURITY_POLICY_VIOLATION);
             return Some((reason, diagnostic, text));
         }
+        let MtsApduHead::Message(e) = &record.head else { return None };
         let registered = self.registrations.get(mailbox).filter(|r| r.alternate.is_none())?;
         let (diagnostic, text) = registered.refuses(record.size, &e.content_type)?;
         Some((NonDeliveryReason::UNABLE_TO_TRANSFER, diagnostic, text))

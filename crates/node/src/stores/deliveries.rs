@@ -149,6 +149,13 @@ impl Stores {
     fn deliver(&mut self, cx: &mut Context, now: Now, entry: EntryId) {
         let Some(storing) = self.storing.get_mut(&entry) else { return };
         let Some(record) = storing.record.take() else { return };
+        let mailbox = storing.mailbox;
+        if let Some((reason, diagnostic, why)) = cx.engine.refuses_delivery(&record) {
+            self.storing.remove(&entry);
+            self.next_of(mailbox);
+            return self.refuse(cx, now, entry, &record, (reason, diagnostic), &why);
+        }
+        let Some(storing) = self.storing.get_mut(&entry) else { return };
         let NextHop::Mailbox(address) = &record.next_hop else { return };
         let address = address.clone();
         let Some(delivery) = cx.engine.delivery_argument(now.utc, &record) else {
@@ -253,13 +260,25 @@ impl Stores {
         record: &Record,
         why: &str,
     ) {
+        let of = (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::RECIPIENT_UNAVAILABLE);
+        self.refuse(cx, now, entry, record, of, why);
+    }
+
+    /// The same for this reason and with this diagnostic.
+    fn refuse(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        entry: EntryId,
+        record: &Record,
+        (reason, diagnostic): (NonDeliveryReason, Diagnostic),
+        why: &str,
+    ) {
         self.has_room(entry, record.precedence);
         cx.event(LogLevel::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
             .message(record.message.clone())
             .entry(entry)
             .precedence(record.precedence);
-        let (reason, diagnostic) =
-            (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::RECIPIENT_UNAVAILABLE);
         let concluded = cx.engine.undeliverable(now.utc, record, reason, diagnostic, why);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (batch, bodies) = cx.queue.replace(entry, record, &concluded);

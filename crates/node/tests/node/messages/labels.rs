@@ -2,10 +2,13 @@
 //! Two MTAs in virtual time.
 
 use base::Precedence;
+use node::Input;
 use node::changes::EdgeChanges;
 use node::config::NodeConfig;
 use node::event::Kind;
 use node::listing::QueueRequest;
+use node::lists::{List, ListChange, ReportPolicy, SubmitPermission};
+use node::operator::Operator;
 use p1::Clearance;
 use p1::SecurityLabel;
 use p1::flags::ReportRequest;
@@ -264,4 +267,88 @@ fn what_waits_for_a_user_is_compared_again_before_it_is_delivered() {
     let reports = &network.users[sender].delivered;
     assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
     assert_eq!(network.queued(NAPLES), 0);
+}
+
+/// A delivery that waited, and goes into the message store, is compared as one over P3 is.
+#[test]
+fn what_waits_is_compared_again_before_it_goes_into_the_message_store() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.user(NAPLES, "LOG", true);
+    network.users[sender].label = "/secret".parse().ok();
+    let to = [address(NAPLES, "LOG")];
+    network.submit(sender, &to, Precedence::Flash, b"1", "WAITS", ReportRequest::NonDelivery);
+    network.run_for(Duration::from_secs(5));
+    assert_eq!(network.queued(NAPLES), 1);
+    let narrower = |config: &mut NodeConfig| {
+        let log = address(NAPLES, "LOG").parse().unwrap();
+        config.clearances.users.push((log, clearance(&["/restricted"])));
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    let addresses = network.sites[NAPLES].config.mailboxes.clone();
+    let stored = addresses.iter().filter(|address| address.ends_with("s=log")).cloned().collect();
+    network.feed(NAPLES, Input::Mailboxes { addresses, stored, changed: Vec::new() });
+    network.run_for(Duration::from_secs(5));
+    let reports = &network.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+    assert_eq!(network.queued(NAPLES), 0);
+}
+
+/// A report passes whatever its label is, but what it returns does not, also where it waited.
+#[test]
+fn a_report_that_waited_goes_without_the_content_for_which_nobody_is_cleared_any_more() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    network.users[sender].label = "/confidential".parse().ok();
+    network.users[sender].wants_content = true;
+    let to = [address(ACT, "NOBODY")];
+    network.submit(sender, &to, Precedence::Flash, b"secret text", "1", ReportRequest::NonDelivery);
+    while network.users[sender].answers.is_empty() {
+        network.run_for(Duration::from_millis(1));
+    }
+    network.close(network.users[sender].end);
+    network.run_for(Duration::from_secs(5));
+    assert_eq!(network.queued(NAPLES), 1, "its report waits");
+    let narrower = |config: &mut NodeConfig| {
+        config.clearances.users =
+            vec![(address(NAPLES, "OPS").parse().unwrap(), clearance(&["/restricted"]))];
+    };
+    network.configure(NAPLES, narrower, EdgeChanges::default());
+    network.bind(sender, NAPLES);
+    network.run_for(Duration::from_secs(5));
+    let user = &network.users[sender];
+    assert!(matches!(user.delivered[..], [Delivered::Report { delivered: false, .. }]));
+    assert_eq!((&user.returned[..], network.queued(NAPLES)), (&[None][..], 0));
+}
+
+/// Who is below a clearance is compared; a list is not a user, its members are.
+#[test]
+fn the_members_of_a_list_are_compared_and_not_the_list() {
+    let mut labelled = Labelled::new();
+    let (network, sender) = (&mut labelled.network, labelled.sender);
+    let reader = network.user(NAPLES, "LOG", true);
+    network.bind(reader, NAPLES);
+    let of_the_domain = |config: &mut NodeConfig| {
+        let all = "/C=XX/ADMD=NATO/PRMD=NAPLES".parse().unwrap();
+        config.clearances.users.push((all, clearance(&["/restricted"])));
+        let log = address(NAPLES, "LOG").parse().unwrap();
+        config.clearances.users.push((log, clearance(&["/secret"])));
+    };
+    network.configure(NAPLES, of_the_domain, EdgeChanges::default());
+    let staff = address(NAPLES, "STAFF");
+    let list = List {
+        address: staff.clone(),
+        members: vec![address(NAPLES, "LOG")],
+        submit: SubmitPermission::Anyone,
+        reports: ReportPolicy::Originator,
+        owner: None,
+    };
+    let change = Box::new(ListChange::Add(list));
+    let by = Operator::default();
+    network.feed(NAPLES, Input::ChangeList { request: 1, change, by, try_only: false });
+    network.users[sender].label = "/secret".parse().ok();
+    network.submit(sender, &[staff], Precedence::Flash, b"1", "1", ReportRequest::NonDelivery);
+    network.run_for(Duration::from_secs(5));
+    assert_eq!(network.users[reader].delivered.len(), 1);
+    assert!(network.users[sender].delivered.is_empty());
 }
