@@ -283,7 +283,7 @@ fn read_site(
     }
     let clearances = Clearances {
         peers: parts.cleared,
-        users: clearance::read(&mut top, problems),
+        users: clearance::read(&mut top, problems, &routes),
         open_contents: clearance::open_contents(&mut top, problems),
     };
     let metrics = metrics::read(&mut top, problems, &listeners);

@@ -266,7 +266,10 @@ impl Engine {
                 return None;
             }
         };
-        if matches!(next_hop, NextHop::Mailbox(_)) {
+        // What a list does with it is its policy's.
+        if let NextHop::Mailbox(name) = &next_hop
+            && !self.is_list(name)
+        {
             let recipients = &mut report.content.recipients;
             recipients.retain(|r| for_user(r.indicators, &r.last_trace.report));
             if recipients.is_empty() {

@@ -265,7 +265,7 @@ fn errors_have_the_tags_of_the_module() {
     let busy = error(27, "31 05 A0 03 02 01 00");
     assert_eq!(busy, MsError::service(ServiceProblem::BUSY));
     assert_eq!(busy.to_string(), "service-error: busy");
-    assert_eq!(error(26, "02 01 0E").to_string(), "security-error: security-problem 14");
+    assert_eq!(error(26, "02 01 0E").to_string(), "security-error: operation-security-failure");
     assert_eq!(error(25, "31 05 A0 03 02 01 00").to_string(), "range-error: reversed");
     assert_eq!(error(29, "05 00"), MsError::InvalidParameters);
     assert_eq!(error(34, "31 0B A0 03 02 01 02 A1 04 03 02 07 80").name(), "entry-class-error");

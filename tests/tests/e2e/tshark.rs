@@ -74,8 +74,6 @@ const FIELDS: &[&str] = &[
     "p1.redirection_reason",
     "p1.SubmissionControlArgument_element",
     "p1.SubmissionControlResult_element",
-    "p1.CancelDeferredDeliveryArgument_element",
-    "p1.CancelDeferredDeliveryResult_element",
     "p1.content",
     "p1.returned_content",
     "p7.content",

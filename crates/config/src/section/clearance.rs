@@ -4,8 +4,9 @@ use crate::address;
 use crate::problem::Problems;
 use crate::tree::{Bad, Section};
 use crate::value;
+use node::config::{Route, Target};
 use p1::clearance::MAX_ENTRIES;
-use p1::names::ORAddress;
+use p1::names::{Attribute, ORAddress};
 use p1::{Clearance, ClearanceEntry};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -41,8 +42,23 @@ pub(crate) fn open_contents(top: &mut Section<'_>, problems: &mut Problems) -> b
     open.is_some_and(Spanned::into_inner)
 }
 
+/// Whether a user of this site may be below this address.
+fn concerns_anybody(prefix: &ORAddress, routes: &[Route]) -> bool {
+    let own = prefix.attributes();
+    let has_all = |all: &[(Attribute, String)], of: &[(Attribute, String)]| {
+        of.iter().all(|attribute| all.contains(attribute))
+    };
+    let local = routes.iter().filter(|route| route.to == Target::Local);
+    let mut local = local.map(|route| route.prefix.attributes());
+    local.any(|route| has_all(&own, &route) || has_all(&route, &own))
+}
+
 /// Reads the clearances of users.
-pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Vec<(ORAddress, Clearance)> {
+pub(crate) fn read(
+    top: &mut Section<'_>,
+    problems: &mut Problems,
+    routes: &[Route],
+) -> Vec<(ORAddress, Clearance)> {
     let mut users = Vec::new();
     let mut first = BTreeMap::new();
     for mut section in top.tables(problems, "clearance") {
@@ -59,6 +75,12 @@ pub(crate) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Vec<(ORAdd
             let message = format!("two clearances for {}", prefix.get_ref());
             problems.error(prefix.span(), message, "again", "remove one of them");
             problems.see_also(earlier, "first here");
+        }
+        if !concerns_anybody(prefix.get_ref(), routes) {
+            let message = format!("no user of this site is below {}", prefix.get_ref());
+            let remedy = "write an address below a route with via = \"local\": who is below no \
+                          [[clearance]] is not restricted";
+            problems.warning(prefix.span(), message, "it restricts nobody", remedy);
         }
         users.push((prefix.into_inner(), labels));
     }

@@ -183,14 +183,9 @@ fn members(
 fn indicators(list: &Compiled, asked: PerRecipientIndicators) -> PerRecipientIndicators {
     let (mta, originator) = match (list.reports.reaches_originator(), list.reports.reaches_owner())
     {
-        (true, false) => return asked.with_responsibility(true),
-        (true, true) => {
-            let originator = match asked.originator_report() {
-                ReportRequest::None => ReportRequest::NonDelivery,
-                other => other,
-            };
-            (asked.mta_report(), originator)
-        }
+        // The originator's request stands for the originator: an MTA reports a failure in any case, and what the
+        // owner is passed asks in the owner's name.
+        (true, _) => return asked.with_responsibility(true),
         (false, true) => (MtaReportRequest::NonDelivery, ReportRequest::NonDelivery),
         (false, false) => (MtaReportRequest::NonDelivery, ReportRequest::None),
     };

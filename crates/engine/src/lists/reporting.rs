@@ -15,6 +15,7 @@ use base::ber::Element;
 use p1::apdu::Report;
 use p1::envelope::ReportType;
 use p1::extension::number;
+use p1::flags::{PerRecipientIndicators, ReportRequest};
 use p1::history::{originator_and_dl_expansion_history, set_reporting_dl};
 use p1::names::ORName;
 use p1::trace::OtherActions;
@@ -33,7 +34,7 @@ impl Engine {
         let mut entries = Vec::new();
         if came_as_to_owner(list, report) {
             let note = stopped(report, "it came to the list as the owner of another");
-            return Concluded { notes: vec![note], ..Concluded::default() };
+            return Concluded { notes: vec![note, passed_on(0)], ..Concluded::default() };
         }
         let before = before(&list.name, report);
         if list.reports.reaches_originator() {
@@ -60,6 +61,7 @@ impl Engine {
         if entries.is_empty() && notes.is_empty() {
             notes.push(stopped(report, "the list's policy stops it"));
         }
+        notes.push(passed_on(entries.len()));
         Concluded { entries, notes, ..Concluded::default() }
     }
 
@@ -104,11 +106,28 @@ fn same(a: &ORName, b: &ORName) -> bool {
     canonical(&a.address) == canonical(&b.address)
 }
 
+/// The failures, as one who asked for them gets them.
 fn only_failures(report: &Report) -> Report {
     let mut report = report.clone();
     let failed = |r: &ReportType| matches!(r, ReportType::NonDelivery { .. });
     report.content.recipients.retain(|r| failed(&r.last_trace.report));
+    for recipient in &mut report.content.recipients {
+        let asked = recipient.indicators;
+        let (is_responsible, mta) = (asked.responsible(), asked.mta_report());
+        recipient.indicators =
+            PerRecipientIndicators::new(is_responsible, mta, ReportRequest::NonDelivery);
+    }
     report
+}
+
+/// The end of the list's own copy.
+fn passed_on(copies: usize) -> Note {
+    let detail = match copies {
+        0 => "the list passes the report to nobody".to_owned(),
+        1 => "the list passes the report on".to_owned(),
+        _ => "the list passes the report on, to its owner too".to_owned(),
+    };
+    Note::new(NoteKind::Expanded, detail)
 }
 
 fn stopped(report: &Report, why: &str) -> Note {

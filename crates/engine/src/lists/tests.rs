@@ -205,6 +205,22 @@ fn reports_follow_the_policy_of_each_list() {
     }
 }
 
+/// The owner hears of failures whatever the originator asked for, and the originator what he asked for.
+#[test]
+fn who_asked_for_no_report_gets_none_where_the_owner_gets_it_too() {
+    let nobody_elsewhere = "C=XX;ADMD=;PRMD=beta;S=Nobody";
+    for nobody in [nobody_elsewhere, NOBODY] {
+        let mut staff = list(STAFF, &[nobody]);
+        (staff.reports, staff.owner) = (ReportPolicy::Both, Some(CARTER.to_owned()));
+        let mut world = World::new(&[staff]);
+        let mut envelope = submission(&[STAFF]);
+        envelope.recipients[0].report_request = ReportRequest::None;
+        world.send(&envelope);
+        let to: Vec<_> = world.reported.iter().map(|(to, _, _)| to.clone()).collect();
+        assert_eq!(to, [canonical(&address(CARTER))], "{nobody}");
+    }
+}
+
 #[test]
 fn a_policy_that_hides_the_members_reports_the_expansion() {
     let mut staff = list(STAFF, &[JONES]);

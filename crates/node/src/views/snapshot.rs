@@ -41,7 +41,10 @@ impl Node {
             peers.push(PeerStatus { name, channels });
         }
         let users: BTreeSet<&str> = self.cx.config.mailboxes.iter().map(String::as_str).collect();
-        let mailboxes = self.cx.queue.mailboxes().map(|(number, address)| MailboxStatus {
+        let mailboxes = self.cx.queue.mailboxes();
+        // A list has no mailbox, only a queue of its own.
+        let mailboxes = mailboxes.filter(|(number, _)| !self.cx.is_list(*number));
+        let mailboxes = mailboxes.map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
             queued: by_precedence(&self.cx.queue.scheduler.mailbox_status(number).queued()),
             bound: self.cx.associations.values().filter(|l| l.mailbox() == Some(address)).count()

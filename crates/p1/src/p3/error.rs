@@ -26,6 +26,27 @@ impl SecurityProblem {
     pub const UNAUTHORISED_USER_NAME: SecurityProblem = SecurityProblem(32);
 }
 
+impl std::fmt::Display for SecurityProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match *self {
+            SecurityProblem::AUTHENTICATION_PROBLEM => "authentication-problem",
+            SecurityProblem::OPERATION_SECURITY_FAILURE => "operation-security-failure",
+            SecurityProblem::SECURITY_CONTEXT_FAILURE => {
+                "security-context-failure: it is outside the security-context of the association"
+            }
+            SecurityProblem::SECURITY_POLICY_VIOLATION => {
+                "security-policy-violation: the user is not cleared for its label, or for a message \
+                 without one"
+            }
+            SecurityProblem::SECURITY_SERVICES_REFUSAL => "security-services-refusal",
+            SecurityProblem::UNAUTHORISED_ORIGINATOR_NAME => "unauthorised-originator-name",
+            SecurityProblem::UNAUTHORISED_USER_NAME => "unauthorised-user-name",
+            SecurityProblem(number) => return write!(f, "security-problem {number}"),
+        };
+        f.write_str(name)
+    }
+}
+
 /// RefusedOperation: which part of an argument was refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq, AsnType, Encode)]
 #[rasn(choice)]
@@ -287,9 +308,7 @@ impl std::fmt::Display for AccessError {
             AccessError::Other { code, .. } => {
                 write!(f, "error {code}, which X.419 does not define")
             }
-            AccessError::Security(SecurityProblem(problem)) => {
-                write!(f, "{}: security-problem {problem}", self.name())
-            }
+            AccessError::Security(problem) => write!(f, "{}: {problem}", self.name()),
             AccessError::OperationRefused { argument, reason } => {
                 write!(f, "{}: ", self.name())?;
                 match (argument.name(), argument) {

@@ -321,9 +321,7 @@ impl std::fmt::Display for MsError {
             MsError::MessageGroup { problem, .. } => write!(f, "{}: {problem}", self.name()),
             MsError::RegisterMs { problem, .. } => write!(f, "{}: {problem}", self.name()),
             MsError::Modify { problem, .. } => write!(f, "{}: {problem}", self.name()),
-            MsError::Security(SecurityProblem(problem)) => {
-                write!(f, "{}: security-problem {problem}", self.name())
-            }
+            MsError::Security(problem) => write!(f, "{}: {problem}", self.name()),
             MsError::Access(error) => error.fmt(f),
             MsError::Attribute(all) => match all.first() {
                 Some(first) => {

@@ -87,3 +87,42 @@ fn a_list_reaches_its_members_and_its_reports_come_back_through_it() {
     assert_eq!(report.count("p1.report_element"), 1);
     assert_eq!(report.count("p1.OriginatorAndDLExpansion_element"), 2, "the originator, the list");
 }
+
+/// What a list passes on has left it; and who withdraws messages does not mean the reports about them.
+#[test]
+fn a_report_that_a_list_passed_on_has_an_end_and_reports_are_left_alone() {
+    let pair = Pair::start(PeerSettings::default()).unwrap();
+    let staff = pair.act.address("STAFF");
+    let nobody = pair.act.address("NOBODY");
+    assert_eq!(list(&pair.act, &["add", &staff, "--member", &nobody]).0, 0);
+    let sent = pair.naples.send("OPS", &["--to", &staff, "--size", "1kB"]).unwrap();
+    let sent = sent.messages[0].mts_identifier.clone();
+    pair.naples.wait_until("the report", SOON, |s| s.counters.received == 1).unwrap();
+    pair.act.wait_until("nothing is queued", SOON, |s| s.waiting() == 0).unwrap();
+
+    let order = |arguments: &[&str]| {
+        let run = pair.naples.mta(&[&["queue", "expire"], arguments].concat()).unwrap();
+        (run.code, run.stdout + &run.stderr)
+    };
+    let (code, text) = order(&["--older", "0s", "--yes"]);
+    assert!(code == 0 && text.contains("1 report is left alone"), "{text}");
+    assert_eq!(pair.naples.receive("OPS", 1).unwrap().reports().count(), 1);
+
+    let passed_on =
+        |lines: &str| lines.contains("confirmed by naples") && !lines.contains("waits here");
+    let trace = || {
+        let found = pair.act.mta(&["trace", &sent, "--json"]).unwrap().stdout;
+        // An event can be found half a second after it happened.
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap_or_default();
+        let report = found["reports"][0]["mts_id"].as_str();
+        report.map_or(found.to_string(), |id| pair.act.mta(&["trace", id]).unwrap().stdout)
+    };
+    let mut text = String::new();
+    for _ in 0..300 {
+        text = trace();
+        if passed_on(&text) {
+            return;
+        }
+    }
+    panic!("{text}");
+}

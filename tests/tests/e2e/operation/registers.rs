@@ -41,22 +41,15 @@ fn a_redirection_and_a_limit_hold_after_a_kill() {
     assert_eq!(site.receive("OPS", 1).unwrap().messages().count(), 1);
 }
 
-/// A register is not among them: the context is that of 1988, and tshark knows the argument of 1994 alone.
+/// It reads neither a register, of which it knows the form of 1994 alone, nor a cancellation.
 #[test]
-fn tshark_reads_delivery_control_and_cancel() {
+fn tshark_reads_delivery_control() {
     let mut site = Site::builder("naples").users(&["OPS", "LOG"]).build().unwrap();
     site.start().unwrap();
-    let ops = site.address("OPS");
     let read = recorded(&site, "LOG", &["receive", "--at-least", "urgent"]);
     // tshark takes operation 2 of either port for submission-control, whose values have the same form.
     assert_eq!(read.count("p1.SubmissionControlArgument_element"), 1);
     assert_eq!(read.count("p1.SubmissionControlResult_element"), 1);
-    let arguments = ["--json", "send", "--to", &ops, "--size", "1kB", "--defer", "+1h"];
-    let sent: serde_json::Value = site.xuxa("LOG", &arguments).unwrap().json().unwrap();
-    let id = sent["messages"][0]["mts_id"].as_str().unwrap();
-    let read = recorded(&site, "LOG", &["cancel", id]);
-    assert_eq!(read.count("p1.CancelDeferredDeliveryArgument_element"), 1);
-    assert_eq!(read.count("p1.CancelDeferredDeliveryResult_element"), 1);
 }
 
 #[test]

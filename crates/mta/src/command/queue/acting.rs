@@ -10,7 +10,7 @@ use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use base::EntryId;
 use node::listing::{QueuePage, QueueRequest, QueueRow};
 use node::operator::{Act, ActOutcome, MAX_ORDERED};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 
@@ -60,10 +60,13 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
         }
         _ => {}
     }
-    let (entries, page) = match chosen(socket, which) {
+    let (mut entries, mut page) = match chosen(socket, which) {
         Ok(chosen) => chosen,
         Err(code) => return code,
     };
+    if matches!(act, Act::Delete | Act::Expire) && by_filter && !which.all {
+        leave_reports(act, &mut entries, &mut page);
+    }
     if which.dry_run {
         return show_only(socket, act, &entries, &page, json);
     }
@@ -126,6 +129,25 @@ fn chosen(socket: &Path, which: &Acting) -> Result<(Vec<EntryId>, QueuePage), u8
         }
     }
     Ok((which.entries.clone(), rows))
+}
+
+/// Conditions choose messages and probes: who withdraws a message does not mean the reports about it.
+fn leave_reports(act: &Act, entries: &mut Vec<EntryId>, page: &mut QueuePage) {
+    let reports = page.entries.extract_if(.., |row| row.kind.as_deref() == Some("report"));
+    let reports: BTreeSet<String> = reports.map(|row| row.entry).collect();
+    if reports.is_empty() {
+        return;
+    }
+    entries.retain(|id| !reports.contains(&id.to_string()));
+    let (number, are) = if reports.len() == 1 {
+        ("1 report".to_owned(), "is")
+    } else {
+        (format!("{} reports", reports.len()), "are")
+    };
+    let verb = act.name();
+    print_error(&format!(
+        "{number} {are} left alone: to {verb} a report, write its entry, or --all"
+    ));
 }
 
 /// What an order would touch, and the outcome for each entry where the daemon is asked for that.
@@ -290,7 +312,9 @@ fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
         (ActOutcome::Unchanged, Act::Hold) => format!("{id} was held already\n"),
         (ActOutcome::Unchanged, Act::Release) => format!("{id} was not held\n"),
         (ActOutcome::Unchanged, _) => format!("{id} is unchanged\n"),
-        (ActOutcome::Unknown, _) => format!("{id} is not in the queue: it may have gone\n"),
+        (ActOutcome::Unknown, _) => {
+            format!("{id} is not in the queue: it may have gone; see mta trace {id}\n")
+        }
         (ActOutcome::Refused(why), _) => format!("{id} stays as it is: {why}\n"),
     }
 }

@@ -106,7 +106,8 @@ fn unknown(reader: &Reader, by_identifier: bool) -> String {
              brackets, in quotes; or look for it with --originator, --recipient or --since"
         ),
         false => format!(
-            "no such message is known; {since}. `mta trace --since 7d` lists all of that time"
+            "no such message is known; {since}. `mta trace --since 7d` lists all of that time; \
+             --originator and --recipient take whole addresses"
         ),
     }
 }
