@@ -205,7 +205,7 @@ fn reports_follow_the_policy_of_each_list() {
     }
 }
 
-/// The owner hears of failures whatever the originator asked for, and the originator what he asked for.
+/// The owner gets the failures whatever the originator asked for, and the originator what he asked for.
 #[test]
 fn who_asked_for_no_report_gets_none_where_the_owner_gets_it_too() {
     let nobody_elsewhere = "C=XX;ADMD=;PRMD=beta;S=Nobody";
