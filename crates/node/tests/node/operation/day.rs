@@ -57,7 +57,7 @@ fn count(dispositions: &[Disposition]) -> usize {
 }
 
 /// The rows that match, page by page.
-fn find(pair: &Pair, asked: QueueRequest) -> Vec<QueueRow> {
+fn find(pair: &Pair, asked: &QueueRequest) -> Vec<QueueRow> {
     let site = &pair.sites[NAPLES];
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
@@ -142,13 +142,13 @@ fn each_of_fifty_thousand_messages_ends_as_it_was_ordered() {
     (0..5).for_each(|channel| pair.block(channel));
     pair.run(1);
     let numbers = submit_all(&mut pair, clerk);
-    assert_eq!((find(&pair, by(QueueFilter::default())).len(), delivered(&pair)), (MESSAGES, 0));
+    assert_eq!((find(&pair, &by(QueueFilter::default())).len(), delivered(&pair)), (MESSAGES, 0));
 
     // What is of Priority is to wait. Half of all is to go by the other peer.
-    let priority = find(&pair, QueueRequest { precedence: Some(Priority), ..by(<_>::default()) });
+    let priority = find(&pair, &QueueRequest { precedence: Some(Priority), ..by(<_>::default()) });
     assert_eq!(priority.len(), count(&[Disposition::ReroutedHeld]));
     have(&mut pair, &priority, &Act::Hold);
-    let half = find(&pair, by(QueueFilter { min_size: Some(150), ..<_>::default() }));
+    let half = find(&pair, &by(QueueFilter { min_size: Some(150), ..<_>::default() }));
     assert_eq!(half.len(), MESSAGES / 2);
     have(&mut pair, &half, &Act::Reroute { to: Some("spare".to_owned()) });
     for _ in 0..100 {
@@ -161,11 +161,11 @@ fn each_of_fifty_thousand_messages_ends_as_it_was_ordered() {
 
     // The clerk's are given up, with reports; one is deleted, without.
     let clerks = QueueFilter { originator: Some("s=log".to_owned()), ..<_>::default() };
-    let clerks = find(&pair, by(clerks));
+    let clerks = find(&pair, &by(clerks));
     assert_eq!(clerks.len(), count(&[Disposition::Expired]));
     have(&mut pair, &clerks, &Act::Expire);
     let regretted = format!("message {REGRETTED}");
-    let one = find(&pair, by(QueueFilter { identifier: Some(regretted), ..<_>::default() }));
+    let one = find(&pair, &by(QueueFilter { identifier: Some(regretted), ..<_>::default() }));
     assert_eq!(one.len(), 1);
     have(&mut pair, &one, &Act::Delete);
 
@@ -175,7 +175,7 @@ fn each_of_fifty_thousand_messages_ends_as_it_was_ordered() {
     pair.bind_all();
     pair.network.bind(clerk, NAPLES);
     pair.blocked.clear();
-    let waiting = find(&pair, QueueRequest { peer: Some("act".to_owned()), ..by(<_>::default()) });
+    let waiting = find(&pair, &QueueRequest { peer: Some("act".to_owned()), ..by(<_>::default()) });
     assert!(!waiting.is_empty());
     pair.run(60);
     let by_peers = count(&[Disposition::Delivered, Disposition::Rerouted]);
@@ -187,7 +187,7 @@ fn each_of_fifty_thousand_messages_ends_as_it_was_ordered() {
     }
     assert_eq!(delivered(&pair), by_peers, "what is held stays held");
     let held = QueueFilter { state: Some("held_by_operator".to_owned()), ..<_>::default() };
-    let held = find(&pair, by(held));
+    let held = find(&pair, &by(held));
     assert_eq!(held.len(), count(&[Disposition::ReroutedHeld]));
     have(&mut pair, &held, &Act::Release);
     for _ in 0..100 {
