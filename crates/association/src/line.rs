@@ -41,7 +41,7 @@ impl LineEstimate {
         self.bit_s
     }
 
-    /// The checkpoint size that suits it, in units of 1,024 octets: a power of two, [`STEP`] long or
+    /// The checkpoint size that suits it, in units of 1,024 octets: a power of two, ten seconds long or
     /// somewhat less, 1 to `most`; `most` where the rate is not known.
     pub fn checkpoint(self, most: u32) -> u32 {
         let Some(bit_s) = self.bit_s else { return most };

@@ -51,7 +51,7 @@ pub enum Input {
         /// The value.
         value: Bytes,
     },
-    /// The value of [`crate::SENDING`] found in the store at start, before the entries.
+    /// The value of `node::SENDING` found in the store at start, before the entries.
     RecoveredSends(Bytes),
     /// A content that an earlier run was receiving, found in the store at start with its notes, before the
     /// entries. Its spool is open.
@@ -232,7 +232,7 @@ pub enum Input {
         /// Those gone or with another password.
         changed: Vec<String>,
     },
-    /// Another configuration holds from now on. Keys that take a restart by [`crate::Node::changes`]
+    /// Another configuration holds from now on. Keys that take a restart by `node::Node::changes`
     /// must not differ. Mailboxes, seed, epoch and sockets stay as they are. The edge has opened the
     /// listeners that are new, and closes those that are gone afterwards.
     Configure {

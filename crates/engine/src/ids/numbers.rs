@@ -3,7 +3,7 @@
 //!
 //! A number is one more than the last. The store keeps a *mark*, above all numbers given out, which is
 //! raised in the batch of an entry that comes near it: no commit is made for numbers alone. A start goes on at
-//! the mark, or after the highest queued entry if that is above, so it leaves out at most [`AHEAD`] numbers.
+//! the mark, or after the highest queued entry if that is above, so it leaves out at most 256 numbers.
 //! Marks have a name for each precedence, because commits of one name are made in order, and a message must
 //! not wait for the number of a lower one.
 //!
