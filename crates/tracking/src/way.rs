@@ -101,8 +101,12 @@ impl Way {
             gaps: Vec::new(),
         };
         let begun = way.begun();
-        let its = gaps.iter().filter(|gap| begun <= Some(gap.0) && !way.is_over_before(gap.0));
-        way.gaps = its.copied().collect();
+        let its = gaps.iter().filter(|gap| begun < Some(gap.0) && !way.is_over_before(gap.0));
+        // Of what begins without its beginning that is missing too, and what happened to it until then.
+        let is_whole = |step: &Event| step.begins() || step.kind == "report_made";
+        let earlier = gaps.iter().rfind(|gap| Some(gap.0) <= begun);
+        let earlier = earlier.filter(|_| !way.steps.iter().any(is_whole));
+        way.gaps = earlier.into_iter().chain(its).copied().collect();
         Some(way)
     }
 

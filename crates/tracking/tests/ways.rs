@@ -149,6 +149,20 @@ fn an_outcome_follows_the_copies() {
     assert_eq!(of(&[expanded]), Some(1), "nothing was seen of it yet");
 }
 
+/// The events of half a second are gone with a kill, those of a message's beginning among them.
+#[test]
+fn a_way_without_its_beginning_has_the_gap_before_it() {
+    let history = history();
+    let gaps = |events: &[Event]| {
+        let (_directory, reader) = reader(events);
+        Way::read(&reader, ID).unwrap().gaps
+    };
+    let (killed, earlier) = (Event::lost(Utc(START), 0), Event::lost(Utc(START - 9), 3));
+    let rest = &history[2..5];
+    assert_eq!(gaps(&[&[earlier.clone(), killed.clone()], rest].concat()), [(Utc(START), 0)]);
+    assert_eq!(gaps(&[&[earlier, killed], &history[..5]].concat()), []);
+}
+
 #[test]
 fn messages_are_found_by_what_people_know() {
     let (_directory, reader) = reader(&history());
