@@ -353,7 +353,10 @@ fn a_daemon_starts_answers_and_stops() {
     let (code, _, err) = run(&["queue", "reroute", "e1", "--to", "atc", "--config", config]);
     assert!(code == Some(1) && err.contains("there is no peer \"atc\""), "{err}");
     let (code, out, _) = run(&["queue", "hold", "e1", "--config", config]);
-    assert_eq!((code, out.as_str()), (Some(1), "e1 is not in the queue: it may have gone\n"));
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(1), "e1 is not in the queue: it may have gone; see mta trace e1\n")
+    );
     let (code, _, err) = run(&["queue", "--config", config, "--peer", "atc"]);
     assert!(code == Some(1) && err.contains("there is no peer \"atc\"; there are: act"), "{err}");
     let minimize = |rest: &[&str]| run(&[&["minimize", "--config", config], rest].concat());

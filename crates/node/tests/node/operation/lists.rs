@@ -57,7 +57,9 @@ fn a_message_to_a_list_reaches_its_members_at_both_sites() {
     pair.run(60);
     assert_eq!((pair.delivered(), at_home(&pair)), (vec![1], (1, 2)));
     pair.assert_empty();
-    assert_eq!(pair.events(Kind::Expanded).count(), 1);
+    let ends: Vec<&str> = pair.events(Kind::Expanded).map(|event| &*event.detail).collect();
+    let passed_on = ends.iter().filter(|end| end.contains("passes the report on")).count();
+    assert_eq!((ends.len(), passed_on), (3, 2), "the message, and two reports: {ends:?}");
     let changed: Vec<_> = pair.events(Kind::ListChanged).collect();
     assert_eq!(changed[0].operator.as_ref().unwrap().0, "ann (uid 7)");
 }
