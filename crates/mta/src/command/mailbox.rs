@@ -1,7 +1,7 @@
 //! `mta mailbox`: what waits for users, and what their mailboxes in the message store hold.
 
 use super::error::RequestError;
-use super::output::{Daemon, dash, print, print_error, print_json, table, trimmed};
+use super::output::{Daemon, agrees, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, WRONG, argument};
 use crate::admin::{Answer, ItemStatus, Request, ask};
 use base::shown::line;
@@ -9,7 +9,6 @@ use base::{Precedence, quantity};
 use node::mailbox_view::{MailboxView, RegisteredView};
 use node::status::Status;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -270,14 +269,10 @@ fn items(count: Option<u64>) -> String {
 /// Asks whether it is meant. Who cannot be asked has to write --yes.
 fn agreed(what: &Items<'_>, count: Option<u64>) -> bool {
     let what = format!("{} of {} to be deleted", items(count), what.address);
-    if !std::io::stdin().is_terminal() {
-        print_error(&format!("{what}: write --yes (--dry-run counts them)"));
-        return false;
-    }
-    let _ = write!(std::io::stderr(), "{what}, and nobody gets a report. Go on? [y/N] ");
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    agrees(
+        &format!("{what}, and nobody gets a report."),
+        &format!("{what}: write --yes (--dry-run counts them)"),
+    )
 }
 
 fn show(what: &Items<'_>, count: Option<u64>, dry_run: bool, json: bool) -> u8 {

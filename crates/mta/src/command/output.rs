@@ -266,6 +266,18 @@ pub(super) fn print_json(value: &impl Serialize) {
     }
 }
 
+/// Asks whether something is meant. Who cannot be asked is refused with this text.
+pub(super) fn agrees(question: &str, refusal: &str) -> bool {
+    if !std::io::stdin().is_terminal() {
+        print_error(refusal);
+        return false;
+    }
+    let _ = write!(std::io::stderr(), "{question} Go on? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
 /// Prints one line to standard error, whatever the text has: it may name a file.
 pub(super) fn print_error(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "mta: {}", shown::line(text));

@@ -5,13 +5,13 @@ use super::select::Filter;
 use super::{entry, page, partly};
 use crate::admin::{Answer, Request, ask, summary};
 use crate::command::error::RequestError;
-use crate::command::output::{print, print_error, print_json, progress};
+use crate::command::output::{agrees, print, print_error, print_json, progress};
 use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use base::EntryId;
 use node::listing::{QueuePage, QueueRequest, QueueRow};
 use node::operator::{Act, ActOutcome, MAX_ORDERED};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// Entries and outcomes that are shown one by one; of more, only those that are not done.
@@ -197,17 +197,14 @@ fn agreed(act: &Act, count: usize, page: &QueuePage) -> bool {
         _ => "given up, and their originators get non-delivery reports",
     };
     let entries = if count == 1 { "1 entry is".to_owned() } else { format!("{count} entries are") };
-    if !std::io::stdin().is_terminal() {
-        print_error(&format!("{entries} to be {what}: write --yes (--dry-run lists them)"));
-        return false;
-    }
-    if !page.entries.is_empty() && page.entries.len() <= SHOWN {
+    let is_asked = std::io::stdin().is_terminal();
+    if is_asked && !page.entries.is_empty() && page.entries.len() <= SHOWN {
         print(&to_text(page));
     }
-    let _ = write!(std::io::stderr(), "{entries} {what}. Go on? [y/N] ");
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    agrees(
+        &format!("{entries} {what}."),
+        &format!("{entries} to be {what}: write --yes (--dry-run lists them)"),
+    )
 }
 
 /// How the operator chose the entries, for the log: what was written after the verb.
