@@ -377,3 +377,23 @@ fn what_an_operator_holds_stays_held_when_controls_are_lifted() {
     bench.pass(SECOND);
     assert_eq!(delivered(&bench), 1);
 }
+
+/// A trial, and an order that leaves an entry as it is, do not release what its user holds back.
+#[test]
+fn what_a_user_holds_back_stays_so_after_an_order_that_changes_nothing() {
+    use node::operator::{Act, Operator};
+    let (mut bench, sender) = two_users();
+    let user = bind(&mut bench);
+    control(&mut bench, user, &at_least(Priority::Urgent)).expect("a result");
+    send(&mut bench, sender, Priority::Normal, 5);
+    let (_, id) = *bench.store.entries.keys().next().expect("an entry");
+    for act in [Act::Trial(Box::new(Act::Expire)), Act::Reroute { to: None }] {
+        let by = Operator::default();
+        bench.feed(Input::Operate { request: 1, entries: vec![id], act, by });
+        bench.pass(SECOND);
+        assert_eq!((delivered(&bench), bench.store.entries.len()), (0, 1));
+    }
+    control(&mut bench, user, &lifted()).expect("a result");
+    bench.pass(SECOND);
+    assert_eq!(delivered(&bench), 1);
+}
