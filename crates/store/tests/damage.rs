@@ -341,3 +341,40 @@ fn a_log_that_is_lost_leaves_the_contents_where_they_are() {
     assert_eq!((store.sweep().set_aside, body_files(&disk)), (0, before + 1));
     assert_eq!(store.body(BodyId(10), 0, 9).unwrap(), Some(content(10).slice(..9)));
 }
+
+/// A device that cannot be read for a while, from any read of a start on: the store does not open, or what it
+/// could not read is reported, stays where it is, and is there again when the device is.
+#[test]
+fn what_cannot_be_read_for_a_while_is_there_again_later() {
+    let before = filled();
+    let reads = {
+        let disk = before.copy();
+        drop(open(&disk).unwrap());
+        disk.reads()
+    };
+    let mut opened = 0;
+    for from in 0..reads {
+        for many in [1, 2, 5, 20, u64::MAX] {
+            let disk = before.copy();
+            disk.unreadable_reads(from..from.saturating_add(many));
+            if let Ok(store) = open(&disk) {
+                opened += 1;
+                // It goes on, on a device that can be read again.
+                disk.heal();
+                let is_whole = store.damage().is_none();
+                for n in 1..=3 {
+                    let octets = Op::PutMeta { name: format!("more {n}"), value: octets(9_000, 1) };
+                    assert!(commit(&store, vec![octets]).is_durable());
+                    while store.tidy().unwrap() > 0 {}
+                }
+                drop(store);
+                let again = open(&disk).unwrap().damage();
+                assert!(!is_whole || again.is_none(), "{many} from {from}: {again:?}");
+            }
+            disk.heal();
+            let missing = examine(&disk).unwrap_or_else(|e| panic!("{many} from {from}: {e}"));
+            assert_eq!(missing, 0, "{many} from {from}");
+        }
+    }
+    assert!(opened > reads / 2, "{opened} of {reads}");
+}

@@ -58,6 +58,20 @@ impl FaultyDisk {
         self.state().unreadable = Some((n, which));
     }
 
+    /// Of the reads from now on those with these numbers (from 0) fail with EIO, until [`FaultyDisk::heal`] or
+    /// a crash.
+    pub fn unreadable_reads(&self, which: std::ops::Range<u64>) {
+        let mut state = self.state();
+        let now = state.reads;
+        state.unreadable_reads = now.saturating_add(which.start)..now.saturating_add(which.end);
+    }
+
+    /// Reads so far.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.state().reads
+    }
+
     /// Ends [`FaultyDisk::fail_at`], [`FaultyDisk::fail_from`], [`FaultyDisk::full_from`] and
     /// [`FaultyDisk::unreadable_from`]; the disk has room without limit.
     pub fn heal(&self) {
@@ -65,6 +79,7 @@ impl FaultyDisk {
         (state.fail_at, state.fail_from, state.full_from, state.capacity) =
             (None, None, None, None);
         state.unreadable = None;
+        state.unreadable_reads = 0..0;
     }
 
     /// Blocks of 4096 octets that are left; `None`: without limit.

@@ -86,6 +86,10 @@ pub(super) struct DiskState {
     pub(super) fail_from: Option<(u64, io::ErrorKind)>,
     /// From this operation on a read fails: the next one, or all.
     pub(super) unreadable: Option<(u64, Unreadable)>,
+    /// Reads so far.
+    pub(super) reads: u64,
+    /// Reads with these numbers fail.
+    pub(super) unreadable_reads: std::ops::Range<u64>,
     /// Capacity in blocks.
     pub(super) capacity: Option<usize>,
     /// From this operation on, what is used by then is the capacity.
@@ -230,6 +234,11 @@ impl DiskState {
 
     pub(super) fn read(&mut self, inode: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let calls = self.calls;
+        let read = self.reads;
+        self.reads += 1;
+        if self.unreadable_reads.contains(&read) {
+            return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
+        }
         if let Some((_, which)) = self.unreadable.filter(|(from, _)| calls >= *from) {
             if which == Unreadable::Once {
                 self.unreadable = None;
@@ -346,6 +355,7 @@ impl DiskState {
         self.fail_from = None;
         self.full_from = None;
         self.unreadable = None;
+        self.unreadable_reads = 0..0;
     }
 
     fn crash_names(&mut self, loss: Loss, rng: &mut Rng) {

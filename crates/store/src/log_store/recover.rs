@@ -41,6 +41,7 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
         tracing::info!(segment = id, "a segment that was given up was still there");
         segments.retire(id, false);
     }
+    let mut is_unread = false;
     let all = segments.all();
     let ends = ends(segments, &all).map_err(io)?;
     for id in &all {
@@ -51,10 +52,10 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
         writer.last = *id;
         let end = ends.get(id).copied();
         let footer = footer::read(&segment).map_err(io)?;
-        let is_full = footer.is_some() || end.is_some() || at + 1 < all.len();
+        let mut is_full = footer.is_some() || end.is_some() || at + 1 < all.len();
         let has_footer = footer.is_some();
         let mut changes = Vec::new();
-        let mut ending = None;
+        let (mut ending, mut has_unread) = (None, false);
         if let Some((of, footer)) = footer {
             ending = Some(of);
             apply(&mut index, *id, footer);
@@ -66,6 +67,10 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             if read.lost > 0 {
                 index.set_damaged(*id, true);
             }
+            has_unread = read.is_unread;
+            is_unread |= has_unread;
+            // What cannot be read may be whole: nothing is written there.
+            is_full |= has_unread;
             changes = read.frames.into_iter().flat_map(Frame::into_changes).collect();
             changes.retain(|change| !has_footer || change.is_of_keys());
             apply(&mut index, *id, changes.clone());
@@ -84,6 +89,10 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
         if end.is_none() && is_full {
             writer.ends.push((*id, ending.used));
         }
+        if is_full && has_unread {
+            // Without a footer, which would not have all.
+            continue;
+        }
         if is_full {
             writer.sealed.push_back(Sealed { segment, ending, changes });
         } else {
@@ -93,6 +102,10 @@ pub(super) fn recover(segments: &Segments, keys: Keys) -> Result<Recovered, Stor
             writer.active = Some(segment);
             writer.existing = segments.sizes();
         }
+    }
+    if is_unread {
+        // It may have failed since.
+        refuse_unreadable(segments).map_err(io)?;
     }
     lost += missing(segments, &all, &mut index);
     writer.existing.extend(index.missing.iter().map(|id| (*id, 0)));

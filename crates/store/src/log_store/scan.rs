@@ -38,6 +38,8 @@ pub(super) struct Scan {
     pub ending: Ending,
     /// Batches that are damaged.
     pub lost: u64,
+    /// The device could not read a part that may hold frames: nothing is to be written over it.
+    pub is_unread: bool,
 }
 
 /// Reads the frames of a segment with numbers above these. Where its end is not known, a crash may have
@@ -47,7 +49,7 @@ pub(super) fn scan(
     end: Option<u64>,
     (sequence, group): (u64, u64),
 ) -> io::Result<Scan> {
-    let mut window = Window { segment, start: 0, octets: Vec::new() };
+    let mut window = Window::new(segment);
     let limit = end.unwrap_or(segment.size).min(segment.size);
     let mut frames: Vec<Frame> = Vec::new();
     // Frames before this one follow each other without a gap; and the batches missing in gaps.
@@ -60,6 +62,7 @@ pub(super) fn scan(
         (last, at) = (frame.sequence, frame.end);
         frames.push(frame);
     }
+    let mut is_unread = window.unread_to > at;
     let used = match end {
         Some(end) => {
             if at < end {
@@ -68,18 +71,27 @@ pub(super) fn scan(
             end
         }
         None => {
+            let found = frames.len();
             drop_interrupted(segment.id, &mut frames, &mut gaps);
-            drop_unwritten(segment, &mut frames)?;
-            frames.last().map_or(0, |frame| frame.end)
+            drop_unwritten(segment, &mut frames, &mut is_unread)?;
+            is_unread |= window.unread_to > 0 && frames.len() < found;
+            match is_unread {
+                true => {
+                    gaps.push((frames.len(), 1));
+                    limit
+                }
+                false => frames.last().map_or(0, |frame| frame.end),
+            }
         }
     };
     let (sequence, group) =
         frames.last().map_or((sequence, group), |frame| (frame.sequence, frame.group));
     let lost = gaps.iter().map(|(_, missing)| missing.max(&1)).sum();
     if lost > 0 {
+        is_unread |= window.unread_to > 0;
         tracing::error!(segment = segment.id, batches = lost, "a segment of the log is damaged");
     }
-    Ok(Scan { frames, ending: Ending { used, sequence, group }, lost })
+    Ok(Scan { frames, ending: Ending { used, sequence, group }, lost, is_unread })
 }
 
 /// What follows a gap is of an interrupted write if it is of one group: every group is durable before the
@@ -102,8 +114,13 @@ fn drop_interrupted(segment: SegmentId, frames: &mut Vec<Frame>, gaps: &mut Vec<
     }
 }
 
-/// Of the last group only those count before the first whose data are not all there.
-fn drop_unwritten(segment: &Segment, frames: &mut Vec<Frame>) -> io::Result<()> {
+/// Of the last group only those count before the first whose data are not all there. Data that the device
+/// cannot read may be there.
+fn drop_unwritten(
+    segment: &Segment,
+    frames: &mut Vec<Frame>,
+    is_unread: &mut bool,
+) -> io::Result<()> {
     let Some(group) = frames.last().map(|frame| frame.group) else { return Ok(()) };
     if !stands(Safeguard::WholeGroups) {
         return Ok(());
@@ -111,7 +128,11 @@ fn drop_unwritten(segment: &Segment, frames: &mut Vec<Frame>) -> io::Result<()> 
     let start = frames.iter().rposition(|frame| frame.group != group).map_or(0, |at| at + 1);
     for at in start..frames.len() {
         let Some(frame) = frames.get(at) else { break };
-        if !has_data(segment, frame)? {
+        let Some(has_data) = has_data(segment, frame)? else {
+            *is_unread = true;
+            continue;
+        };
+        if !has_data {
             let (at_octet, batches) = (frame.at, frames.len() - at);
             tracing::warn!(
                 segment = segment.id,
@@ -125,8 +146,8 @@ fn drop_unwritten(segment: &Segment, frames: &mut Vec<Frame>) -> io::Result<()> 
     Ok(())
 }
 
-/// Whether the data of a frame agree with their checksums.
-fn has_data(segment: &Segment, frame: &Frame) -> io::Result<bool> {
+/// Whether the data of a frame agree with their checksums; `None` if the device cannot read them.
+fn has_data(segment: &Segment, frame: &Frame) -> io::Result<Option<bool>> {
     for change in &frame.changes {
         let (key, piece) = match change {
             Change::PutEntry { precedence, id, data, .. } => (Key::Entry(*precedence, *id), data),
@@ -134,11 +155,12 @@ fn has_data(segment: &Segment, frame: &Frame) -> io::Result<bool> {
             _ => continue,
         };
         let at = piece.at(segment.id, frame.data);
-        if segment.data(key, at)?.is_none() {
-            return Ok(false);
+        let Some(is_there) = readable(segment.data_read(key, at))? else { return Ok(None) };
+        if is_there.is_none() {
+            return Ok(Some(false));
         }
     }
-    Ok(true)
+    Ok(Some(true))
 }
 
 /// The first frame from `at` on with a number above `last`.
@@ -183,7 +205,7 @@ fn read_frame(
 
 /// The changes of the first frame of a segment.
 pub(super) fn first_changes(segment: &Segment) -> io::Result<Vec<Change>> {
-    let mut window = Window { segment, start: 0, octets: Vec::new() };
+    let mut window = Window::new(segment);
     Ok(read_frame(&mut window, 0, 0)?.map(|(_, changes)| changes).unwrap_or_default())
 }
 
@@ -209,15 +231,18 @@ impl Segment {
         readable(self.read(at, length))
     }
 
-    /// The data of a key at a place; `None` if their checksum is wrong.
+    /// The data of a key at a place; `None` if their checksum is wrong, or the device cannot read them.
     pub(super) fn data(&self, key: Key, at: Location) -> io::Result<Option<Vec<u8>>> {
+        Ok(readable(self.data_read(key, at))?.flatten())
+    }
+
+    /// The data of a key at a place; `None` if their checksum is wrong.
+    fn data_read(&self, key: Key, at: Location) -> io::Result<Option<Vec<u8>>> {
         let length = usize::try_from(at.length).unwrap_or(usize::MAX);
         if u64::from(at.offset) + (PIECE_HEADER as u64) + u64::from(at.length) > self.size {
             return Ok(None);
         }
-        let Some(mut octets) = self.readable(at.offset.into(), PIECE_HEADER + length)? else {
-            return Ok(None);
-        };
+        let mut octets = self.read(at.offset.into(), PIECE_HEADER + length)?;
         if frame::piece(self.id, key, &octets).is_none() {
             return Ok(None);
         }
@@ -231,9 +256,15 @@ struct Window<'a> {
     segment: &'a Segment,
     start: u64,
     octets: Vec<u8>,
+    /// Before here, and not after, there are places that could not be read.
+    unread_to: u64,
 }
 
 impl Window<'_> {
+    fn new(segment: &Segment) -> Window<'_> {
+        Window { segment, start: 0, octets: Vec::new(), unread_to: 0 }
+    }
+
     /// Exactly these octets; `None` beyond the end.
     fn get(&mut self, at: u64, length: usize) -> io::Result<Option<&[u8]>> {
         let left = self.segment.size.saturating_sub(at);
@@ -255,11 +286,15 @@ impl Window<'_> {
     }
 
     /// These octets, with zeros in place of what cannot be read.
-    fn legible(&self, at: u64, length: usize) -> Vec<u8> {
+    fn legible(&mut self, at: u64, length: usize) -> Vec<u8> {
         tracing::error!(segment = self.segment.id, at, "a part of the log cannot be read");
         let mut octets = vec![0; length];
         for (n, page) in octets.chunks_mut(PAGE).enumerate() {
-            let _ = self.segment.file.read(at + (n * PAGE) as u64, page);
+            let from = at + (n * PAGE) as u64;
+            if self.segment.file.read(from, page).is_err() {
+                page.fill(0);
+                self.unread_to = self.unread_to.max(from + page.len() as u64);
+            }
         }
         octets
     }
