@@ -68,6 +68,9 @@ pub(crate) struct Args {
     /// Only these numbers of submitters, in the table by size
     #[arg(long, value_delimiter = ',', default_values_t = SUBMITTERS)]
     submitters: Vec<usize>,
+    /// Both MTAs without `[tracking]`, for what it costs
+    #[arg(long)]
+    without_tracking: bool,
     /// The programs as they are built, from this directory, instead of building them
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
@@ -103,6 +106,7 @@ struct Task {
 struct Bench<'a> {
     programs: &'a Programs,
     seconds: f64,
+    tracks: bool,
     progress: ProgressBar,
 }
 
@@ -128,13 +132,16 @@ impl Args {
             only: vec![Part::Sizes, Part::Curve, Part::Idle, Part::Memory],
             size: SIZES.to_vec(),
             submitters: SUBMITTERS.to_vec(),
+            without_tracking: false,
             programs: None,
         }
     }
 
     /// Does what is wanted.
     pub(super) fn measure(&self, programs: &Programs) -> Result<RelayResults> {
-        let bench = Bench { programs, seconds: self.seconds, progress: bar(self.steps()) };
+        let tracks = !self.without_tracking;
+        let progress = bar(self.steps());
+        let bench = Bench { programs, seconds: self.seconds, tracks, progress };
         let report = bench.all(self);
         bench.progress.finish_and_clear();
         if clock::is_interrupted() {
@@ -216,7 +223,9 @@ impl Bench<'_> {
         let names: Vec<String> = (0..users).map(user).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let builder = Pair::builder(peer)?.programs(&self.programs.site);
-        let pair = builder.each(|site| site.users(&names)).start()?;
+        let with =
+            |site: testbed::SiteBuilder| site.users(&names).set("tracking.enabled", self.tracks);
+        let pair = builder.each(with).start()?;
         let first = |site: &Site| {
             site.wait_until("an association", OPEN, |status| {
                 status.associations().any(|a| a.state == "idle")
