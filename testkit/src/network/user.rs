@@ -64,6 +64,8 @@ pub struct User {
     pub answers: Vec<Result<String, i64>>,
     /// For each of them the number of the submission, from 0 on.
     pub answered: Vec<usize>,
+    /// Answers to its cancellings, in order: the MTS identifier, and nothing or the code of the error.
+    pub cancelled: Vec<(String, Result<(), i64>)>,
     /// The deliveries that it took, in order.
     pub delivered: Vec<Delivered>,
     /// For each of them the count of binds, and the time.
@@ -73,6 +75,8 @@ pub struct User {
     /// The content that each report returned, in order.
     pub returned: Vec<Option<Bytes>>,
     machine: sim::SimulatedUser,
+    /// Of what was accepted.
+    identifiers: Vec<p1::MtsIdentifier>,
     /// The contents that it submitted.
     contents: Vec<Bytes>,
     /// Identifier and content of what arrives.
@@ -102,11 +106,13 @@ impl<S: Durable> Network<S> {
             refused: false,
             answers: Vec::new(),
             answered: Vec::new(),
+            cancelled: Vec::new(),
             delivered: Vec::new(),
             took: Vec::new(),
             reported: Vec::new(),
             returned: Vec::new(),
             machine,
+            identifiers: Vec::new(),
             contents: Vec::new(),
             arriving: (String::new(), Vec::new()),
         });
@@ -187,6 +193,15 @@ impl<S: Durable> Network<S> {
         self.user_drain(user);
     }
 
+    /// Has a user cancel the deferred delivery of a message that was accepted from it.
+    pub fn cancel(&mut self, user: usize, identifier: &str) {
+        let u = &mut self.users[user];
+        let accepted = u.identifiers.iter().find(|accepted| accepted.to_string() == identifier);
+        let identifier = accepted.expect("a message that was accepted").clone();
+        u.machine.cancel(self.now, identifier);
+        self.user_drain(user);
+    }
+
     /// The user whose end this is, unless it has bound again since.
     fn user_at(&self, end: End) -> Option<usize> {
         match end {
@@ -239,8 +254,12 @@ impl<S: Durable> Network<S> {
                 u.machine.content(now, content.slice(start..(start + max).min(content.len())));
             }
             UserEvent::Answered { tag, result } => {
-                u.answers.push(result);
+                u.identifiers.extend(result.clone());
+                u.answers.push(result.map(|identifier| identifier.to_string()));
                 u.answered.push(tag);
+            }
+            UserEvent::Cancelled { identifier, result } => {
+                u.cancelled.push((identifier.to_string(), result));
             }
             UserEvent::Delivery(envelope) => {
                 u.arriving = (envelope.identifier.to_string(), Vec::new());

@@ -1,7 +1,7 @@
 //! What must hold after each run.
 
 use crate::orders::Certainty;
-use crate::plan::{self, EXPIRED, HELD, LISTED, LONG, Planned, USERS};
+use crate::plan::{CANCELLED, DELETED, EXPIRED, HELD, LISTED, LONG, Planned, USERS};
 use crate::scenario::{Case, Scenario};
 use base::Precedence;
 use engine::journal::{ItemId, MailboxId};
@@ -36,9 +36,9 @@ pub(crate) enum Broken {
     Damaged,
     /// A full disk refuses what it has a reserve for.
     Refused,
-    /// What an operator held went.
+    /// What an operator held went, or what was deferred went before its time.
     Held,
-    /// What an operator ordered was not done, although the answer was that it was.
+    /// What an operator or an originator ordered was not done, although the answer was that it was.
     Ordered,
     /// The program failed.
     Panicked,
@@ -132,6 +132,9 @@ impl Check<'_> {
             {
                 self.fail(Broken::Altered, format!("{n} at {place:?}"));
             }
+            if n == CANCELLED && self.scenario.deferral.is_none_or(|time| u.took[at].1 < time) {
+                self.fail(Broken::Held, format!("{n} before its time, at {:?}", u.took[at]));
+            }
             copies.entry(n).or_default().push(at);
         }
         let meant = |planned: &Planned| planned.to.contains(&place);
@@ -149,10 +152,10 @@ impl Check<'_> {
         }
     }
 
-    /// Whether an operator had a message deleted or expired.
+    /// Whether an operator had a message deleted or expired, or its originator had it cancelled.
     fn given_up(&self, n: usize) -> Option<Certainty> {
         let ordered = self.scenario.ordered.get(&n).copied();
-        ordered.filter(|_| [plan::DELETED, EXPIRED].contains(&n))
+        ordered.filter(|_| [DELETED, EXPIRED, CANCELLED].contains(&n))
     }
 
     /// Whether a message was expired: by an order that was not answered, if it did not arrive.

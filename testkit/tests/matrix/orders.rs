@@ -1,7 +1,7 @@
-//! What an operator orders of messages while the line is down: delete, expire, reroute, retry. And the list
-//! that he makes.
+//! What an operator orders of messages while the line is down: delete, expire, reroute, retry. The list that
+//! he makes. And the message that its originator cancels.
 
-use crate::plan::{DELETED, EXPIRED, LISTED, REDIRECTED, REROUTED};
+use crate::plan::{CANCELLED, DELETED, EXPIRED, LISTED, REDIRECTED, REROUTED};
 use crate::scenario::Scenario;
 use base::EntryId;
 use engine::Record;
@@ -43,11 +43,14 @@ impl Scenario {
         self.run(1_000);
     }
 
-    /// A message goes to a list, its site is restarted at once, and one goes to an alternate.
+    /// A message waits for its time. One goes to a list, their site is restarted at once, and one goes to an
+    /// alternate. Then the one that waits is cancelled.
     pub(crate) fn expand(&mut self) {
-        if self.plan.len() <= REDIRECTED {
+        if self.plan.len() <= CANCELLED {
             return;
         }
+        self.submit(CANCELLED);
+        self.run(300);
         self.has_list = self.make_list();
         if self.has_list {
             self.submit(LISTED);
@@ -56,6 +59,38 @@ impl Scenario {
         }
         self.submit(REDIRECTED);
         self.run(1_000);
+        self.cancel();
+    }
+
+    /// The originator cancels what waits, and repeats it after an error. Where nobody answers, his agent
+    /// repeats it when it has bound again.
+    fn cancel(&mut self) {
+        self.ordered.insert(CANCELLED, Certainty::Open);
+        let user = self.plan[CANCELLED].from;
+        let mut asked = 0;
+        for _ in 0..5 {
+            if self.network.users[user].cancelled.len() == asked
+                && let Some(identifier) = self.identifier(CANCELLED)
+            {
+                self.network.cancel(user, &identifier);
+                asked += 1;
+            }
+            self.run(1_000);
+            if self.network.users[user].cancelled.iter().any(|(_, answer)| answer.is_ok()) {
+                self.ordered.insert(CANCELLED, Certainty::Done);
+                return;
+            }
+        }
+    }
+
+    /// The MTS identifier with which a message was accepted.
+    fn identifier(&self, n: usize) -> Option<String> {
+        let user = self.plan[n].from;
+        let u = &self.network.users[user];
+        let mut answers = u.answered.iter().zip(&u.answers);
+        let (_, answer) =
+            answers.find(|(tag, answer)| self.submitted[user][**tag] == n && answer.is_ok())?;
+        answer.clone().ok()
     }
 
     /// An operator repeats what nobody answers. One who finds it made has made it.

@@ -41,10 +41,14 @@ pub(crate) const LISTED: usize = 10;
 /// The message to nobody, with an alternate that its originator requests.
 pub(crate) const REDIRECTED: usize = 11;
 
+/// The message that waits for its deferred delivery time, until its originator cancels it.
+pub(crate) const CANCELLED: usize = 12;
+
 /// To a mailbox at the own site; to two at the other one, with reports; a long one, whose transfer is cut;
 /// one to nobody; one in the other direction; one that an operator holds; an urgent one at the end;
-/// those of which an operator orders something else; one to a list; and one to nobody with an alternate.
-pub(crate) static PLAN: [Planned; 12] = [
+/// those of which an operator orders something else; one to a list; one to nobody with an alternate; and one that its
+/// originator cancels.
+pub(crate) static PLAN: [Planned; 13] = [
     Planned {
         from: 0,
         address: None,
@@ -140,6 +144,14 @@ pub(crate) static PLAN: [Planned; 12] = [
         to: &[(ACT, "OPS")],
         size: 120,
         precedence: Precedence::Routine,
+        report: ReportRequest::NonDelivery,
+    },
+    Planned {
+        from: 0,
+        address: None,
+        to: &[(ACT, "OPS")],
+        size: 8_000,
+        precedence: Precedence::Immediate,
         report: ReportRequest::NonDelivery,
     },
 ];

@@ -5,8 +5,8 @@
 //! submitted again, a transfer without a confirm is repeated, and who lost his association binds again.
 
 use crate::orders::{Certainty, SPARE};
-use crate::plan::{DELETED, HELD, LISTED, PLAN, Planned, REDIRECTED, URGENT, USERS};
-use base::EntryId;
+use crate::plan::{CANCELLED, DELETED, HELD, LISTED, PLAN, Planned, REDIRECTED, URGENT, USERS};
+use base::{EntryId, Utc};
 use node::Input;
 use node::config::NodeConfig;
 use std::collections::BTreeMap;
@@ -45,6 +45,9 @@ impl Case {
     }
 }
 
+/// Within the time for which [`Scenario::finish`] waits, and longer than all that comes before.
+const DEFERRED_FOR: Duration = Duration::from_secs(1_200);
+
 /// A run.
 pub(crate) struct Scenario {
     pub network: Network<RealStore>,
@@ -60,6 +63,8 @@ pub(crate) struct Scenario {
     pub has_list: bool,
     /// What is to be sent.
     pub plan: &'static [Planned],
+    /// The deferred delivery time of the message that has one.
+    pub deferral: Option<base::Instant>,
     pub(crate) request: u64,
     rots: bool,
     /// For which a disk that is full is left so before the urgent message.
@@ -98,6 +103,7 @@ impl Scenario {
             ordered: BTreeMap::new(),
             has_list: false,
             plan: if case.has_orders() { &PLAN } else { &PLAN[..DELETED] },
+            deferral: None,
             request: 0,
             rots: case.rots(),
             minutes: case.faults.first().map_or(0, |(n, _)| n % 45),
@@ -151,6 +157,12 @@ impl Scenario {
         let to: Vec<String> = to.iter().map(|(site, name)| address(*site, name)).collect();
         let alternate = (n == REDIRECTED).then(|| address(planned.to[0].0, planned.to[0].1));
         self.network.users[planned.from].alternate = alternate;
+        self.network.users[planned.from].deferred = (n == CANCELLED).then(|| {
+            // A UTCTime has whole seconds.
+            let at = (self.network.now + DEFERRED_FOR).0.next_multiple_of(1_000_000);
+            let at = *self.deferral.get_or_insert(base::Instant(at));
+            Utc(testkit::NEW_YEAR + at.0)
+        });
         let (text, id) = (content(n, planned.size), format!("MESSAGE {n}"));
         self.submitted[planned.from].push(n);
         self.network.submit(planned.from, &to, planned.precedence, &text, &id, planned.report);

@@ -234,6 +234,7 @@ impl Sim {
                 });
             }
             UserEvent::Answered { tag, result } => {
+                let result = result.map(|identifier| identifier.to_string());
                 let result = result.map_err(|code| format!("refused with error {code}"));
                 self.messages.answered(now, tag, result);
             }
@@ -267,6 +268,7 @@ impl Sim {
             | UserEvent::Refused(_)
             | UserEvent::Broken(_)
             | UserEvent::Write(_)
+            | UserEvent::Cancelled { .. }
             | UserEvent::Close => {}
         }
     }

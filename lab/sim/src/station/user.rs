@@ -1,5 +1,5 @@
-//! A user at the end of a P3 association, as one machine: binds, submits one message after another,
-//! takes deliveries.
+//! A user at the end of a P3 association, as one machine: binds, submits one message after another, takes
+//! them back, takes deliveries.
 
 use base::Instant;
 use base::ber::{Element, Writer};
@@ -8,7 +8,7 @@ use osi::api::{Indication, Input, Output, Payload, Request, Role, Selectors};
 use osi::profiles::{self, abstract_syntax};
 use osi::stack::Association;
 use p1::Credentials;
-use p1::names::ORName;
+use p1::names::{MtsIdentifier, ORName};
 use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
     MessageSubmissionEnvelope, MtsBind, ObjectName, ReportDelivery, SubmissionResult, operation,
@@ -51,7 +51,14 @@ pub enum UserEvent {
         /// The submission.
         tag: usize,
         /// The MTS identifier, or the code of the error; -1 for a reject.
-        result: Result<String, i64>,
+        result: Result<MtsIdentifier, i64>,
+    },
+    /// A cancelling was answered.
+    Cancelled {
+        /// The message.
+        identifier: MtsIdentifier,
+        /// The code of the error; -1 for a reject.
+        result: Result<(), i64>,
     },
     /// A delivery begins.
     Delivery(Box<MessageDeliveryEnvelope>),
@@ -73,6 +80,13 @@ pub enum UserEvent {
     Broken(String),
 }
 
+/// What a user asks of his MTA, one at a time.
+#[derive(Clone, Debug)]
+enum Asked {
+    Submission(UserSubmission),
+    Cancelling(MtsIdentifier),
+}
+
 /// What received octets belong to.
 #[derive(Debug)]
 enum Unit {
@@ -90,8 +104,8 @@ pub struct SimulatedUser {
     deliveries: bool,
     stack: Option<Association>,
     bound: bool,
-    waiting: VecDeque<UserSubmission>,
-    sending: Option<UserSubmission>,
+    waiting: VecDeque<Asked>,
+    unanswered: Option<Asked>,
     unit: Unit,
     octets: Vec<u8>,
     invoke: i64,
@@ -108,7 +122,7 @@ impl SimulatedUser {
             stack: None,
             bound: false,
             waiting: VecDeque::new(),
-            sending: None,
+            unanswered: None,
             unit: Unit::None,
             octets: Vec::new(),
             invoke: 0,
@@ -165,7 +179,7 @@ impl SimulatedUser {
     pub fn closed(&mut self) {
         (self.stack, self.bound, self.unit) = (None, false, Unit::None);
         self.octets.clear();
-        if let Some(unanswered) = self.sending.take() {
+        if let Some(unanswered) = self.unanswered.take() {
             self.waiting.push_front(unanswered);
         }
     }
@@ -185,7 +199,14 @@ impl SimulatedUser {
 
     /// Submits a message as soon as he is bound and those before are answered.
     pub fn submit(&mut self, now: Instant, submission: UserSubmission) {
-        self.waiting.push_back(submission);
+        self.waiting.push_back(Asked::Submission(submission));
+        self.go_on(now);
+    }
+
+    /// Takes back a message that waits for its deferred delivery time (X.411 8.2.1.3), as soon as he is
+    /// bound and all before is answered.
+    pub fn cancel(&mut self, now: Instant, identifier: MtsIdentifier) {
+        self.waiting.push_back(Asked::Cancelling(identifier));
         self.go_on(now);
     }
 
@@ -234,25 +255,34 @@ impl SimulatedUser {
                 Output::Indication(indication) => self.handle_indication(indication),
             }
         }
-        if self.bound && self.sending.is_none() && !self.waiting.is_empty() {
+        if self.bound && self.unanswered.is_none() && !self.waiting.is_empty() {
             self.go_on(now);
         }
     }
 
     fn go_on(&mut self, now: Instant) {
-        if !self.bound || self.sending.is_some() {
+        if !self.bound || self.unanswered.is_some() {
             return;
         }
         let Some(next) = self.waiting.pop_front() else { return };
         self.invoke += 1;
-        let argument = Payload {
-            head: next.envelope.argument_head(next.size).into(),
-            content_length: next.size,
-            tail: Bytes::new(),
+        let (operation, argument) = match &next {
+            Asked::Submission(next) => {
+                let argument = Payload {
+                    head: next.envelope.argument_head(next.size).into(),
+                    content_length: next.size,
+                    tail: Bytes::new(),
+                };
+                (operation::MESSAGE_SUBMISSION, argument)
+            }
+            Asked::Cancelling(identifier) => {
+                let mut writer = Writer::new();
+                identifier.write(&mut writer);
+                (operation::CANCEL_DEFERRED_DELIVERY, Payload::whole(writer.into_vec()))
+            }
         };
-        self.sending = Some(next);
+        self.unanswered = Some(next);
         let (invoke, syntax) = (self.invoke, abstract_syntax::msse());
-        let operation = operation::MESSAGE_SUBMISSION;
         self.request(now, Request::Invoke { invoke, syntax, operation, argument });
     }
 
@@ -264,7 +294,7 @@ impl SimulatedUser {
             }
             Indication::Refused { detail, .. } => self.events.push_back(UserEvent::Refused(detail)),
             Indication::NeedContent { offset, max } => {
-                if let Some(UserSubmission { tag, .. }) = self.sending {
+                if let Some(Asked::Submission(UserSubmission { tag, .. })) = self.unanswered {
                     self.events.push_back(UserEvent::NeedContent { tag, offset, max });
                 }
             }
@@ -277,7 +307,7 @@ impl SimulatedUser {
                 self.unit = Unit::Delivery(invoke, <_>::default());
             }
             Indication::Data { bytes, last } => self.data(&bytes, last),
-            Indication::Rejected { .. } => self.answered(Err(-1)),
+            Indication::Rejected { .. } => self.failed(-1),
             _ => {}
         }
     }
@@ -306,13 +336,8 @@ impl SimulatedUser {
         let octets = std::mem::take(&mut self.octets);
         match std::mem::replace(&mut self.unit, Unit::None) {
             Unit::None | Unit::Delivery(..) => {}
-            Unit::Error(code) => self.answered(Err(code)),
-            Unit::Result => {
-                match Element::parse(&octets).and_then(|e| SubmissionResult::read(&e)) {
-                    Ok(result) => self.answered(Ok(result.identifier.to_string())),
-                    Err(error) => self.events.push_back(UserEvent::Broken(error.to_string())),
-                }
-            }
+            Unit::Error(code) => self.failed(code),
+            Unit::Result => self.succeeded(&octets),
             Unit::Report(invoke) => {
                 match Element::parse_accepted(&octets).and_then(|e| ReportDelivery::read(&e)) {
                     Ok(report) => {
@@ -325,10 +350,36 @@ impl SimulatedUser {
         }
     }
 
-    fn answered(&mut self, result: Result<String, i64>) {
-        if let Some(UserSubmission { tag, .. }) = self.sending.take() {
-            self.events.push_back(UserEvent::Answered { tag, result });
-        }
+    /// The result of what he asked came whole.
+    fn succeeded(&mut self, octets: &[u8]) {
+        let event = match self.unanswered.take() {
+            Some(Asked::Submission(UserSubmission { tag, .. })) => {
+                match Element::parse(octets).and_then(|e| SubmissionResult::read(&e)) {
+                    Ok(result) => UserEvent::Answered { tag, result: Ok(result.identifier) },
+                    Err(error) => UserEvent::Broken(error.to_string()),
+                }
+            }
+            Some(Asked::Cancelling(identifier)) if octets == EMPTY_RESULT => {
+                UserEvent::Cancelled { identifier, result: Ok(()) }
+            }
+            Some(Asked::Cancelling(_)) => UserEvent::Broken("a result of a cancelling".to_owned()),
+            None => return,
+        };
+        self.events.push_back(event);
+    }
+
+    /// What he asked was answered with an error, or rejected.
+    fn failed(&mut self, code: i64) {
+        let event = match self.unanswered.take() {
+            Some(Asked::Submission(UserSubmission { tag, .. })) => {
+                UserEvent::Answered { tag, result: Err(code) }
+            }
+            Some(Asked::Cancelling(identifier)) => {
+                UserEvent::Cancelled { identifier, result: Err(code) }
+            }
+            None => return,
+        };
+        self.events.push_back(event);
     }
 }
 
