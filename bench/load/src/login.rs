@@ -35,6 +35,7 @@ impl Login {
             .with_context(|| format!("cannot read the password in {}", file.display()))?;
         let password = text.lines().next().unwrap_or_default().to_owned();
         let login = ua::Login {
+            label: None,
             mta: self.mta.to_string(),
             user: self.address.parse().context("a user's address")?,
             password: Password::new(Bytes::from(password.into_bytes()), PasswordForm::Ia5),

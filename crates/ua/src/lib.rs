@@ -14,6 +14,7 @@ pub mod diagnose;
 pub mod form;
 pub mod heading;
 mod interrupt;
+pub mod label;
 mod login;
 mod message;
 pub mod receipt;

@@ -1,6 +1,7 @@
 //! Where a user binds, and as whom.
 
 use osi::api::Selectors;
+use p1::SecurityLabel;
 use p1::bind::Password;
 use p1::names::ORName;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct Login {
     pub answer_timeout: Duration,
     /// The edition of P7, of which the bind proposes the application context. P3 does not use it.
     pub edition: Edition,
+    /// message-security-label of what is submitted without one.
+    pub label: Option<SecurityLabel>,
 }
 
 /// The edition of the message store's protocol (X.419 annex C).

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::content::{Content, Source};
 use crate::form::Requests;
+use crate::label;
 use anyhow::{Context, Result};
 use base::ber::universal as u;
 use base::{Precedence, Utc};
@@ -319,9 +320,7 @@ impl EnvelopeOptions {
             all.push(ExtensionField::standard(number, delivery, |w| w.integer(u::ENUMERATED, 1)));
         }
         if let Some(label) = &self.label {
-            all.push(ExtensionField::standard(number::MESSAGE_SECURITY_LABEL, delivery, |w| {
-                label.write(w, u::SET);
-            }));
+            all.push(label::field(label));
         }
         if !self.exempted.is_empty() {
             // X.411 recommends no criticality for it.

@@ -2,6 +2,7 @@
 
 use crate::connection::{INTERRUPTED, describe};
 use crate::content::Content;
+use crate::label;
 use crate::user::{Lost, User};
 use anyhow::{Context, Result, bail};
 use base::ber::{Element, Oid, Writer};
@@ -49,6 +50,8 @@ async fn converse(
     end: &mut Option<u64>,
     mut each: impl FnMut(&[u8]),
 ) -> Result<SubmissionResult> {
+    let mut envelope = envelope.clone();
+    label::complete(&mut envelope.extensions, user.label.as_ref());
     let mut head = envelope.argument_head(content.len());
     head.extend_from_slice(&content.head);
     each(&content.head);
@@ -144,6 +147,8 @@ impl User {
     /// # Errors
     /// [`NotAccepted`] or [`Lost`].
     pub async fn probe(&mut self, envelope: &ProbeSubmissionEnvelope) -> Result<SubmissionResult> {
+        let mut envelope = envelope.clone();
+        label::complete(&mut envelope.extensions, self.label.as_ref());
         let mut argument = Writer::new();
         envelope.write(&mut argument);
         let (answer, octets) =

@@ -9,6 +9,7 @@ use base::ber::{Element, Writer};
 use bytes::Bytes;
 use osi::api::{Config, Indication, Payload, Request, Selectors};
 use osi::profiles;
+use p1::SecurityLabel;
 use p1::bind::Credentials;
 use p1::names::ORName;
 use p1::p3::{MtsBind, MtsBindError, ObjectName};
@@ -46,6 +47,8 @@ pub struct User {
     pub name: ORName,
     /// The MTA's bind result.
     pub bound: MtsBind,
+    /// The login's label.
+    pub(crate) label: Option<SecurityLabel>,
 }
 
 /// As the users of P3 know it: [`Lost`] where the association is over.
@@ -81,7 +84,8 @@ impl User {
             bind: writer.into_vec().into(),
         };
         let connection = Connection::open(target, pcap, clock, interrupted).await.map_err(lost)?;
-        let mut user = User { connection, name: login.user.clone(), bound };
+        let (name, label) = (login.user.clone(), login.label.clone());
+        let mut user = User { connection, name, bound, label };
         user.await_bind().await?;
         Ok(user)
     }

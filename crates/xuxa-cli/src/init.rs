@@ -191,6 +191,7 @@ async fn bind(
     interrupted: Interrupted,
 ) -> Result<()> {
     let login = ua::Login {
+        label: None,
         mta: new.mta.clone(),
         user,
         password: Password::new(Bytes::from(new.password.clone().into_bytes()), PasswordForm::Ia5),

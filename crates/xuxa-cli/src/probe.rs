@@ -8,6 +8,7 @@ use crate::{INTERRUPTED, profile, quantity, show, terminal};
 use anyhow::{Result, bail};
 use base::{Utc, shown};
 use clap::Args;
+use p1::SecurityLabel;
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::extension::Extensions;
@@ -28,6 +29,9 @@ pub(crate) struct ProbeArgs {
     /// Size of the message in question
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size)]
     size: Option<u64>,
+    /// Security label of the message in question, as `xuxa send` has it [default: that of the profile]
+    #[arg(long, value_name = "POLICY/CLASS")]
+    label: Option<SecurityLabel>,
     /// Ask for a civil message (P22) instead of a military one
     #[arg(long)]
     civil: bool,
@@ -170,7 +174,7 @@ async fn probe(access: &MtaAccess<'_>, args: &ProbeArgs) -> Result<Probed> {
                 ..PerRecipientSubmissionFields::default()
             })
             .collect(),
-        extensions: Extensions::default(),
+        extensions: Extensions(args.label.iter().map(ua::label::field).collect()),
         unknown: Vec::new(),
     };
     let now = Clock::utc();

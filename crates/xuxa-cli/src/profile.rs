@@ -4,6 +4,7 @@ use crate::part::{Part, sync_dir};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use osi::api::Selectors;
+use p1::SecurityLabel;
 use p1::bind::{Password, PasswordForm};
 use p1::names::ORName;
 use serde::Deserialize;
@@ -59,6 +60,9 @@ pub(crate) struct Profile {
     /// Presentation selector to call, as text.
     #[serde(default)]
     pub psel: Option<String>,
+    /// Security label of what is submitted without one, as in `1.3.26.0.4406.0.5.1/restricted`.
+    #[serde(default)]
+    pub label: Option<String>,
     /// Where received messages are kept, and which were received.
     #[serde(default)]
     pub inbox: Option<PathBuf>,
@@ -177,6 +181,15 @@ impl Profile {
         address("the profile's user", &self.user)
     }
 
+    /// The label of what is submitted without one.
+    ///
+    /// # Errors
+    /// [`Wrong`].
+    fn label(&self) -> Result<Option<SecurityLabel>> {
+        let label = self.label.as_deref().map(str::parse::<SecurityLabel>).transpose();
+        label.map_err(|error| Wrong(format!("the profile's label: {error}")).into())
+    }
+
     /// The arguments of the bind.
     ///
     /// # Errors
@@ -193,6 +206,7 @@ impl Profile {
                 session: octets(&self.ssel),
                 presentation: octets(&self.psel),
             },
+            label: self.label()?,
             answer_timeout: self.answer_timeout.unwrap_or(ua::ANSWER_TIMEOUT),
             edition: match self.edition {
                 StoreEdition::Of1988 => ua::Edition::Of1988,

@@ -12,6 +12,7 @@ mod common;
 mod place;
 
 use base::Precedence::{Flash, Override, Routine};
+use p1::extension::{ExtensionField, ExtensionType};
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p772::{
     ContentBuilder, ContentEvent, ContentParser, Heading, IpmIdentifier, PartForm, PartKind,
@@ -252,6 +253,41 @@ fn a_message_is_forwarded_whole() {
     place.fails(&["forward", "2", "--to", to], 2, "is a report");
     let unreadable = place.server.deliver_content(Routine, b"nothing known").to_string();
     place.fails(&["forward", &unreadable, "--to", to], 1, "cannot be forwarded");
+}
+
+/// The labels of what was submitted last, as octets.
+fn submitted_labels(place: &Place) -> Vec<Vec<u8>> {
+    let kind = ExtensionType::Standard(p1::extension::number::MESSAGE_SECURITY_LABEL);
+    let extensions = submitted(place).0.extensions.0;
+    let labels = extensions.iter().filter(|field| field.kind == kind);
+    labels.map(|field| field.value.to_vec()).collect()
+}
+
+#[test]
+fn what_is_submitted_has_the_label_that_was_given_kept_or_of_the_profile() {
+    let place = Place::new();
+    let of = |text: &str| ua::label::field(&text.parse().unwrap());
+    let deliver = |labels: Vec<ExtensionField>| {
+        place.server.shared.lock().unwrap().world.copies.labels = labels;
+        place.server.deliver(Routine, "Fire", 10)
+    };
+    deliver(vec![of("/secret")]);
+    place.done(&["reply", "1", "--text", "x"]);
+    assert!(submitted_labels(&place).is_empty());
+    place.done(&["export", "kept"]);
+    let config = place.path("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}label = \"/restricted\"\n")).unwrap();
+    place.done(&["reply", "1", "--text", "x"]);
+    assert_eq!(submitted_labels(&place), [of("/restricted").value.to_vec()]);
+    place.done(&["reply", "1", "--text", "x", "--label", "/confidential"]);
+    assert_eq!(submitted_labels(&place), [of("/confidential").value.to_vec()]);
+    place.done(&["import", "kept", "--resubmit"]);
+    assert_eq!(submitted_labels(&place), [of("/secret").value.to_vec()]);
+    place.done(&["forward", "1", "--to", "/C=XX/ADMD= /PRMD=alpha/S=Jones"]);
+    assert_eq!(submitted_labels(&place), [of("/secret").value.to_vec()]);
+    std::fs::write(&config, format!("{text}label = \"/topmost\"\n")).unwrap();
+    place.fails(&["reply", "1", "--text", "x"], 2, "the profile's label: ");
 }
 
 #[test]

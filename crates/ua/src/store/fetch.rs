@@ -150,7 +150,8 @@ fn fetched(information: &EntryInformation, octets: u64) -> Fetched {
     let mut entry = Entry::read(information);
     let mut unreadable = |kind: &AttributeType| entry.unreadable.push(kind.name);
     let first = |kind: &AttributeType| information.attribute(&kind.oid())?.values.first();
-    let envelope = first(&a::MESSAGE_DELIVERY_ENVELOPE).map(delivery_envelope);
+    let envelope =
+        first(&a::MESSAGE_DELIVERY_ENVELOPE).map(|value| delivery_envelope(value.octets()));
     if matches!(envelope, Some(None)) {
         unreadable(&a::MESSAGE_DELIVERY_ENVELOPE);
     }
@@ -171,9 +172,10 @@ fn fetched(information: &EntryInformation, octets: u64) -> Fetched {
     }
 }
 
-/// The envelope of a delivery, which P3 has before the content in one SEQUENCE.
-fn delivery_envelope(value: &Value) -> Option<Box<MessageDeliveryEnvelope>> {
-    let envelope = value.element().ok().filter(|element| element.tag == u::SEQUENCE)?;
+/// Reads the value of the attribute message-delivery-envelope (X.413 6.2.3.1). P3 has it before the content in one
+/// SEQUENCE.
+pub fn delivery_envelope(value: &[u8]) -> Option<Box<MessageDeliveryEnvelope>> {
+    let envelope = Element::parse(value).ok().filter(|element| element.tag == u::SEQUENCE)?;
     let mut members = envelope.children().ok()?;
     let mut w = Writer::new();
     w.constructed(u::SEQUENCE, |w| {

@@ -38,7 +38,7 @@ mod submission;
 pub use alert::Alert;
 pub use entry::{Entry, Kind, Status};
 pub use error::{BadAnswer, BindRefused, StoreError};
-pub use fetch::Fetched;
+pub use fetch::{Fetched, delivery_envelope};
 pub use find::Find;
 pub use operations::{Counted, Summary};
 pub use p7::{Filter, MsError, Selector};
@@ -54,6 +54,7 @@ use bytes::Bytes;
 use call::Incoming;
 use osi::api::{Indication, RefuseReason, Selectors};
 use osi::profiles;
+use p1::SecurityLabel;
 use p1::bind::Credentials;
 use p1::names::ORName;
 use p7::bind::BindProblem;
@@ -66,6 +67,7 @@ pub struct Store {
     connection: Connection,
     name: ORName,
     edition: Edition,
+    label: Option<SecurityLabel>,
     bound: MsBindResult,
     /// The last invocation.
     invoked: i64,
@@ -107,6 +109,7 @@ impl Store {
             connection,
             name: login.user.clone(),
             edition: login.edition,
+            label: login.label.clone(),
             bound: MsBindResult::new(credentials),
             invoked: 0,
             unanswered: BTreeSet::new(),

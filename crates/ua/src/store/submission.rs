@@ -3,6 +3,7 @@
 use super::call::{Call, Port};
 use super::{Store, StoreError};
 use crate::content::Content;
+use crate::label;
 use base::ber::{Element, Writer};
 use p1::names::MtsIdentifier;
 use p1::p3::{MessageSubmissionEnvelope, ProbeSubmissionEnvelope, SubmissionResult, operation};
@@ -29,6 +30,8 @@ impl Store {
         envelope: &MessageSubmissionEnvelope,
         content: &Content,
     ) -> Result<SubmissionResult, NotSubmitted> {
+        let mut envelope = envelope.clone();
+        label::complete(&mut envelope.extensions, self.label.as_ref());
         let mut argument = envelope.argument_head(content.len());
         argument.extend_from_slice(&content.head);
         let length = argument.len() as u64 + content.source.len();
@@ -63,6 +66,8 @@ impl Store {
         &mut self,
         envelope: &ProbeSubmissionEnvelope,
     ) -> Result<SubmissionResult, StoreError> {
+        let mut envelope = envelope.clone();
+        label::complete(&mut envelope.extensions, self.label.as_ref());
         let call = submission("probe-submission", operation::PROBE_SUBMISSION, |w| {
             envelope.write(w);
         });

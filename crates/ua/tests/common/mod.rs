@@ -109,6 +109,7 @@ impl TestStore {
 
     pub(crate) fn login(&self) -> Login {
         Login {
+            label: None,
             mta: self.address.clone(),
             user: JONES.parse().unwrap(),
             password: Password::new("vesuvio", PasswordForm::Ia5),

@@ -11,6 +11,7 @@ use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use base::Precedence;
 use clap::Args;
+use p1::SecurityLabel;
 use p1::names::ORName;
 use serde::Serialize;
 use std::fmt;
@@ -23,6 +24,9 @@ use ua::store::{Fetched, Kind, Store};
 pub(crate) struct AcknowledgeArgs {
     /// Its number in `xuxa list`
     number: u32,
+    /// Security label of the notification, as `xuxa send` has it [default: that of the profile]
+    #[arg(long, value_name = "POLICY/CLASS")]
+    label: Option<SecurityLabel>,
 }
 
 /// What was done.
@@ -130,12 +134,14 @@ pub(super) async fn send(
     store: &mut Store,
     fetched: &Fetched,
     reader: &Reader,
+    label: Option<&SecurityLabel>,
 ) -> Result<Done> {
     let number = fetched.entry.number;
     let log = SentLog::new(access.profile.sent_log());
-    let Some(begun) = begin(&log, &access.profile.user()?, fetched, reader)? else {
+    let Some(mut begun) = begin(&log, &access.profile.user()?, fetched, reader)? else {
         return Ok(Done { number, already: true, to: None, notification: None });
     };
+    begun.made.envelope.extensions.0.extend(label.map(ua::label::field));
     let result = compose::surely(access, store, &begun.made.envelope, &begun.made.content).await?;
     let notification = result.identifier.to_string();
     super::sent::append(access, &[begun.done(notification.clone())]);
@@ -153,7 +159,7 @@ pub(super) async fn acknowledge(
     let done = with_store(access, async |store| {
         let mut reader = Reader::default();
         let fetched = store.fetch(number, &mut reader, u64::MAX).await?;
-        match send(access, store, &fetched, &reader).await {
+        match send(access, store, &fetched, &reader, args.label.as_ref()).await {
             Err(error) if error.is::<NotAsked>() => {
                 Err(Wrong(format!("entry {number} is not acknowledged: {error}")).into())
             }

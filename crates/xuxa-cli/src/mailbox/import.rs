@@ -1,6 +1,7 @@
 //! `xuxa import`: what can honestly be done with an exported mailbox over P7.
 
 use super::export::{check_file, read_index};
+use super::forward::labels;
 use super::{InPart, bind};
 use crate::profile::Wrong;
 use crate::submission::MtaAccess;
@@ -12,16 +13,17 @@ use bytes::Bytes;
 use clap::Args;
 use mailbox_file::{ENTRIES, INDEX, Record, content_name, envelope_name};
 use p1::content_type::ContentType;
+use p1::extension::ExtensionField;
 use p1::names::ORName;
 use std::path::{Path, PathBuf};
-use ua::store::{Store, StoreError};
+use ua::store::{Store, StoreError, delivery_envelope};
 use ua::{Content, Message, Source};
 
 /// Checks an exported mailbox, or submits its messages anew.
 ///
 /// P7 has no operation that puts a delivered message into a mailbox, so nothing can put it back as it was. With
-/// --resubmit each message is submitted to yourself: its content is the same, octet for octet, but it is a new message
-/// with a new MTS identifier, new times and you as the originator of its envelope. Reports cannot be submitted.
+/// --resubmit each message is submitted to yourself: its content is the same, octet for octet, and its security label; but
+/// it is a new message with a new MTS identifier, new times and you as the originator of its envelope. Reports cannot be submitted.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct ImportArgs {
@@ -120,9 +122,20 @@ async fn one(store: &mut Store, me: &ORName, dir: &Path, record: &Record) -> Res
     let message = Message::canned(me.clone(), vec![me.clone()], precedence, 0, &identifier);
     let mut envelope = message.envelope();
     envelope.content_type = content_type(record.content_type.as_deref())?;
+    envelope.extensions.0.extend(labels_of(dir, record)?);
     let result = store.submit(&envelope, &content).await;
     let result = result.map_err(|not| -> StoreError { not.error })?;
     Ok(result.identifier.to_string())
+}
+
+/// The labels of the delivery: what is submitted anew is as secret as it was.
+fn labels_of(dir: &Path, record: &Record) -> Result<Vec<ExtensionField>> {
+    let path = dir.join(ENTRIES).join(envelope_name(record.number));
+    let octets = std::fs::read(&path)?;
+    let envelope = delivery_envelope(&octets).with_context(|| {
+        format!("{} is no MessageDeliveryEnvelope: its label cannot be kept", path.display())
+    })?;
+    Ok(labels(&envelope))
 }
 
 /// The content type of an identifier; P2 and P22 are numbers in an envelope.

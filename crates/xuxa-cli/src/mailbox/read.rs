@@ -169,7 +169,7 @@ pub(super) async fn read(access: &MtaAccess<'_>, args: &ReadArgs, json: bool) ->
         }
         let mut code = 0;
         if args.acknowledge {
-            match acknowledge::send(access, store, &fetched, &reader).await {
+            match acknowledge::send(access, store, &fetched, &reader, None).await {
                 Ok(done) if json => opened.acknowledged = Some(done),
                 Ok(done) => terminal::report_error(&done.to_string()),
                 // It is shown in any case.

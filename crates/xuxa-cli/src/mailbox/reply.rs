@@ -9,6 +9,7 @@ use crate::submission::MtaAccess;
 use anyhow::{Result, bail};
 use base::Precedence;
 use clap::Args;
+use p1::SecurityLabel;
 use p1::names::ORName;
 use p772::{Charset, ContentBuilder, Heading, OrDescriptor, PartForm, RecipientSpecifier};
 use ua::store::Fetched;
@@ -27,6 +28,9 @@ pub(crate) struct ReplyArgs {
     /// Subject [default: Re: and that of the message]
     #[arg(long, short)]
     subject: Option<String>,
+    /// Security label, as `xuxa send` has it [default: that of the profile]
+    #[arg(long, value_name = "POLICY/CLASS")]
+    label: Option<SecurityLabel>,
     /// To all other recipients of the message too, for information
     #[arg(long)]
     all: bool,
@@ -51,7 +55,7 @@ pub(super) async fn reply(access: &MtaAccess<'_>, args: &ReplyArgs, json: bool) 
             precedence: compose::precedence(args.precedence, &line),
             subject: given.or_else(|| compose::subject("Re: ", heading.subject.as_deref())),
             civil: heading.military.is_empty(),
-            labels: Vec::new(),
+            labels: args.label.iter().map(ua::label::field).collect(),
         };
         let prepared = draft.prepare(access)?;
         let mut new = prepared.heading();
