@@ -171,10 +171,11 @@ impl Engine {
             extensions,
             unknown: Vec::new(),
         };
+        let count = content.recipients.len();
         let text = format!(
-            "{} for {} recipients of {}",
+            "{} for {count} {} of {}",
             envelope.report_identifier,
-            content.recipients.len(),
+            if count == 1 { "recipient" } else { "recipients" },
             subject.identifier
         );
         let report = Some(envelope.report_identifier.to_string());

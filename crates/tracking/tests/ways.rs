@@ -72,7 +72,7 @@ fn history() -> Vec<Event> {
     };
     let made = Event {
         related: Some(REPORT.to_owned()),
-        detail: format!("{REPORT} for 1 recipients of {ID}"),
+        detail: format!("{REPORT} for 1 recipient of {ID}"),
         ..at(86_400_000, "report_made")
     };
     let delivered = Event {

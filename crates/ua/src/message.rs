@@ -1,9 +1,10 @@
 //! A message to submit: heading, envelope, and the sources of its body parts.
 
+pub mod label;
+
 use crate::clock::Clock;
 use crate::content::{Content, Source};
 use crate::form::Requests;
-use crate::label;
 use anyhow::{Context, Result};
 use base::ber::universal as u;
 use base::{Precedence, Utc};

@@ -2,8 +2,10 @@
 
 use crate::api::event::{MAX_RECIPIENTS, Parties};
 use p1::apdu::MtsApduHead;
+use p1::envelope::{PerRecipientReportFields, ReportTransferContent, ReportType};
 use p1::names::ORName;
 use p1::p3::{MessageSubmissionEnvelope, ProbeSubmissionEnvelope};
+use std::fmt::Write as _;
 
 fn parties<'a>(
     originator: Option<&ORName>,
@@ -22,8 +24,47 @@ fn parties<'a>(
     })
 }
 
-/// Those of what came over P1, and the subject of a report.
-pub fn of_transfer(head: &MtsApduHead) -> (Box<Parties>, Option<String>) {
+/// What a report is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// MTS identifier of its subject.
+    pub subject: String,
+    /// What it reports of each recipient, in words.
+    pub outcome: String,
+}
+
+/// Most recipients of a report that are named; the others are counted.
+const MAX_NAMED: usize = 3;
+
+impl Reported {
+    fn of(content: &ReportTransferContent) -> Reported {
+        let one = |fields: &PerRecipientReportFields| {
+            let name = engine::canonical(&fields.actual_recipient.address);
+            match &fields.last_trace.report {
+                ReportType::Delivery { .. } => format!("{name} delivered"),
+                ReportType::NonDelivery { reason, diagnostic } => {
+                    let diagnostic = diagnostic.map(|code| format!(", {code}")).unwrap_or_default();
+                    format!("{name} not delivered ({reason}{diagnostic})")
+                }
+            }
+        };
+        // A failure matters more.
+        let failed = |fields: &&PerRecipientReportFields| {
+            matches!(fields.last_trace.report, ReportType::NonDelivery { .. })
+        };
+        let (failed, others): (Vec<_>, Vec<_>) = content.recipients.iter().partition(failed);
+        let named = failed.into_iter().chain(others).take(MAX_NAMED).map(one);
+        let mut outcome = named.collect::<Vec<_>>().join("; ");
+        let more = content.recipients.len().saturating_sub(MAX_NAMED);
+        if more > 0 {
+            let _ = write!(outcome, "; and {more} more");
+        }
+        Reported { subject: content.subject_identifier.to_string(), outcome }
+    }
+}
+
+/// Those of what came over P1, and what a report is about.
+pub fn of_transfer(head: &MtsApduHead) -> (Box<Parties>, Option<Reported>) {
     match head {
         MtsApduHead::Message(e) => {
             let recipients = e.recipients.iter().map(|r| &r.recipient);
@@ -36,7 +77,7 @@ pub fn of_transfer(head: &MtsApduHead) -> (Box<Parties>, Option<String>) {
         MtsApduHead::Report(report) => {
             let to = std::iter::once(&report.envelope.destination);
             let its = parties(None, to, report.content.content_identifier.as_ref());
-            (its, Some(report.content.subject_identifier.to_string()))
+            (its, Some(Reported::of(&report.content)))
         }
     }
 }

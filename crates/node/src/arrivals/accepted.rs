@@ -2,6 +2,7 @@
 
 use crate::api::event::Parties;
 use crate::arrivals::arrival::OpenArrival;
+use crate::log::parties::Reported;
 use bytes::Bytes;
 use engine::{Accepted, Note, Record};
 
@@ -19,8 +20,8 @@ pub(crate) struct AcceptedArrival {
     pub result: Option<Bytes>,
     /// For the log: from whom and to whom.
     pub parties: Box<Parties>,
-    /// For the log: the subject of a report.
-    pub subject: Option<String>,
+    /// For the log: what a report is about.
+    pub reported: Option<Reported>,
     /// For the log, once it is durable.
     pub notes: Vec<Note>,
 }

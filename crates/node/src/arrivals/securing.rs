@@ -61,7 +61,7 @@ impl Arrivals {
     }
 
     fn commit_now(&mut self, cx: &mut Context, accepted: AcceptedArrival) {
-        let AcceptedArrival { mut arrival, accepted, message, result, parties, subject, notes } =
+        let AcceptedArrival { mut arrival, accepted, message, result, parties, reported, notes } =
             accepted;
         let batch = self.batch_with_body(cx, &arrival, &accepted);
         let spool = Self::committed_spool(&batch);
@@ -70,7 +70,7 @@ impl Arrivals {
         let after = match result {
             None => {
                 let arrival = arrival.spool;
-                AfterCommit::Secure { arrival, keys, message, spool, parties, subject, notes }
+                AfterCommit::Secure { arrival, keys, message, spool, parties, reported, notes }
             }
             Some(result) => {
                 let (invoke, operation) = (arrival.invoke, arrival.operation);
@@ -196,7 +196,7 @@ impl Arrivals {
         seen: &[Option<Bytes>],
     ) {
         let content = arrival.notes.content(engine::content_type(&head));
-        let (parties, subject) = parties::of_transfer(&head);
+        let (parties, reported) = parties::of_transfer(&head);
         let prepared = arrival.prepared.take().unwrap_or_else(|| {
             let source = arrival.channel.map(|channel| channel.peer);
             let context = arrival.context.take();
@@ -207,7 +207,7 @@ impl Arrivals {
         let taken = cx.engine.accept_prepared(now.utc, head, &content, prepared, seen);
         let engine::Arrival { accepted, message, notes } = taken;
         let accepted =
-            AcceptedArrival { arrival, accepted, message, result: None, parties, subject, notes };
+            AcceptedArrival { arrival, accepted, message, result: None, parties, reported, notes };
         self.commit_accepted(cx, now, accepted);
     }
 
@@ -311,9 +311,10 @@ impl Arrivals {
         copies: Copies,
     ) {
         match after {
-            AfterCommit::Secure { arrival, message, parties, subject, notes, .. } => {
+            AfterCommit::Secure { arrival, message, parties, reported, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
-                cx.event(LogLevel::Info, Kind::Received, "")
+                let (subject, outcome) = reported.map(|r| (r.subject, r.outcome)).unzip();
+                cx.event(LogLevel::Info, Kind::Received, outcome.unwrap_or_default())
                     .association(id)
                     .channel(channel)
                     .parties(Some(parties))

@@ -209,7 +209,7 @@ impl Arrivals {
                     message,
                     result: Some(result),
                     parties: parties::of_submission(envelope),
-                    subject: None,
+                    reported: None,
                     notes,
                 };
                 self.commit_accepted(cx, now, accepted);

@@ -4,6 +4,7 @@ use crate::api::channel_order::{ChannelOutcome, Disabled};
 use crate::api::event::Parties;
 use crate::api::lists::ChangedLists;
 use crate::api::operator::{ActOutcome, Operator};
+use crate::log::parties::Reported;
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
@@ -49,8 +50,8 @@ pub(crate) enum AfterCommit {
         spool: Option<SpoolId>,
         /// From whom and to whom, for the log.
         parties: Box<Parties>,
-        /// The subject of a report, for the log.
-        subject: Option<String>,
+        /// What a report is about, for the log.
+        reported: Option<Reported>,
         /// The notes of the engine, for the log.
         notes: Vec<Note>,
     },

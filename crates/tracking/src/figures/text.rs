@@ -74,14 +74,14 @@ impl Figures {
         let [a, b, c] = head;
         let _ = writeln!(
             out,
-            "{:<9} {:<PEER$} {:>9} {:>8}  {a:>9} {b:>9} {c:>9}",
-            "LEVEL", "TO", "MESSAGES", "OCTETS"
+            "{:<10} {:<PEER$} {:>9} {:>8}  {a:>9} {b:>9} {c:>9}",
+            "PRECEDENCE", "TO", "MESSAGES", "OCTETS"
         );
         for row in self.rows.iter().filter(|row| row.passed_on > 0) {
             let [a, b, c] = spread(row.took);
             let _ = writeln!(
                 out,
-                "{:<9} {:<PEER$} {:>9} {:>8}  {a:>9} {b:>9} {c:>9}",
+                "{:<10} {:<PEER$} {:>9} {:>8}  {a:>9} {b:>9} {c:>9}",
                 precedence(row),
                 peer(row),
                 row.passed_on,
@@ -94,14 +94,14 @@ impl Figures {
         out.push_str("\nAccepted, held, expired and rejected\n");
         let _ = writeln!(
             out,
-            "{:<9} {:<PEER$} {:>9} {:>7} {:>9} {:>8} {:>8}",
-            "LEVEL", "PEER", "ACCEPTED", "HELD", "HELD P95", "EXPIRED", "REJECTED"
+            "{:<10} {:<PEER$} {:>9} {:>7} {:>9} {:>8} {:>8}",
+            "PRECEDENCE", "PEER", "ACCEPTED", "HELD", "HELD P95", "EXPIRED", "REJECTED"
         );
         for row in &self.rows {
             let held = row.held.map_or(0, |held| held.count);
             let _ = writeln!(
                 out,
-                "{:<9} {:<PEER$} {:>9} {held:>7} {:>9} {:>8} {:>8}",
+                "{:<10} {:<PEER$} {:>9} {held:>7} {:>9} {:>8} {:>8}",
                 precedence(row),
                 peer(row),
                 row.accepted,

@@ -133,7 +133,7 @@ fn labels_of(dir: &Path, record: &Record) -> Result<Vec<ExtensionField>> {
     let path = dir.join(ENTRIES).join(envelope_name(record.number));
     let octets = std::fs::read(&path)?;
     let envelope = delivery_envelope(&octets).with_context(|| {
-        format!("{} is no MessageDeliveryEnvelope: its label cannot be kept", path.display())
+        format!("{} is not a MessageDeliveryEnvelope: its label cannot be kept", path.display())
     })?;
     Ok(labels(&envelope))
 }

@@ -51,6 +51,8 @@ fn a_message_and_its_report_are_traced_on_both_sides() {
     assert_eq!(here["content_id"], sent.messages[0].content_identifier);
     assert_eq!(here["outcome"]["transferred"][0]["to"], "act");
     assert_eq!(here["reports"][0]["subject"], id);
+    let reported = here["reports"][0]["steps"][0]["detail"].as_str().unwrap();
+    assert!(reported.contains("/s=nobody not delivered (unable-to-transfer, unrec"), "{reported}");
     let mut seen = kinds(&there);
     seen.sort_unstable();
     assert_eq!(seen, ["delivered", "non_delivery", "received", "report_made"]);
