@@ -37,7 +37,7 @@ pub struct Reported {
 const MAX_NAMED: usize = 3;
 
 impl Reported {
-    fn of(content: &ReportTransferContent) -> Reported {
+    fn from_content(content: &ReportTransferContent) -> Reported {
         let one = |fields: &PerRecipientReportFields| {
             let name = engine::canonical(&fields.actual_recipient.address);
             match &fields.last_trace.report {
@@ -77,7 +77,7 @@ pub fn of_transfer(head: &MtsApduHead) -> (Box<Parties>, Option<Reported>) {
         MtsApduHead::Report(report) => {
             let to = std::iter::once(&report.envelope.destination);
             let its = parties(None, to, report.content.content_identifier.as_ref());
-            (its, Some(Reported::of(&report.content)))
+            (its, Some(Reported::from_content(&report.content)))
         }
     }
 }
