@@ -43,6 +43,31 @@ pub enum Dialogue {
     TwoWayAlternate,
 }
 
+/// The mode of an association: the mode-selector of its connect PPDU (X.226 8.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// normal-mode (1): RTSE on ACSE and presentation.
+    #[default]
+    Normal,
+    /// x410-1984-mode (0): RTSE on session, as in X.410 (1984).
+    X410 {
+        /// applicationProtocol of the RTORQ; `None` where absent.
+        protocol: Option<i64>,
+    },
+}
+
+impl Mode {
+    /// applicationProtocol of P1 of 1984, also what one that is absent means.
+    pub const P1_1984: i64 = 1;
+    /// applicationProtocol of P1 of 1988.
+    pub const P1_1988: i64 = 12;
+
+    /// Whether ACSE and presentation are absent.
+    pub fn is_x410(self) -> bool {
+        matches!(self, Mode::X410 { .. })
+    }
+}
+
 /// Proposals for RTSE (X.228 7.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtseParameters {
@@ -93,6 +118,9 @@ pub struct Config {
     pub remote: Selectors,
     /// The service above ACSE.
     pub service: Service,
+    /// Initiator: the mode to propose, [`Mode::Normal`] for ROSE. A responder takes X.410 mode up where this is it;
+    /// normal mode it takes up always.
+    pub mode: Mode,
     /// Application contexts: an initiator proposes the first, a responder accepts any of them.
     pub application_contexts: Vec<Oid>,
     /// Initiator: the contexts to propose, ACSE's first. Responder: the abstract syntaxes it
@@ -365,6 +393,9 @@ pub enum Indication {
         syntaxes: Vec<Oid>,
         /// RTSE: the dialogue mode the peer asked for; [`Dialogue::TwoWayAlternate`] for ROSE.
         dialogue: Dialogue,
+        /// The mode that the peer asked for. In X.410 mode the application context is mts-transfer, and no bind
+        /// error can be answered: only a reason.
+        mode: Mode,
     },
     /// A peer asks to recover a lost association: answer `AcceptRecover` or `Refuse`.
     RecoverAsked {
@@ -563,7 +594,7 @@ shown!(Request {
 });
 
 shown!(Indication {
-    Open { bind, application_context, calling, reference, syntaxes, dialogue },
+    Open { bind, application_context, calling, reference, syntaxes, dialogue, mode },
     RecoverAsked { reference, association, dialogue },
     Opened { bind, reference },
     Refused { reason, bind_error, detail },
@@ -618,6 +649,7 @@ mod tests {
             reference: reference.clone(),
             syntaxes: Vec::new(),
             dialogue: Dialogue::Monologue,
+            mode: Mode::Normal,
         };
         let opened = Indication::Opened { bind: bind.clone(), reference };
         let asked = [Request::Open { bind: bind.clone() }, Request::Accept { bind }];

@@ -14,3 +14,4 @@ pub mod shown;
 pub mod stack;
 mod table;
 pub mod tpkt;
+mod x410;

@@ -3,6 +3,7 @@
 
 use crate::api::{Config, Role, Selectors};
 use crate::cotp;
+use crate::session::pdu::{VERSION_1, VERSION_2};
 use crate::session::{self, service};
 use base::time::Instant;
 use bytes::Bytes;
@@ -24,6 +25,8 @@ pub struct LowerConfig {
     pub setup_timeout: Duration,
     /// As [`Config::turn_away`].
     pub turn_away: bool,
+    /// Proposes, or takes up, version 1 of the session protocol beside version 2.
+    pub version_1: bool,
 }
 
 impl LowerConfig {
@@ -36,7 +39,15 @@ impl LowerConfig {
             tpdu_size: config.tpdu_size,
             setup_timeout: config.setup_timeout,
             turn_away: config.turn_away,
+            version_1: config.mode.is_x410(),
         }
+    }
+}
+
+impl LowerConfig {
+    /// The versions of the session protocol, a bit each.
+    pub(crate) fn versions(&self) -> u8 {
+        if self.version_1 { VERSION_1 | VERSION_2 } else { VERSION_2 }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Object identifiers, and how associations of the message transfer system are set up (X.411,
 //! X.419).
 
-use crate::api::{Config, Context, Dialogue, RtseParameters, Selectors, Service};
+use crate::api::{Config, Context, Dialogue, Mode, RtseParameters, Selectors, Service};
 use crate::session::service::ConnectionReference;
 use base::ber::Oid;
 use std::time::Duration;
@@ -125,6 +125,7 @@ pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -
     Config {
         local,
         remote,
+        mode: Mode::Normal,
         service: Service::Rtse(RtseParameters {
             checkpoint_size: 64,
             window: 16,
@@ -152,6 +153,7 @@ pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -
     Config {
         local,
         remote,
+        mode: Mode::Normal,
         service: Service::Rose,
         application_contexts: vec![application_context::mts_access()],
         contexts: contexts(&[acse(), s::mts(), s::msse(), s::mdse_88(), s::mase_88()]),

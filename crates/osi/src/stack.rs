@@ -5,7 +5,7 @@ mod below;
 mod tests;
 mod upper;
 
-pub(crate) use below::Below;
+pub(crate) use below::{Above, Below};
 
 use crate::api::{Config, Indication, Input, Output, Role};
 use crate::lower::{Lower, LowerOutput};
@@ -230,7 +230,9 @@ impl Association {
     /// peer sends, in octets. To it come the association's own fixed size, and what our user asked to
     /// be sent (the head and tail of its payloads).
     pub fn most_held(config: &Config) -> usize {
-        Lower::MAX_HELD + Upper::most_held(config)
+        let segments =
+            if config.mode.is_x410() { crate::session::Machine::MAX_SEGMENTS } else { 0 };
+        Lower::MAX_HELD + segments + Upper::most_held(config)
     }
 
     /// The state of each layer, `layer state`, for tests.

@@ -6,6 +6,9 @@
 
 mod pair;
 
+/// The mode of P1's associations.
+const MODE: osi::api::Mode = osi::api::Mode::Normal;
+
 use bytes::Bytes;
 use osi::api::{Config, Indication, Input, Output, Payload, Request};
 use osi::profiles::abstract_syntax::msse;

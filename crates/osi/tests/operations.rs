@@ -5,6 +5,9 @@
 
 mod pair;
 
+/// The mode of P1's associations.
+const MODE: osi::api::Mode = osi::api::Mode::Normal;
+
 use bytes::Bytes;
 use osi::api::{AbortReason, Config, Indication, Payload, Problem, RefuseReason, Request};
 use osi::profiles::abstract_syntax::{mase_88, mdse_88, msse, mts};

@@ -20,6 +20,7 @@ const SETUP: Duration = Duration::from_secs(30);
 
 fn config(tpdu_size: Option<u32>) -> Config {
     Config {
+        mode: crate::api::Mode::Normal,
         local: Selectors {
             transport: Some(Bytes::from_static(b"591")),
             session: Some(Bytes::from_static(b"S")),

@@ -3,7 +3,7 @@
 use super::machine::{Refused, Rose, With};
 use super::table::{Event, State, Table};
 use crate::acse::{self, diagnostic};
-use crate::api::{Dialogue, Indication, RefuseReason, Request, Role, Selectors};
+use crate::api::{Dialogue, Indication, Mode, RefuseReason, Request, Role, Selectors};
 use crate::presentation::service::Value;
 use crate::rtse::pdu as bind;
 use crate::session::service::requirements;
@@ -136,6 +136,7 @@ impl Rose {
             reference: reference.clone(),
             syntaxes,
             dialogue: Dialogue::TwoWayAlternate,
+            mode: Mode::Normal,
         };
         self.on(below, Event::BindInd, With::Bind(reference, indication));
     }

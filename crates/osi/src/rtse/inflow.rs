@@ -1,4 +1,5 @@
-//! What RTTR APDUs of one activity hold: an EXTERNAL, whose APDU goes to the user as it comes.
+//! What RTTR APDUs of one activity hold: an EXTERNAL, whose APDU goes to the user as it comes; or the APDU itself, in
+//! X.410 mode.
 
 use crate::presentation::service::Contexts;
 use crate::raw::{BerEvent, Contents, RawReader};
@@ -22,9 +23,24 @@ enum At {
     Tail,
 }
 
+/// How a transfer goes in its mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Form {
+    /// In normal mode: an EXTERNAL, cut into OCTET STRINGs.
+    External,
+    /// In X.410 mode: the APDU, before its first octet has come.
+    Apdu,
+    /// The APDU, cut.
+    Bare,
+    /// The APDU, cut into OCTET STRINGs.
+    Wrapped,
+}
+
 /// A transfer that is being received.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Inflow {
+    form: Form,
+    /// Reads the EXTERNAL, or the APDU.
     external: RawReader,
     at: At,
     /// Octets taken in all, over all attempts.
@@ -38,8 +54,9 @@ pub(super) struct Inflow {
 }
 
 impl Inflow {
-    pub(super) fn new() -> Inflow {
+    pub(super) fn new(form: Form) -> Inflow {
         Inflow {
+            form,
             external: RawReader::new(),
             at: At::Members,
             received: 0,
@@ -47,6 +64,20 @@ impl Inflow {
             user: 0,
             ended: false,
         }
+    }
+
+    /// Whether what comes is cut into OCTET STRINGs. The first octet of an APDU is no such tag; which of the two a
+    /// peer sends in X.410 mode is told by it.
+    pub(super) fn is_wrapped(&mut self, first: u8) -> bool {
+        if self.form == Form::Apdu {
+            self.form = if matches!(first, 0x04 | 0x24) { Form::Wrapped } else { Form::Bare };
+        }
+        self.form != Form::Bare
+    }
+
+    /// Whether its octets come as they are.
+    pub(super) fn is_bare(&self) -> bool {
+        self.form == Form::Bare
     }
 
     /// Offset of the next octet to come.
@@ -87,6 +118,9 @@ impl Inflow {
         input.advance(repeated);
         self.position += (repeated + input.len()) as u64;
         self.received = self.received.max(self.position);
+        if self.form != Form::External {
+            return self.apdu(input, out).field("APDU");
+        }
         loop {
             if let At::Value(contents) = self.at {
                 let user = &mut self.user;
@@ -120,6 +154,39 @@ impl Inflow {
                 Some(event) => self.event(event, contexts).field("EXTERNAL")?,
             }
         }
+    }
+
+    /// Takes octets of an APDU, all of which are the user's.
+    fn apdu(&mut self, mut input: Bytes, mut out: impl FnMut(Bytes, bool)) -> Result<(), Error> {
+        let whole = input.clone();
+        while !self.ended && !input.is_empty() {
+            match self.at {
+                At::Value(contents) => {
+                    self.ended = self.external.contents(0, contents, &mut input, |_| ())?;
+                }
+                _ => match self.external.next(&mut input)? {
+                    None => {}
+                    Some(BerEvent::Begin { header, .. }) if header.constructed => {
+                        self.at = At::Value(Contents::Elements);
+                        // It may be empty.
+                        self.ended =
+                            self.external.contents(0, Contents::Elements, &mut input, |_| ())?;
+                    }
+                    Some(BerEvent::Begin { header, .. }) => {
+                        return Err(Fault::Unexpected(header.tag).into());
+                    }
+                    Some(_) => return Err(Fault::Truncated.into()),
+                },
+            }
+        }
+        if !input.is_empty() {
+            return Err(Fault::Trailing.into());
+        }
+        if !whole.is_empty() {
+            self.user += whole.len() as u64;
+            out(whole, self.ended);
+        }
+        Ok(())
     }
 
     fn event(&mut self, event: BerEvent, contexts: &Contexts) -> Result<(), Error> {
@@ -201,7 +268,7 @@ mod tests {
         for indefinite in [false, true] {
             let wire = external(indefinite);
             for cut in 0..=wire.len() {
-                let (mut inflow, mut got) = (Inflow::new(), Vec::new());
+                let (mut inflow, mut got) = (Inflow::new(Form::External), Vec::new());
                 let first = feed(&mut inflow, &wire[..cut], &mut got).unwrap();
                 let second = feed(&mut inflow, &wire[cut..], &mut got).unwrap();
                 assert!(first ^ second, "cut at {cut}: the end is indicated once");
@@ -216,7 +283,7 @@ mod tests {
         let wire = external(true);
         for received in 0..=wire.len() {
             for confirmed in 0..=received {
-                let (mut inflow, mut got) = (Inflow::new(), Vec::new());
+                let (mut inflow, mut got) = (Inflow::new(Form::External), Vec::new());
                 feed(&mut inflow, &wire[..received], &mut got).unwrap();
                 inflow.rewind(confirmed as u64);
                 assert!(confirmed == received || !inflow.is_complete());
@@ -230,9 +297,36 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_apdu_is_the_users_octet_for_octet() {
+        for apdu in [&APDU[..], &[0xa1, 3, 0x31, 1, 0], &[0xa2, 0]] {
+            for cut in 0..=apdu.len() {
+                let (mut inflow, mut got) = (Inflow::new(Form::Apdu), Vec::new());
+                assert!(!inflow.is_wrapped(apdu[0]));
+                let first = feed(&mut inflow, &apdu[..cut], &mut got).unwrap();
+                assert_eq!(inflow.is_complete(), first);
+                let second = feed(&mut inflow, &apdu[cut..], &mut got).unwrap();
+                assert!(first ^ second, "cut at {cut}: the end is indicated once");
+                assert!(inflow.is_complete());
+                assert_eq!((&got[..], inflow.user_octets()), (apdu, apdu.len() as u64));
+                // A resumed sender repeats some.
+                inflow.rewind(cut as u64);
+                feed(&mut inflow, &apdu[cut..], &mut got).unwrap();
+                assert!(inflow.is_complete() && got.len() == apdu.len());
+            }
+        }
+        let mut inflow = Inflow::new(Form::Apdu);
+        assert!(inflow.is_wrapped(0x04) && inflow.is_wrapped(0xa0), "the first octet decides");
+        let wrong = |octets: &[u8]| {
+            feed(&mut Inflow::new(Form::Bare), octets, &mut Vec::new()).unwrap_err().to_string()
+        };
+        assert_eq!(wrong(&[0xa0, 0, 0]), "APDU: trailing octets");
+        assert_eq!(wrong(&[0x02, 1, 0]), "APDU: unexpected [UNIVERSAL 2]");
+    }
+
+    #[test]
     fn names_what_is_wrong() {
         let wrong = |octets: &[u8]| {
-            feed(&mut Inflow::new(), octets, &mut Vec::new()).unwrap_err().to_string()
+            feed(&mut Inflow::new(Form::External), octets, &mut Vec::new()).unwrap_err().to_string()
         };
         assert_eq!(wrong(&[0x28, 3, 2, 1, 9]), "indirect-reference: invalid a context not defined");
         assert_eq!(wrong(&[0x30, 0]), "EXTERNAL: unexpected [UNIVERSAL 16]");

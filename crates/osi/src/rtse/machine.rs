@@ -10,7 +10,7 @@ use super::pdu;
 use super::receiver::Receiving;
 use super::table::{Action, Event, State, Table};
 use crate::acse;
-use crate::api::{self, AbortReason, Config, Dialogue, Indication, RtseParameters};
+use crate::api::{self, AbortReason, Config, Dialogue, Indication, Mode, RtseParameters};
 use crate::presentation::service::Value;
 use crate::session::service::{self as session, ConnectionReference, ExceptionReason};
 use crate::stack::Below;
@@ -69,6 +69,8 @@ pub(crate) struct Rtse {
     pub(super) syntax: Oid,
     /// Abstract syntax of the user's APDUs.
     pub(super) user_syntax: Oid,
+    /// The mode of the association.
+    pub(super) mode: Mode,
     /// Dialogue mode in force.
     pub(super) dialogue: Dialogue,
     /// Octets between checkpoints in force.
@@ -101,6 +103,7 @@ impl Rtse {
             parameters: parameters.clone(),
             syntax: config.bind_syntax.clone(),
             user_syntax: config.transfer_syntax_owner.clone(),
+            mode: config.mode,
             dialogue: parameters.dialogue,
             checkpoint: None,
             window: 1,

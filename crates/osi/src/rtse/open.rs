@@ -31,6 +31,16 @@ fn negotiate(proposed: (u32, u32), ours: (u32, u32)) -> (u32, u32) {
     (checkpoint, proposed.1.min(ours.1).max(1))
 }
 
+/// refuseReason (X.228 9).
+fn refuse_reason(reason: RefuseReason) -> i64 {
+    match reason {
+        RefuseReason::Busy => 0,
+        RefuseReason::CannotRecover => 1,
+        RefuseReason::DialogueMode => 3,
+        _ => 2,
+    }
+}
+
 impl Rtse {
     fn agree(&mut self, checkpoint_size: u32, window: u32) {
         self.checkpoint = (checkpoint_size > 0).then(|| u64::from(checkpoint_size) * UNIT);
@@ -98,6 +108,7 @@ impl Rtse {
             window: self.parameters.window.max(1),
             dialogue: self.parameters.dialogue,
             data,
+            mode: self.mode,
         };
         let value = Value { context: self.context(below), octets: rtorq.encode() };
         below.associate(acse::Request::Associate {
@@ -110,7 +121,7 @@ impl Rtse {
     fn answer_open(&mut self, below: &mut Below, data: ConnectionData) {
         let (checkpoint_size, window) = self.answer;
         self.agree(checkpoint_size, window);
-        let rtoac = Rtoac { checkpoint_size, window, data };
+        let rtoac = Rtoac { checkpoint_size, window, data, mode: self.mode };
         let value = Value { context: self.context(below), octets: rtoac.encode() };
         below.associate(acse::Request::Accept { requirements: requirements::RTSE, value });
     }
@@ -120,9 +131,12 @@ impl Rtse {
         let With::Request(Request::Refuse { reason, bind_error }) = with else {
             return Err(Lacking);
         };
-        // refuseReason belongs to X.410 mode; in normal mode a reason without a bind error
-        // is left to ACSE, where busy is a transient rejection.
-        let rtorj = Rtorj { bind_error, ..Rtorj::default() };
+        // refuseReason belongs to X.410 mode, which has no bind errors; in normal mode a reason without a bind
+        // error is left to ACSE, where busy is a transient rejection.
+        let rtorj = match below.is_x410() {
+            true => Rtorj { reason: Some(refuse_reason(reason)), ..Rtorj::default() },
+            false => Rtorj { bind_error, ..Rtorj::default() },
+        };
         let value = Value { context: self.context(below), octets: rtorj.encode() };
         let diagnostic = match reason {
             RefuseReason::ApplicationContext => diagnostic::APPLICATION_CONTEXT,
@@ -152,7 +166,8 @@ impl Rtse {
             return;
         };
         let value = value.filter(|v| v.context == self.context(below));
-        let rtorq = match value.map(|v| Rtorq::decode(&v.octets)) {
+        let is_x410 = below.is_x410();
+        let rtorq = match value.map(|v| Rtorq::decode(&v.octets, is_x410)) {
             Some(Ok(rtorq)) => rtorq,
             Some(Err(e)) => {
                 return self.invalid(below, AbortReason::InvalidParameter, e.to_string());
@@ -164,6 +179,7 @@ impl Rtse {
         };
         self.reference = normalized(&reference);
         self.dialogue = rtorq.dialogue;
+        self.mode = rtorq.mode;
         let ours = (self.parameters.checkpoint_size, self.parameters.window);
         self.answer = negotiate((rtorq.checkpoint_size, rtorq.window), ours);
         match rtorq.data {
@@ -179,6 +195,7 @@ impl Rtse {
                     reference: self.reference.clone(),
                     syntaxes,
                     dialogue: rtorq.dialogue,
+                    mode: rtorq.mode,
                 };
                 self.on(below, Event::RtorqOpen, With::Open(indication));
             }
@@ -196,7 +213,8 @@ impl Rtse {
     /// A-ASSOCIATE.confirm, accepted.
     pub(super) fn accepted(&mut self, below: &mut Below, value: Option<Value>) {
         let value = value.filter(|v| v.context == self.context(below));
-        let rtoac = match value.map(|v| Rtoac::decode(&v.octets)) {
+        let is_x410 = below.is_x410();
+        let rtoac = match value.map(|v| Rtoac::decode(&v.octets, is_x410)) {
             Some(Ok(rtoac)) => rtoac,
             Some(Err(e)) => {
                 return self.invalid(below, AbortReason::InvalidParameter, e.to_string());

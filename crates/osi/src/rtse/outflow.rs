@@ -122,16 +122,19 @@ fn external(context: i64, length: u64, indefinite: bool) -> (Vec<u8>, Vec<u8>) {
 }
 
 impl Outflow {
-    /// A transfer under a new activity identifier; `checkpoint` is in octets.
+    /// A transfer under a new activity identifier; `checkpoint` is in octets. Without a `context` the APDU goes
+    /// bare, as in X.410 mode.
     pub(super) fn new(
         activity: i64,
         payload: &Payload,
-        context: i64,
+        context: Option<i64>,
         checkpoint: Option<u64>,
         indefinite: bool,
         resume: Option<&ResumePoint>,
     ) -> Outflow {
-        let (before, after) = external(context, payload.length(), indefinite);
+        let (before, after) = context
+            .map(|context| external(context, payload.length(), indefinite))
+            .unwrap_or_default();
         let octets = Pulled::new(&before, payload, &after);
         let frame = before.len() as u64;
         let start = resume.map(|r| (r.serial, (frame + r.octets).min(octets.length())));
@@ -263,28 +266,29 @@ mod tests {
 
     #[test]
     fn chunks_make_the_external_whatever_their_size() {
-        let whole = stream(Outflow::new(1, &payload(5000), 5, None, false, None));
+        let whole = stream(Outflow::new(1, &payload(5000), Some(5), None, false, None));
         assert_eq!(whole.1, [whole.0.len()]);
         assert_eq!(whole.0[..11], [0x28, 0x82, 0x13, 0x98, 2, 1, 5, 0xa0, 0x82, 0x13, 0x91]);
         assert_eq!(whole.0[11..15], *b"head");
         assert!(whole.0.ends_with(b"tail!"));
-        let cut = stream(Outflow::new(1, &payload(5000), 5, Some(1024), false, None));
+        let cut = stream(Outflow::new(1, &payload(5000), Some(5), Some(1024), false, None));
         assert_eq!(cut.0, whole.0);
         assert_eq!(cut.1, [1024, 1024, 1024, 1024, 924]);
     }
 
     #[test]
     fn a_resumed_stream_is_the_rest() {
-        let (whole, _) = stream(Outflow::new(1, &payload(5000), 5, None, true, None));
+        let (whole, _) = stream(Outflow::new(1, &payload(5000), Some(5), None, true, None));
         let reference = crate::session::service::ConnectionReference::default();
         let resume = ResumePoint { reference, activity: 1, serial: 2, octets: 2048 - 7 };
-        let (rest, _) = stream(Outflow::new(2, &payload(5000), 5, Some(1024), true, Some(&resume)));
+        let (rest, _) =
+            stream(Outflow::new(2, &payload(5000), Some(5), Some(1024), true, Some(&resume)));
         assert_eq!(rest, whole[2048..]);
     }
 
     #[test]
     fn one_confirm_covers_the_earlier_checkpoints() {
-        let mut outflow = Outflow::new(1, &payload(5000), 5, Some(1024), false, None);
+        let mut outflow = Outflow::new(1, &payload(5000), Some(5), Some(1024), false, None);
         for _ in 0..3 {
             let length = outflow.begin() as usize;
             assert!(outflow.sent(length));

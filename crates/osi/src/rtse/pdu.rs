@@ -1,6 +1,6 @@
 //! RTSE APDUs (X.228 clause 9) but RTTR, which is streamed.
 
-use crate::api::{AbortReason, Dialogue};
+use crate::api::{AbortReason, Dialogue, Mode};
 use crate::session::service::ConnectionReference;
 use crate::shown;
 use base::ber::{Class, Element, Error, Fault, Field, Tag, Writer, universal as u};
@@ -29,6 +29,8 @@ pub(crate) struct Rtorq {
     pub(crate) window: u32,
     pub(crate) dialogue: Dialogue,
     pub(crate) data: ConnectionData,
+    /// The mode in which it goes: normal mode wraps the bind, X.410 mode has applicationProtocol.
+    pub(crate) mode: Mode,
 }
 
 /// RTOAC.
@@ -37,6 +39,7 @@ pub(crate) struct Rtoac {
     pub(crate) checkpoint_size: u32,
     pub(crate) window: u32,
     pub(crate) data: ConnectionData,
+    pub(crate) mode: Mode,
 }
 
 /// RTORJ.
@@ -149,7 +152,12 @@ fn write_sizes(w: &mut Writer, checkpoint_size: u32, window: u32) {
 
 /// SessionConnectionIdentifier's members.
 fn write_reference(w: &mut Writer, reference: &ConnectionReference) {
-    w.raw(&normalized(reference).user);
+    write_reference_as_is(w, &normalized(reference));
+}
+
+/// As [`write_reference`], in the string type that the SS-user reference has.
+fn write_reference_as_is(w: &mut Writer, reference: &ConnectionReference) {
+    w.raw(&reference.user);
     if Element::parse(&reference.common).is_ok_and(|e| e.tag == u::UTC_TIME) {
         w.raw(&reference.common);
     } else {
@@ -179,10 +187,16 @@ fn read_reference(e: &Element<'_>) -> Result<ConnectionReference, Error> {
     })
 }
 
-fn write_data(w: &mut Writer, data: &ConnectionData, bind: Tag) {
+/// The data in this mode: normal mode wraps the bind (X.219 9.2), X.410 mode names associations in T61Strings.
+fn write_data(w: &mut Writer, data: &ConnectionData, bind: Tag, mode: Mode) {
     match data {
+        ConnectionData::Open(bare) if mode.is_x410() => w.constructed(context(0), |w| w.raw(bare)),
         ConnectionData::Open(bare) => {
             w.constructed(context(0), |w| w.constructed(bind, |w| w.raw(bare)));
+        }
+        ConnectionData::Recover(reference) if mode.is_x410() => {
+            let reference = crate::x410::in_teletex(reference);
+            w.constructed(context(1), |w| write_reference_as_is(w, &reference));
         }
         ConnectionData::Recover(reference) => {
             w.constructed(context(1), |w| write_reference(w, reference));
@@ -190,9 +204,13 @@ fn write_data(w: &mut Writer, data: &ConnectionData, bind: Tag) {
     }
 }
 
-fn read_data(e: &Element<'_>, bind: Tag) -> Result<ConnectionData, Error> {
+fn read_data(e: &Element<'_>, bind: Tag, is_x410: bool) -> Result<ConnectionData, Error> {
     let choice = e.only_child()?;
     match choice.tag {
+        Tag { class: Class::Context, number: 0 } if is_x410 => {
+            let bare = choice.only_child().field("open")?;
+            Ok(ConnectionData::Open(Bytes::copy_from_slice(bare.raw)))
+        }
         Tag { class: Class::Context, number: 0 } => {
             Ok(ConnectionData::Open(unwrap(bind, choice.only_child()?.raw).field("open")?))
         }
@@ -242,15 +260,18 @@ impl Rtorq {
             if self.dialogue == Dialogue::TwoWayAlternate {
                 w.integer(context(2), 1);
             }
-            w.constructed(context(3), |w| write_data(w, &self.data, BIND_ARGUMENT));
+            w.constructed(context(3), |w| write_data(w, &self.data, BIND_ARGUMENT, self.mode));
+            if let Mode::X410 { protocol: Some(protocol) } = self.mode {
+                w.integer(context(4), protocol);
+            }
         });
         w.into_vec().into()
     }
 
-    pub(crate) fn decode(octets: &[u8]) -> Result<Rtorq, Error> {
+    pub(crate) fn decode(octets: &[u8], is_x410: bool) -> Result<Rtorq, Error> {
         let e = apdu(octets, context(16)).field("RTORQ")?;
         let (mut checkpoint_size, mut window) = (None, None);
-        let (mut dialogue, mut data) = (None, None);
+        let (mut dialogue, mut data, mut protocol) = (None, None, None);
         let mut members = e.children().field("RTORQ")?;
         while let Some(m) = members.next().field("RTORQ")? {
             match (m.tag.class, m.tag.number) {
@@ -263,9 +284,13 @@ impl Rtorq {
                 (Class::Context, 2) => read_dialogue(&m)
                     .and_then(|value| once(&mut dialogue, &m, value))
                     .field("dialogueMode")?,
-                (Class::Context, 3) => read_data(&m, BIND_ARGUMENT)
+                (Class::Context, 3) => read_data(&m, BIND_ARGUMENT, is_x410)
                     .and_then(|value| once(&mut data, &m, value))
                     .field("connectionDataRQ")?,
+                (Class::Context, 4) if is_x410 => m
+                    .integer()
+                    .and_then(|value| once(&mut protocol, &m, value))
+                    .field("applicationProtocol")?,
                 _ => {}
             }
         }
@@ -279,6 +304,7 @@ impl Rtorq {
             window: window.unwrap_or(DEFAULT_WINDOW),
             dialogue: dialogue.unwrap_or(Dialogue::Monologue),
             data: data.ok_or(Fault::Missing(context(3))).field("connectionDataRQ")?,
+            mode: if is_x410 { Mode::X410 { protocol } } else { Mode::Normal },
         })
     }
 }
@@ -289,12 +315,12 @@ impl Rtoac {
         let mut w = Writer::new();
         w.constructed(context(17), |w| {
             write_sizes(w, self.checkpoint_size, self.window);
-            w.constructed(context(2), |w| write_data(w, &self.data, BIND_RESULT));
+            w.constructed(context(2), |w| write_data(w, &self.data, BIND_RESULT, self.mode));
         });
         w.into_vec().into()
     }
 
-    pub(crate) fn decode(octets: &[u8]) -> Result<Rtoac, Error> {
+    pub(crate) fn decode(octets: &[u8], is_x410: bool) -> Result<Rtoac, Error> {
         let e = apdu(octets, context(17)).field("RTOAC")?;
         let (mut checkpoint_size, mut window, mut data) = (None, None, None);
         let mut members = e.children().field("RTOAC")?;
@@ -306,7 +332,7 @@ impl Rtoac {
                 (Class::Context, 1) => read_window(&m)
                     .and_then(|value| once(&mut window, &m, value))
                     .field("windowSize")?,
-                (Class::Context, 2) => read_data(&m, BIND_RESULT)
+                (Class::Context, 2) => read_data(&m, BIND_RESULT, is_x410)
                     .and_then(|value| once(&mut data, &m, value))
                     .field("connectionDataAC")?,
                 _ => {}
@@ -316,6 +342,7 @@ impl Rtoac {
             checkpoint_size: checkpoint_size.unwrap_or(0),
             window: window.unwrap_or(DEFAULT_WINDOW),
             data: data.ok_or(Fault::Missing(context(2))).field("connectionDataAC")?,
+            mode: if is_x410 { Mode::X410 { protocol: None } } else { Mode::Normal },
         })
     }
 }

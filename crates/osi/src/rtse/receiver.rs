@@ -1,6 +1,6 @@
 //! Transfer, as the end without the turn sees it (X.228 7.3, 7.6, 7.8).
 
-use super::inflow::Inflow;
+use super::inflow::{Form, Inflow};
 use super::interrupted::{InterruptedReceive, Names};
 use super::machine::{Rtse, With};
 use super::pdu::{decode_activity, normalized};
@@ -106,6 +106,12 @@ impl Receiving {
             return Ok(());
         }
         let Some((reader, begun)) = &mut self.rttr else { return Ok(()) };
+        let Some(first) = input.first() else { return Ok(()) };
+        if !self.inflow.is_wrapped(*first) {
+            return self.inflow.push(input, contexts, |bytes, last| {
+                up.push_back(Indication::Data { bytes, last });
+            });
+        }
         if !*begun {
             match reader.next(&mut input).field("RTTR")? {
                 None => return Ok(()),
@@ -170,9 +176,10 @@ impl Rtse {
         // A sender that starts anew knows how its last transfer ended.
         self.completed = None;
         let activity = decode_activity(&activity);
+        let form = if self.mode.is_x410() { Form::Apdu } else { Form::External };
         self.receiving = Some(Receiving {
             names: Names::new(self.reference.clone(), activity),
-            inflow: Inflow::new(),
+            inflow: Inflow::new(form),
             rttr: None,
             pending: VecDeque::new(),
             confirmed: VecDeque::new(),
@@ -260,7 +267,8 @@ impl Rtse {
 
     fn value_end(&mut self, below: &mut Below) {
         let rttr = self.receiving.as_mut().and_then(|r| r.rttr.take());
-        if rttr.is_some_and(|(reader, _)| !reader.is_done()) && !self.is_faulty() {
+        let is_bare = self.receiving.as_ref().is_some_and(|r| r.inflow.is_bare());
+        if !is_bare && rttr.is_some_and(|(reader, _)| !reader.is_done()) && !self.is_faulty() {
             self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated".to_owned());
         }
     }
@@ -326,7 +334,8 @@ impl Rtse {
         if self.receiving.as_ref().is_some_and(|r| r.inflow.is_complete()) {
             self.up.push_back(Indication::TransferEnd);
         } else {
-            let what = "the activity ended within its EXTERNAL (X.228 7.3.5)".to_owned();
+            let of = if self.mode.is_x410() { "APDU" } else { "EXTERNAL" };
+            let what = format!("the activity ended within its {of} (X.228 7.3.5)");
             self.invalid(below, AbortReason::InvalidParameter, what);
         }
     }

@@ -53,7 +53,10 @@ impl Rtse {
     ) -> Bytes {
         let activity = self.next_activity;
         self.next_activity += 1;
-        let context = below.contexts().id_of(&self.user_syntax).unwrap_or_default();
+        let context = match below.is_x410() {
+            true => None,
+            false => Some(below.contexts().id_of(&self.user_syntax).unwrap_or_default()),
+        };
         let indefinite = self.parameters.indefinite_lengths;
         let outflow = Outflow::new(activity, payload, context, self.checkpoint, indefinite, resume);
         self.outflow = Some(outflow);
@@ -109,6 +112,10 @@ impl Rtse {
         let context = self.context(below);
         let Some(outflow) = &mut self.outflow else { return };
         let octets = outflow.begin();
+        if self.mode.is_x410() {
+            // What is an RTTR in normal mode are the octets themselves here.
+            return below.present(P::DataStart { context, length: Some(octets) });
+        }
         let mut header = Vec::new();
         let length = if self.parameters.indefinite_lengths {
             Header::write(u::OCTET_STRING, true, Length::Indefinite, &mut header);
@@ -126,7 +133,7 @@ impl Rtse {
         let Some(outflow) = &mut self.outflow else { return };
         let ended = outflow.sent(bytes.len());
         let sent_all = outflow.is_sent();
-        if self.parameters.indefinite_lengths {
+        if self.parameters.indefinite_lengths && !self.mode.is_x410() {
             let mut header = Vec::new();
             let length = Length::Definite(bytes.len() as u64);
             Header::write(u::OCTET_STRING, false, length, &mut header);

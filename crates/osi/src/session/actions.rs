@@ -103,7 +103,10 @@ impl Machine {
     /// Sends an SPDU other than DT; an SSDU in progress ends early.
     fn send(&mut self, spdu: &Spdu) {
         if std::mem::take(&mut self.sending) {
-            self.out.push_back(Output::Truncate);
+            match &mut self.segments {
+                Some(segments) => segments.cut(),
+                None => self.out.push_back(Output::Truncate),
+            }
         }
         self.out.push_back(Output::Data { bytes: spdu.encode_tsdu().into(), last: true });
     }

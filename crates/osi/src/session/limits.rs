@@ -1,6 +1,6 @@
 //! Ranges of the parameters our user hands in (X.225 8.3).
 
-use super::pdu::{MAX_SERIAL, MAX_USER_DATA};
+use super::pdu::{MAX_SERIAL, MAX_USER_DATA, MAX_USER_DATA_1};
 use super::service::{ConnectionReference, Request};
 use crate::lower::Misuse;
 use bytes::Bytes;
@@ -52,6 +52,19 @@ pub(super) fn check(request: &Request) -> Result<(), Misuse> {
         | Request::MinorSyncResponse { .. }
         | Request::ExceptionReport(_) => Ok(()),
     }
+}
+
+/// Refuses what version 1 has no room for. An abort goes without its user data there.
+pub(super) fn check_version_1(request: &Request) -> Result<(), Misuse> {
+    let (name, data) = match request {
+        Request::Accept(accept) => ("S-CONNECT.response", &accept.user_data),
+        Request::Refuse(refuse) => ("S-CONNECT.response", &refuse.user_data),
+        Request::PleaseTokens { user_data } => ("S-TOKEN-PLEASE.request", user_data),
+        Request::Release { user_data } => ("S-RELEASE.request", user_data),
+        Request::ReleaseResponse { user_data } => ("S-RELEASE.response", user_data),
+        _ => return Ok(()),
+    };
+    at_most(name, "user data in version 1", data, MAX_USER_DATA_1)
 }
 
 fn out_of_range(request: &'static str, parameter: &str, clause: &'static str) -> Misuse {

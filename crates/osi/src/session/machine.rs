@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod cells;
 
-use super::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_2};
+use super::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_1, VERSION_2};
+use super::segments::Segments;
 use super::service::{Connect, ConnectionReference, Indication, Request, requirements};
 use super::table::{Action, Event, State, Table};
 use super::tsdu::{Decoder, Item, Rejected};
@@ -84,12 +85,18 @@ pub struct Machine {
     pub(super) receiving: Receiving,
     /// Inside an SSDU that we send.
     pub(super) sending: bool,
+    /// The protocol version in force, as a bit.
+    pub(super) version: u8,
+    /// Cuts what we send, where TSDUs have a maximum size.
+    pub(super) segments: Option<Segments>,
     /// The S-CONNECT.request, until the transport connection is there.
     pub(super) request: Option<Connect>,
     /// Of the CN: reference, functional units, token setting.
     pub(super) reference: ConnectionReference,
     pub(super) proposed: u16,
     pub(super) token_setting: u8,
+    /// TSDU maximum size that is answered, from and to the initiator.
+    pub(super) tsdu_maximum: Option<(u16, u16)>,
     /// The provider's reason to refuse the CN being judged.
     pub(super) refusal: u8,
     /// What is wrong with the AC being judged.
@@ -115,10 +122,13 @@ impl Machine {
             decoder: Decoder::default(),
             receiving: Receiving::default(),
             sending: false,
+            version: VERSION_2,
+            segments: None,
             request: None,
             reference: ConnectionReference::default(),
             proposed: 0,
             token_setting: 0,
+            tsdu_maximum: None,
             refusal: 0,
             unacceptable: None,
             please: None,
@@ -135,6 +145,9 @@ impl Machine {
     pub fn request(&mut self, now: Instant, request: Request) -> Result<(), Misuse> {
         let event = event_of_request(&request);
         super::limits::check(&request)?;
+        if self.version == VERSION_1 {
+            super::limits::check_version_1(&request)?;
+        }
         self.serial_fits(event)?;
         let acceptable = match &request {
             Request::Accept(accept) => one_way(self.proposed & accept.requirements & SUPPORTED),
@@ -210,11 +223,15 @@ impl Machine {
     pub fn held(&self) -> usize {
         let request = self.request.as_ref().map_or(0, |r| r.user_data.len());
         let please = self.please.as_ref().map_or(0, Bytes::len);
-        self.decoder.held() + request + please + self.response.len()
+        let segments = self.segments.as_ref().map_or(0, Segments::held);
+        self.decoder.held() + request + please + self.response.len() + segments
     }
 
-    /// Most octets [`Machine::held`] ever gives.
+    /// Most octets [`Machine::held`] ever gives, but for those of segmenting.
     pub const MAX_HELD: usize = super::tsdu::LIMIT + 3 * super::pdu::MAX_USER_DATA;
+
+    /// Most octets of segmenting: with a peer that knows version 1 only.
+    pub const MAX_SEGMENTS: usize = Segments::MAX_HELD;
 
     /// The state, for tests.
     #[cfg(test)]
@@ -335,7 +352,7 @@ impl Machine {
         if calls_another(connect.called.as_ref(), self.config.local.session.as_ref()) {
             return Some(SELECTOR_UNKNOWN);
         }
-        if connect.versions & VERSION_2 == 0 {
+        if connect.versions & self.config.versions() == 0 {
             return Some(VERSION_UNSUPPORTED);
         }
         let too_much = connect.overflow || connect.user_data.len() > super::pdu::MAX_USER_DATA;
@@ -344,7 +361,8 @@ impl Machine {
 
     /// The field of an AC that answers what we did not propose (X.225 7.4.3).
     fn fault_of(&self, accept: &AcceptSpdu) -> Option<&'static str> {
-        if accept.version.is_some_and(|version| version & VERSION_2 == 0) {
+        // Absent, it is version 1 (X.225 8.3.2).
+        if accept.version.is_some_and(|version| version & self.config.versions() == 0) {
             return Some("version number");
         }
         let units = accept.requirements & self.proposed & SUPPORTED;

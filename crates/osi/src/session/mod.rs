@@ -6,6 +6,7 @@ mod limits;
 mod machine;
 pub mod pdu;
 mod predicates;
+mod segments;
 pub mod service;
 pub(crate) mod table;
 pub mod tsdu;

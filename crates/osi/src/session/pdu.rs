@@ -100,6 +100,15 @@ const MAX_ORDINARY_USER_DATA: usize = 512;
 /// Highest serial number (X.225 8.3.20.3: six digits).
 pub const MAX_SERIAL: u32 = 999_999;
 
+/// Bit of protocol version 1 in the version number parameter.
+pub const VERSION_1: u8 = 0x01;
+
+/// Most user data of a CN, AC, RF, FN, DN or PT in version 1 (X.225 8.3.1.19).
+pub const MAX_USER_DATA_1: usize = MAX_ORDINARY_USER_DATA;
+
+/// Most user data of an AB in version 1 (X.225 8.3.9.3).
+pub const MAX_ABORT_DATA_1: usize = 9;
+
 /// Bit of protocol version 2 in the version number parameter.
 pub const VERSION_2: u8 = 0x02;
 

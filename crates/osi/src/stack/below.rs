@@ -1,16 +1,20 @@
-//! ACSE on presentation: what RTSE and ROSE stand on.
+//! ACSE on presentation, or neither: what RTSE and ROSE stand on.
 
 use crate::acse::{self, Acse};
 use crate::api::{Config, Role};
 use crate::presentation::Presentation;
 use crate::presentation::service::{self as presentation, Contexts};
 use crate::session::service as session;
+use crate::x410::{self, Direct};
 
-/// The two machines.
+/// The two machines, and what is there instead of them in X.410 mode.
 #[derive(Debug)]
 pub(crate) struct Below {
     presentation: Presentation,
     acse: Acse,
+    direct: Option<Direct>,
+    /// A responder that takes the mode up which the peer asks for.
+    offered: Option<Direct>,
 }
 
 /// Their indications to RTSE or ROSE.
@@ -22,7 +26,17 @@ pub(crate) enum Above {
 
 impl Below {
     pub(crate) fn new(config: &Config, role: Role) -> Below {
-        Below { presentation: Presentation::new(config, role), acse: Acse::new(config, role) }
+        let direct = config.mode.is_x410().then(|| Direct::new(config, role));
+        let (direct, offered) = match role {
+            Role::Initiator => (direct, None),
+            Role::Responder => (None, direct),
+        };
+        Below {
+            presentation: Presentation::new(config, role),
+            acse: Acse::new(config, role),
+            direct,
+            offered,
+        }
     }
 
     /// The two machines in these states.
@@ -36,6 +50,7 @@ impl Below {
         Below {
             presentation: Presentation::at(config, role, presentation),
             acse: Acse::at(config, role, acse),
+            ..Below::new(config, role)
         }
     }
 
@@ -54,38 +69,67 @@ impl Below {
 
     /// The defined context set.
     pub(crate) fn contexts(&self) -> &Contexts {
-        self.presentation.contexts()
+        match &self.direct {
+            Some(direct) => direct.contexts(),
+            None => self.presentation.contexts(),
+        }
+    }
+
+    /// Whether ACSE and presentation are absent: in X.410 mode.
+    pub(crate) fn is_x410(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// An A- primitive.
     pub(crate) fn associate(&mut self, request: acse::Request) {
-        self.acse.request(&mut self.presentation, request);
+        match &mut self.direct {
+            Some(direct) => direct.associate(request),
+            None => self.acse.request(&mut self.presentation, request),
+        }
     }
 
     /// A P- primitive.
     pub(crate) fn present(&mut self, request: presentation::Request) {
-        self.presentation.request(request);
+        match &mut self.direct {
+            Some(direct) => direct.present(request),
+            None => self.presentation.request(request),
+        }
     }
 
     /// A P- primitive that is an S- primitive but for its name.
     pub(crate) fn pass(&mut self, request: session::Request) {
-        self.presentation.request(presentation::Request::Pass(request));
+        self.present(presentation::Request::Pass(request));
     }
 
     /// Ends the association for a reason that lies outside the layers here: the peer gets an ABRT
     /// if there is a connection to carry it.
     pub(super) fn fail(&mut self, detail: String) {
-        self.acse.fail(&mut self.presentation, detail);
+        match &mut self.direct {
+            Some(direct) => direct.fail(detail),
+            None => self.acse.fail(&mut self.presentation, detail),
+        }
     }
 
     /// An S- indication or confirm.
     pub(super) fn indication(&mut self, indication: session::Indication) {
-        self.presentation.indication(indication);
+        if let session::Indication::Connect(connect) = &indication
+            && x410::asks_for_it(&connect.user_data)
+            && let Some(direct) = self.offered.take()
+        {
+            self.direct = Some(direct);
+        }
+        match &mut self.direct {
+            Some(direct) => direct.indication(indication),
+            None => self.presentation.indication(indication),
+        }
     }
 
     /// The next thing for RTSE or ROSE.
     pub(super) fn poll_up(&mut self) -> Option<Above> {
         use presentation::Indication as P;
+        if let Some(direct) = &mut self.direct {
+            return direct.poll_up();
+        }
         loop {
             if let Some(indication) = self.acse.up.pop_front() {
                 return Some(Above::Association(indication));
@@ -117,6 +161,9 @@ impl Below {
 
     /// The next S- request.
     pub(super) fn poll_down(&mut self) -> Option<session::Request> {
-        self.presentation.down.pop_front()
+        match &mut self.direct {
+            Some(direct) => direct.down.pop_front(),
+            None => self.presentation.down.pop_front(),
+        }
     }
 }

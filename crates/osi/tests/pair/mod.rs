@@ -224,7 +224,8 @@ pub(crate) fn reference(name: &[u8]) -> ConnectionReference {
 }
 
 pub(crate) fn p1() -> Config {
-    profiles::p1(Selectors::default(), Selectors::default(), reference(b"assoc-1"))
+    let config = profiles::p1(Selectors::default(), Selectors::default(), reference(b"assoc-1"));
+    Config { mode: crate::MODE, ..config }
 }
 
 pub(crate) fn p3() -> Config {

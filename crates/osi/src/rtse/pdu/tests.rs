@@ -15,13 +15,14 @@ fn bind_argument_as_captured() {
     let mut wire = vec![0xb0, 0x2a, 0xa3, 0x28, 0xa0, 0x26, 0xb0, 0x24];
     wire.extend(&bind);
     let rtorq = Rtorq {
+        mode: Mode::Normal,
         checkpoint_size: 0,
         window: 3,
         dialogue: Dialogue::Monologue,
         data: ConnectionData::Open(bind.into()),
     };
     assert_eq!(rtorq.encode(), wire);
-    assert_eq!(Rtorq::decode(&wire), Ok(rtorq));
+    assert_eq!(Rtorq::decode(&wire, false), Ok(rtorq));
 }
 
 #[test]
@@ -29,9 +30,14 @@ fn bind_result_as_captured() {
     let bind = name_and_password(0x14, 6);
     let mut wire = vec![0xb1, 0x2b, 0x80, 0x01, 0x3f, 0xa2, 0x26, 0xa0, 0x24, 0xb1, 0x22];
     wire.extend(&bind);
-    let rtoac = Rtoac { checkpoint_size: 63, window: 3, data: ConnectionData::Open(bind.into()) };
+    let rtoac = Rtoac {
+        checkpoint_size: 63,
+        window: 3,
+        mode: Mode::Normal,
+        data: ConnectionData::Open(bind.into()),
+    };
     assert_eq!(rtoac.encode(), wire);
-    assert_eq!(Rtoac::decode(&wire), Ok(rtoac));
+    assert_eq!(Rtoac::decode(&wire, false), Ok(rtoac));
 }
 
 #[test]
@@ -92,17 +98,18 @@ fn recover_is_read_with_either_string_and_written_as_octets() {
         additional: Bytes::from_static(&[0x14, 1, b'1']),
     };
     let rtorq = Rtorq {
+        mode: Mode::Normal,
         checkpoint_size: 63,
         window: 16,
         dialogue: Dialogue::TwoWayAlternate,
         data: ConnectionData::Recover(reference.clone()),
     };
     let wire = rtorq.encode();
-    assert_eq!(Rtorq::decode(&wire), Ok(rtorq.clone()));
+    assert_eq!(Rtorq::decode(&wire, false), Ok(rtorq.clone()));
     let at = wire.windows(3).position(|w| w == [4, 1, b'x']).unwrap();
     let mut teletex = wire.to_vec();
     teletex[at] = 0x14;
-    assert_eq!(Rtorq::decode(&teletex), Ok(rtorq));
+    assert_eq!(Rtorq::decode(&teletex, false), Ok(rtorq));
     let bare = ConnectionReference { user: Bytes::from_static(b"x"), ..reference.clone() };
     assert_eq!(normalized(&bare), reference);
 }
@@ -122,7 +129,7 @@ fn abort_reasons_round_trip() {
 proptest! {
     #[test]
     fn any_octets_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-        let _ = (Rtorq::decode(&bytes), Rtoac::decode(&bytes), Rtorj::decode(&bytes));
+        let _ = (Rtorq::decode(&bytes, false), Rtoac::decode(&bytes, false), Rtorj::decode(&bytes));
         let _ = (Rtab::decode(&bytes).map(|r| r.to_string()), decode_rttp(&bytes), decode_activity(&bytes));
     }
 }

@@ -1,7 +1,7 @@
 //! Abort: by a user, by a provider, by the loss of the transport connection (X.225 7.9).
 
 use crate::session::machine::{Machine, Output, With};
-use crate::session::pdu::{Error, Spdu, disconnect};
+use crate::session::pdu::{Error, MAX_ABORT_DATA_1, Spdu, VERSION_1, disconnect};
 use crate::session::service::{Indication, Request};
 use crate::session::table::{Event, State, Table};
 use crate::session::tsdu::Rejected;
@@ -11,6 +11,8 @@ use bytes::Bytes;
 impl Machine {
     pub(super) fn send_user_abort(&mut self, with: With) -> Performed {
         let With::Request(Request::Abort { user_data }) = with else { return Err(Lacking) };
+        let fits = self.version != VERSION_1 || user_data.len() <= MAX_ABORT_DATA_1;
+        let user_data = if fits { user_data } else { Bytes::new() };
         self.send_abort(disconnect::USER, Bytes::new(), user_data);
         Ok(())
     }

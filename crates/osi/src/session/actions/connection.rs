@@ -1,7 +1,8 @@
 //! Connection establishment (X.225 7.1 to 7.5).
 
 use crate::session::machine::{Machine, Output, SUPPORTED, With};
-use crate::session::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_2};
+use crate::session::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_1, VERSION_2};
+use crate::session::segments::Segments;
 use crate::session::service::{Accept, Connect, Indication, Refuse, Request};
 use crate::session::table::{Event, State, Table};
 use crate::session::tsdu::Rejected;
@@ -26,7 +27,7 @@ impl Machine {
         self.token_setting = 0;
         self.send(&Spdu::Connect(ConnectSpdu {
             reference: request.reference,
-            versions: VERSION_2,
+            versions: self.config.versions(),
             tsdu_maximum: None,
             token_setting: 0,
             requirements: request.requirements,
@@ -50,8 +51,8 @@ impl Machine {
         Ok(())
     }
 
-    /// AC: the version is 2, there is no segmenting (no TSDU maximum), and tokens left to our choice
-    /// go to the initiator.
+    /// AC: tokens left to our choice go to the initiator. There is no segmenting (no TSDU maximum), but with a peer
+    /// that knows version 1 too: one of that age may have no room for more.
     pub(super) fn send_accept(&mut self, with: With) -> Performed {
         let With::Request(Request::Accept(accept)) = with else { return Err(Lacking) };
         let units = self.proposed & accept.requirements & SUPPORTED;
@@ -59,8 +60,8 @@ impl Machine {
         self.variables.begin(units, self.token_setting);
         self.send(&Spdu::Accept(AcceptSpdu {
             reference: self.reference.clone(),
-            version: Some(VERSION_2),
-            tsdu_maximum: None,
+            version: Some(self.version),
+            tsdu_maximum: self.tsdu_maximum,
             token_setting: choice.then_some(0),
             please: 0,
             requirements: units,
@@ -74,6 +75,12 @@ impl Machine {
         let With::Spdu(Spdu::Accept(accept)) = with else { return Err(Lacking) };
         let units = self.proposed & accept.requirements & SUPPORTED;
         self.variables.begin(units, self.token_setting);
+        self.version = match accept.version {
+            Some(version) if version & VERSION_2 != 0 => VERSION_2,
+            None if !self.config.version_1 => VERSION_2,
+            _ => VERSION_1,
+        };
+        self.segments = accept.tsdu_maximum.and_then(|(from_us, _)| Segments::new(from_us));
         self.indicate(Indication::Accepted(Accept {
             responding_selector: accept.responding,
             requirements: units,
@@ -145,6 +152,14 @@ impl Machine {
     fn remember(&mut self, connect: &ConnectSpdu) {
         self.proposed = connect.requirements;
         self.token_setting = connect.token_setting;
+        self.version = if connect.versions & VERSION_2 != 0 {
+            VERSION_2
+        } else {
+            connect.versions & VERSION_1
+        };
+        let is_old = connect.versions & self.config.versions() & VERSION_1 != 0;
+        self.tsdu_maximum = connect.tsdu_maximum.filter(|_| is_old);
+        self.segments = self.tsdu_maximum.and_then(|(_, to_peer)| Segments::new(to_peer));
         self.reference = connect.reference.clone();
     }
 

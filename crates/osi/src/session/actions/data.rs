@@ -9,6 +9,16 @@ use bytes::Bytes;
 impl Machine {
     pub(super) fn send_data(&mut self, with: With) -> Performed {
         let With::Request(Request::Data { bytes, last }) = with else { return Err(Lacking) };
+        if let Some(segments) = &mut self.segments {
+            segments.push(&bytes, last, |header, octets| {
+                self.out.push_back(Output::Data { bytes: header, last: octets.is_empty() });
+                if !octets.is_empty() {
+                    self.out.push_back(Output::Data { bytes: octets, last: true });
+                }
+            });
+            self.sending = !last;
+            return Ok(());
+        }
         if !self.sending {
             let header = Spdu::Data(Enclosure::WHOLE).encode_tsdu();
             self.out.push_back(Output::Data { bytes: header.into(), last: false });
