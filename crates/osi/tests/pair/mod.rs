@@ -93,6 +93,12 @@ impl Side {
     }
 
     fn receive(&mut self, indication: Indication) {
+        let answer = self.answer(indication);
+        self.waiting.extend(answer);
+    }
+
+    /// Takes an indication; what its user requests then.
+    pub(crate) fn answer(&mut self, indication: Indication) -> Option<Request> {
         let answer = match &indication {
             Indication::Open { .. } if self.accepts => {
                 Some(Request::Accept { bind: Bytes::from_static(RESULT) })
@@ -111,12 +117,12 @@ impl Side {
             Indication::TransferEnd if self.stores => Some(Request::TransferSecured),
             _ => None,
         };
-        self.waiting.extend(answer);
         match indication {
             Indication::Data { bytes, last } => self.data(&bytes, last),
             Indication::NeedContent { .. } => {}
             other => self.indicated.push(Notified::Indication(other)),
         }
+        answer
     }
 
     fn data(&mut self, bytes: &[u8], last: bool) {

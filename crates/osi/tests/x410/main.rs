@@ -10,6 +10,7 @@ mod ending;
 mod failures;
 #[path = "../association/interruption.rs"]
 mod interruption;
+mod octets;
 #[path = "../pair/mod.rs"]
 mod pair;
 #[path = "../association/recovery.rs"]
