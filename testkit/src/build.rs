@@ -89,6 +89,7 @@ pub fn peer(name: &str, mta: &str, own: &str, password: &str, channels: Vec<Chan
         from: Vec::new(),
         addresses: Vec::new(),
         dialect: p1::Dialect::Modern,
+        x410: None,
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,

@@ -266,6 +266,7 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
         from,
         addresses: _, // of the channels' `remote`
         dialect,
+        x410,
         resume,
         local,
         remote,
@@ -281,6 +282,7 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     keys.reopens("credentials", *octet_credentials != new.octet_credentials);
     keys.reopens("from", *from != new.from);
     keys.at_once("extensions", *dialect != new.dialect);
+    keys.reopens("mode, application_protocol, byte_swapped", *x410 != new.x410);
     keys.at_once("resume", *resume != new.resume);
     keys.reopens("own_tsel, own_ssel, own_psel", *local != new.local);
     keys.reopens("tsel, ssel, psel", *remote != new.remote);

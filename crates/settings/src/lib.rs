@@ -18,7 +18,7 @@ pub use engine::Clearances;
 pub use engine::Periods;
 pub use guard::Limits;
 use guard::Secret;
-use osi::api::{Dialogue, RtseParameters, Selectors};
+use osi::api::{Dialogue, Mode, RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
 use p1::extension::Dialect;
@@ -119,6 +119,8 @@ pub struct Peer {
     /// The form of all extension fields it is sent, and of none but the standard ones where it is
     /// that of 1988.
     pub dialect: Dialect,
+    /// How it is called, and may call, in X.410 mode; `None`: in normal mode only.
+    pub x410: Option<X410>,
     /// Who asks for the recovery of an association that it opened and we were sending on.
     pub resume: Resume,
     /// Our selectors toward it.
@@ -136,6 +138,25 @@ pub struct Peer {
     pub channels: Vec<Channel>,
 }
 
+/// X.410 (1984) mode with a peer: it is called in it, and may call in it or in normal mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct X410 {
+    /// applicationProtocol (X.228 9): 12 is P1 of 1988, 1 is P1 of 1984, and what is expected where a call has none.
+    pub protocol: i64,
+    /// A call may have the two octets of the number the other way round (3072, 256), as some stacks send it.
+    pub swapped: bool,
+}
+
+impl X410 {
+    /// Whether a call with this applicationProtocol is one of the peer's.
+    pub fn fits(self, protocol: Option<i64>) -> bool {
+        let protocol = protocol.unwrap_or(Mode::P1_1984);
+        let swapped =
+            || u16::try_from(self.protocol).is_ok_and(|p| protocol == i64::from(p.swap_bytes()));
+        protocol == self.protocol || self.swapped && swapped()
+    }
+}
+
 /// Who may ask for the recovery of an association on which a transfer was cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
@@ -150,6 +171,32 @@ impl Peer {
     /// Its identifier, which follows from its name.
     pub fn id(&self) -> PeerId {
         PeerId::of_name(&self.name)
+    }
+
+    /// The mode in which it is called, and the other one that it may call in.
+    pub fn mode(&self) -> Mode {
+        self.x410.map_or(Mode::Normal, |x410| Mode::X410 { protocol: Some(x410.protocol) })
+    }
+
+    /// Whether it may call in this mode.
+    ///
+    /// # Errors
+    /// Why not, and what to configure.
+    pub fn takes(&self, mode: Mode) -> Result<(), String> {
+        match (mode, self.x410) {
+            (Mode::X410 { protocol }, Some(x410)) if !x410.fits(protocol) => {
+                let came = protocol.map_or("none (1)".to_owned(), |protocol| protocol.to_string());
+                Err(format!(
+                    "applicationProtocol of the RTORQ: {came}, where {} is configured \
+                     (application_protocol, byte_swapped)",
+                    x410.protocol
+                ))
+            }
+            (Mode::X410 { .. }, None) => {
+                Err("it calls in X.410 mode, and mode = \"x410-1984\" is not configured".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -385,6 +432,7 @@ pub fn association_config(
     let rts = RtseParameters { dialogue, checkpoint_size, ..channel.rts.clone() };
     osi::api::Config {
         service: osi::api::Service::Rtse(rts),
+        mode: peer.mode(),
         tpdu_size: peer.tpdu_size,
         setup_timeout: channel.setup_timeout,
         ..osi::profiles::p1(peer.local.clone(), peer.remote.clone(), reference)

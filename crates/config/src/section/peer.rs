@@ -8,8 +8,8 @@ use crate::value;
 use base::Precedence;
 use dscp::Plan;
 use node::Secret;
-use node::config::{MESSAGE_ABORTS, Peer, Resume};
-use osi::api::Selectors;
+use node::config::{MESSAGE_ABORTS, Peer, Resume, X410};
+use osi::api::{Mode, Selectors};
 use p1::Clearance;
 use p1::extension::Dialect;
 use p1::names::MtaName;
@@ -73,6 +73,7 @@ pub(crate) fn read(
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
     let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
     let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let x410 = x410(&mut section, problems);
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
     let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
@@ -118,6 +119,7 @@ pub(crate) fn read(
                     .collect(),
                 addresses: Vec::new(),
                 dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                x410,
                 resume: resume.map(Spanned::into_inner).unwrap_or_default(),
                 local,
                 remote,
@@ -134,6 +136,44 @@ pub(crate) fn read(
         })
     })();
     (name, read)
+}
+
+/// X.410 (1984) mode, where the peer is in it.
+fn x410(section: &mut Section<'_>, problems: &mut Problems) -> Option<X410> {
+    let words = [("normal", false), ("x410-1984", true)];
+    let mode = section.optional(problems, "mode", &|v| value::word(v, &words));
+    let protocol = section.optional(problems, "application_protocol", &|v| match value::integer(
+        v,
+        1,
+        u64::from(u16::MAX),
+    )? {
+        protocol @ (1 | 12 | 256 | 3072) => Ok(protocol),
+        other => {
+            let message = format!("an application_protocol of {other}");
+            let remedy = "write 12 (P1 of 1988) or 1 (P1 of 1984); 3072 and 256 are the same \
+                              with their octets swapped";
+            Err(crate::tree::Bad::new(message, remedy))
+        }
+    });
+    let swapped = section.optional(problems, "byte_swapped", &value::boolean);
+    if !mode.as_ref().is_some_and(|mode| *mode.get_ref()) {
+        let unused = [
+            ("application_protocol", protocol.as_ref().map(Spanned::span)),
+            ("byte_swapped", swapped.as_ref().map(Spanned::span)),
+        ];
+        for (key, span) in unused {
+            let Some(span) = span else { continue };
+            let message = format!("{key} has no meaning in normal mode");
+            let remedy = "write mode = \"x410-1984\", or remove it";
+            problems.error(span, message, "here", remedy);
+        }
+        return None;
+    }
+    let protocol = protocol.map_or(12, Spanned::into_inner);
+    Some(X410 {
+        protocol: i64::try_from(protocol).unwrap_or(Mode::P1_1988),
+        swapped: swapped.is_some_and(Spanned::into_inner),
+    })
 }
 
 /// Reads three selectors under these keys: transport, session and presentation.

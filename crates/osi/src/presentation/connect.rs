@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::Requirements(lacking) => write!(f, "session requirements lack {lacking:#06x}"),
             Refusal::Ppdu(CpError::X410Mode) => {
-                f.write_str("CP asks for X.410 mode, which is not supported")
+                f.write_str("CP asks for X.410 mode, which is not configured for this peer")
             }
             Refusal::Ppdu(CpError::Version) => f.write_str("protocol-version lacks version 1"),
             Refusal::Ppdu(CpError::DefaultContext) => {

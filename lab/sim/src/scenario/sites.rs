@@ -229,6 +229,7 @@ fn peer(here: &SitePlacement, there: &SitePlacement, setup: &ChannelSetup) -> Pe
         from: Vec::new(),
         addresses: vec![there.address],
         dialect: p1::Dialect::Modern,
+        x410: None,
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,

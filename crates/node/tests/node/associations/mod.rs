@@ -3,3 +3,4 @@
 mod blame;
 mod opening;
 mod slow;
+mod x410;

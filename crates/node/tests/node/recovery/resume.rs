@@ -4,7 +4,7 @@
 use base::Precedence;
 use node::Input;
 use node::changes::EdgeChanges;
-use node::config::{Connection, NodeConfig, Resume};
+use node::config::{Connection, NodeConfig, Resume, X410};
 use node::event::Kind;
 use osi::api::{Dialogue, RtseParameters};
 use p1::flags::ReportRequest;
@@ -32,6 +32,12 @@ fn kept_open(config: &mut NodeConfig) {
     peer.channels[0].connection = Connection::Permanent;
     peer.channels[0].associations_max = 1;
     peer.addresses = vec!["192.0.2.1".parse().unwrap()];
+}
+
+/// As [`kept_open`], in X.410 mode.
+fn kept_open_x410(config: &mut NodeConfig) {
+    kept_open(config);
+    config.peers[0].x410 = Some(X410 { protocol: 12, swapped: false });
 }
 
 fn either(config: &mut NodeConfig) {
@@ -136,7 +142,8 @@ const ALL: [(usize, usize); 4] = [(NAPLES, NAPLES), (NAPLES, ACT), (ACT, NAPLES)
 fn after_a_cut_at_most_the_window_is_sent_again_whichever_end_opened() {
     for seed in 0..8 {
         for (opener, sender) in ALL {
-            let mut case = Case::new(seed, opener, sender, kept_open);
+            let node = if seed % 2 == 0 { kept_open } else { kept_open_x410 };
+            let mut case = Case::new(seed, opener, sender, node);
             let cut_at = case.network.rng.below(SIZE as u64 + 4_000);
             case.run_until_sent(cut_at);
             // The cut may fall into the confirm of the end.
@@ -153,7 +160,8 @@ fn after_a_cut_at_most_the_window_is_sent_again_whichever_end_opened() {
 fn after_cuts_during_the_recovery_at_most_the_window_is_sent_again_for_each() {
     for seed in 100..106 {
         for (opener, sender) in ALL {
-            let mut case = Case::new(seed, opener, sender, kept_open);
+            let node = if seed % 2 == 0 { kept_open } else { kept_open_x410 };
+            let mut case = Case::new(seed, opener, sender, node);
             let cut_at = case.network.rng.below(SIZE as u64);
             case.run_until_sent(cut_at);
             let mut cuts = 1;
