@@ -199,7 +199,10 @@ impl Counting {
                 self.row(&event, peer.or(known.as_deref())).expired += 1;
             }
             "submission_refused" => self.row(&event, Some(USERS)).rejected += 1,
-            "receive_failed" | "given_up" => self.row(&event, peer).rejected += 1,
+            "receive_failed" | "given_up" | "non_delivery" => self.row(&event, peer).rejected += 1,
+            "delivery_failed" if event.detail.starts_with("for good") => {
+                self.row(&event, Some(MAILBOXES)).rejected += 1;
+            }
             _ => {}
         }
     }

@@ -124,6 +124,12 @@ impl Way {
         self.steps.first().map(|step| step.time)
     }
 
+    /// Whether it is a report of a peer by which somebody did not get the message.
+    fn is_negative(&self) -> bool {
+        let came = self.steps.iter().filter(|step| step.kind == "received");
+        came.into_iter().any(|step| step.detail.contains(" not delivered ("))
+    }
+
     fn ended(&self) -> Option<Utc> {
         self.steps.last().map(|step| step.time)
     }
@@ -148,7 +154,11 @@ impl Way {
 
     /// What is known of its end.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_steps(&self.steps)
+        Outcome {
+            reports: self.reports.len(),
+            negative: self.reports.iter().any(Way::is_negative),
+            ..Outcome::from_steps(&self.steps)
+        }
     }
 }
 

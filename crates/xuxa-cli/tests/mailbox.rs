@@ -315,6 +315,10 @@ fn an_exported_mailbox_is_whole_can_be_continued_and_resubmitted() {
     let resubmitted = place.json(&["import", "kept", "--resubmit"]);
     assert_eq!(resubmitted["submitted"].as_array().unwrap().len(), 2);
     assert_eq!(resubmitted["reports_left_out"], 1);
+    assert_eq!(resubmitted["submitted_before"].as_array().unwrap().len(), 0);
+    let again = place.json(&["import", "kept", "--resubmit"]);
+    assert_eq!(again["submitted"].as_array().unwrap().len(), 0);
+    assert_eq!(again["submitted_before"], resubmitted["submitted"]);
     let first = place.server.shared.lock().unwrap().submitted[0].clone();
     assert!(first.ends_with(&content));
     std::fs::write(place.path("kept/entries/0000000003.content"), b"changed").unwrap();

@@ -179,6 +179,10 @@ struct RestoreReport {
     set_aside: Vec<PathBuf>,
 }
 
+/// What a restored queue does, for one who has forgotten that it is old.
+const RESTORED: &str = "what was cancelled, deleted, expired or held after the backup was made waits again, and goes once \
+                        the daemon runs: stop the channels first where that matters (`mta channel disable`)\n";
+
 pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
     let Some(paths) = load_paths(&arguments.config) else { return WRONG };
     let Some(own) = load_name(&arguments.config) else { return WRONG };
@@ -189,6 +193,9 @@ pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
             for path in set_aside {
                 let path = path.display().to_string();
                 text.push_str(&format!("set aside: {}\n", shown::line(&path)));
+            }
+            if check.entries > 0 {
+                text.push_str(RESTORED);
             }
             print(&text);
         }

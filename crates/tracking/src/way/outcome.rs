@@ -21,20 +21,31 @@ pub struct Outcome {
     pub last: Option<(String, Utc)>,
     /// When it was accepted.
     pub accepted: Option<Utc>,
+    /// Reports on it that are known here.
+    pub reports: usize,
+    /// One of them, of a peer, has a recipient to whom it was not delivered.
+    pub negative: bool,
 }
 
-/// Whether an event of this kind is the end of its copy here.
-fn ends(kind: &str) -> bool {
-    matches!(
-        kind,
-        "transfer_confirmed"
-            | "delivered"
-            | "expired"
-            | "given_up"
-            | "cancelled"
-            | "rerouted"
-            | "expanded"
-    ) || ["_expired", "_deleted", "_rerouted", "_redirected"].iter().any(|end| kind.ends_with(end))
+/// Whether an event is the end of its copy here.
+fn ends(step: &Event) -> bool {
+    let kind = &*step.kind;
+    // Of a delivery that failed the details have whether it is tried again.
+    let for_good = kind == "delivery_failed" && step.detail.starts_with("for good");
+    for_good
+        || matches!(
+            kind,
+            "transfer_confirmed"
+                | "delivered"
+                | "expired"
+                | "given_up"
+                | "cancelled"
+                | "rerouted"
+                | "expanded"
+        )
+        || ["_expired", "_deleted", "_rerouted", "_redirected"]
+            .iter()
+            .any(|end| kind.ends_with(end))
 }
 
 /// Whether a copy that ends so goes on as others.
@@ -51,8 +62,8 @@ impl Outcome {
         let mut latest: BTreeMap<u64, &Event> = BTreeMap::new();
         for step in steps {
             if let Some(entry) = step.entry {
-                let ended = latest.get(&entry).is_some_and(|last| ends(&last.kind));
-                if !ended || ends(&step.kind) {
+                let ended = latest.get(&entry).is_some_and(|last| ends(last));
+                if !ended || ends(step) {
                     latest.insert(entry, step);
                 }
             } else if matches!(&*step.kind, "non_delivery" | "discarded") {
@@ -77,7 +88,7 @@ impl Outcome {
                     copies = copies.zip(others).map(|(copies, others)| copies + others);
                     is_rerouted = true;
                 }
-                kind if ends(kind) => outcome.ended.push((kind.to_owned(), step.why())),
+                kind if ends(step) => outcome.ended.push((kind.to_owned(), step.why())),
                 _ => {
                     outcome.last = Some((step.words(), step.time));
                     continue;
@@ -119,7 +130,7 @@ impl Outcome {
                 None => words.push((1, word)),
             }
         }
-        match words.as_slice() {
+        let end = match words.as_slice() {
             [] => "accepted".to_owned(),
             [(1, word)] => word.clone(),
             words => {
@@ -127,7 +138,8 @@ impl Outcome {
                     words.iter().map(|(n, word)| format!("{n} {word}")).collect();
                 words.join(", ")
             }
-        }
+        };
+        if self.negative { format!("{end}, reported as not delivered") } else { end }
     }
 }
 
@@ -199,6 +211,12 @@ impl fmt::Display for Outcome {
         if parts.is_empty() {
             parts.push("accepted; no copy was queued".to_owned());
         }
+        match (self.reports, self.negative) {
+            (0, _) => {}
+            (_, true) => parts.push("reported as not delivered".to_owned()),
+            (1, false) => parts.push("reported".to_owned()),
+            (n, false) => parts.push(format!("{n} reports")),
+        }
         f.write_str(&parts.join("; "))
     }
 }
@@ -228,5 +246,8 @@ mod tests {
         assert_eq!(words(step("operator_deleted", None, "")), "operator deleted");
         assert_eq!(words(step("expired", None, "")), "expired");
         assert_eq!(words(step("expired", None, "its time is over")), "expired: its time is over");
+        let failed = |detail: &str| words(step("delivery_failed", None, detail));
+        assert_eq!(failed("for good: not cleared"), "delivery failed: for good: not cleared");
+        assert_eq!(failed("error 5"), "waits here; last delivery failed: error 5");
     }
 }

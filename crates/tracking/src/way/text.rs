@@ -110,18 +110,13 @@ impl Way {
             report.table(&mut out);
         }
         out.push('\n');
-        let reports = match self.reports.len() {
-            0 => String::new(),
-            1 => "; reported".to_owned(),
-            n => format!("; {n} reports"),
-        };
         let outcome = self.outcome();
         let gap = match outcome.waiting.is_some_and(|waiting| waiting > 0) && !self.gaps.is_empty()
         {
             true => "; or its end is among the missing events: see mta queue list",
             false => "",
         };
-        wrapped(&mut out, 0, 2, &format!("Known here: {outcome}{gap}{reports}."));
+        wrapped(&mut out, 0, 2, &format!("Known here: {outcome}{gap}."));
         out
     }
 

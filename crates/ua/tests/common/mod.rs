@@ -465,10 +465,13 @@ fn perform(
             result.write(&mut w);
         }
         p3::operation::MESSAGE_SUBMISSION | p3::operation::PROBE_SUBMISSION => {
+            // As an MTA recognises a repetition.
+            let first = shared.submitted.iter().position(|earlier| *earlier == argument);
             shared.submitted.push(argument.to_vec());
+            let number = first.map_or(shared.submitted.len(), |first| first + 1);
             let identifier = MtsIdentifier {
                 domain: GlobalDomainId::new("XX", " ", Some("alpha")),
-                local: format!("S{}", shared.submitted.len()),
+                local: format!("S{number}"),
             };
             SubmissionResult {
                 identifier,

@@ -141,6 +141,7 @@ pub(super) async fn send(
     let Some(mut begun) = begin(&log, &access.profile.user()?, fetched, reader)? else {
         return Ok(Done { number, already: true, to: None, notification: None });
     };
+    compose::warn_of_label(access, fetched, label.is_some());
     begun.made.envelope.extensions.0.extend(label.map(ua::label::field));
     let result = compose::surely(access, store, &begun.made.envelope, &begun.made.content).await?;
     let notification = result.identifier.to_string();

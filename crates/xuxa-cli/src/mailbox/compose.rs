@@ -2,6 +2,7 @@
 
 use super::bind;
 use super::line::Line;
+use super::read::labels;
 use super::sent;
 use crate::profile;
 use crate::show;
@@ -20,7 +21,7 @@ use std::io::Read as _;
 use std::time::Duration;
 use tokio::time::timeout;
 use ua::sent::{Entry as LogEntry, Submitted};
-use ua::store::{Store, StoreError};
+use ua::store::{Fetched, Store, StoreError};
 use ua::{Clock, Content, Message};
 
 /// How long a submission whose answer was lost is repeated.
@@ -77,6 +78,21 @@ fn ended(record: &Submitted, error: &anyhow::Error) -> LogEntry {
         ipm: record.ipm.clone(),
         outcome: "not_sent".to_owned(),
         reason: format!("{error:#}"),
+    }
+}
+
+/// Warns where what answers a labelled message goes without a label: a clearance may refuse it later.
+pub(super) fn warn_of_label(access: &MtaAccess<'_>, fetched: &Fetched, given: bool) {
+    let envelope = fetched.envelope.as_ref();
+    let labels = envelope.map(|envelope| labels(&envelope.extensions)).unwrap_or_default();
+    if let Some(label) = labels.first()
+        && !given
+        && access.profile.label.is_none()
+    {
+        terminal::report_error(&format!(
+            "warning: the message has the security label {label}, and what answers it has none: \
+             --label, or label in the profile"
+        ));
     }
 }
 

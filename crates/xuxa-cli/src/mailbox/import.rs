@@ -2,7 +2,7 @@
 
 use super::export::{check_file, read_index};
 use super::forward::labels;
-use super::{InPart, bind};
+use super::{InPart, bind, sent};
 use crate::profile::Wrong;
 use crate::submission::MtaAccess;
 use crate::terminal;
@@ -15,9 +15,11 @@ use mailbox_file::{ENTRIES, INDEX, Record, content_name, envelope_name};
 use p1::content_type::ContentType;
 use p1::extension::ExtensionField;
 use p1::names::ORName;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use ua::sent::{Entry as LogEntry, SentLog, Submitted as LogRecord};
 use ua::store::{Store, StoreError, delivery_envelope};
-use ua::{Content, Message, Source};
+use ua::{Clock, Content, Message, Source};
 
 /// Checks an exported mailbox, or submits its messages anew.
 ///
@@ -65,16 +67,24 @@ pub(super) async fn import(access: &MtaAccess<'_>, args: &ImportArgs, json: bool
     }
     let messages: Vec<&Record> = index.records.iter().filter(|r| r.content.is_some()).collect();
     let reports = index.records.len() - messages.len();
-    let submitted = resubmit(access, &args.dir, &messages).await?;
+    let Submitted { new, before } = resubmit(access, &args.dir, &messages).await?;
     if json {
-        terminal::print_json(
-            &serde_json::json!({ "submitted": submitted, "reports_left_out": reports }),
-        );
+        terminal::print_json(&serde_json::json!({
+            "submitted": new, "submitted_before": before, "reports_left_out": reports,
+        }));
     } else {
         terminal::print(&format!(
             "{} messages submitted anew, {reports} reports left out",
-            submitted.len()
+            new.len()
         ));
+        if !before.is_empty() {
+            terminal::report_error(&format!(
+                "{} messages are not submitted again: the MTA has had them from an earlier import, and knows a \
+                 submission for ten days; it delivers none of them a second time, even where the first copy was \
+                 deleted",
+                before.len()
+            ));
+        }
     }
     Ok(0)
 }
@@ -88,18 +98,36 @@ fn check(dir: &Path, record: &Record) -> Result<()> {
     }
 }
 
-/// The new MTS identifiers.
-async fn resubmit(access: &MtaAccess<'_>, dir: &Path, records: &[&Record]) -> Result<Vec<String>> {
+/// MTS identifiers.
+#[derive(Default)]
+struct Submitted {
+    /// Of what was accepted now.
+    new: Vec<String>,
+    /// Of what the MTA recognised: it was accepted by an earlier import.
+    before: Vec<String>,
+}
+
+async fn resubmit(access: &MtaAccess<'_>, dir: &Path, records: &[&Record]) -> Result<Submitted> {
+    let log = SentLog::new(access.profile.sent_log());
+    // The MTA answers a repetition with the identifier of the first, which the record has.
+    let sent = log.read().map(|sent| sent.messages).unwrap_or_default();
+    let known: BTreeSet<String> = sent.into_iter().map(|m| m.submitted.mts_identifier).collect();
     let me = access.profile.user()?;
     let mut store = bind(access).await?;
-    let mut submitted = Vec::new();
+    let mut submitted = Submitted::default();
     for record in records {
         let one = one(&mut store, &me, dir, record).await;
         match one.with_context(|| format!("entry {}", record.number)) {
-            Ok(identifier) => submitted.push(identifier),
+            Ok(one) if known.contains(&one.mts_identifier) => {
+                submitted.before.push(one.mts_identifier);
+            }
+            Ok(one) => {
+                submitted.new.push(one.mts_identifier.clone());
+                sent::append(access, &[LogEntry::Accepted(one)]);
+            }
             Err(error) => {
                 store.abort().await;
-                return Err(match submitted.len() {
+                return Err(match submitted.new.len() {
                     0 => error,
                     // The same content under the same content identifier is the same submission.
                     done => error.context(InPart(format!(
@@ -113,7 +141,8 @@ async fn resubmit(access: &MtaAccess<'_>, dir: &Path, records: &[&Record]) -> Re
     Ok(submitted)
 }
 
-async fn one(store: &mut Store, me: &ORName, dir: &Path, record: &Record) -> Result<String> {
+/// What the record of what was sent has of it.
+async fn one(store: &mut Store, me: &ORName, dir: &Path, record: &Record) -> Result<LogRecord> {
     let path = dir.join(ENTRIES).join(content_name(record.number));
     let content = Content { head: Bytes::new(), source: Source::open(&path)? };
     let precedence = record.precedence.unwrap_or(Precedence::Routine);
@@ -125,7 +154,19 @@ async fn one(store: &mut Store, me: &ORName, dir: &Path, record: &Record) -> Res
     envelope.extensions.0.extend(labels_of(dir, record)?);
     let result = store.submit(&envelope, &content).await;
     let result = result.map_err(|not| -> StoreError { not.error })?;
-    Ok(result.identifier.to_string())
+    let now = Clock::utc();
+    Ok(LogRecord {
+        mts_identifier: result.identifier.to_string(),
+        ipm: identifier.clone(),
+        content_identifier: identifier,
+        dtg: now.to_utc_time(),
+        subject: record.subject.clone(),
+        recipients: vec![me.address.to_string()],
+        precedence: precedence.to_string(),
+        size: record.content.map(|content| content.length).unwrap_or_default(),
+        time: now.to_string(),
+        ..LogRecord::default()
+    })
 }
 
 /// The labels of the delivery: what is submitted anew is as secret as it was.

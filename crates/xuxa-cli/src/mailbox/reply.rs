@@ -47,6 +47,7 @@ pub(super) async fn reply(access: &MtaAccess<'_>, args: &ReplyArgs, json: bool) 
             bail!(Wrong(format!("entry {} is not a message that can be replied to", args.number)));
         };
         let (to, copy) = recipients(&fetched, heading, &me, args.all)?;
+        compose::warn_of_label(access, &fetched, args.label.is_some());
         let line = Line::from(&fetched.entry);
         let given = args.subject.clone();
         let draft = Draft {

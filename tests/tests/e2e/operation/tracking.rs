@@ -53,6 +53,8 @@ fn a_message_and_its_report_are_traced_on_both_sides() {
     assert_eq!(here["reports"][0]["subject"], id);
     let reported = here["reports"][0]["steps"][0]["detail"].as_str().unwrap();
     assert!(reported.contains("/s=nobody not delivered (unable-to-transfer, unrec"), "{reported}");
+    let words = here["outcome"]["words"].as_str().unwrap();
+    assert!(words.ends_with("; reported as not delivered"), "{words}");
     let mut seen = kinds(&there);
     seen.sort_unstable();
     assert_eq!(seen, ["delivered", "non_delivery", "received", "report_made"]);

@@ -16,7 +16,11 @@ pub(super) fn run(socket: &Path, listing: &Listing, json: bool) -> u8 {
     if json {
         print_json(&page);
     } else {
-        print(&to_text(&page));
+        let nothing = page.entries.is_empty() && !page.reading_queue && listing.filter.is_given();
+        match nothing {
+            true => print("nothing that waits matches\n"),
+            false => print(&to_text(&page)),
+        }
     }
     DONE
 }
