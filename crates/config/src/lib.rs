@@ -5,6 +5,7 @@
 
 mod address;
 pub mod problem;
+mod profile;
 pub mod section;
 pub mod tree;
 pub mod value;
@@ -227,14 +228,19 @@ fn parse(
     running: &Numbering,
 ) -> (Option<Site>, Findings) {
     let mut problems = Problems::default();
+    let profiles = profile::Texts::load(text, source.base);
     let (root, errors) = DeTable::parse_recoverable(text);
+    let mut root = root.into_inner();
     // Errors after the first one are usually its consequences.
     for error in errors.iter().take(1) {
         syntax(&mut problems, error);
     }
     // If the syntax is wrong, the meaning is unclear: only the syntax error is reported.
     let site = match errors.is_empty() {
-        true => read_site(root.get_ref(), &mut problems, source, running),
+        true => {
+            profiles.apply(&mut root, &mut problems);
+            read_site(&root, &mut problems, source, running)
+        }
         false => None,
     };
     let site = site.filter(|_| !problems.any_fatal());

@@ -1,6 +1,7 @@
 //! Messages for wrong files, and checks of the shipped files.
 
 mod channels;
+mod profiles;
 
 use super::*;
 use base::Precedence;

@@ -67,6 +67,8 @@ pub(crate) fn read(
                       in different domains: otherwise each takes the other's messages for looped";
         problems.warning(mta.span(), message, "here", remedy);
     }
+    // What it brings is in the section already.
+    section.optional(problems, "profile", &value::name);
     let own_password = secret::read(&mut section, problems, "password", source);
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];

@@ -1,0 +1,96 @@
+//! Profiles of peers: what a peer lacks is taken from there, what it has stays.
+
+use super::*;
+use node::config::X410;
+use osi::api::Dialogue;
+use p1::extension::Dialect;
+
+/// The usual file, its peer with these lines.
+fn with(lines: &str) -> String {
+    GOOD.replace("mta_name = \"MTA-ACT\"", &format!("mta_name = \"MTA-ACT\"\n{lines}"))
+}
+
+fn peer(text: &str) -> node::config::Peer {
+    let (site, report) = check_in(Path::new("/nowhere"), text);
+    assert_eq!(report.render(false), "", "{text}");
+    site.unwrap().node.peers.remove(0)
+}
+
+#[test]
+fn a_profile_gives_what_the_peer_lacks() {
+    let old = peer(&with("profile = \"x400-1988\""));
+    assert_eq!((old.dialect, old.x410), (Dialect::BlueBook1988, None));
+    let (slow, fast) = (&old.channels[0], &old.channels[1]);
+    assert!(slow.checkpoint_adapts && slow.rts.window == 3);
+    assert_eq!(slow.setup_timeout, Duration::from_secs(60));
+    // The channel has a table of its own: each key replaces one of the profile's.
+    assert_eq!((fast.rts.checkpoint_size, fast.rts.window), (2, 3));
+    assert_eq!(fast.rts.dialogue, Dialogue::TwoWayAlternate);
+    let old = peer(&with("profile = \"x400-1988\"\nextensions = \"modern\"\nmessage_aborts = 9"));
+    assert_eq!((old.dialect, old.message_aborts), (Dialect::Modern, 9));
+}
+
+#[test]
+fn x410_mode_is_a_profile_or_keys() {
+    let by_profile = peer(&with("profile = \"x410-1984\""));
+    assert_eq!(by_profile.x410, Some(X410 { protocol: 12, swapped: true }));
+    assert!(by_profile.octet_credentials);
+    let keys = "profile = \"x410-1984\"\napplication_protocol = 1\nbyte_swapped = false";
+    assert_eq!(peer(&with(keys)).x410, Some(X410 { protocol: 1, swapped: false }));
+    let keys = "mode = \"x410-1984\"\napplication_protocol = 3072";
+    assert_eq!(peer(&with(keys)).x410, Some(X410 { protocol: 3072, swapped: false }));
+}
+
+/// The first is that of a peer without one.
+#[test]
+fn all_profiles_are_good_and_modern_is_the_default() {
+    let plain = format!("{:?}", peer(&with("")));
+    assert_eq!(format!("{:?}", peer(&with("profile = \"modern\""))), plain);
+    for name in ["stanag-4406", "x400-1988", "x410-1984"] {
+        assert_ne!(format!("{:?}", peer(&with(&format!("profile = {name:?}")))), plain, "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_ones_own_is_a_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        std::fs::write(dir.path().join("old.toml"), text).unwrap();
+        let (site, report) = check_in(dir.path(), &with("profile = \"old.toml\""));
+        let problems: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (site.map(|mut site| site.node.peers.remove(0)), problems)
+    };
+    let (site, problems) = check("extensions = \"1988\"\n[channel]\ncongestion = \"reno\"\n");
+    assert_eq!((site.unwrap().dialect, problems.len()), (Dialect::BlueBook1988, 0));
+    for (text, message) in [
+        (
+            "# A peer\npassword = \"x\"",
+            "profile \"old.toml\": line 2: password belongs to one peer",
+        ),
+        ("[channel]\nlisten = 1", "line 2: listen belongs to one peer"),
+        ("a = 1\nb", "line 2: not TOML"),
+        ("extensions = \"1989\"", "extensions of peer \"act\""),
+        ("unheard = 1", "peer \"act\" has no key \"unheard\""),
+        ("[channel]\nrts = { window = 0 }", "window"),
+    ] {
+        let (site, problems) = check(text);
+        assert!(site.is_none(), "{text}");
+        assert!(problems.iter().any(|problem| problem.contains(message)), "{text}: {problems:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_profile_is_named() {
+    for (line, message) in [
+        ("profile = \"x400-1984\"", "profile \"x400-1984\": there is no profile of this name"),
+        ("profile = \"./absent.toml\"", "profile \"./absent.toml\": No such file"),
+        ("profile = 7", "profile of peer \"act\""),
+        ("application_protocol = 12", "application_protocol has no meaning in normal mode"),
+        ("mode = \"x410-1984\"\napplication_protocol = 13", "an application_protocol of 13"),
+    ] {
+        let (site, report) = check_in(Path::new("/nowhere"), &with(line));
+        assert!(site.is_none(), "{line}");
+        let shown = report.render(false);
+        assert!(shown.contains(message), "{line}: {shown}");
+    }
+}
