@@ -165,9 +165,9 @@ fn x410(section: &mut Section<'_>, problems: &mut Problems) -> Option<X410> {
         ];
         for (key, span) in unused {
             let Some(span) = span else { continue };
-            let message = format!("{key} has no meaning in normal mode");
+            let message = format!("{key} has no effect in normal mode");
             let remedy = "write mode = \"x410-1984\", or remove it";
-            problems.error(span, message, "here", remedy);
+            problems.warning(span, message, "here", remedy);
         }
         return None;
     }
