@@ -290,3 +290,30 @@ async fn a_reset_is_reported() {
     let error = closed(&mut served).await.unwrap();
     assert!(error.contains("reset"), "{error}");
 }
+
+/// Of a connection on which both ends write the kernel delays acknowledgements, until content has come.
+#[tokio::test]
+async fn content_is_acknowledged_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (ours, _) = listener.accept().await.unwrap();
+    // The same socket, to be asked.
+    let twin = SockRef::from(&ours).try_clone().unwrap();
+    let mut served = Served::start(ours, roomy());
+    let peer = tokio::spawn(async move {
+        for _ in 0..8 {
+            peer.write_all(&[1; 10]).await.unwrap();
+            peer.read_exact(&mut [0; 10]).await.unwrap();
+        }
+        peer.write_all(&[3; 2_041]).await.unwrap();
+        peer
+    });
+    for n in 0..8 {
+        assert!(matches!(served.recv().await, Arrival::Bytes { .. }));
+        assert!(n < 7 || !twin.tcp_quickack().unwrap(), "short reads leave it to the kernel");
+        served.connection.write(Bytes::from_static(&[2; 10]));
+    }
+    assert!(matches!(served.recv().await, Arrival::Bytes { .. }));
+    assert!(twin.tcp_quickack().unwrap());
+    drop(peer.await.unwrap());
+}
