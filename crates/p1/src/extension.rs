@@ -13,8 +13,8 @@ pub enum ExtensionType {
     Private(Oid),
 }
 
-/// The two encodings of extension-type that are met. A decoder of the one refuses the other, so that
-/// all that goes to a peer is in its own (see [`Extensions::set_dialect`]).
+/// The editions of P1 that peers have. A decoder of the one refuses the other, so that all that goes to a peer is in
+/// its own (see [`crate::MtsApduHead::set_dialect`]). Those since 1988 differ in the encoding of extension-type.
 #[derive(
     Clone,
     Copy,
@@ -35,6 +35,30 @@ pub enum Dialect {
     /// The 1988 Blue Book: `[0]` around an INTEGER. Around an OBJECT IDENTIFIER it is read, but not
     /// sent to a peer: decoders of the time know integers alone.
     BlueBook1988,
+    /// The 1984 Red Book: no extensions, and less of all else (see [`crate::red_book`]).
+    RedBook1984(CommonName),
+}
+
+/// The form of a common-name for a peer of 1984, whose addresses have none.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub enum CommonName {
+    /// None: such an address cannot be sent to it.
+    #[default]
+    NoForm,
+    /// The domain-defined attribute `Common` (RFC 1328 section 3.2), both ways.
+    DomainDefined,
 }
 
 /// criticality: for which steps an extension must be understood (X.411 9.1).
@@ -97,10 +121,11 @@ impl ExtensionType {
         match (self, dialect) {
             (ExtensionType::Standard(n), Dialect::Modern) => w.integer(STANDARD, *n),
             (ExtensionType::Private(oid), Dialect::Modern) => w.oid(PRIVATE, oid),
-            (ExtensionType::Standard(n), Dialect::BlueBook1988) => {
+            // 1984 has no extensions: none come here.
+            (ExtensionType::Standard(n), Dialect::BlueBook1988 | Dialect::RedBook1984(_)) => {
                 w.constructed(STANDARD, |w| w.integer(universal::INTEGER, *n));
             }
-            (ExtensionType::Private(oid), Dialect::BlueBook1988) => {
+            (ExtensionType::Private(oid), Dialect::BlueBook1988 | Dialect::RedBook1984(_)) => {
                 w.constructed(STANDARD, |w| w.oid(universal::OID, oid));
             }
         }
@@ -159,12 +184,18 @@ impl ExtensionField {
     }
 
     /// Whether this dialect has a form for it: that of 1988 has none for a private extension, whose
-    /// extension-type is an INTEGER.
+    /// extension-type is an INTEGER, and that of 1984 for none at all.
     pub fn has_form(&self, dialect: Dialect) -> bool {
         match (&self.kind, dialect) {
-            (_, Dialect::Modern) | (ExtensionType::Standard(_), _) => true,
+            (_, Dialect::Modern) | (ExtensionType::Standard(_), Dialect::BlueBook1988) => true,
             (ExtensionType::Private(_), Dialect::BlueBook1988) => false,
+            (_, Dialect::RedBook1984(_)) => false,
         }
+    }
+
+    /// Whether it is internal-trace-information, which is between the MTAs of a domain.
+    pub fn is_internal_trace(&self) -> bool {
+        self.kind == ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION)
     }
 
     /// Reads one, in either dialect.
@@ -246,15 +277,18 @@ impl Extensions {
 
     /// Brings all of them into this dialect: what is in it already stays as it came, the rest loses
     /// the form it came in. Those for which the dialect has no form ([`ExtensionField::has_form`])
-    /// are taken out; gives how many those are.
+    /// are taken out; gives how many those are. The internal trace is not counted: it is of no use to a peer whose
+    /// dialect has none.
     pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let before = self.0.len();
+        let is_lost =
+            |field: &&ExtensionField| !field.has_form(dialect) && !field.is_internal_trace();
+        let lost = self.0.iter().filter(is_lost).count();
         self.0.retain(|field| field.has_form(dialect));
         for field in self.0.iter_mut().filter(|field| field.dialect != dialect) {
             field.dialect = dialect;
             field.raw = None;
         }
-        before - self.0.len()
+        lost
     }
 }
 
