@@ -1,5 +1,12 @@
 //! P1 of 1984: octets written by hand from X.411 of 1984 (not by our own encoder), both ways, and what is left out.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test ends where it fails, in helpers too"
+)]
+
 use p1::extension::{CommonName, Dialect};
 use p1::{ApduParser, Event, MtsApduHead};
 

@@ -37,7 +37,7 @@ fn of_tag(set: &[u8], wanted: u8) -> Vec<&[u8]> {
 }
 
 /// The tags of an O/R name: standard and domain-defined attributes, which are both a SEQUENCE.
-fn only_names(names: Vec<&[u8]>) {
+fn only_names(names: &[&[u8]]) {
     names.iter().for_each(|name| only(name, &[0x30]));
 }
 
@@ -60,23 +60,23 @@ fn assert_of_1984(octets: &[u8]) {
         0xa0 | 0xa2 => {
             let envelope = if kind == 0xa0 { parts[0].1 } else { apdu };
             only(envelope, &ENVELOPE);
-            only_names(of_tag(envelope, 0x60));
+            only_names(&of_tag(envelope, 0x60));
             only_trace(envelope);
             for (_, recipient) in of_tag(envelope, 0xa2).into_iter().flat_map(elements) {
                 only(recipient, &[0x60, 0x80, 0x81, 0x82]);
-                only_names(of_tag(recipient, 0x60));
+                only_names(&of_tag(recipient, 0x60));
             }
         }
         _ => {
             let [(0x31, envelope), (0x31, content)] = parts[..] else { panic!("{parts:?}") };
             only(envelope, &[0x64, 0x60, 0x69]);
-            only_names(of_tag(envelope, 0x60));
+            only_names(&of_tag(envelope, 0x60));
             only(content, &[0x64, 0x69, 0x4a, 0xa0, 0x81, 0xa2]);
             only_trace(envelope);
             only_trace(content);
             for (_, recipient) in of_tag(content, 0xa0).into_iter().flat_map(elements) {
                 only(recipient, &[0xa0, 0x81, 0x82, 0xa3, 0xa4, 0x85]);
-                only_names([of_tag(recipient, 0xa0), of_tag(recipient, 0xa4)].concat());
+                only_names(&[of_tag(recipient, 0xa0), of_tag(recipient, 0xa4)].concat());
                 let last = of_tag(recipient, 0xa3)[0];
                 only(last, &[0x80, 0x65, 0xa1]);
             }
@@ -148,9 +148,9 @@ fn count(head: &MtsApduHead) -> usize {
 }
 
 /// Brought into the form of 1984, written, and read again.
-fn there(head: MtsApduHead) -> MtsApduHead {
+fn there(head: &MtsApduHead) -> MtsApduHead {
     let mut left = head.clone();
-    assert_eq!(left.set_dialect(WITH_COMMON), count(&head));
+    assert_eq!(left.set_dialect(WITH_COMMON), count(head));
     let octets = write(&left, b"content");
     assert_of_1984(&octets);
     let (found, _) = read(&octets);
@@ -182,7 +182,7 @@ proptest! {
             first.indicators = first.indicators.with_responsibility(true);
         }
         prop_assume!(goes(&e.originator) && all_go(&e.recipients));
-        let found = there(MtsApduHead::Message(Box::new(e.clone())));
+        let found = there(&MtsApduHead::Message(Box::new(e.clone())));
         let MtsApduHead::Message(left) = found else { panic!() };
         assert_name(&left.originator, &e.originator);
         assert_recipients(&left.recipients, &e.recipients);
@@ -205,7 +205,7 @@ proptest! {
             recipient.recipient = plain(recipient.recipient.clone());
         }
         prop_assume!(goes(&e.originator) && all_go(&e.recipients));
-        let found = there(MtsApduHead::Probe(Box::new(e.clone())));
+        let found = there(&MtsApduHead::Probe(Box::new(e.clone())));
         let MtsApduHead::Probe(left) = found else { panic!() };
         assert_name(&left.originator, &e.originator);
         assert_recipients(&left.recipients, &e.recipients);
@@ -218,7 +218,7 @@ proptest! {
     fn reports_are_read_equal_but_for_what_has_no_form(mut report in testing::report()) {
         report.envelope.destination = plain(report.envelope.destination);
         prop_assume!(goes(&report.envelope.destination));
-        let found = there(MtsApduHead::Report(Box::new(report.clone())));
+        let found = there(&MtsApduHead::Report(Box::new(report.clone())));
         let MtsApduHead::Report(left) = found else { panic!() };
         let same = |report: &Report| {
             let ids = (report.envelope.report_identifier.clone(), report.content.subject_identifier.clone());
