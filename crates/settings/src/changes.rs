@@ -280,7 +280,9 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     keys.reopens("password", *own_password != new.own_password);
     keys.reopens("credentials", *octet_credentials != new.octet_credentials);
     keys.reopens("from", *from != new.from);
-    keys.at_once("extensions", *dialect != new.dialect);
+    let edition = std::mem::discriminant(dialect) != std::mem::discriminant(&new.dialect);
+    keys.at_once("extensions", edition);
+    keys.at_once("common_name", *dialect != new.dialect && !edition);
     keys.at_once("resume", *resume != new.resume);
     keys.reopens("own_tsel, own_ssel, own_psel", *local != new.local);
     keys.reopens("tsel, ssel, psel", *remote != new.remote);
