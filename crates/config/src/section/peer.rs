@@ -11,7 +11,7 @@ use node::Secret;
 use node::config::{MESSAGE_ABORTS, Peer, Resume};
 use osi::api::Selectors;
 use p1::Clearance;
-use p1::extension::Dialect;
+use p1::extension::{CommonName, Dialect};
 use p1::names::MtaName;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -71,8 +71,7 @@ pub(crate) fn read(
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
-    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
-    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let dialect = dialect(&mut section, problems);
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
     let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
@@ -117,7 +116,7 @@ pub(crate) fn read(
                     .map(Spanned::into_inner)
                     .collect(),
                 addresses: Vec::new(),
-                dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                dialect,
                 resume: resume.map(Spanned::into_inner).unwrap_or_default(),
                 local,
                 remote,
@@ -134,6 +133,29 @@ pub(crate) fn read(
         })
     })();
     (name, read)
+}
+
+/// Reads the edition of P1 that the peer has, and for that of 1984 the form of a common name.
+fn dialect(section: &mut Section<'_>, problems: &mut Problems) -> Dialect {
+    let of_1984 = Dialect::RedBook1984(CommonName::NoForm);
+    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988), ("1984", of_1984)];
+    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let dialect = dialect.map(Spanned::into_inner).unwrap_or_default();
+    let words = [("none", CommonName::NoForm), ("dda", CommonName::DomainDefined)];
+    let common_name = section.optional(problems, "common_name", &|v| value::word(v, &words));
+    match (dialect, common_name) {
+        (Dialect::RedBook1984(_), Some(common_name)) => {
+            Dialect::RedBook1984(common_name.into_inner())
+        }
+        (_, Some(common_name)) => {
+            let remedy =
+                "write extensions = \"1984\" too, or remove it: later editions have common names";
+            let message = "common_name without extensions = \"1984\" has no effect";
+            problems.warning(common_name.span(), message, "here", remedy);
+            dialect
+        }
+        (_, None) => dialect,
+    }
 }
 
 /// Reads three selectors under these keys: transport, session and presentation.
