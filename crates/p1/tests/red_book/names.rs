@@ -5,14 +5,14 @@ use p1::red_book::{self, NoForm};
 use p1::{ContentType, ORName};
 
 /// The name of an address in text form.
-fn of(address: &str) -> ORName {
+fn named(address: &str) -> ORName {
     ORName::from(address.parse::<p1::ORAddress>().unwrap_or_else(|e| panic!("{e}")))
 }
 
 #[test]
 fn an_address_has_a_form_or_is_refused() {
     let (no, dda) = (CommonName::NoForm, CommonName::DomainDefined);
-    let form = |address: &str, common| red_book::names::has_form(&of(address), common);
+    let form = |address: &str, common| red_book::names::has_form(&named(address), common);
     assert_eq!(form("C=IT;ADMD=NET;PRMD=ACT;O=HQ;OU1=G6;S=Smith;DDA:fax=12", no), Ok(()));
     assert_eq!(form("C=IT;ADMD=NET;N-ID=12", no), Ok(()));
     assert_eq!(form("C=IT;ADMD=NET;PRMD=ACT;N-ID=12", dda), Err(NoForm::NumericInPrivateDomain));
@@ -28,7 +28,7 @@ fn an_address_has_a_form_or_is_refused() {
     assert_eq!(red_book::names::has_form(&empty, dda), Err(NoForm::NoAddress));
 
     let with = |address: &str, number: i64| {
-        let mut name = of(address);
+        let mut name = named(address);
         let value = bytes::Bytes::from_static(&[0x14, 1, b'x']);
         name.address.extensions.push(p1::names::ExtensionAttribute { number, value });
         red_book::names::has_form(&name, no)
