@@ -90,3 +90,21 @@ fn a_report_of_1988_is_brought_into_the_octets_of_1984() {
         assert_eq!(through(&later, OF_1984), (earlier, 4), "{what}");
     }
 }
+
+#[test]
+fn the_attribute_common_is_a_common_name_in_a_report_too() {
+    let failed = tlv(0xa1, &[&[0x80, 1, 1]]);
+    let duty = |tag| name(tag, b"NAPLES", b"Duty", &common(b"Officer"));
+    let octets = report(&[], &[], &[&reported(&duty(0xa0), 1, &[], &failed, &duty(0xa4))]);
+    let (head, _) = read(&octets);
+    let mut restored = head.clone();
+    restored.restore_common_names(WITH_COMMON);
+    let MtsApduHead::Report(found) = &restored else { panic!() };
+    let recipient = &found.content.recipients[0];
+    let names = [Some(&recipient.actual_recipient), recipient.intended_recipient.as_ref()];
+    for name in names {
+        assert_eq!(name.unwrap().address.common_name().as_deref(), Some("Officer"));
+    }
+    restored.set_dialect(WITH_COMMON);
+    assert_eq!(restored, head);
+}
