@@ -4,6 +4,8 @@
 //! written (downgraded, X.419 Annex B): no extensions, no object identifiers, no attributes of later addresses.
 //! What is read needs none of this: each APDU of 1984 is one of 1988 without the later members.
 //!
+//! The members, bits and codes of 1984 are *unproven*: neither its text nor APDUs of such a peer were at hand.
+//!
 //! Some messages cannot go at all: see [`NoForm`]. Who routes checks that first ([`content_type_has_form`],
 //! [`names::has_form`]).
 
