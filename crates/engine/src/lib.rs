@@ -87,7 +87,7 @@ pub struct Config {
     pub accepted_max: u64,
     /// Most octets of a content that a report of ours returns.
     pub returned_max: u64,
-    /// The form of extensions for each peer; the modern form for peers not named.
+    /// The form of APDUs for each peer; the modern form for peers not named.
     pub dialects: BTreeMap<PeerId, Dialect>,
     /// How long copies may wait. It also limits how old a trace time may be and still be accepted
     /// (see [`TRACE_MARGIN`]).

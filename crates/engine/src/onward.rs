@@ -5,6 +5,7 @@ pub(crate) mod clearance;
 pub(crate) mod copying;
 pub(crate) mod deliver;
 pub(crate) mod delivered;
+pub(crate) mod downgrade;
 pub(crate) mod redirect;
 pub(crate) mod reroute;
 pub(crate) mod route;

@@ -267,6 +267,10 @@ impl Engine {
                 return None;
             }
         };
+        if let Some(lost) = self.destination_lost(&report.envelope.destination, &next_hop) {
+            notes.push(discarded(&report, &lost));
+            return None;
+        }
         // What a list does with it is its policy's.
         if let NextHop::Mailbox(name) = &next_hop
             && !self.is_list(name)
@@ -300,7 +304,7 @@ impl Engine {
 }
 
 /// The note for a report that is discarded.
-fn discarded(report: &Report, why: &str) -> Note {
+pub(crate) fn discarded(report: &Report, why: &str) -> Note {
     let detail = format!("report {}: {why}", report.envelope.report_identifier);
     Note::new(NoteKind::ReportDiscarded, detail)
 }

@@ -5,6 +5,7 @@ use crate::envelope::{
 };
 use crate::extension::Dialect;
 use crate::names::ORName;
+use crate::red_book;
 use crate::wire::tag;
 use base::ber::{Element, Error, Fault, Field, Header, Length, Tag, Writer, universal};
 
@@ -34,8 +35,12 @@ pub struct Report {
 
 impl MtsApduHead {
     /// Brings all extensions into this dialect: of the envelope, of each recipient's fields and of a
-    /// report's content. Gives how many have no form in it and are left out.
+    /// report's content. Gives how many have no form in it and are left out. In that of 1984 all else gets its form
+    /// of 1984 as well (see [`crate::red_book`]).
     pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
+        if let Dialect::RedBook1984(common_name) = dialect {
+            return red_book::set_form(self, common_name);
+        }
         match self {
             MtsApduHead::Message(envelope) => envelope.set_dialect(dialect),
             MtsApduHead::Probe(envelope) => envelope.set_dialect(dialect),
@@ -44,6 +49,15 @@ impl MtsApduHead {
                     + report.content.set_dialect(dialect)
             }
         }
+    }
+}
+
+impl MtsApduHead {
+    /// Undoes what a peer of this dialect has to do with names: the domain-defined attribute `Common` is a
+    /// common-name again, where it stands for one (RFC 1328 section 3.2). Where an address has a common-name, or the
+    /// attribute more than once, it stays.
+    pub fn restore_common_names(&mut self, dialect: Dialect) {
+        red_book::names::restore(self, dialect);
     }
 }
 

@@ -1,5 +1,9 @@
 //! ExtensionField of X.411: the standard's later fields and everyone's private ones.
 
+mod dialect;
+
+pub use dialect::{CommonName, Dialect};
+
 use crate::wire::{bits, keep, keep_child, list, write_bits};
 use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal};
 use bytes::Bytes;
@@ -11,30 +15,6 @@ pub enum ExtensionType {
     Standard(i64),
     /// private-extension.
     Private(Oid),
-}
-
-/// The two encodings of extension-type that are met. A decoder of the one refuses the other, so that
-/// all that goes to a peer is in its own (see [`Extensions::set_dialect`]).
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-pub enum Dialect {
-    /// X.411 since 1994 and ISO 10021-4: `[0]` INTEGER or `[3]` OBJECT IDENTIFIER.
-    #[default]
-    Modern,
-    /// The 1988 Blue Book: `[0]` around an INTEGER. Around an OBJECT IDENTIFIER it is read, but not
-    /// sent to a peer: decoders of the time know integers alone.
-    BlueBook1988,
 }
 
 /// criticality: for which steps an extension must be understood (X.411 9.1).
@@ -97,10 +77,11 @@ impl ExtensionType {
         match (self, dialect) {
             (ExtensionType::Standard(n), Dialect::Modern) => w.integer(STANDARD, *n),
             (ExtensionType::Private(oid), Dialect::Modern) => w.oid(PRIVATE, oid),
-            (ExtensionType::Standard(n), Dialect::BlueBook1988) => {
+            // 1984 has no extensions: none come here.
+            (ExtensionType::Standard(n), Dialect::BlueBook1988 | Dialect::RedBook1984(_)) => {
                 w.constructed(STANDARD, |w| w.integer(universal::INTEGER, *n));
             }
-            (ExtensionType::Private(oid), Dialect::BlueBook1988) => {
+            (ExtensionType::Private(oid), Dialect::BlueBook1988 | Dialect::RedBook1984(_)) => {
                 w.constructed(STANDARD, |w| w.oid(universal::OID, oid));
             }
         }
@@ -159,12 +140,18 @@ impl ExtensionField {
     }
 
     /// Whether this dialect has a form for it: that of 1988 has none for a private extension, whose
-    /// extension-type is an INTEGER.
+    /// extension-type is an INTEGER, and that of 1984 for none at all.
     pub fn has_form(&self, dialect: Dialect) -> bool {
         match (&self.kind, dialect) {
-            (_, Dialect::Modern) | (ExtensionType::Standard(_), _) => true,
+            (_, Dialect::Modern) | (ExtensionType::Standard(_), Dialect::BlueBook1988) => true,
             (ExtensionType::Private(_), Dialect::BlueBook1988) => false,
+            (_, Dialect::RedBook1984(_)) => false,
         }
+    }
+
+    /// Whether it is internal-trace-information, which is between the MTAs of a domain.
+    pub fn is_internal_trace(&self) -> bool {
+        self.kind == ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION)
     }
 
     /// Reads one, in either dialect.
@@ -246,15 +233,18 @@ impl Extensions {
 
     /// Brings all of them into this dialect: what is in it already stays as it came, the rest loses
     /// the form it came in. Those for which the dialect has no form ([`ExtensionField::has_form`])
-    /// are taken out; gives how many those are.
+    /// are taken out; gives how many those are. The internal trace is not counted: it is of no use to a peer whose
+    /// dialect has none.
     pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let before = self.0.len();
+        let is_lost =
+            |field: &&ExtensionField| !field.has_form(dialect) && !field.is_internal_trace();
+        let lost = self.0.iter().filter(is_lost).count();
         self.0.retain(|field| field.has_form(dialect));
         for field in self.0.iter_mut().filter(|field| field.dialect != dialect) {
             field.dialect = dialect;
             field.raw = None;
         }
-        before - self.0.len()
+        lost
     }
 }
 

@@ -18,6 +18,7 @@ pub mod names;
 pub mod p3;
 pub mod parser;
 pub mod reason;
+pub mod red_book;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
@@ -38,7 +39,7 @@ pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,
     ReportTransferContent, ReportTransferEnvelope, ReportType,
 };
-pub use extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
+pub use extension::{CommonName, Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
 pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
 pub use parser::{ApduParser, Event};

@@ -281,8 +281,10 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     keys.reopens("password", *own_password != new.own_password);
     keys.reopens("credentials", *octet_credentials != new.octet_credentials);
     keys.reopens("from", *from != new.from);
-    keys.at_once("extensions", *dialect != new.dialect);
     keys.reopens("mode, application_protocol, byte_swapped", *x410 != new.x410);
+    let edition = std::mem::discriminant(dialect) != std::mem::discriminant(&new.dialect);
+    keys.at_once("extensions", edition);
+    keys.at_once("common_name", *dialect != new.dialect && !edition);
     keys.at_once("resume", *resume != new.resume);
     keys.reopens("own_tsel, own_ssel, own_psel", *local != new.local);
     keys.reopens("tsel, ssel, psel", *remote != new.remote);

@@ -116,8 +116,8 @@ pub struct Peer {
     /// Where its channels connect to, as far as those are addresses and not names: with `from`, the
     /// addresses for which places are kept.
     pub addresses: Vec<IpAddr>,
-    /// The form of all extension fields it is sent, and of none but the standard ones where it is
-    /// that of 1988.
+    /// The form of all APDUs it is sent: of their extension fields, of none but the standard ones where it is that
+    /// of 1988, and of all else where it is that of 1984.
     pub dialect: Dialect,
     /// How it is called, and may call, in X.410 mode; `None`: in normal mode only.
     pub x410: Option<X410>,

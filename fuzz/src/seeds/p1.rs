@@ -9,7 +9,7 @@ use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
 use p1::flags::{PerMessageIndicators, Priority, ReportRequest};
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields, ProbeSubmissionEnvelope};
-use p1::{ContentType, Dialect, Extensions, StringType, Text, Time, grade};
+use p1::{CommonName, ContentType, Dialect, Extensions, StringType, Text, Time, grade};
 
 /// 2026-01-02T03:04:05Z.
 pub(super) const NOW: Utc = Utc(1_767_323_045_000_000);
@@ -126,6 +126,11 @@ pub fn apdus() -> Vec<Seed> {
         .into_iter()
         .map(|(name, e)| (format!("{name}-blue-book"), apdu(&e.record, Dialect::BlueBook1988)));
     seeds.extend(blue.take(2));
+    let dialect = Dialect::RedBook1984(CommonName::DomainDefined);
+    let red = entries()
+        .into_iter()
+        .map(|(name, e)| (format!("{name}-red-book"), apdu(&e.record, dialect)));
+    seeds.extend(red);
     // As peers send them: indefinite lengths, members in another order, the qualifier as INTEGER
     // with an explicit empty criticality, a content in segments.
     seeds.extend(named(&[("foreign", hex(FOREIGN))]));

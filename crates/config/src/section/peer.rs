@@ -11,7 +11,7 @@ use node::Secret;
 use node::config::{MESSAGE_ABORTS, Peer, Resume, X410};
 use osi::api::{Mode, Selectors};
 use p1::Clearance;
-use p1::extension::Dialect;
+use p1::extension::{CommonName, Dialect};
 use p1::names::MtaName;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -73,9 +73,9 @@ pub(crate) fn read(
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
-    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
-    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let dialect = dialect(&mut section, problems);
     let x410 = x410(&mut section, problems);
+    check_protocol(problems, section.span(), x410, dialect);
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
     let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
@@ -120,7 +120,7 @@ pub(crate) fn read(
                     .map(Spanned::into_inner)
                     .collect(),
                 addresses: Vec::new(),
-                dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                dialect,
                 x410,
                 resume: resume.map(Spanned::into_inner).unwrap_or_default(),
                 local,
@@ -138,6 +138,29 @@ pub(crate) fn read(
         })
     })();
     (name, read)
+}
+
+/// Reads the edition of P1 that the peer has, and for that of 1984 the form of a common name.
+fn dialect(section: &mut Section<'_>, problems: &mut Problems) -> Dialect {
+    let of_1984 = Dialect::RedBook1984(CommonName::NoForm);
+    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988), ("1984", of_1984)];
+    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let dialect = dialect.map(Spanned::into_inner).unwrap_or_default();
+    let words = [("none", CommonName::NoForm), ("dda", CommonName::DomainDefined)];
+    let common_name = section.optional(problems, "common_name", &|v| value::word(v, &words));
+    match (dialect, common_name) {
+        (Dialect::RedBook1984(_), Some(common_name)) => {
+            Dialect::RedBook1984(common_name.into_inner())
+        }
+        (_, Some(common_name)) => {
+            let remedy =
+                "write extensions = \"1984\" too, or remove it: later editions have common names";
+            let message = "common_name without extensions = \"1984\" has no effect";
+            problems.warning(common_name.span(), message, "here", remedy);
+            dialect
+        }
+        (_, None) => dialect,
+    }
 }
 
 /// X.410 (1984) mode, where the peer is in it.
@@ -176,6 +199,24 @@ fn x410(section: &mut Section<'_>, problems: &mut Problems) -> Option<X410> {
         protocol: i64::try_from(protocol).unwrap_or(Mode::P1_1988),
         swapped: swapped.is_some_and(Spanned::into_inner),
     })
+}
+
+/// applicationProtocol 1 is P1 of 1984, and 12 is not.
+fn check_protocol(problems: &mut Problems, span: Range<usize>, x410: Option<X410>, of: Dialect) {
+    let Some(x410) = x410 else { return };
+    let is_1984 = matches!(of, Dialect::RedBook1984(_));
+    let (message, remedy) = match matches!(x410.protocol, 1 | 256) {
+        true if !is_1984 => (
+            "application_protocol 1 is P1 of 1984, and extensions is not \"1984\"",
+            "write extensions = \"1984\", or application_protocol = 12",
+        ),
+        false if is_1984 => (
+            "application_protocol 12 is P1 of 1988, and extensions is \"1984\"",
+            "write application_protocol = 1, or extensions = \"1988\" or \"modern\"",
+        ),
+        _ => return,
+    };
+    problems.error(span, message, "this peer", remedy);
 }
 
 /// Reads three selectors under these keys: transport, session and presentation.

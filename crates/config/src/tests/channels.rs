@@ -180,3 +180,28 @@ fn dead_after_is_both_the_user_timeout_and_half_of_it_until_the_first_probe() {
     assert_eq!(check("{ dead_after = \"10s\", keepalive = \"2s\" }"), (10, 2));
     assert_eq!(check("{ unacknowledged = \"20s\" }"), (20, 30));
 }
+
+#[test]
+fn the_edition_of_a_peer_and_the_form_of_a_common_name() {
+    use p1::extension::{CommonName, Dialect};
+    let with = |key: &str| {
+        let text = GOOD.replacen("name = \"act\"\n", &format!("name = \"act\"\n{key}\n"), 1);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        let dialect = site.map(|site| site.node.peers[0].dialect);
+        (dialect, report.problems.iter().map(|p| p.message.clone()).collect::<Vec<_>>())
+    };
+    let of_1984 = Dialect::RedBook1984;
+    for (key, dialect) in [
+        ("", Dialect::Modern),
+        ("extensions = \"1988\"", Dialect::BlueBook1988),
+        ("extensions = \"1984\"", of_1984(CommonName::NoForm)),
+        ("extensions = \"1984\"\ncommon_name = \"none\"", of_1984(CommonName::NoForm)),
+        ("extensions = \"1984\"\ncommon_name = \"dda\"", of_1984(CommonName::DomainDefined)),
+    ] {
+        assert_eq!(with(key), (Some(dialect), vec![]), "{key}");
+    }
+    let (dialect, problems) = with("common_name = \"dda\"");
+    assert_eq!(dialect, Some(Dialect::Modern));
+    assert_eq!(problems, ["common_name without extensions = \"1984\" has no effect"]);
+    assert_eq!(with("extensions = \"1992\"").0, None);
+}

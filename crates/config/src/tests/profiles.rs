@@ -35,7 +35,7 @@ fn x410_mode_is_a_profile_or_keys() {
     let by_profile = peer(&with("profile = \"x410-1984\""));
     assert_eq!(by_profile.x410, Some(X410 { protocol: 12, swapped: true }));
     assert!(by_profile.octet_credentials);
-    let keys = "profile = \"x410-1984\"\napplication_protocol = 1\nbyte_swapped = false";
+    let keys = "profile = \"x410-1984\"\napplication_protocol = 1\nextensions = \"1984\"\nbyte_swapped = false";
     assert_eq!(peer(&with(keys)).x410, Some(X410 { protocol: 1, swapped: false }));
     let keys = "mode = \"x410-1984\"\napplication_protocol = 3072";
     assert_eq!(peer(&with(keys)).x410, Some(X410 { protocol: 3072, swapped: false }));
@@ -88,6 +88,8 @@ fn what_cannot_be_a_profile_is_named() {
         ("profile = \"./absent.toml\"", "profile \"./absent.toml\": No such file"),
         ("profile = 7", "profile of peer \"act\""),
         ("mode = \"x410-1984\"\napplication_protocol = 13", "an application_protocol of 13"),
+        ("mode = \"x410-1984\"\napplication_protocol = 1", "extensions is not \"1984\""),
+        ("mode = \"x410-1984\"\nextensions = \"1984\"", "application_protocol 12 is P1 of 1988"),
     ] {
         let (site, report) = check_in(Path::new("/nowhere"), &with(line));
         assert!(site.is_none(), "{line}");

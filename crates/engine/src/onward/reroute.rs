@@ -8,6 +8,7 @@ use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identi
 use crate::onward::split::{Disposition, Failure, Sorted, deferred};
 use crate::outcome::{Concluded, NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
+use crate::report::discarded;
 use crate::subject::{Carried, StoredContent};
 use base::{PeerId, Utc};
 use bytes::Bytes;
@@ -140,13 +141,21 @@ impl Engine {
                 };
                 let at = self.resolve(&report.envelope.destination.address);
                 let is_ours = matches!(at, Ok(NextHop::Mailbox(_)));
-                let entry = match to.filter(|_| !is_ours).map(NextHop::Peer) {
-                    Some(next_hop) => {
+                let to = to.filter(|_| !is_ours).map(NextHop::Peer);
+                let lost = to
+                    .as_ref()
+                    .and_then(|hop| self.destination_lost(&report.envelope.destination, hop));
+                let entry = match (to, lost) {
+                    (Some(_), Some(lost)) => {
+                        notes.push(discarded(&report, &lost));
+                        None
+                    }
+                    (Some(next_hop), None) => {
                         let record = Record { next_hop, ..record.clone() };
                         let (id, precedence) = (self.ids.entry(), record.precedence);
                         Some(NewEntry { id, precedence, record })
                     }
-                    None => {
+                    (None, _) => {
                         let report = (report, StoredContent::of_record(record));
                         self.queue_report(times, report, record.precedence, &mut notes)
                     }

@@ -205,26 +205,10 @@ impl Engine {
             NextHop::Peer(_) => None,
         };
         let failure = self.too_long(carried, size, &hop).or_else(of_user);
-        match failure.or_else(|| self.form_missing(carried, recipient, &hop)) {
+        match failure.or_else(|| self.form_missing(&carried.subject(), recipient, &hop)) {
             None => Ok(hop),
             Some(failure) => Err(failure),
         }
-    }
-
-    /// The failure if the peer's dialect has no form for an extension that this recipient must get.
-    fn form_missing(
-        &self,
-        carried: &Carried,
-        recipient: &PerRecipientFields,
-        hop: &NextHop,
-    ) -> Option<Failure> {
-        let NextHop::Peer(peer) = *hop else { return None };
-        let name = self.lost_extension(peer, carried.subject().extensions, recipient)?;
-        Some(Failure {
-            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
-            diagnostic: Some(Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION),
-            text: format!("critical extension {name} has no form in the 1988 dialect"),
-        })
     }
 
     /// Which recipients go which way, and what there is to report at once. Recipients that are to be

@@ -1,15 +1,13 @@
 //! The APDUs that are transferred to a peer.
 
 use crate::Engine;
-use crate::record::{NextHop, Record};
-use base::PeerId;
+use crate::record::Record;
 use bytes::Bytes;
 use p1::apdu::{MtsApduHead, encode_message_head, encode_probe, encode_report, encode_report_head};
-use p1::envelope::PerRecipientFields;
-use p1::extension::{Dialect, Extensions};
+use p1::extension::Dialect;
 
 #[cfg(test)]
-mod strict;
+pub(crate) mod strict;
 #[cfg(test)]
 mod tests;
 
@@ -27,17 +25,9 @@ pub struct Payload {
     pub left_out: usize,
 }
 
-/// The first extension that must not be lost and that this dialect has no form for: one that is
-/// critical for transfer or for delivery.
-fn form_missing(dialect: Dialect, extensions: &Extensions) -> Option<String> {
-    let critical = |c: p1::Criticality| c.for_transfer || c.for_delivery;
-    let mut lost = extensions.0.iter().filter(|f| critical(f.criticality) && !f.has_form(dialect));
-    lost.next().map(|field| field.kind.to_string())
-}
-
 impl Engine {
-    /// The MTS-APDU of a copy for a peer, with all extensions in the peer's dialect. Those without
-    /// a form in the dialect are left out: routing ensured that none of them is critical.
+    /// The MTS-APDU of a copy for a peer, in the peer's dialect. Extensions without a form in it are left out:
+    /// routing ensured that none of them is critical, and that all else has a form.
     pub fn transfer_payload(&self, record: &Record, dialect: Dialect) -> Payload {
         let mut head = record.head.clone();
         let left_out = head.set_dialect(dialect);
@@ -51,32 +41,5 @@ impl Engine {
             },
         };
         Payload { head: octets.into(), content_length, tail: Bytes::new(), left_out }
-    }
-
-    /// The first critical extension that a message or probe to this recipient would lose on
-    /// transfer to this peer.
-    pub(crate) fn lost_extension(
-        &self,
-        peer: PeerId,
-        message: &Extensions,
-        recipient: &PerRecipientFields,
-    ) -> Option<String> {
-        let dialect = *self.dialects.get(&peer)?;
-        form_missing(dialect, message).or_else(|| form_missing(dialect, &recipient.extensions))
-    }
-
-    /// Whether a copy for a peer would lose a critical extension in transfer: it was queued before
-    /// the peer's dialect was changed. [`Engine::reroute`] then reports the recipients it is
-    /// critical for and transfers the rest. A report is transferred without the extension, as it
-    /// causes no report.
-    pub fn would_lose_critical(&self, record: &Record) -> bool {
-        let NextHop::Peer(peer) = record.next_hop else { return false };
-        let (extensions, recipients) = match &record.head {
-            MtsApduHead::Message(e) => (&e.extensions, &e.recipients),
-            MtsApduHead::Probe(e) => (&e.extensions, &e.recipients),
-            MtsApduHead::Report(_) => return false,
-        };
-        let mut mine = recipients.iter().filter(|r| r.indicators.responsible());
-        mine.any(|r| self.lost_extension(peer, extensions, r).is_some())
     }
 }

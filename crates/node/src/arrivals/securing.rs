@@ -24,8 +24,11 @@ impl Arrivals {
     pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         // If it was refused meanwhile, or is gone, nothing is left to do.
-        let Some(ArrivalHead::Transfer(head)) = &arrival.head else { return };
+        let Some(ArrivalHead::Transfer(head)) = &mut arrival.head else { return };
         let source = arrival.channel.map(|channel| channel.peer);
+        if let (Some(peer), None) = (source, &arrival.prepared) {
+            cx.engine.restore_common_names(peer, head);
+        }
         let context = &arrival.context;
         let begin = || cx.engine.begin(head).from_peer(source).in_context(context.clone());
         let prepared = arrival.prepared.get_or_insert_with(begin);

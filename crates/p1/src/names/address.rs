@@ -267,7 +267,7 @@ impl ORAddress {
 }
 
 /// Whether a PrintableString may hold this character (X.680 41.4).
-pub(super) fn is_printable(c: char) -> bool {
+pub(crate) fn is_printable(c: char) -> bool {
     c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c)
 }
 

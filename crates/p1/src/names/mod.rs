@@ -6,6 +6,7 @@ mod compare;
 mod domain;
 mod text_form;
 
+pub(crate) use address::is_printable;
 pub use address::{
     DomainDefinedAttribute, ExtensionAttribute, ORAddress, ORName, PersonalName,
     extension_attribute,

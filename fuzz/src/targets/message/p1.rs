@@ -6,7 +6,10 @@ use p1::apdu::{
     decode_envelope, encode_envelope, encode_message_head, encode_probe, encode_report,
 };
 use p1::bind::{MtaBindArgument, MtaBindError, MtaBindResult};
-use p1::{ApduParser, Clearance, ContentLabels, Event, Extensions, MtsApduHead, SecurityContext};
+use p1::{
+    ApduParser, Clearance, CommonName, ContentLabels, Dialect, Event, Extensions, MtsApduHead,
+    SecurityContext,
+};
 
 /// The head, the content and whether the end was seen.
 type Found = (Option<MtsApduHead>, Vec<u8>, bool);
@@ -37,12 +40,33 @@ pub(crate) fn apdu(octets: &[u8]) {
     let Ok((Some(head), content, _)) = whole else { return };
     assert!(content.len() <= octets.len());
     rewritten(&head);
+    downgraded(&head);
     // Names of recipients have a text form that reads as the same address, or none.
     if let MtsApduHead::Message(envelope) = &head {
         for recipient in &envelope.recipients {
             let _ = engine::canonical(&recipient.recipient.address);
         }
         assert_eq!(decode_envelope(&encode_envelope(envelope)).as_ref(), Ok(&**envelope));
+    }
+}
+
+/// The form of 1984 is read too, and has the form of 1984.
+fn downgraded(head: &MtsApduHead) {
+    for common_name in [CommonName::NoForm, CommonName::DomainDefined] {
+        let dialect = Dialect::RedBook1984(common_name);
+        let mut earlier = head.clone();
+        earlier.set_dialect(dialect);
+        let named = match &earlier {
+            MtsApduHead::Message(envelope) => !envelope.recipients.is_empty(),
+            MtsApduHead::Probe(envelope) => !envelope.recipients.is_empty(),
+            MtsApduHead::Report(_) => true,
+        };
+        if named {
+            rewritten(&earlier);
+        }
+        let mut again = earlier.clone();
+        assert_eq!((again.set_dialect(dialect), &again), (0, &earlier));
+        earlier.restore_common_names(dialect);
     }
 }
 

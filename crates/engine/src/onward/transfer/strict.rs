@@ -3,19 +3,21 @@
 
 /// The edition of extension-type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edition {
+pub(crate) enum Edition {
     /// `[0]` explicit, around an INTEGER: `A0 03 02 01 26`.
     Of1988,
     /// `[0]` or `[3]` implicit: `80 01 26`, `83 ...`.
     Of1994,
+    /// No extensions, content types by number alone, and reports without content type and encoded information types.
+    Of1984,
 }
 
 /// An extension: its place, the octets of its type without tag and length, and its value.
-pub(super) type Found = (&'static str, Vec<u8>, Vec<u8>);
+pub(crate) type Found = (&'static str, Vec<u8>, Vec<u8>);
 
 /// Why octets are not an MTS-APDU of one edition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum StrictError {
+pub(crate) enum StrictError {
     #[error("cut short")]
     ShortLength,
     #[error("cut short: {0:02X?}")]
@@ -143,7 +145,7 @@ impl Walk {
             return Err(StrictError::NoSet { place, tag: set.tag });
         }
         for member in elements(set.content)? {
-            if member.tag == extensions {
+            if member.tag == extensions && self.edition != Edition::Of1984 {
                 self.extensions(place, member)?;
             } else if !others.contains(&member.tag) {
                 return Err(StrictError::UnknownMember { place, tag: member.tag });
@@ -172,11 +174,16 @@ impl Walk {
 const RECIPIENT: &[u8] = &[0x60, 0x80, 0x81, 0x82];
 
 /// Decodes a whole APDU, with its content; returns all extensions in it.
-pub(super) fn walk(apdu: &[u8], edition: Edition) -> Result<Vec<Found>, StrictError> {
+pub(crate) fn walk(apdu: &[u8], edition: Edition) -> Result<Vec<Found>, StrictError> {
     let mut walk = Walk { edition, found: Vec::new() };
     let [apdu] = elements(apdu)?[..] else { return Err(StrictError::MoreThanOne) };
     // Members of both message and probe envelopes, with the recipient list.
-    let common = [0x64, 0x60, 0x65, 0x46, 0x06, 0x4a, 0x48, 0x80, 0xa1, 0xa2, 0x69];
+    let mut common = vec![0x64, 0x60, 0x65, 0x46, 0x06, 0x4a, 0x48, 0x80, 0xa1, 0xa2, 0x69];
+    let mut of_report = vec![0x64, 0x69, 0x65, 0x46, 0x06, 0x4a, 0x81, 0xa2, 0xa0];
+    if edition == Edition::Of1984 {
+        common.retain(|tag| *tag != 0x06);
+        of_report.retain(|tag| ![0x65, 0x46, 0x06].contains(tag));
+    }
     match apdu.tag {
         0xa0 => {
             let parts = elements(apdu.content)?;
@@ -195,8 +202,7 @@ pub(super) fn walk(apdu: &[u8], edition: Edition) -> Result<Vec<Found>, StrictEr
             let parts = elements(apdu.content)?;
             let [envelope, content] = parts[..] else { return Err(StrictError::NoReport) };
             walk.set("report", envelope, 0xa1, &[0x64, 0x60, 0x69])?;
-            let others = [0x64, 0x69, 0x65, 0x46, 0x06, 0x4a, 0x81, 0xa2, 0xa0];
-            walk.set("report content", content, 0xa3, &others)?;
+            walk.set("report content", content, 0xa3, &of_report)?;
             let others = [0xa0, 0x81, 0x82, 0xa3, 0xa4, 0x85];
             walk.recipients("report recipient", content, 0xa0, 0xa6, &others)?;
         }

@@ -146,7 +146,7 @@ impl Outbound {
             None => format!("{} octets of content", payload.content_length),
         };
         if payload.left_out > 0 {
-            detail = format!("{detail}, {} private extensions left out", payload.left_out);
+            detail = format!("{detail}, extensions left out: {}", payload.left_out);
         }
         if sending.reason != StartReason::default() {
             detail = format!("{detail}, {}", sending.reason);
@@ -172,7 +172,7 @@ impl Outbound {
         self.pause_at_start(cx, id, entry);
     }
 
-    /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
+    /// This copy, or what is critical of it, has no form in the dialect that its peer has by now: it is routed
     /// again, which reports it.
     fn route_instead(&mut self, cx: &mut Context, now: Now, id: AssociationId, record: &Record) {
         let Some(association) = cx.associations.get_mut(&id) else { return };

@@ -6,6 +6,7 @@ mod delivered;
 mod earlier;
 mod labels;
 mod pair;
+mod red_book;
 mod redirected;
 mod registered;
 mod returned;

@@ -430,10 +430,10 @@ fn a_message_without_a_form_in_the_new_dialect_is_reported_and_others_are_sent()
     pair.run(100);
     let rerouted = pair.sites[NAPLES].details(Kind::Rerouted);
     let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };
-    assert!(detail.starts_with("its peer has no form for a critical extension: routed again"));
+    assert!(detail.starts_with("its peer's dialect has no form for it: routed again"));
     // The other message is sent to the peer without its qualifier; nothing of the first is sent.
     let sent = pair.sites[NAPLES].details(Kind::TransferStarted);
-    assert_eq!(sent, ["1000 octets of content, 1 private extensions left out"]);
+    assert_eq!(sent, ["1000 octets of content, extensions left out: 1"]);
     finish(pair, 1, 1);
 }
 

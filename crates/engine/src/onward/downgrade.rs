@@ -1,0 +1,117 @@
+//! What has no form in the older edition of P1 that a peer has (X.419 Annex B): its recipients are reported, and not
+//! sent a message that has lost what matters.
+
+use crate::Engine;
+use crate::onward::split::Failure;
+use crate::record::{NextHop, Record};
+use crate::subject::Subject;
+use base::PeerId;
+use p1::apdu::MtsApduHead;
+use p1::content_type::ContentType;
+use p1::envelope::PerRecipientFields;
+use p1::extension::{CommonName, Dialect, ExtensionField, Extensions};
+use p1::names::ORName;
+use p1::reason::{Diagnostic, NonDeliveryReason};
+use p1::red_book::{self, names};
+
+#[cfg(test)]
+mod tests;
+
+/// The first extension that must not be lost and that this dialect has no form for: one that is
+/// critical for transfer or for delivery. The internal trace may be lost where no other extension is sent.
+fn lost_extension(dialect: Dialect, extensions: &Extensions) -> Option<String> {
+    let is_critical = |field: &&ExtensionField| {
+        let criticality = field.criticality;
+        (criticality.for_transfer || criticality.for_delivery) && !field.is_internal_trace()
+    };
+    let mut lost = extensions.0.iter().filter(is_critical).filter(|f| !f.has_form(dialect));
+    lost.next().map(|field| format!("critical extension {}", field.kind))
+}
+
+/// Whether a content of type P22 uses nothing that P2 does not have, so that it may go as P2 to a peer of 1984. To
+/// know that, the content has to be opened, which is not done: none does. Where this ever gives true, the APDU must
+/// have content type 2 as well.
+fn is_p2_throughout(_of: &Subject<'_>) -> bool {
+    false
+}
+
+/// What of a message or probe has no form in 1984.
+fn lost_in_1984(
+    subject: &Subject<'_>,
+    recipient: &PerRecipientFields,
+    common_name: CommonName,
+) -> Option<String> {
+    let has_form = match subject.content_type {
+        &ContentType::P22 if is_p2_throughout(subject) => Ok(()),
+        other => red_book::content_type_has_form(other),
+    };
+    let name = |who: &str, name: &ORName| {
+        let none = names::has_form(name, common_name).err()?;
+        Some(format!("{who}, {none},"))
+    };
+    let none = has_form.err().map(|none| none.to_string());
+    none.or_else(|| name("the originator", subject.originator))
+        .or_else(|| name("the recipient", &recipient.recipient))
+}
+
+impl Engine {
+    /// The failure if the dialect of this next hop has no form for what this recipient must get.
+    pub(crate) fn form_missing(
+        &self,
+        subject: &Subject<'_>,
+        recipient: &PerRecipientFields,
+        hop: &NextHop,
+    ) -> Option<Failure> {
+        let NextHop::Peer(peer) = hop else { return None };
+        let dialect = *self.dialects.get(peer)?;
+        let (lost, diagnostic, edition) = match dialect {
+            Dialect::Modern => return None,
+            Dialect::BlueBook1988 => (None, Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION, 1988),
+            Dialect::RedBook1984(common_name) => {
+                let lost = lost_in_1984(subject, recipient, common_name);
+                (lost, Diagnostic::UNABLE_TO_DOWNGRADE, 1984)
+            }
+        };
+        let lost = lost
+            .or_else(|| lost_extension(dialect, subject.extensions))
+            .or_else(|| lost_extension(dialect, &recipient.extensions))?;
+        Some(Failure {
+            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+            diagnostic: Some(diagnostic),
+            text: format!("{lost} has no form in the {edition} dialect"),
+        })
+    }
+
+    /// Why a report cannot go to this next hop: its destination has no form there. All else that has none is left
+    /// out of it, as it causes no report.
+    pub(crate) fn destination_lost(&self, destination: &ORName, hop: &NextHop) -> Option<String> {
+        let NextHop::Peer(peer) = hop else { return None };
+        let Some(Dialect::RedBook1984(common_name)) = self.dialects.get(peer) else { return None };
+        let none = names::has_form(destination, *common_name).err()?;
+        Some(format!("its destination, {none}, has no form in the 1984 dialect"))
+    }
+
+    /// Whether a copy for a peer has no form in the peer's dialect, or would lose what is critical: it was queued
+    /// before the dialect was changed. [`Engine::reroute`] then reports the recipients whom that concerns and
+    /// transfers the rest. A report loses what it must; only where its destination has no form it cannot go.
+    pub fn would_lose_critical(&self, record: &Record) -> bool {
+        let (subject, recipients) = match &record.head {
+            MtsApduHead::Message(e) => (Subject::from(&**e), &e.recipients),
+            MtsApduHead::Probe(e) => (Subject::from(&**e), &e.recipients),
+            MtsApduHead::Report(report) => {
+                let destination = &report.envelope.destination;
+                return self.destination_lost(destination, &record.next_hop).is_some();
+            }
+        };
+        let mut mine = recipients.iter().filter(|r| r.indicators.responsible());
+        mine.any(|r| self.form_missing(&subject, r, &record.next_hop).is_some())
+    }
+
+    /// Gives the names of an APDU that came from this peer the form that they have here. Called before all else is
+    /// done with it.
+    pub fn restore_common_names(&self, peer: PeerId, head: &mut MtsApduHead) {
+        if let Some(dialect) = self.dialects.get(&peer) {
+            head.restore_common_names(*dialect);
+        }
+    }
+}
