@@ -102,6 +102,15 @@ pub fn about(reason: RefuseReason, error: Option<MtaBindError>) -> RefusalSubjec
     }
 }
 
+/// The reason beside a bind error of ours. X.410 mode has no bind errors: the reason stands for it there.
+pub fn reason(error: MtaBindError) -> RefuseReason {
+    match error {
+        MtaBindError::Busy => RefuseReason::Busy,
+        MtaBindError::UnacceptableDialogueMode => RefuseReason::DialogueMode,
+        _ => RefuseReason::Bind,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

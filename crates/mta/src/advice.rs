@@ -12,7 +12,7 @@ use crate::config::{ChannelSocket, Site};
 use base::Precedence;
 use dscp::Dscp;
 use node::config::{Channel, ListenerService, Peer};
-use p1::extension::Dialect;
+use p1::extension::{CommonName, Dialect};
 use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -84,6 +84,7 @@ pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     for peer in &site.node.peers {
         all.extend(from_anywhere(site, peer));
         all.extend(dialect_1988(peer));
+        all.extend(dialect_1984(peer));
         all.extend(inverted(peer));
         all.extend(shared(peer));
     }
@@ -117,6 +118,30 @@ fn from_anywhere(site: &Site, peer: &Peer) -> Option<Advice> {
             "write from = [\"192.0.2.0/24\"] with the addresses it connects from",
         )
     })
+}
+
+/// What P1 of 1984 cannot carry.
+fn dialect_1984(peer: &Peer) -> Option<Advice> {
+    let Dialect::RedBook1984(common_name) = peer.dialect else { return None };
+    let names = match common_name {
+        CommonName::NoForm => {
+            "addresses with a common name are reported too, unless common_name = \"dda\", which its operator \
+             must have as well"
+        }
+        CommonName::DomainDefined => "a common name goes as the domain-defined attribute Common",
+    };
+    Some(Advice::new(
+        Severity::Info,
+        &peer.name,
+        format!(
+            "it has extensions = \"1984\": it gets no extensions, and three precedences instead of six; \
+             contents other than P2 (every P772 and P22 message) and what is critical are reported as not \
+             delivered (unable-to-downgrade); {names}; reports to it lose content type, histories and newer \
+             codes; a loop inside our own domain is not seen through it"
+        ),
+        "write extensions = \"1988\" or \"modern\" if the peer has P1 of 1988, also in X.410 mode \
+         (application_protocol = 12)",
+    ))
 }
 
 /// What the dialect of 1988 cannot carry.
@@ -372,6 +397,15 @@ mod tests {
         let mut site = rfc4594();
         site.node.peers[0].dialect = Dialect::BlueBook1988;
         insta::assert_snapshot!(text(&site, &kind()));
+    }
+
+    #[test]
+    fn the_cost_of_p1_of_1984_is_shown() {
+        let mut site = rfc4594();
+        site.node.peers[0].dialect = Dialect::RedBook1984(CommonName::NoForm);
+        insta::assert_snapshot!(text(&site, &kind()));
+        site.node.peers[0].dialect = Dialect::RedBook1984(CommonName::DomainDefined);
+        assert!(text(&site, &kind()).contains("attribute Common"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) struct Direct {
     role: Role,
     local: Selectors,
     remote: Selectors,
-    /// Those of normal mode: they tell RTSE's own APDUs from the user's.
+    /// Those of normal mode: they distinguish RTSE's own APDUs from the user's.
     contexts: Contexts,
     /// That of RTSE's own APDUs.
     context: i64,
@@ -371,7 +371,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_mode_is_told_by_its_selector() {
+    fn the_mode_is_that_of_the_selector() {
         assert!(asks_for_it(CALL));
         assert!(!asks_for_it(&[0x31, 5, 0xA0, 3, 0x80, 1, 1]));
         assert!(!asks_for_it(&[0x30, 5, 0xA0, 3, 0x80, 1, 0]), "not a SET");

@@ -214,6 +214,14 @@ impl NodeConfig {
         self.peers.iter().find(|p| p.id() == id)
     }
 
+    /// Whether this peer may call in this mode.
+    ///
+    /// # Errors
+    /// As [`Peer::takes`].
+    pub fn takes(&self, peer: PeerId, mode: Mode) -> Result<(), String> {
+        self.peer(peer).map_or(Ok(()), |peer| peer.takes(mode))
+    }
+
     /// The channel of this identifier, with its peer.
     pub fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         let peer = self.peer(id.peer)?;

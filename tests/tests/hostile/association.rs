@@ -26,7 +26,7 @@ fn ppdus() -> Vec<Case> {
     vec![
         with("cp: X.410 mode", [tlv(0x31, &[&[0xa0, 3, 0x80, 1, 0]])].concat()).must(
             "CC, RF(2), closed",
-            "CP asks for X.410 mode, which is not supported (X.226 6.2.5.1)",
+            "CP asks for X.410 mode, which is not configured for this peer (X.226 6.2.5.1)",
         ),
         with("cp: mode 9", tlv(0x31, &[&[0xa0, 3, 0x80, 1, 9], &normal(&[])])).must(
             "CC, RF(2) CPR(0), closed",

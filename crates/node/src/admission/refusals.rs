@@ -102,13 +102,7 @@ impl Admission {
         error.write(&mut writer);
         self.begin_refusing(cx, id);
         let bind_error = Some(Bytes::from(writer.into_vec()));
-        // X.410 mode has no bind errors: the reason stands for it.
-        let reason = match error {
-            MtaBindError::Busy => RefuseReason::Busy,
-            MtaBindError::UnacceptableDialogueMode => RefuseReason::DialogueMode,
-            _ => RefuseReason::Bind,
-        };
-        cx.request(id, Request::Refuse { reason, bind_error });
+        cx.request(id, Request::Refuse { reason: association::refused::reason(error), bind_error });
     }
 
     /// It was refused: nothing more is expected of it, and it may have to make room.

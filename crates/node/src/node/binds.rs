@@ -22,10 +22,9 @@ impl Node {
     ) {
         match indication {
             Indication::Open { bind, reference, dialogue, mode, .. } => {
-                let peer = self.cx.config.peer(channel.peer);
-                if let Some(Err(why)) = peer.map(|peer| peer.takes(mode)) {
-                    let refusal = BindRefusal::Wrong(why);
-                    return self.admission.refuse_bind(&mut self.cx, now, id, refusal);
+                if let Err(why) = self.cx.config.takes(channel.peer, mode) {
+                    let why = BindRefusal::Wrong(why);
+                    return self.admission.refuse_bind(&mut self.cx, now, id, why);
                 }
                 if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.proposed(reference, dialogue);

@@ -66,8 +66,8 @@ impl Inflow {
         }
     }
 
-    /// Whether what comes is cut into OCTET STRINGs. The first octet of an APDU is no such tag; which of the two a
-    /// peer sends in X.410 mode is told by it.
+    /// Whether what comes is cut into OCTET STRINGs. The first octet of an APDU is another tag, and shows which
+    /// of the two a peer sends in X.410 mode.
     pub(super) fn is_wrapped(&mut self, first: u8) -> bool {
         if self.form == Form::Apdu {
             self.form = if matches!(first, 0x04 | 0x24) { Form::Wrapped } else { Form::Bare };

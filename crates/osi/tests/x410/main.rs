@@ -1,4 +1,4 @@
-//! P1 associations in X.410 (1984) mode: the tests of normal mode that say nothing of ACSE and presentation, and what
+//! P1 associations in X.410 (1984) mode: the tests of normal mode that are not about ACSE and presentation, and what
 //! only this mode has.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]

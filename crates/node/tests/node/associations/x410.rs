@@ -1,4 +1,4 @@
-//! X.410 mode between two MTAs: configured by peer, told by the mode-selector of what arrives.
+//! X.410 mode between two MTAs: configured by peer, recognised by the mode-selector of what arrives.
 
 use base::Precedence;
 use node::config::{NodeConfig, X410};
