@@ -1,26 +1,47 @@
-# An old stack before the receiver: writes of 8,000 octets, 8 kB in flight, Nagle's algorithm on.
-import socket,sys,threading
-lp,rp=int(sys.argv[1]),int(sys.argv[2])
-l=socket.socket(); l.setsockopt(socket.SOL_SOCKET,socket.SO_REUSEADDR,1); l.bind(("127.0.0.1",lp)); l.listen(8)
-def pump(a,b,old):
-    buf=b""
+#!/usr/bin/env python3
+"""An old stack before a receiver: TPDUs written one by one, little in flight, Nagle's algorithm on.
+
+    old_stack.py PORT TO    listens on 127.0.0.1:PORT and connects to 127.0.0.1:TO, until it is interrupted
+"""
+
+import socket
+import sys
+import threading
+
+
+def pump(source, sink, is_old):
+    """Carries octets to the end of the stream; an old stack writes each TPKT by itself."""
+    rest = b""
     try:
-        while True:
-            d=a.recv(65536)
-            if not d: break
-            if not old: b.sendall(d); continue
-            buf+=d
-            while len(buf)>=4:
-                n=int.from_bytes(buf[2:4],"big")
-                if len(buf)<n: break
-                b.sendall(buf[:n]); buf=buf[n:]
-    except OSError: pass
-    for s in (a,b):
-        try: s.shutdown(socket.SHUT_RDWR)
-        except OSError: pass
-while True:
-    c,_=l.accept()
-    r=socket.socket(); r.setsockopt(socket.SOL_SOCKET,socket.SO_SNDBUF,16384); r.setsockopt(socket.IPPROTO_TCP,socket.TCP_NODELAY,0)
-    r.connect(("127.0.0.1",rp)); c.setsockopt(socket.IPPROTO_TCP,socket.TCP_NODELAY,1)
-    threading.Thread(target=pump,args=(c,r,True),daemon=True).start()
-    threading.Thread(target=pump,args=(r,c,False),daemon=True).start()
+        while octets := source.recv(65536):
+            if not is_old:
+                sink.sendall(octets)
+                continue
+            rest += octets
+            while len(rest) >= 4 and len(rest) >= (length := int.from_bytes(rest[2:4], "big")) > 0:
+                sink.sendall(rest[:length])
+                rest = rest[length:]
+    except OSError:
+        pass
+    for end in (source, sink):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def main():
+    port, to = int(sys.argv[1]), int(sys.argv[2])
+    listener = socket.create_server(("127.0.0.1", port))
+    while True:
+        caller, _ = listener.accept()
+        called = socket.socket()
+        called.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
+        called.connect(("127.0.0.1", to))
+        caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for arguments in ((caller, called, True), (called, caller, False)):
+            threading.Thread(target=pump, args=arguments, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -109,8 +109,8 @@ impl Engine {
 
     /// Gives the names of an APDU that came from this peer the form that they have here. Called before all else is
     /// done with it.
-    pub fn restore_common_names(&self, peer: PeerId, head: &mut MtsApduHead) {
-        if let Some(dialect) = self.dialects.get(&peer) {
+    pub fn restore_common_names(&self, peer: Option<PeerId>, head: &mut MtsApduHead) {
+        if let Some(dialect) = peer.and_then(|peer| self.dialects.get(&peer)) {
             head.restore_common_names(*dialect);
         }
     }

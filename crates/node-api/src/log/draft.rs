@@ -3,6 +3,7 @@
 use crate::api::Output;
 use crate::api::event::{Kind, LogEvent, LogLevel, OrderedBy, Parties};
 use crate::api::operator::Operator;
+use crate::log::parties::Reported;
 use crate::log::tally::EventTally;
 use base::{AssociationId, EntryId, Precedence, Utc};
 use engine::NewEntry;
@@ -119,6 +120,14 @@ impl<'a> EventDraft<'a> {
     /// The subject of this report, or the report on this message.
     pub fn related(mut self, other: Option<String>) -> Self {
         self.event.related = other;
+        self
+    }
+    /// What a report is about, and what it reports.
+    pub fn reported(mut self, reported: Option<Reported>) -> Self {
+        if let Some(Reported { subject, outcome }) = reported {
+            self.event.related = Some(subject);
+            self.event.detail = outcome;
+        }
         self
     }
     /// By this operator.

@@ -26,9 +26,8 @@ impl Arrivals {
         // If it was refused meanwhile, or is gone, nothing is left to do.
         let Some(ArrivalHead::Transfer(head)) = &mut arrival.head else { return };
         let source = arrival.channel.map(|channel| channel.peer);
-        if let (Some(peer), None) = (source, &arrival.prepared) {
-            cx.engine.restore_common_names(peer, head);
-        }
+        // In the first step; in those that follow there is nothing left to do.
+        cx.engine.restore_common_names(source, head);
         let context = &arrival.context;
         let begin = || cx.engine.begin(head).from_peer(source).in_context(context.clone());
         let prepared = arrival.prepared.get_or_insert_with(begin);
@@ -316,12 +315,11 @@ impl Arrivals {
         match after {
             AfterCommit::Secure { arrival, message, parties, reported, notes, .. } => {
                 let channel = cx.associations.get(&id).and_then(|l| l.channel());
-                let (subject, outcome) = reported.map(|r| (r.subject, r.outcome)).unzip();
-                cx.event(LogLevel::Info, Kind::Received, outcome.unwrap_or_default())
+                cx.event(LogLevel::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
                     .parties(Some(parties))
-                    .related(subject)
+                    .reported(reported)
                     .committed(message.clone(), copies);
                 cx.outputs.log_notes(Some(id), channel, &message, &notes);
                 self.drop_begun_before(cx, channel, &message);

@@ -271,7 +271,7 @@ fn arriving(alpha: &mut Engine, to: &[&str], change: fn(&mut MtsApduHead)) -> Ar
     let sent = beta.submit(at(0), &mailbox, &envelope, &content(1000), &[]).unwrap().accepted;
     let mut head = read(&of_1984(&beta, &sent.entries[0].record, WITH_COMMON));
     change(&mut head);
-    alpha.restore_common_names(BETA, &mut head);
+    alpha.restore_common_names(Some(BETA), &mut head);
     alpha.accept(at(1), head, &content(1000), &[])
 }
 
@@ -308,13 +308,13 @@ fn a_common_name_goes_as_an_attribute_and_is_one_again() {
     beta.dialects.insert(PeerId(3), WITH_COMMON);
     beta.set_mailboxes([canonical(&address(duty))].into());
     let mut restored = head.clone();
-    beta.restore_common_names(PeerId(3), &mut restored);
+    beta.restore_common_names(Some(PeerId(3)), &mut restored);
     let there = beta.accept(at(1), restored, &content(1000), &[]).accepted;
     assert_eq!(there.entries[0].record.next_hop, NextHop::Mailbox(canonical(&address(duty))));
     // Without it, nobody has that address.
     beta.dialects.insert(PeerId(3), OF_1984);
     let mut same = head.clone();
-    beta.restore_common_names(PeerId(3), &mut same);
+    beta.restore_common_names(Some(PeerId(3)), &mut same);
     assert_eq!(same, head);
     let there = beta.accept(at(1), same, &content(1000), &[]).accepted;
     assert_eq!(failures(report(&there.entries[0])), [(1, Some((1, Some(0))))]);

@@ -220,7 +220,7 @@ async fn a_peer_that_never_reads_is_dropped_after_the_user_timeout() {
     let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (ours, _) = listener.accept().await.unwrap();
     let timeout = Some(Duration::from_secs(1));
-    socket2::SockRef::from(&ours).set_tcp_user_timeout(timeout).unwrap();
+    SockRef::from(&ours).set_tcp_user_timeout(timeout).unwrap();
     let mut served = Served::start(ours, roomy());
     let sender = tokio::spawn(async move { while peer.write_all(&[7; CHUNK]).await.is_ok() {} });
     let error = loop {
@@ -243,7 +243,7 @@ async fn a_peer_that_reads_slowly_all_the_time_is_not_dropped() {
     let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (mut peer, _) = listener.accept().await.unwrap();
     let limit = Duration::from_secs(2);
-    socket2::SockRef::from(&ours).set_tcp_user_timeout(Some(limit)).unwrap();
+    SockRef::from(&ours).set_tcp_user_timeout(Some(limit)).unwrap();
     let mut served = Served::start(ours, roomy());
     served.connection.write(Bytes::from(vec![7; 200_000]));
     let clock = crate::clock::Clock::start();
@@ -285,7 +285,7 @@ async fn what_the_peer_has_taken_is_known_and_what_waits_is_not_taken() {
 #[tokio::test]
 async fn a_reset_is_reported() {
     let (mut served, peer) = pair().await;
-    socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
+    SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
     drop(peer);
     let error = closed(&mut served).await.unwrap();
     assert!(error.contains("reset"), "{error}");
