@@ -80,6 +80,49 @@ fn send(from: &Site, to: &Site, sizes: &str) -> SendOutput {
     from.send("OPS", &[&["--to", &to, "--size", sizes], FLASH].concat()).unwrap()
 }
 
+/// In X.410 mode there is no presentation and no ACSE, and the APDU is what the DTs hold.
+#[test]
+fn a_p1_association_in_x410_mode() {
+    let peer =
+        PeerSettings { x410: true, octet_credentials: true, window: 4, ..PeerSettings::default() };
+    let mut pair = Pair::builder(peer.on_demand("1s")).unwrap().build().unwrap();
+    record(&mut pair.naples);
+    pair.act.start().unwrap();
+    pair.naples.start().unwrap();
+    let sent = send(&pair.naples, &pair.act, "1kB,300kB").messages;
+    assert_arrived(&sent, &pair.act.receive("OPS", sent.len()).unwrap());
+    let none = |status: &testbed::answer::MtaStatus| status.associations().count() == 0;
+    pair.naples.wait_until("the idle association's release", SOON, none).unwrap();
+    assert!(pair.naples.stop().unwrap().success() && pair.act.stop().unwrap().success());
+
+    let port = port_of(&pair.act).parse().unwrap();
+    let decoded = Decoded::from_capture(&capture(&pair.naples), port);
+    let count = |spdu: &str| decoded.session().get(spdu).copied().unwrap_or(0);
+    for (spdu, times) in
+        [("CN", 1), ("AC", 1), ("AS", 2), ("AE", 2), ("AEA", 2), ("FN", 1), ("DN", 1)]
+    {
+        assert_eq!(count(spdu), times, "{spdu}");
+    }
+    assert_eq!(count("DT"), count("MIP") + 2);
+    assert_counts(
+        &decoded,
+        &[
+            ("pres.aborttype", 0),
+            ("acse.aarq_element", 0),
+            ("acse.aare_element", 0),
+            ("acse.rlrq_element", 0),
+            ("p1.MTABindArgument", 1),
+            ("p1.MTABindResult", 1),
+            ("p1.message_element", 2),
+        ],
+    );
+    assert_eq!(decoded.values("ses.req.flags"), ["0x0249", "0x0249"]);
+    assert_eq!(decoded.values("p1.authenticated.initiator-name"), ["MTA-NAPLES"]);
+    assert_eq!(decoded.values("p1.authenticated.responder-name"), ["MTA-ACT"]);
+    assert_values(&decoded, "p1.content", &sent);
+    assert_eq!(decoded.values("p1.local_identifier"), local_identifiers(&sent));
+}
+
 #[test]
 fn a_p1_association_with_a_transfer_of_each_size() {
     let peer = PeerSettings { window: 4, ..PeerSettings::default() }.on_demand("1s");

@@ -72,6 +72,8 @@ fn every_form_of_association_carries_messages() {
         ("TPDUs of 2048 octets", PeerSettings { tpdu_size: Some(2_048), ..plain() }),
         ("credentials as octets", PeerSettings { octet_credentials: true, ..plain() }),
         ("extensions of 1988", PeerSettings { dialect_1988: true, ..plain() }),
+        ("X.410 mode", PeerSettings { x410: true, octet_credentials: true, ..plain() }),
+        ("X.410 mode in a monologue", PeerSettings { x410: true, monologue: true, ..plain() }),
         ("on demand", plain().on_demand("1s")),
     ] {
         super::print_line(&format!("    a peer with {form}"));

@@ -32,6 +32,8 @@ pub struct PeerSettings {
     pub octet_credentials: bool,
     /// Extension fields of 1988.
     pub dialect_1988: bool,
+    /// X.410 (1984) mode, with P1 of 1988.
+    pub x410: bool,
     /// The connection policy: permanent or on demand.
     pub connection: ConnectionPolicy,
     /// Longest wait for a confirm, as in `"120s"`.
@@ -59,6 +61,7 @@ impl Default for PeerSettings {
             tpdu_size: None,
             octet_credentials: false,
             dialect_1988: false,
+            x410: false,
             connection: ConnectionPolicy::Permanent,
             transfer_timeout: None,
             timeouts: Vec::new(),
@@ -117,6 +120,7 @@ struct PeerTable<'a> {
     expect: SecretTable,
     credentials: &'static str,
     extensions: &'static str,
+    mode: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tpdu_size: Option<u32>,
     channel: Vec<ChannelTable<'a>>,
@@ -223,6 +227,7 @@ pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerConfig) -> Resul
         expect: SecretTable { file: secret_file(&peer.name, own) },
         credentials: if link.octet_credentials { "octet" } else { "ia5" },
         extensions: if link.dialect_1988 { "1988" } else { "modern" },
+        mode: if link.x410 { "x410-1984" } else { "normal" },
         tpdu_size: link.tpdu_size,
         channel: channels.collect(),
     };
