@@ -3,6 +3,7 @@
 mod acse;
 pub mod api;
 pub mod cotp;
+pub mod explain;
 pub mod lower;
 mod presentation;
 pub mod profiles;
