@@ -216,7 +216,7 @@ impl Explainer {
     /// Without any octet yet. No output has these secrets, if they have three octets or more.
     pub fn new(secrets: impl IntoIterator<Item = Bytes>) -> Explainer {
         Explainer {
-            masks: Masks(secrets.into_iter().filter(|secret| !secret.is_empty()).collect()),
+            masks: Masks(secrets.into_iter().filter(|secret| secret.len() >= 3).collect()),
             known: Known::default(),
             streams: Default::default(),
             lines: VecDeque::new(),
