@@ -3,7 +3,6 @@
 mod acse;
 pub mod api;
 pub mod cotp;
-pub mod explain;
 pub mod lower;
 mod presentation;
 pub mod profiles;

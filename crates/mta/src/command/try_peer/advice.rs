@@ -3,7 +3,7 @@
 use super::Subject;
 use super::binds::Wrong;
 use super::story::{Failure, Story};
-use osi::explain::{Cause, Direction, Layer};
+use explain::{Cause, Direction, Layer};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(super) fn aborted(
         return refused(story, subject, detail);
     }
     if ended {
-        return closed(story, detail);
+        return closed(story, &detail);
     }
     if detail.contains("timeout") || detail.contains("did not come within") {
         return Failure { reason: detail, ..silence(story) };
@@ -58,7 +58,7 @@ pub(super) fn aborted(
 }
 
 /// They closed the connection without a word.
-fn closed(story: &Story, detail: String) -> Failure {
+fn closed(story: &Story, detail: &str) -> Failure {
     let after = story.sent.as_deref().unwrap_or("anything of ours");
     let reason = format!("they closed the connection after {after}: {detail}");
     let change = match story.received {
@@ -78,8 +78,16 @@ fn closed(story: &Story, detail: String) -> Failure {
     failure("tcp", reason, None, change)
 }
 
+/// Nothing came, after what may have been a refusal.
+pub(super) fn silent(story: &Story, subject: &Subject<'_>) -> Failure {
+    match story.cause() {
+        Some(_) => refused(story, subject, "the peer did not close".to_owned()),
+        None => silence(story),
+    }
+}
+
 /// Nothing came.
-pub(super) fn silence(story: &Story) -> Failure {
+fn silence(story: &Story) -> Failure {
     let after = story.sent.as_deref().unwrap_or("the connection was open");
     let (layer, change) = match &story.received {
         None => (
@@ -248,7 +256,7 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
              \"two-way-alternate\", the other one"
         }
         Cause::RtseRefused(2) | Cause::BindError(2) => {
-            return vec![
+            let mut change = vec![
                 format!(
                     "they refuse our name or password: they must expect {name:?} (own_name) and \
                      the secret of password; compare it with theirs"
@@ -256,6 +264,12 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
                 format!("credentials = {other_form:?} sends the password in its other form"),
                 "whether they allow this MTA to call from its address".to_owned(),
             ];
+            if subject.peer.x410.is_some() {
+                let text = "in X.410 mode the same reason may mean that they have no such mode, or \
+                            another application_protocol";
+                change.push(text.to_owned());
+            }
+            return change;
         }
         Cause::BindError(4) => "they ask for a security-context, which we do not send",
         Cause::RtseRefused(_) | Cause::BindError(_) => {

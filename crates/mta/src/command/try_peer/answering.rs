@@ -1,7 +1,7 @@
 //! They call: one connection is accepted, and answered as the daemon would. Nothing is taken.
 
 use super::binds::{self, Wrong};
-use super::exchange::{Event, Exchange, prepared};
+use super::exchange::{Event, Exchange, LINGER, prepared};
 use super::story::{Failure, Story};
 use super::{Arguments, Subject, advice};
 use crate::config::ListenSocket;
@@ -105,10 +105,13 @@ async fn converse(
 ) -> (&'static str, Option<Failure>) {
     let mut state = State::default();
     loop {
-        let quiet = (state.open && state.two_way && !state.asked).then_some(QUIET);
+        let refused = state.refused.is_some() || exchange.story.cause().is_some();
+        let asks = state.open && state.two_way && !state.asked;
+        let quiet = refused.then_some(LINGER).or(asks.then_some(QUIET));
         match exchange.next_within(quiet).await {
             Event::Indication(Indication::Released) => return ("opened and released", None),
             Event::Indication(Indication::Aborted { detail, .. }) => {
+                exchange.flush().await;
                 let ended = exchange.ended;
                 let why = state.refused.take();
                 let why =
@@ -119,6 +122,11 @@ async fn converse(
             }
             Event::Indication(indication) => {
                 indicated(exchange, subject, remote, indication, &mut state);
+            }
+            Event::Quiet if refused => {
+                let why = state.refused.take();
+                let why = why.unwrap_or_else(|| advice::silent(exchange.story, subject));
+                return ("refused by us", Some(why));
             }
             Event::Quiet => {
                 state.asked = true;
@@ -136,7 +144,8 @@ async fn converse(
                 let why = match state.open {
                     true => advice::not_released(),
                     false => {
-                        state.refused.take().unwrap_or_else(|| advice::silence(exchange.story))
+                        let why = state.refused.take();
+                        why.unwrap_or_else(|| advice::silent(exchange.story, subject))
                     }
                 };
                 exchange.request(Request::Abort(AbortReason::TemporaryProblem));
@@ -172,8 +181,10 @@ fn indicated(
                 }
                 None => {
                     state.open = true;
+                    let text = "accepted: the association is open".to_owned();
                     let mut writer = Writer::new();
                     MtaBindResult::Authenticated(authentication(subject.peer)).write(&mut writer);
+                    exchange.story.here("bind", text, Vec::new());
                     exchange.request(Request::Accept { bind: writer.into_vec().into() });
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::{Subject, peer_of};
 use base::ber::Element;
-use osi::explain::{Bind, Direction, Explainer};
+use explain::{Bind, Direction, Explainer};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, PasswordForm};
 
 /// What is wrong with a bind of the peer.

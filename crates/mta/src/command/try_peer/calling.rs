@@ -96,6 +96,7 @@ async fn converse(
                 return ("refused", Some(advice::refused(exchange.story, subject, detail)));
             }
             Event::Indication(Indication::Aborted { detail, .. }) => {
+                exchange.flush().await;
                 let result = if opened { "opened, then aborted" } else { "failed" };
                 let ended = exchange.ended;
                 return (result, Some(advice::aborted(exchange.story, subject, detail, ended)));
@@ -106,7 +107,7 @@ async fn converse(
                 return ("failed", Some(advice::aborted(exchange.story, subject, detail, true)));
             }
             Event::TimedOut => {
-                let silent = advice::silence(exchange.story);
+                let silent = advice::silent(exchange.story, subject);
                 exchange.request(Request::Abort(AbortReason::TemporaryProblem));
                 exchange.drain().await;
                 return ("no answer", Some(silent));

@@ -5,8 +5,8 @@ use super::{Arguments, Subject, binds};
 use crate::clock::Clock;
 use crate::pcap::{Pcap, Tap};
 use capture::Opener;
+use explain::{Direction, Explainer};
 use osi::api::{Indication, Input, Output, Request, Role};
-use osi::explain::{Direction, Explainer};
 use osi::stack::Association;
 use std::future::pending;
 use std::io;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 const CHUNK: usize = 16 << 10;
 
 /// Longest wait for the peer to close the connection once the association is over.
-const LINGER: Duration = Duration::from_secs(2);
+pub(super) const LINGER: Duration = Duration::from_secs(2);
 
 /// What happens next on an association.
 pub(super) enum Event {
@@ -191,8 +191,18 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Sends what the association still has to send.
+    pub(super) async fn flush(&mut self) {
+        while let Some(output) = self.association.poll() {
+            if let Output::Send(octets) = output {
+                self.send(&octets).await;
+            }
+        }
+    }
+
     /// Closes our side, and waits for theirs.
     pub(super) async fn close(&mut self) {
+        self.flush().await;
         let _ = self.stream.shutdown().await;
         let limit = Instant::now() + LINGER;
         let mut buffer = vec![0; CHUNK];

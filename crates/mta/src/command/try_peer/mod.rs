@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     /// and port. The daemon must not listen there.
     #[arg(long, value_name = "CHANNEL-or-ADDRESS")]
     listen: Option<String>,
-    /// Whose connection is expected, where the address of --listen is no channel's: PEER or PEER/CHANNEL.
+    /// Whose connection is expected, where the address of --listen belongs to no channel: PEER or PEER/CHANNEL.
     #[arg(long, value_name = "PEER", requires = "listen")]
     as_responder: Option<String>,
     /// Record the octets as pcapng for Wireshark. The file contains passwords in clear.
@@ -142,7 +142,7 @@ fn listener<'a>(
             (Some(whose), _) => whose,
             (None, Some((id, _))) => of_channel(site, *id).ok_or("the channel is incomplete")?,
             (None, None) => {
-                return Err(format!("{address} is no channel's: add --as-responder PEER"));
+                return Err(format!("{address} belongs to no channel: add --as-responder PEER"));
             }
         };
         let id = found.map_or_else(|| node::ListenerId(0), |(_, socket)| socket.id);
@@ -157,7 +157,7 @@ fn listener<'a>(
 }
 
 /// The name of a peer by its number.
-fn peer_of<'a>(site: &'a Site, id: PeerId) -> &'a str {
+fn peer_of(site: &Site, id: PeerId) -> &str {
     site.node.peer(id).map_or("", |peer| peer.name.as_str())
 }
 

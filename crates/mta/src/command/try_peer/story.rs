@@ -3,7 +3,7 @@
 use super::super::output::{print, print_json, wrapped};
 use super::super::{DONE, FAILED};
 use crate::clock::stopwatch;
-use osi::explain::{Direction, Layer, Line, Trouble};
+use explain::{Direction, Layer, Line, Trouble};
 use serde::Serialize;
 use std::time::Duration;
 

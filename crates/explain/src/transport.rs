@@ -2,7 +2,7 @@
 
 use super::fields::grouped;
 use super::{Cause, Layer, Out};
-use crate::cotp::pdu::reason;
+use osi::cotp::pdu::reason;
 
 /// A parameter's code and value.
 type Parameter<'a> = (u8, &'a [u8]);

@@ -2,7 +2,6 @@
 
 use super::fields::named;
 use super::{Bind, Cause, Direction, Layer, Line, Out};
-use crate::rtse::pdu::unwrap_error;
 use base::ber::{Class, Element, Error, Tag, universal as u};
 use bytes::Bytes;
 
@@ -192,7 +191,9 @@ pub(super) fn refused(e: &Element<'_>, out: &mut Out<'_>) -> Result<(), Error> {
 }
 
 fn bind_error(octets: &[u8]) -> Result<i64, Error> {
-    Element::parse(&unwrap_error(octets)?)?.integer()
+    let e = Element::parse(octets)?;
+    // Under [18], under it as an IMPLICIT tag, or bare: peers send all three.
+    if e.constructed { e.only_child()?.integer() } else { e.integer() }
 }
 
 /// RTAB, or the ABORT's user data of X.410 mode.

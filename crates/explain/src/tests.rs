@@ -16,7 +16,7 @@ fn octets(text: &str) -> Vec<u8> {
 
 /// A TPDU in its TPKT.
 fn tpkt(tpdu: &[u8]) -> Vec<u8> {
-    [&crate::tpkt::header(tpdu.len())[..], tpdu].concat()
+    [&osi::tpkt::header(tpdu.len())[..], tpdu].concat()
 }
 
 /// A TSDU in one DT.

@@ -1,9 +1,8 @@
 //! SPDUs (X.225 clause 8).
 
 use super::{Cause, Layer, Out, presentation};
-use crate::session::pdu::{header_length, si};
-use crate::session::refusal;
-use crate::session::service::requirements;
+use osi::session::pdu::{header_length, si};
+use osi::session::service::requirements;
 
 /// Bits of session user requirements (X.225 8.3.1.16).
 const UNITS: [(u16, &str); 11] = [
@@ -243,6 +242,22 @@ fn accept(spdu: &Spdu<'_>, octets: &[u8], out: &mut Out<'_>) {
     presentation::explain(presentation::Carrier::Accept, spdu.user_data(), out);
 }
 
+/// Reason codes of a REFUSE (X.225 8.3.5.10).
+fn refusal(reason: u8) -> &'static str {
+    match reason {
+        0 => "reason not specified",
+        1 => "temporary congestion",
+        2 => "by the called SS-user",
+        129 => "called session selector unknown",
+        130 => "no SS-user at this selector",
+        131 => "congestion",
+        132 => "protocol versions not supported",
+        133 => "by the provider, without a reason",
+        134 => "by the provider, a restriction of its implementation",
+        _ => "a reserved number",
+    }
+}
+
 fn refuse(spdu: &Spdu<'_>, octets: &[u8], out: &mut Out<'_>) {
     let (reason, user_data) = match spdu.find(50) {
         Some([reason, user_data @ ..]) => (*reason, user_data),
@@ -252,9 +267,8 @@ fn refuse(spdu: &Spdu<'_>, octets: &[u8], out: &mut Out<'_>) {
     if let Some(bits) = spdu.number(20) {
         details.push(format!("functional units it has: {}", units(bits)));
     }
-    let name = refusal(reason);
-    let name = name.strip_prefix("session: ").unwrap_or(&name);
-    out.line(Layer::Session, format!("REFUSE, reason {reason}: {name}"), details);
+    let text = format!("REFUSE, reason {reason}: {}", refusal(reason));
+    out.line(Layer::Session, text, details);
     out.known.refused = true;
     let cause = match reason {
         0 | 2 => Cause::SessionUser,

@@ -310,7 +310,7 @@ impl Stream {
             self.packet = Vec::new();
         } else if self.packet.len() == self.wanted() {
             let packet = std::mem::take(&mut self.packet);
-            self.packet(packet.get(crate::tpkt::HEADER..).unwrap_or_default(), out);
+            self.packet(packet.get(osi::tpkt::HEADER..).unwrap_or_default(), out);
         }
         rest
     }
@@ -319,7 +319,7 @@ impl Stream {
     fn wanted(&self) -> usize {
         match *self.packet {
             [_, _, high, low, ..] => usize::from(u16::from_be_bytes([high, low])),
-            _ => crate::tpkt::HEADER,
+            _ => osi::tpkt::HEADER,
         }
     }
 

@@ -1,8 +1,7 @@
 //! PPDUs (X.226 clause 8), and what stands in their place in X.410 mode.
 
-use super::fields::{named, oid, oid_name};
+use super::fields::{named, oid, oid_name, read_encoding};
 use super::{Cause, Direction, Layer, Out, ShownMode, acse, rtse};
-use crate::presentation::pdu::{provider_reason, read_encoding};
 use base::ber::{Class, Element, Error, Tag, universal as u};
 use bytes::Bytes;
 
@@ -15,6 +14,18 @@ const CONTEXT_REASONS: [&str; 4] = [
     "abstract-syntax-not-supported",
     "proposed-transfer-syntaxes-not-supported",
     "local-limit-on-DCS-exceeded",
+];
+
+/// Provider-reason of a CPR (X.226 8.2).
+const PROVIDER_REASONS: [&str; 8] = [
+    "reason-not-specified",
+    "temporary-congestion",
+    "local-limit-exceeded",
+    "called-presentation-address-unknown",
+    "protocol-version-not-supported",
+    "default-context-not-supported",
+    "user-data-not-readable",
+    "no-PSAP-available",
 ];
 
 /// The SPDU in whose user data a PPDU is.
@@ -263,7 +274,7 @@ fn refuse(e: &Element<'_>, out: &mut Out<'_>) -> Result<(), Error> {
         }
     }
     let text = match reason {
-        Some(reason) => format!("CPR: reason {reason}, {}", provider_reason::name(reason)),
+        Some(reason) => format!("CPR: {}", named(reason, &PROVIDER_REASONS)),
         None => "CPR: refused by a layer above".to_owned(),
     };
     out.line(Layer::Presentation, text, details);
@@ -272,8 +283,8 @@ fn refuse(e: &Element<'_>, out: &mut Out<'_>) -> Result<(), Error> {
     } else {
         let cause = match (reason, refused) {
             (_, Some(reason)) => Some(Cause::ContextRefused(reason)),
-            (Some(provider_reason::ADDRESS_UNKNOWN), _) => Some(Cause::PresentationAddress),
-            (Some(provider_reason::TEMPORARY_CONGESTION), _) => Some(Cause::Congestion),
+            (Some(3), _) => Some(Cause::PresentationAddress),
+            (Some(1), _) => Some(Cause::Congestion),
             (Some(reason), _) => Some(Cause::PresentationOther(reason)),
             (None, None) => None,
         };

@@ -1,8 +1,9 @@
 //! Values as they are shown: octets and texts without secrets, selectors, object identifiers, numbers with names.
 
 use super::Masks;
-use crate::shown;
-use base::ber::Oid;
+use base::ber::{Class, Element, Error, Fault, Oid, Tag};
+use bytes::Bytes;
+use osi::shown;
 
 /// Most characters of a text.
 const MAX_TEXT: usize = 64;
@@ -50,6 +51,16 @@ impl Masks {
                 format!("{{ hex = \"{hex}\" }}")
             }
         }
+    }
+}
+
+/// The encoding CHOICE of PDV-list and EXTERNAL: `[0]` single-ASN1-type, `[1]` octet-aligned, `[2]` arbitrary.
+pub(super) fn read_encoding(e: &Element<'_>) -> Result<Bytes, Error> {
+    match e.tag {
+        Tag { class: Class::Context, number: 0 } => Ok(Bytes::copy_from_slice(e.only_child()?.raw)),
+        Tag { class: Class::Context, number: 1 } => Ok(e.octets()?.into_owned().into()),
+        Tag { class: Class::Context, number: 2 } => Ok(e.bits()?.octets.into_owned().into()),
+        other => Err(Fault::Unexpected(other).into()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! ACSE APDUs (X.227 clause 9).
 
+use super::fields::read_encoding;
 use super::fields::{named, oid};
 use super::{Cause, Layer, Out, rtse};
-use crate::presentation::pdu::read_encoding;
 use base::ber::{Class, Element, Error, Tag, universal as u};
 
 /// result (X.227 9.2).
