@@ -24,9 +24,11 @@ impl Masks {
         octets
     }
 
-    /// Octets in hexadecimal, at most 64; those of texts and of secrets as `..`.
+    /// Octets in hexadecimal, at most 64; those of texts, of credentials and of secrets as `..`.
     pub(super) fn hex(&self, octets: &[u8]) -> String {
-        shown::octets(&self.masked(octets, b'.'))
+        let mut octets = self.masked(octets, b'.');
+        hide_credentials(&mut octets);
+        shown::octets(&octets)
     }
 
     /// A text in quotes, without control characters.
@@ -51,6 +53,19 @@ impl Masks {
                 format!("{{ hex = \"{hex}\" }}")
             }
         }
+    }
+}
+
+/// Hides what has the form of simple credentials, a string alone under `[1]` (X.411 8.1.1, 12.1.1), wherever it
+/// begins: an SPDU has a bind in it and is not BER itself.
+fn hide_credentials(octets: &mut [u8]) {
+    for at in 0..octets.len() {
+        let Some([0xA1, _, 0x04 | 0x16 | 0x24 | 0x36, length, rest @ ..]) = octets.get_mut(at..)
+        else {
+            continue;
+        };
+        let length = if *length < 0x80 { usize::from(*length) } else { rest.len() };
+        rest.iter_mut().take(length).for_each(|octet| *octet = b'.');
     }
 }
 

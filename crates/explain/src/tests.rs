@@ -214,6 +214,16 @@ fn no_secret_is_shown_wherever_it_comes() {
 }
 
 #[test]
+fn the_credentials_of_a_stranger_are_not_shown_either() {
+    // A CONNECT that cannot be read, whose password is neither a text nor a secret that is known here.
+    let broken = octets("0D 0C C1 20 A1 06 04 04 81 92 A3 B4 00 00");
+    let all = lines(&[(Received, dt(&broken))]);
+    assert_eq!(causes(&all), [Cause::Malformed]);
+    let shown = &all[0].trouble.as_ref().unwrap().octets;
+    assert_eq!(shown, "octets 0D 0C C1 20 A1 06 04 04 .. .. .. .. 00 00");
+}
+
+#[test]
 fn any_division_gives_the_same_lines() {
     let stream = [tpkt(&octets("06 D0 00 01 00 02 00")), dt(&x410_call())].concat();
     let whole = lines(&[(Received, stream.clone())]);

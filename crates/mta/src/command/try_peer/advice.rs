@@ -28,7 +28,8 @@ pub(super) fn refused(story: &Story, subject: &Subject<'_>, detail: String) -> F
             Direction::Received => found.text.clone(),
             Direction::Sent => format!("{}; our stack: {detail}", found.text),
         },
-        octets: Some(found.trouble.octets.clone()),
+        // Ours show nothing that is not known here.
+        octets: (found.direction == Direction::Received).then(|| found.trouble.octets.clone()),
         clause: Some(found.trouble.clause),
         change: match found.direction {
             Direction::Received => theirs(found.layer, found.trouble.cause, subject),

@@ -188,7 +188,7 @@ fn conclusion(channel: &str, result: &str, failure: Option<&Failure>) -> String 
         }
     };
     put("layer", failure.layer);
-    put("what came", &failure.reason);
+    put("reason", &failure.reason);
     if let Some(octets) = &failure.octets {
         put("octets", octets.trim_start_matches("octets "));
     }
