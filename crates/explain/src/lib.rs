@@ -23,6 +23,9 @@ use std::fmt;
 /// Most lines for one association.
 pub const MAX_LINES: usize = 400;
 
+/// Most parameters that a line shows.
+const MAX_DETAILS: usize = 48;
+
 /// Most octets of a TSDU that are read; the rest is counted.
 const MAX_TSDU: usize = 64 << 10;
 
@@ -269,7 +272,11 @@ struct Out<'a> {
 
 impl Out<'_> {
     fn line(&mut self, layer: Layer, text: impl Into<String>, details: Vec<String>) {
-        let (direction, text) = (self.direction, text.into());
+        let (direction, text, mut details) = (self.direction, text.into(), details);
+        if details.len() > MAX_DETAILS {
+            details.truncate(MAX_DETAILS);
+            details.push("...".to_owned());
+        }
         self.lines.push(Line { direction, layer, text, details, trouble: None, bind: None });
     }
 

@@ -6,7 +6,7 @@ use base::ber::{Class, Element, Error, Tag, universal as u};
 use bytes::Bytes;
 
 /// Most contexts and values that are read.
-const MAX_ITEMS: usize = 64;
+const MAX_ITEMS: usize = 16;
 
 /// Provider reasons of a context that is refused (X.226 8.2).
 const CONTEXT_REASONS: [&str; 4] = [
@@ -209,7 +209,7 @@ fn proposals(
         let syntax = members.require(u::OID)?.oid()?;
         let mut names = members.require(u::SEQUENCE)?.children()?;
         let mut transfers = Vec::new();
-        while let Some(name) = names.next()? {
+        while let Some(name) = names.next()?.filter(|_| transfers.len() < MAX_ITEMS) {
             transfers.push(name.oid().map_or_else(|error| error.to_string(), |name| oid(&name)));
         }
         if details.len() < MAX_ITEMS {

@@ -177,8 +177,7 @@ impl<'a> Exchange<'a> {
     /// Ends the association that is refused or given up: what is pending is sent. Gives what our stack noted.
     pub(super) async fn drain(&mut self) -> Option<String> {
         let mut detail = None;
-        let limit = Instant::now() + LINGER;
-        self.deadline = self.deadline.max(limit).min(limit);
+        self.deadline = Instant::now() + LINGER;
         loop {
             match self.next().await {
                 Event::Indication(
