@@ -212,6 +212,23 @@ fn the_daemon_is_tried_and_a_probe_is_confirmed() {
 }
 
 #[test]
+fn the_daemon_is_tried_in_x410_mode_too() {
+    let sites = Sites::new(&format!("{X410}\napplication_protocol = 1"));
+    let file = sites.file("act");
+    let mut daemon = mta(&["run", "--config", file.to_str().unwrap()]);
+    let mut daemon = daemon.stderr(Stdio::null()).spawn().unwrap();
+    sites.wait_for_listener();
+    let to = "/C=IT/ADMD=NET/PRMD=ACT/S=OPS";
+    let (code, out) = shown(&sites.call(&["--message", "--to", to]));
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert_eq!(code, Some(0), "{out}");
+    for line in ["applicationProtocol 1, P1 of 1984", "confirmed: they are responsible for it"] {
+        assert!(out.contains(line), "{out}");
+    }
+}
+
+#[test]
 fn both_verbs_understand_each_other_in_both_modes() {
     for (line, mode) in [("", "CP: normal mode"), (X410, "CP: X.410 (1984) mode")] {
         let sites = Sites::new(line);
