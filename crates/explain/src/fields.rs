@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 64;
 
 impl Masks {
     /// The octets with every secret in them replaced.
-    fn masked(&self, octets: &[u8], by: u8) -> Vec<u8> {
+    pub(super) fn masked(&self, octets: &[u8], by: u8) -> Vec<u8> {
         let mut octets = octets.to_vec();
         for secret in &self.0 {
             let mut at = 0;

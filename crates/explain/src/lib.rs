@@ -254,6 +254,11 @@ impl Explainer {
         self.masks.quoted(octets)
     }
 
+    /// A text that others made of a peer's octets, without secrets.
+    pub fn without_secrets(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.masks.masked(text.as_bytes(), b'*')).into_owned()
+    }
+
     /// Octets that were begun and do not make a packet.
     pub fn unfinished(&self, direction: Direction) -> usize {
         let [sent, received] = &self.streams;

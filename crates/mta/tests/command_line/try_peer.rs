@@ -307,7 +307,7 @@ fn modes_that_differ_are_named_at_both_ends() {
 fn refusals_of_each_layer_name_it_and_what_to_change() {
     use Reply::{Hex, Vector};
     const CC: Reply = Vector("refuse-session/02-send");
-    let cases: [(&'static [Reply], &str, &str); 9] = [
+    let cases: [(&'static [Reply], &str, &str); 10] = [
         (&[Hex("03 00 00 0B 06 80 00 01 00 00 03")], "transport", "ask for their TSEL"),
         (&[Vector("refuse-transport/02-send")], "transport", "own_tsel"),
         (&[CC, Vector("refuse-session/04-send")], "session", "ask for their SSEL"),
@@ -322,6 +322,19 @@ fn refusals_of_each_layer_name_it_and_what_to_change() {
             &[CC, Hex("03 00 00 15 02 F0 80 0C 0C 11 01 01 32 07 02 31 04 80 02 00 02")],
             "rtse",
             "they refuse our name or password",
+        ),
+        // An ABRT whose text has our password.
+        (
+            &[
+                CC,
+                Hex(
+                    "03 00 00 38 02 F0 80 19 2F 11 01 02 C1 2A A0 28 61 26 30 24 02 01 01 A0 1F 64 1D \
+                     80 01 00 BE 18 28 16 06 02 51 01 02 01 03 A0 0D 1A 0B 70 77 20 76 65 73 75 76 \
+                     69 6F 21",
+                ),
+            ],
+            "acse",
+            "their application refuses",
         ),
         (&[CC, Vector("answer/04-send")], "bind", "mta_name in [[peer]]"),
         (&[Hex("48 54 54 50 2F 31 2E 31 20 34 30 30")], "transport", "RFC 1006 port"),
@@ -349,6 +362,8 @@ fn a_peer_that_closes_or_is_silent_is_named() {
     let silent = scripted(&[Silence], &["--timeout", "1s"]);
     assert_eq!(silent["layer"], "transport", "{silent}");
     assert!(silent["reason"].as_str().unwrap().contains("nothing came after"), "{silent}");
+    let half = scripted(&[Reply::Hex("03 00 00 0B 06")], &["--timeout", "1s"]);
+    assert_eq!(half["layer"], "transport", "{half}");
     let silent = scripted(&[CC, Silence], &["--timeout", "1s"]);
     assert_eq!(silent["layer"], "session", "{silent}");
 }

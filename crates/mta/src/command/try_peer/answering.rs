@@ -112,6 +112,7 @@ async fn converse(
             Event::Indication(Indication::Released) => return ("opened and released", None),
             Event::Indication(Indication::Aborted { detail, .. }) => {
                 exchange.flush().await;
+                let detail = exchange.explainer.without_secrets(&detail);
                 let ended = exchange.ended;
                 let why = state.refused.take();
                 let why =

@@ -80,7 +80,7 @@ async fn converse(
                 exchange.request(Request::Release);
             }
             Event::Indication(Indication::TransferFailed { detail, .. }) => {
-                let why = advice::transfer(detail);
+                let why = advice::transfer(exchange.explainer.without_secrets(&detail));
                 exchange.story.here("transfer", why.reason.clone(), Vec::new());
                 failure = Some(why);
                 exchange.request(Request::Release);
@@ -93,10 +93,12 @@ async fn converse(
                 return (result, failure);
             }
             Event::Indication(Indication::Refused { detail, .. }) => {
+                let detail = exchange.explainer.without_secrets(&detail);
                 return ("refused", Some(advice::refused(exchange.story, subject, detail)));
             }
             Event::Indication(Indication::Aborted { detail, .. }) => {
                 exchange.flush().await;
+                let detail = exchange.explainer.without_secrets(&detail);
                 let result = if opened { "opened, then aborted" } else { "failed" };
                 let ended = exchange.ended;
                 return (result, Some(advice::aborted(exchange.story, subject, detail, ended)));

@@ -120,7 +120,11 @@ impl<'a> Exchange<'a> {
                 read = read(&mut self.stream, &mut buffer, self.ended) => self.received(read, &buffer),
                 () = sleep(due) => self.input(Input::Tick),
                 () = tokio::time::sleep_until(limit) => {
-                    return if limit == self.deadline { Event::TimedOut } else { Event::Quiet };
+                    if limit != self.deadline {
+                        return Event::Quiet;
+                    }
+                    self.unfinished();
+                    return Event::TimedOut;
                 }
             }
         }
@@ -141,6 +145,7 @@ impl<'a> Exchange<'a> {
         match read {
             Ok(0) => {
                 self.ended = true;
+                self.unfinished();
                 self.story.here("tcp", "they closed the connection".to_owned(), Vec::new());
                 self.input(Input::Eof);
             }
@@ -174,19 +179,18 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Ends the association that is refused or given up: what is pending is sent. Gives what our stack noted.
-    pub(super) async fn drain(&mut self) -> Option<String> {
-        let mut detail = None;
+    /// Ends an association that is given up: what is pending is sent, and the peer may close.
+    pub(super) async fn drain(&mut self) {
         self.deadline = Instant::now() + LINGER;
-        loop {
-            match self.next().await {
-                Event::Indication(
-                    Indication::Refused { detail: why, .. }
-                    | Indication::Aborted { detail: why, .. },
-                ) => detail = Some(why),
-                Event::Indication(_) => {}
-                Event::Over | Event::TimedOut | Event::Quiet => return detail,
-            }
+        while let Event::Indication(_) = self.next().await {}
+    }
+
+    /// Adds a packet of theirs that is not complete to the story.
+    fn unfinished(&mut self) {
+        let octets = self.explainer.unfinished(Direction::Received);
+        if octets > 0 {
+            let text = format!("they began a packet, of which {octets} octets came");
+            self.story.here("transport", text, Vec::new());
         }
     }
 
