@@ -29,7 +29,7 @@ use std::time::Duration;
     after_help = "docs/foreign-peer.md has an example of each, and docs/refusals.md what the answers mean."
 )]
 pub(super) struct Arguments {
-    /// The peer, as [[peer]] names it, or PEER/CHANNEL.
+    /// The peer by its name in the configuration, or PEER/CHANNEL.
     #[arg(value_name = "PEER", required_unless_present = "listen", conflicts_with = "listen")]
     peer: Option<String>,
     /// The channel; default: the peer's first.
