@@ -12,6 +12,7 @@ use crate::command::Cmd;
 pub const PURE: &[&str] = &[
     "base",
     "osi",
+    "explain",
     "p1",
     "p7",
     "p772",

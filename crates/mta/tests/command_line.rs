@@ -4,6 +4,8 @@
 
 #[path = "command_line/operator.rs"]
 mod operator;
+#[path = "command_line/try_peer.rs"]
+mod try_peer;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

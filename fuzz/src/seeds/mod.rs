@@ -26,6 +26,13 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "rtse" => stack::rtse(),
         "rose" => stack::rose(),
         "p1-responder" | "observed" => [stack::p1_responder(), vectors::p1_responder()].concat(),
+        "explain" => [
+            stack::packets(),
+            stack::p1_responder(),
+            stack::p1_initiator(),
+            vectors::p1_responder(),
+        ]
+        .concat(),
         "p1-initiator" => [stack::p1_initiator(), vectors::p1_initiator()].concat(),
         "p3-responder" => stack::p3_responder(),
         "p3-initiator" => stack::p3_initiator(),

@@ -2,6 +2,7 @@
 
 use super::cut;
 use bytes::Bytes;
+use explain::{Direction, Explainer, Line, MAX_LINES};
 use osi::cotp::pdu::{self as cotp_pdu, Tpdu};
 use osi::session::pdu::{Place, Spdu, header_length};
 use osi::session::tsdu;
@@ -175,5 +176,35 @@ pub(super) fn session(octets: &[u8]) {
         assert_eq!(header_length(octets), Some(octets.len() - rest.len()));
         let written = spdu.encode();
         assert_eq!(Spdu::decode(&written, place), Ok((spdu, &[][..])));
+    }
+}
+
+/// A secret, which no line has.
+const SECRET: &[u8] = b"harbour";
+
+fn lines(direction: Direction, pieces: &[&[u8]]) -> Vec<Line> {
+    let mut explainer = Explainer::new([Bytes::from_static(SECRET)]);
+    let mut lines = Vec::new();
+    for piece in pieces {
+        explainer.octets(direction, piece);
+        lines.extend(std::iter::from_fn(|| explainer.poll()));
+    }
+    assert!(lines.len() <= MAX_LINES, "{} lines", lines.len());
+    lines
+}
+
+/// The explanation of an association: what a peer sends, at any cut, and the same as octets of ours.
+pub(super) fn explained(octets: &[u8]) {
+    for direction in [Direction::Received, Direction::Sent] {
+        let whole = lines(direction, &[octets]);
+        let shown = format!("{whole:?}");
+        assert!(!shown.contains("harbour") && !shown.contains("68 61 72 62"), "{shown}");
+        // A stream that cannot be read further ends with what had come by then.
+        let reads_on =
+            |line: &Line| line.trouble.as_ref().is_none_or(|t| t.cause != explain::Cause::NotTpkt);
+        let (a, b) = octets.split_at(octets.len() / 2);
+        if whole.iter().all(reads_on) {
+            assert_eq!(lines(direction, &[a, b]), whole);
+        }
     }
 }

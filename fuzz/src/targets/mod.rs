@@ -48,6 +48,7 @@ targets! {
     "p1-initiator" association::p1_initiator, "what a peer answers on a P1 association";
     "p3-responder" association::p3_responder, "what a user sends that opened a P3 association";
     "p3-initiator" association::p3_initiator, "what an MTA answers on a P3 association";
+    "explain" lower::explained, "what a peer sends, in words, at any cut, without secrets";
     "apdu" message::p1::apdu, "an MTS-APDU, at any cut, and written again";
     "mta-bind" message::p1::mta_bind, "argument, result and error of the MTA bind";
     "p3-submission" message::p3::submission, "a message-submission argument, at any cut";

@@ -67,7 +67,7 @@ const RULES: &[Rule] = &[
         reason: "all share base, so it stands on none of them",
     },
     Rule {
-        from: &["osi"],
+        from: &["osi", "explain"],
         to: Forbidden::Packages(&["p1"]),
         reason: "the stack carries opaque octets and never names an MTA",
     },

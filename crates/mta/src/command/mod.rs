@@ -15,6 +15,7 @@ mod run;
 mod status;
 mod store;
 mod tracking;
+mod try_peer;
 mod user;
 mod watch;
 
@@ -81,6 +82,8 @@ enum Verb {
     Backup(backup::BackupArguments),
     /// Puts a backup into the data directory.
     Restore(backup::RestoreArguments),
+    /// Opens one association with a peer, or waits for one, and explains every layer of it.
+    Try(try_peer::Arguments),
     /// Adds, removes or lists the users who have a mailbox on this MTA.
     User(user::Arguments),
 }
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
         Verb::Backup(arguments) => backup::back_up(&arguments),
         Verb::Restore(arguments) => backup::restore(&arguments),
         Verb::Store(arguments) => store::run(&arguments),
+        Verb::Try(arguments) => try_peer::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })
 }

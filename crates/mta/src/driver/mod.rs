@@ -26,7 +26,7 @@ mod operations;
 mod pool;
 mod reload;
 mod send_timeout;
-mod socket;
+pub(crate) mod socket;
 mod start;
 mod stopping;
 mod transports;

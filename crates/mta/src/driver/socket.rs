@@ -126,7 +126,7 @@ pub(super) fn share(listener: &TcpListener, on: bool) -> io::Result<()> {
 
 /// Listens; with `beside`, shares the address with another socket. IPv6 listeners accept IPv6
 /// only: a dual-stack listener would leave IPv4 peers unmarked.
-pub(super) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpListener> {
+pub(crate) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpListener> {
     let socket = prepared(listener.address, &listener.tcp, &listener.label)?;
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(beside)?;
@@ -140,14 +140,14 @@ pub(super) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpLis
 }
 
 /// The next connection of a listener.
-pub(super) async fn accept(listener: &TcpListener) -> io::Result<(Connected, SocketAddr)> {
+pub(crate) async fn accept(listener: &TcpListener) -> io::Result<(Connected, SocketAddr)> {
     let (stream, remote) = listener.accept().await?;
     let seen = marks::seen_on_accepted(&stream);
     Ok((Connected { stream, seen }, remote))
 }
 
 /// Connects to the first address of the remote host that answers; each has its own time limit.
-pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, ConnectError> {
+pub(crate) async fn connect(channel: &ChannelSocket) -> Result<Connected, ConnectError> {
     let timeout = channel.connect_timeout;
     let remote = &channel.remote;
     let host = || remote.host.clone();
@@ -170,7 +170,7 @@ pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, Connec
     }
 }
 
-async fn resolve(remote: &Remote) -> io::Result<Vec<SocketAddr>> {
+pub(crate) async fn resolve(remote: &Remote) -> io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((remote.host.as_str(), remote.port)).await?.collect())
 }
 
