@@ -97,7 +97,7 @@ impl ProbeTransferEnvelope {
 
     /// Brings all extensions into this dialect, those of recipients too; gives how many have no form
     /// in it and are left out (see [`Extensions::set_dialect`]).
-    pub(crate) fn set_dialect(&mut self, dialect: Dialect) -> usize {
+    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
         let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_dialect(dialect));
         recipients.sum::<usize>() + self.extensions.set_dialect(dialect)
     }

@@ -124,7 +124,7 @@ impl Envelope<'_> {
             probe_identifier: self.identifier.clone(),
             originator: self.originator.clone(),
             original_eits: None,
-            content_type: ContentType::P22,
+            content_type: self.content_type(),
             content_identifier: None,
             content_length: Some(TEXT.len() as i64),
             indicators: PerMessageIndicators::default(),
@@ -143,7 +143,7 @@ impl Envelope<'_> {
             message_identifier: self.identifier.clone(),
             originator: self.originator.clone(),
             original_eits: None,
-            content_type: ContentType::P22,
+            content_type: self.content_type(),
             content_identifier: None,
             priority: Priority::Normal,
             indicators: PerMessageIndicators::default(),
@@ -156,6 +156,14 @@ impl Envelope<'_> {
         };
         message.set_dialect(self.dialect());
         Ok(message)
+    }
+
+    /// P1 of 1984 has no P22.
+    fn content_type(&self) -> ContentType {
+        match self.dialect() {
+            Dialect::RedBook1984(_) => ContentType::P2,
+            _ => ContentType::P22,
+        }
     }
 
     fn dialect(&self) -> Dialect {
