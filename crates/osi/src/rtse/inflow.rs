@@ -75,6 +75,11 @@ impl Inflow {
         self.form != Form::Bare
     }
 
+    /// Whether there is an EXTERNAL: in normal mode.
+    pub(super) fn is_framed(&self) -> bool {
+        self.form == Form::External
+    }
+
     /// Whether its octets come as they are.
     pub(super) fn is_bare(&self) -> bool {
         self.form == Form::Bare

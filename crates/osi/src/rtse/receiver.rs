@@ -212,6 +212,8 @@ impl Rtse {
         }
         let at = self.interrupted.iter().position(known);
         let found = at.and_then(|at| self.interrupted.remove(at));
+        // In the other mode its octets would be framed otherwise.
+        let found = found.filter(|i| i.inflow.is_framed() != self.mode.is_x410());
         let found = found.and_then(|i| Some((i.offset(resume.serial)?, i)));
         let Some((offset, mut state)) = found else {
             let serial = resume.serial;

@@ -3,7 +3,9 @@
 use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit};
 use crate::{bytes_of, transfer};
 use bytes::Bytes;
-use osi::api::{AbortReason, Indication, Payload, RefuseReason, Request, ResumePoint};
+use osi::api::{
+    AbortReason, Config, Indication, Mode, Payload, RefuseReason, Request, ResumePoint,
+};
 use osi::rtse::InterruptedReceive;
 use std::time::Duration;
 
@@ -203,6 +205,37 @@ fn a_resumed_transfer_that_was_complete_is_confirmed() {
     let aborted = recovered.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
     let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", recovered.log()) };
     assert_eq!(reason, Some(AbortReason::TransferCompleted));
+}
+
+/// In the other mode the octets before the checkpoint would have another frame: the sender begins again.
+#[test]
+fn a_transfer_is_not_resumed_in_the_other_mode() {
+    let unit = unit(6_000);
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    let mut lost = Pair::new(config.clone(), config.clone());
+    lost.pipe.lost_after = Some(5_000);
+    lost.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
+    lost.run();
+    lost.ask(A, transfer(unit.clone()));
+    lost.run();
+    let kept = lost.sides[B].stack.take_interrupted();
+    let point = resume_point(&lost.sides[A]).expect("a confirmed checkpoint");
+    let mode = match crate::MODE {
+        Mode::Normal => Mode::X410 { protocol: Some(Mode::P1_1988) },
+        Mode::X410 { .. } => Mode::Normal,
+    };
+    let config = Config { mode, reference: reference(b"assoc-2"), ..config };
+    let mut pair = Pair::new(config.clone(), config);
+    pair.ask(A, Request::Recover { reference: point.reference.clone(), received: None });
+    pair.run();
+    pair.ask(B, Request::AcceptRecover(kept));
+    pair.run();
+    pair.ask(A, Request::Transfer { payload: unit, resume: Some(point) });
+    pair.run();
+    let aborted = pair.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
+    let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", pair.log()) };
+    assert_eq!(reason, Some(AbortReason::UnrecognizedActivity));
+    assert!(resume_point(&pair.sides[A]).is_none(), "it is sent again from its first octet");
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn config() -> Config {
     let syntaxes = ["2.2.1.0.1".parse().unwrap(), syntax(9), syntax(5)];
     let contexts = (0..).zip(syntaxes);
     Config {
+        mode: osi::api::Mode::Normal,
         local: Selectors::default(),
         remote: Selectors::default(),
         service: Service::Rose,
