@@ -7,9 +7,10 @@ use crate::log::rate::{LogRateLimiter, RefusalCause, RepeatReason, RepeatedEvent
 use crate::log::tally::EventTally;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Instant, Now};
+use dscp::Dscp;
 use engine::{Note, NoteKind};
 use scheduler::ChannelId;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Outputs in the order in which the edge carries them out, events among them.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Outputs {
     waiting: VecDeque<Output>,
     tally: EventTally,
     limiter: LogRateLimiter,
+    /// The mark with which the handshakes of a channel's peer came last.
+    marks: BTreeMap<ChannelId, Dscp>,
 }
 
 impl Outputs {
@@ -76,6 +79,12 @@ impl Outputs {
                 None => drop(event),
             }
         }
+    }
+
+    /// Whether a handshake of a channel's peer came with another mark than expected, and than the one before it. A
+    /// peer that marks nothing is named once.
+    pub fn is_another_mark(&mut self, channel: ChannelId, expected: Dscp, seen: Dscp) -> bool {
+        self.marks.insert(channel, seen) != Some(seen) && seen != expected
     }
 
     /// Events for what was counted and is due.

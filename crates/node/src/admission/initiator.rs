@@ -48,7 +48,7 @@ impl Admission {
             return;
         };
         let (channel, expected) = (p1.channel, p1.mark);
-        if expected != seen {
+        if cx.outputs.is_another_mark(channel, expected, seen) {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
             cx.event(LogLevel::Warning, Kind::MarkMismatch, detail)
                 .association(id)

@@ -518,6 +518,19 @@ fn a_mark_changed_on_the_path_is_in_the_status_and_logged_once() {
     network.feed(ACT, Input::MarkSeen { association: AssociationId(2), dscp: Dscp::CS3 });
     assert_eq!(seen_at(&network, ACT).0, Some(Dscp::CS3));
     assert_eq!(mismatches(&network), Vec::<String>::new());
+
+    // It is named where it begins, and not with each association.
+    for (association, named) in [(3, 1), (4, 0), (5, 0)] {
+        network.sites[ACT].events.clear();
+        network.run_for(Duration::from_secs(120));
+        let (text, id) = (content(association, 9), format!("M{association}"));
+        network.submit(sender, &to_ops(), Precedence::Flash, &text, &id, ReportRequest::None);
+        network.run_for(Duration::from_secs(5));
+        let association = AssociationId(association as u64);
+        network.feed(ACT, Input::MarkSeen { association, dscp: Dscp::CS0 });
+        assert_eq!(seen_at(&network, ACT).0, Some(Dscp::CS0), "{association:?}");
+        assert_eq!(mismatches(&network).len(), named, "{association:?}");
+    }
 }
 
 #[test]
