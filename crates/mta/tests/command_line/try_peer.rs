@@ -213,7 +213,7 @@ fn the_daemon_is_tried_and_a_probe_is_confirmed() {
 
 #[test]
 fn the_daemon_is_tried_in_x410_mode_too() {
-    let sites = Sites::new(&format!("{X410}\napplication_protocol = 1"));
+    let sites = Sites::new(&format!("{X410}\napplication_protocol = 1\nextensions = \"1984\""));
     let file = sites.file("act");
     let mut daemon = mta(&["run", "--config", file.to_str().unwrap()]);
     let mut daemon = daemon.stderr(Stdio::null()).spawn().unwrap();
