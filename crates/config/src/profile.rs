@@ -163,7 +163,12 @@ fn place(value: &mut Spanned<DeValue<'_>>, at: &Range<usize>) {
     let mut inner = taken.into_inner();
     match &mut inner {
         DeValue::Array(items) => items.iter_mut().for_each(|item| place(item, at)),
-        DeValue::Table(table) => table.iter_mut().for_each(|(_, item)| place(item, at)),
+        DeValue::Table(table) => {
+            for (key, mut item) in std::mem::take(table) {
+                place(&mut item, at);
+                table.insert(Spanned::new(at.clone(), key.into_inner()), item);
+            }
+        }
         _ => {}
     }
     *value = Spanned::new(at.clone(), inner);

@@ -167,6 +167,7 @@ fn dialect(section: &mut Section<'_>, problems: &mut Problems) -> Dialect {
 fn x410(section: &mut Section<'_>, problems: &mut Problems) -> Option<X410> {
     let words = [("normal", false), ("x410-1984", true)];
     let mode = section.optional(problems, "mode", &|v| value::word(v, &words));
+    let has_protocol = section.has("application_protocol");
     let protocol = section.optional(problems, "application_protocol", &|v| match value::integer(
         v,
         1,
@@ -194,7 +195,8 @@ fn x410(section: &mut Section<'_>, problems: &mut Problems) -> Option<X410> {
         }
         return None;
     }
-    let protocol = protocol.map_or(12, Spanned::into_inner);
+    // One that is wrong is an error already.
+    let protocol = if has_protocol { protocol?.into_inner() } else { 12 };
     Some(X410 {
         protocol: i64::try_from(protocol).unwrap_or(Mode::P1_1988),
         swapped: swapped.is_some_and(Spanned::into_inner),

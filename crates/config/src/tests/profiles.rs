@@ -57,6 +57,7 @@ fn a_file_of_ones_own_is_a_profile() {
     let check = |text: &str| {
         std::fs::write(dir.path().join("old.toml"), text).unwrap();
         let (site, report) = check_in(dir.path(), &with("profile = \"old.toml\""));
+        assert!(site.is_some() || report.render(false).contains("profile = \"old.toml\""));
         let problems: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
         (site.map(|mut site| site.node.peers.remove(0)), problems)
     };
@@ -72,6 +73,7 @@ fn a_file_of_ones_own_is_a_profile() {
         ("extensions = \"1989\"", "extensions of peer \"act\""),
         ("unheard = 1", "peer \"act\" has no key \"unheard\""),
         ("[channel]\nrts = { window = 0 }", "window"),
+        ("[channel]\nrts = { dialog = \"monologue\" }", "no key \"dialog\""),
     ] {
         let (site, problems) = check(text);
         assert!(site.is_none(), "{text}");

@@ -121,7 +121,7 @@ impl Presentation {
     pub(super) fn send_cpr(&mut self, with: With) -> Performed {
         let With::Request(Request::Refuse { value }) = with else { return Err(Lacking) };
         let results = std::mem::take(&mut self.verdicts);
-        let cpr = Cpr { results, provider_reason: None, values: vec![value] };
+        let cpr = Cpr { results, values: vec![value], ..Cpr::default() };
         self.refuse(pdu::encode_cpr(&cpr));
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Presentation {
             format!("presentation: {refusal} (X.226 6.2.5.1)")
         } else {
             let provider_reason = Some(refusal.reason());
-            self.refuse(pdu::encode_cpr(&Cpr { results, provider_reason, values: Vec::new() }));
+            self.refuse(pdu::encode_cpr(&Cpr { results, provider_reason, ..Cpr::default() }));
             format!("presentation: refused: {refusal} (X.226 6.2.4.7)")
         };
         self.up.push_back(Indication::ProviderAbort { detail });
@@ -274,6 +274,13 @@ impl Presentation {
                         let name = provider_reason::name(reason);
                         detail = format!(
                             "presentation: CPR, provider-reason {reason}: {name} (X.226 6.2.5.5)"
+                        );
+                    }
+                    if cpr.x410 {
+                        let octets = shown::value(&refuse.user_data);
+                        detail = format!(
+                            "presentation: a CPR of X.410 mode, {octets}, where normal mode was \
+                             proposed: the peer may have that mode only (X.226 6.2.5.5)"
                         );
                     }
                     values = cpr.values;

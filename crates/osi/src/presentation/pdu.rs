@@ -107,6 +107,8 @@ pub(crate) struct Cpr {
     pub(crate) results: Vec<Verdict>,
     pub(crate) provider_reason: Option<i64>,
     pub(crate) values: Vec<Value>,
+    /// It is one of X.410 mode: the members of an RTORJ.
+    pub(crate) x410: bool,
 }
 
 /// The user data of S-U-ABORT: ARU or ARP.
@@ -527,6 +529,7 @@ pub(crate) fn decode_cpr(octets: &[u8]) -> Result<Cpr, Error> {
     let e = Element::parse(octets).field("CPR PPDU")?;
     let mut cpr = Cpr::default();
     if e.tag == u::SET {
+        cpr.x410 = true;
         return Ok(cpr);
     }
     if e.tag != u::SEQUENCE {

@@ -357,7 +357,7 @@ fn a_provider_refusal_is_indicated_with_its_reason() {
     for (reason, user_data, expected) in [
         (129, Bytes::new(), "reason 129"),
         (2, hex("30(8A0103)"), "provider-reason 3"),
-        (2, hex("31(800100)"), "reason 2"),
+        (2, hex("31(800100)"), "a CPR of X.410 mode, octets 31 03 80 01 00"),
         (2, hex("FF"), "CPR PPDU"),
     ] {
         let mut bench = Bench::new(&p1(), Role::Initiator);

@@ -200,6 +200,7 @@ pub(super) fn wrong_bind(wrong: Wrong, is_call: bool, details: &[String]) -> Fai
 fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
     let (name, form) = (&subject.peer.own_name.0, subject.peer.octet_credentials);
     let other_form = if form { "ia5" } else { "octet" };
+    let in_x410 = subject.peer.x410.is_some();
     let change = match cause {
         Cause::NotTpkt => "another protocol is on this port: ask for their RFC 1006 port (102)",
         Cause::TransportAddress => {
@@ -213,6 +214,12 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
         Cause::Congestion => "they are busy: too many associations or failed binds; try later",
         Cause::SessionAddress => {
             "called SSEL unknown: ask for their SSEL, and write it as ssel in [[peer]]"
+        }
+        Cause::SessionVersion if in_x410 => {
+            "they take neither version of session: ask for their log"
+        }
+        Cause::SessionOther(_) | Cause::SessionAbort if in_x410 => {
+            "their session refuses our CONNECT: ask for their log"
         }
         Cause::SessionVersion => {
             "they have version 1 of session only: mode = \"x410-1984\" proposes both versions"
@@ -243,7 +250,9 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
             "they answer in X.410 mode: mode = \"x410-1984\" in [[peer]], application_protocol 1 \
              or 12 as they expect"
         }
-        Cause::AnswersInNormal => "they answer in normal mode: remove mode from [[peer]]",
+        Cause::AnswersInNormal => {
+            "they answer in normal mode: mode = \"normal\" in [[peer]], which replaces that of a profile"
+        }
         Cause::ApplicationContext => {
             "they have no application context 2.6.0.1.6 (mts-transfer, P1): the port is for \
              another service, or they expect mode = \"x410-1984\""
@@ -265,7 +274,12 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
                 format!("credentials = {other_form:?} sends the password in its other form"),
                 "whether they allow this MTA to call from its address".to_owned(),
             ];
-            if subject.peer.x410.is_some() {
+            if !in_x410 && cause == Cause::RtseRefused(2) {
+                let text = "validationFailure is a refusal of X.410 mode, and we called in normal mode: \
+                            mode = \"x410-1984\" in [[peer]], or profile = \"x410-1984\"";
+                change.insert(0, text.to_owned());
+            }
+            if in_x410 {
                 let text = "in X.410 mode the same reason may mean that they have no such mode, or \
                             another application_protocol";
                 change.push(text.to_owned());
@@ -310,9 +324,13 @@ fn ours(cause: Cause, subject: &Subject<'_>) -> Vec<String> {
         Cause::ContextRefused(_) | Cause::ApplicationContext => {
             "they call for another service than P1 (mts-transfer, 2.6.0.1.6)".to_owned()
         }
-        Cause::RtseRefused(2) => {
-            "a call in X.410 mode needs mode = \"x410-1984\" in [[peer]]".to_owned()
-        }
+        Cause::RtseRefused(2) => match subject.peer.x410 {
+            None => "a call in X.410 mode needs mode = \"x410-1984\" in [[peer]]".to_owned(),
+            Some(_) => "application_protocol must be what they send (none stands for 1, P1 of 1984, with \
+                        extensions = \"1984\"), and they must propose half-duplex, minor synchronize, \
+                        activities and exceptions"
+                .to_owned(),
+        },
         _ => "the clause names what is wrong in what they sent: send them the octets (--pcap)"
             .to_owned(),
     };
