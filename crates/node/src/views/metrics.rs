@@ -106,12 +106,7 @@ const COUNTERS: &[(&str, &str, By, &str)] = &[
         "Associations aborted, lost or not made",
     ),
     ("mta_associations_refused", "association_refused", By::Channel, "Associations refused"),
-    (
-        "mta_mark_mismatches",
-        "mark_mismatch",
-        By::Channel,
-        "Times the handshakes of a peer began to come with another mark",
-    ),
+    ("mta_mark_mismatches", "mark_mismatch", By::Channel, "Times another mark began to come"),
     ("mta_store_failures", "store_failed", By::Nothing, "Failures of the store"),
 ];
 
