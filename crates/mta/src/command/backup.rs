@@ -181,7 +181,7 @@ struct RestoreReport {
 
 /// What a restored queue does, for one who has forgotten that it is old.
 const RESTORED: &str = "what was cancelled, deleted, expired or held after the backup was made waits again, and goes once \
-                        the daemon runs: stop the channels first where that matters (`mta channel disable`)\n";
+                        the daemon runs: start it without its lines to the peers where that matters, and look at `mta queue list`\n";
 
 pub(super) fn restore(arguments: &RestoreArguments) -> u8 {
     let Some(paths) = load_paths(&arguments.config) else { return WRONG };

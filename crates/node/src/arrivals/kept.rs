@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The first octet of a note.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4; // 4: the form in which the content of a transfer comes
 
 /// What a note holds, behind its version.
 #[derive(Debug, Serialize, Deserialize)]

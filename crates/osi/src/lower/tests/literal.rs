@@ -141,6 +141,26 @@ fn a_peer_of_the_field_answers() {
     assert!(end.closed, "the end that sent the FN closes");
 }
 
+/// An AC with TSDU sizes that nobody proposed changes nothing: no SSDU is cut.
+#[test]
+fn sizes_that_were_not_proposed_are_not_taken() {
+    let mut end = End::new(Role::Initiator, None);
+    end.ask(connect(RTSE, b"CP"));
+    end.receive(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
+    #[rustfmt::skip]
+    end.receive(&[
+        3, 0, 0, 27, 2, 0xF0, 0x80,
+        0x0E, 18, 0x05, 12, 0x13, 1, 0, 0x15, 4, 0, 32, 0, 32, 0x16, 1, 2, 0x14, 2, 0x02, 0x49,
+    ]);
+    assert!(matches!(end.indicated()[..], [Indication::Accepted(_)]));
+    end.ask(Request::ActivityStart { activity: activity() });
+    end.sent();
+    end.ask(Request::Data { bytes: bytes(&[7; 100]), last: false });
+    end.ask(Request::Data { bytes: bytes(&[7; 100]), last: true });
+    let sent = end.sent();
+    assert_eq!(sent[7..11], [1, 0, 1, 0], "a DT without an enclosure item");
+}
+
 #[test]
 fn a_peer_of_the_field_refuses() {
     let mut end = End::new(Role::Initiator, None);

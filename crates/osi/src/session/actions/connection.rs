@@ -80,7 +80,9 @@ impl Machine {
             None if !self.config.version_1 => VERSION_2,
             _ => VERSION_1,
         };
-        self.segments = accept.tsdu_maximum.and_then(|(from_us, _)| Segments::new(from_us));
+        // In normal mode none is proposed, and none is taken.
+        let sizes = accept.tsdu_maximum.filter(|_| self.config.version_1);
+        self.segments = sizes.and_then(|(from_us, _)| Segments::new(from_us));
         self.indicate(Indication::Accepted(Accept {
             responding_selector: accept.responding,
             requirements: units,
