@@ -7,7 +7,6 @@ use crate::record::{NextHop, Record};
 use crate::subject::Subject;
 use base::PeerId;
 use p1::apdu::MtsApduHead;
-use p1::content_type::ContentType;
 use p1::envelope::PerRecipientFields;
 use p1::extension::{CommonName, Dialect, ExtensionField, Extensions};
 use p1::names::ORName;
@@ -28,27 +27,18 @@ fn lost_extension(dialect: Dialect, extensions: &Extensions) -> Option<String> {
     lost.next().map(|field| format!("critical extension {}", field.kind))
 }
 
-/// Whether a content of type P22 uses nothing that P2 does not have, so that it may go as P2 to a peer of 1984. To
-/// know that, the content has to be opened, which is not done: none does. Where this ever gives true, the APDU must
-/// have content type 2 as well.
-fn is_p2_throughout(_of: &Subject<'_>) -> bool {
-    false
-}
-
-/// What of a message or probe has no form in 1984.
+/// What of a message or probe has no form in 1984. A P22 content has none, even where it uses nothing that P2 does not
+/// have: to know that it would have to be opened.
 fn lost_in_1984(
     subject: &Subject<'_>,
     recipient: &PerRecipientFields,
     common_name: CommonName,
 ) -> Option<String> {
-    let has_form = match subject.content_type {
-        &ContentType::P22 if is_p2_throughout(subject) => Ok(()),
-        other => red_book::content_type_has_form(other),
-    };
     let name = |who: &str, name: &ORName| {
         let none = names::has_form(name, common_name).err()?;
         Some(format!("{who}, {none},"))
     };
+    let has_form = red_book::content_type_has_form(subject.content_type);
     let none = has_form.err().map(|none| none.to_string());
     none.or_else(|| name("the originator", subject.originator))
         .or_else(|| name("the recipient", &recipient.recipient))
