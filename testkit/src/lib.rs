@@ -36,7 +36,8 @@ pub use events::Events;
 pub use network::{Death, Delivered, Durable, End, Network, Opened, Site, Strike, User};
 pub use pair::Pair;
 pub use sites::{
-    ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, node_config, route,
+    ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, listen, node_config, route,
+    site_config,
 };
 pub use store::{Delays, FaultyStore, Reply};
 pub use wire::{Delayed, Direct, Paced, VirtualTcp, Wire, WireArrival, WireMoment};

@@ -85,8 +85,13 @@ pub(crate) fn config(
     config
 }
 
+/// The configuration of a site that has links to these others: two users, and a channel for all to each.
+pub fn site_config(site: usize, others: &[usize]) -> NodeConfig {
+    config(site, 1, NOTHING, "", others)
+}
+
 /// Has a listener of P3 and one for each channel.
-pub(crate) fn listen(config: &mut NodeConfig) {
+pub fn listen(config: &mut NodeConfig) {
     let own = site_of(&config.mta);
     config.listeners.clear();
     config.listeners.push(p3_listener(P3));

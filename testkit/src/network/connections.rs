@@ -1,6 +1,6 @@
 //! The connections of a network: two wires each, and an end at each side.
 
-use super::{Durable, End, Happening, Network};
+use super::{Durable, End, Happening, Network, pair};
 use crate::wire::{Wire, WireArrival, WireMoment};
 use base::{AssociationId, Instant};
 use bytes::Bytes;
@@ -34,6 +34,8 @@ pub(super) struct Connection {
     /// The latest time at which each wire is to be polled, if that is not past.
     polls: [Option<Instant>; 2],
     channel: Option<u32>,
+    /// The sites that it joins.
+    between: Option<(usize, usize)>,
 }
 
 impl Connection {
@@ -49,12 +51,20 @@ impl<S: Durable> Network<S> {
         near: End,
         site: usize,
         listener: ListenerId,
-        channel: Option<u32>,
+        from: Option<(usize, u32)>,
     ) {
         self.made += 1;
-        let (id, wires) = (self.made, [(self.wire)(), (self.wire)()]);
+        let id = self.made;
+        let wires = match (from, &self.lines) {
+            // Each leads to its side.
+            (Some((near, _)), Some(lines)) => [lines(site, near), lines(near, site)],
+            _ => [(self.wire)(), (self.wire)()],
+        };
+        let channel = from.map(|(_, channel)| channel);
+        let between = from.map(|(near, _)| pair(near, site));
+        let ends = [Some(near), None];
         self.connections
-            .insert(id, Connection { ends: [Some(near), None], wires, polls: [None; 2], channel });
+            .insert(id, Connection { ends, wires, polls: [None; 2], channel, between });
         self.ends.insert(near, (id, Side::Near));
         self.later(self.latency, Happening::Connected(id, site, listener));
     }
@@ -203,11 +213,32 @@ impl<S: Durable> Network<S> {
 
     /// Cuts every connection between the sites; this site does not notice.
     pub fn cut_unnoticed_by(&mut self, site: usize) {
-        for end in self.site_ends(Connection::joins_sites) {
+        self.cut_ends(self.site_ends(Connection::joins_sites), Some(site));
+    }
+
+    /// Cuts every connection between two sites; one of them may not notice.
+    pub fn cut_between(&mut self, a: usize, b: usize, unnoticed_by: Option<usize>) {
+        let both = pair(a, b);
+        let ends = self.site_ends(|connection| connection.between == Some(both));
+        self.cut_ends(ends, unnoticed_by);
+    }
+
+    fn cut_ends(&mut self, ends: Vec<End>, unnoticed_by: Option<usize>) {
+        for end in ends {
             match end {
-                End::Node(at, ..) if at == site => _ = self.detach(end),
+                End::Node(at, ..) if Some(at) == unnoticed_by => _ = self.detach(end),
                 _ => self.unplug(end),
             }
+        }
+    }
+
+    /// Polls every wire between the sites when it is due: something changed that wires do not know of.
+    pub fn poll_lines(&mut self) {
+        let joins = self.connections.iter().filter(|(_, connection)| connection.joins_sites());
+        let ids: Vec<u64> = joins.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.poll_later(id, Side::Near);
+            self.poll_later(id, Side::Far);
         }
     }
 

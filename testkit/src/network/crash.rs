@@ -81,7 +81,7 @@ impl<S: Durable> Network<S> {
 
     /// Starts the process of a site that is down, now or as soon as it can.
     pub(super) fn start(&mut self, site: usize) {
-        let now = self.clock();
+        let now = self.clock_at(site);
         let s = &mut self.sites[site];
         let opened = s.store.start(now);
         if let Some(death) = s.store.end() {
@@ -131,7 +131,7 @@ impl<S: Durable> Network<S> {
 
     /// Looks at the room on the disk.
     pub(super) fn look(&mut self, site: usize, epoch: u32) {
-        let now = self.clock();
+        let now = self.clock_at(site);
         let space = self.sites[site].store.look(now);
         if self.has_ended(site) {
             return;

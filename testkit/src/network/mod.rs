@@ -84,6 +84,12 @@ pub struct Network<S = FaultyStore> {
     pub blocked: BTreeSet<u32>,
     /// Octets written to connections between the sites.
     pub carried: u64,
+    /// Pairs of sites, the lower number first, between which no connection can be made.
+    pub lines_down: BTreeSet<(usize, usize)>,
+    /// From and to sites that are never called so.
+    pub never_calls: BTreeSet<(usize, usize)>,
+    /// Makes the wires of new connections between two sites, from the first to the second.
+    pub lines: Option<Box<dyn Fn(usize, usize) -> Box<dyn Wire>>>,
     setup: Setup,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: BTreeMap<u64, Happening>,
@@ -156,6 +162,19 @@ impl<S: Durable> Network<S> {
         network
     }
 
+    /// Sites of these configurations, whose stores are opened. They have the names that a configuration of this
+    /// crate has ([`crate::site_config`]).
+    pub fn of(sites: Vec<(NodeConfig, S)>, seed: u64) -> Network<S> {
+        let mut network = Network::idle(Vec::new(), &[], seed, NOTHING);
+        for (config, store) in sites {
+            network.sites.push(Site::new(config, Vec::new(), store));
+        }
+        for site in 0..network.sites.len() {
+            network.start(site);
+        }
+        network
+    }
+
     /// No process runs yet.
     fn idle(stores: Vec<S>, links: &[(usize, usize)], seed: u64, setup: Setup) -> Network<S> {
         let mut network = Network {
@@ -171,6 +190,9 @@ impl<S: Durable> Network<S> {
             clock_set: 0,
             blocked: BTreeSet::new(),
             carried: 0,
+            lines_down: BTreeSet::new(),
+            never_calls: BTreeSet::new(),
+            lines: None,
             setup,
             queue: BinaryHeap::new(),
             happenings: BTreeMap::new(),
@@ -198,6 +220,12 @@ impl<S: Durable> Network<S> {
         Now { mono: self.now, utc: Utc(utc) }
     }
 
+    /// The time on both clocks of a site.
+    pub fn clock_at(&self, site: usize) -> Now {
+        let Now { mono, utc } = self.clock();
+        Now { mono, utc: Utc(utc.0.saturating_add_signed(self.sites[site].clock_set)) }
+    }
+
     fn later(&mut self, delay: Duration, happening: Happening) {
         self.at(self.now + delay, happening);
     }
@@ -213,7 +241,7 @@ impl<S: Durable> Network<S> {
         if self.sites[site].is_down {
             return;
         }
-        let now = self.clock();
+        let now = self.clock_at(site);
         self.sites[site].node.handle(now, input);
         self.drain(site);
     }
@@ -242,7 +270,7 @@ impl<S: Durable> Network<S> {
     }
 
     fn carry_out(&mut self, site: usize, output: Output) {
-        let (now, epoch) = (self.clock(), self.sites[site].epoch);
+        let (now, epoch) = (self.clock_at(site), self.sites[site].epoch);
         let store = &mut self.sites[site].store;
         let output = match store.handle(now, &self.delays, &mut self.rng, output) {
             Ok(Reply::None) => return,
@@ -298,7 +326,7 @@ impl<S: Durable> Network<S> {
             let again = Happening::Commit(site, self.sites[site].epoch);
             return self.later(Duration::from_secs(1), again);
         }
-        let (now, epoch) = (self.clock(), self.sites[site].epoch);
+        let (now, epoch) = (self.clock_at(site), self.sites[site].epoch);
         for input in self.sites[site].store.commit(now, &mut self.rng) {
             // With the power, the answers are lost; what a store refuses is answered before the end.
             if self.sites[site].epoch == epoch && !self.sites[site].store.is_off() {
@@ -353,11 +381,14 @@ impl<S: Durable> Network<S> {
     fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
         let free =
             self.line_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
-        let there = self.listener_for(site, id).filter(|(other, _)| !self.sites[*other].is_down);
+        let there = self.listener_for(site, id).filter(|(other, _)| {
+            !self.sites[*other].is_down && !self.lines_down.contains(&pair(site, *other))
+                && !self.never_calls.contains(&(site, *other))
+        });
         match there.filter(|_| free) {
             Some((other, listener)) => {
                 let end = self.end(site, association);
-                self.open(end, other, listener, Some(id.index));
+                self.open(end, other, listener, Some((site, id.index)));
             }
             None => {
                 let error = "no route to host".to_owned();
@@ -377,8 +408,10 @@ impl<S: Durable> Network<S> {
         if self.sites[site].is_down {
             return self.lose(id);
         }
-        let (now, remote) = (self.clock(), "192.0.2.1".parse().expect("an address"));
-        let there = edge::accept(&mut self.sites[site].node, now, listener, remote);
+        let (now, remote) = (self.clock_at(site), "192.0.2.1".parse().expect("an address"));
+        let (there, events) = edge::accept(&mut self.sites[site].node, now, listener, remote);
+        let events = events.into_iter().map(|event| (self.now, event));
+        self.sites[site].events.extend(events);
         let there = there.expect("a socket is free");
         let near = self.attach(id, self.end(site, there)).expect("the connection is there");
         self.drain(site);
@@ -455,4 +488,9 @@ impl<S: Durable> Network<S> {
     pub fn channels(&self) -> u32 {
         self.sites[NAPLES].config.peers[0].channels.len() as u32
     }
+}
+
+/// Two sites, the lower number first.
+pub(crate) fn pair(a: usize, b: usize) -> (usize, usize) {
+    (a.min(b), a.max(b))
 }

@@ -44,6 +44,8 @@ pub struct Site<S = FaultyStore> {
     pub distrusts: bool,
     /// Whether its process hangs: octets of peers are lost.
     pub frozen: bool,
+    /// Its wall clock is ahead by so many microseconds.
+    pub clock_set: i64,
     /// The sites to which it has a link.
     pub(super) others: Vec<usize>,
 }
@@ -67,6 +69,7 @@ impl<S> Site<S> {
             may_connect: true,
             distrusts: false,
             frozen: false,
+            clock_set: 0,
             others,
         }
     }

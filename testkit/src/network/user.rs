@@ -56,6 +56,8 @@ pub struct User {
     pub wants_content: bool,
     /// The qualifier of what it submits is critical for transfer.
     pub critical: bool,
+    /// content-type of what it submits.
+    pub content_type: p1::ContentType,
     /// message-security-label of what it submits.
     pub label: Option<p1::SecurityLabel>,
     /// Its bind was refused.
@@ -102,6 +104,7 @@ impl<S: Durable> Network<S> {
             deferred: None,
             wants_content: false,
             critical: false,
+            content_type: p1::ContentType::P22,
             label: None,
             refused: false,
             answers: Vec::new(),
@@ -171,6 +174,7 @@ impl<S: Durable> Network<S> {
         envelope.extensions =
             p1::Extensions(qualifier.into_iter().chain(latest).chain(label).collect());
         envelope.indicators = envelope.indicators | u.indicators;
+        envelope.content_type = u.content_type.clone();
         if let Some(alternate) = &u.alternate {
             let name: p1::ORName = p1::ORName {
                 address: alternate.parse().expect("an address"),

@@ -64,6 +64,26 @@ impl Faults {
         }
     }
 
+    pub(super) fn plan(&mut self, disk: &FaultyDisk, after: u64, fault: Fault) {
+        self.plan.push_back((after, fault));
+        if self.heals.is_none() {
+            self.arm(disk);
+        }
+    }
+
+    /// Forgets what is planned, and ends what lasts.
+    pub(super) fn end(&mut self, disk: &FaultyDisk, now: Instant) {
+        self.plan.clear();
+        let lasted = self.heals.take().is_some();
+        if lasted || self.armed.take().is_some() {
+            self.armed = None;
+            disk.heal();
+            disk.resume();
+        }
+        self.healed = self.healed.or(Some(now));
+        self.is_full = false;
+    }
+
     pub(super) fn operations(&self, disk: &FaultyDisk) -> u64 {
         self.before + disk.calls()
     }

@@ -135,6 +135,16 @@ impl RealStore {
         self.faults.operations(&self.disk)
     }
 
+    /// A further fault happens at one of the next operations: at so many after those that are planned.
+    pub fn plan(&mut self, after: u64, fault: Fault) {
+        self.faults.plan(&self.disk, after, fault);
+    }
+
+    /// The disk is well from now on: no fault that is planned happens.
+    pub fn heal(&mut self, now: Instant) {
+        self.faults.end(&self.disk, now);
+    }
+
     /// Faults that have not happened yet.
     pub fn faults_left(&self) -> usize {
         self.faults.left()

@@ -1,0 +1,130 @@
+//! The configurations and the network of a world.
+
+use crate::line::{Line, LineWire, Shared};
+use crate::world::{Kept, Layout, Link, Profile, World};
+use base::{Instant, Precedence};
+use node::config::{Channel, Connection, NodeConfig, Peer, Resume, Target, X410};
+use osi::api::{Dialogue, Mode};
+use p1::Dialect;
+use p1::extension::CommonName;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use testkit::real::{Mutant, RealStore};
+use testkit::{Network, listen, route, site_config};
+
+/// Long enough for the set-up on the slowest line.
+const SETUP: Duration = Duration::from_secs(120);
+
+fn channels(link: &Link, model: &Channel) -> Vec<Channel> {
+    let all = Precedence::ALL;
+    let layout: &[(&str, &[Precedence], &[Precedence])] = match link.layout {
+        Layout::One => &[("all", &all, &[])],
+        Layout::Two => &[("lower", &all[..4], &all[4..]), ("urgent", &all[4..], &[])],
+        Layout::Five => &[
+            ("routine", &all[..2], &[]),
+            ("priority", &all[2..3], &[]),
+            ("immediate", &all[3..4], &[]),
+            ("flash", &all[4..5], &[]),
+            ("override", &all[5..], &[]),
+        ],
+    };
+    let channels = (0..).zip(layout).map(|(index, (name, precedences, fallback))| {
+        let mut channel = model.clone();
+        channel.index = index;
+        channel.name = (*name).to_owned();
+        channel.precedences = precedences.to_vec();
+        channel.fallback = fallback.to_vec();
+        channel.connection = match link.kept {
+            Kept::Permanent => Connection::Permanent,
+            Kept::OnDemand(seconds) => {
+                Connection::OnDemand { idle_close: Duration::from_secs(seconds) }
+            }
+        };
+        (channel.associations_max, channel.grow_at) = (link.associations, 2);
+        channel.rts.checkpoint_size = link.checkpoint;
+        channel.rts.window = link.window;
+        channel.rts.dialogue =
+            if link.two_way { Dialogue::TwoWayAlternate } else { Dialogue::Monologue };
+        channel.setup_timeout = SETUP;
+        channel
+    });
+    channels.collect()
+}
+
+fn set_peer(peer: &mut Peer, link: &Link) {
+    peer.channels = channels(link, &peer.channels[0]);
+    peer.resume = if link.either { Resume::Either } else { Resume::Initiator };
+    peer.octet_credentials = matches!(link.profile, Profile::X410 | Profile::P1Of1984);
+    (peer.dialect, peer.x410) = match link.profile {
+        Profile::Modern => (Dialect::Modern, None),
+        Profile::X400Of1988 => (Dialect::BlueBook1988, None),
+        Profile::X410 => {
+            (Dialect::BlueBook1988, Some(X410 { protocol: Mode::P1_1988, swapped: true }))
+        }
+        Profile::P1Of1984 => {
+            let dialect = Dialect::RedBook1984(CommonName::DomainDefined);
+            (dialect, Some(X410 { protocol: Mode::P1_1984, swapped: true }))
+        }
+    };
+}
+
+/// The configuration of a site.
+pub(crate) fn config(world: &World, number: usize) -> NodeConfig {
+    let site = &world.sites[number];
+    let links: Vec<(usize, usize)> = world.links_of(number).collect();
+    let others: Vec<usize> = links.iter().map(|(_, other)| *other).collect();
+    let mut config = site_config(number, &others);
+    for (peer, (link, _)) in config.peers.iter_mut().zip(&links) {
+        set_peer(peer, &world.links[*link]);
+    }
+    let ids: BTreeMap<usize, _> =
+        links.iter().zip(&config.peers).map(|((link, _), peer)| (*link, peer.id())).collect();
+    config.routes = vec![route(number, Target::Local)];
+    for there in (0..world.sites.len()).filter(|there| *there != number) {
+        let first = world.ways_to(there)[number].and_then(|link| ids.get(&link));
+        config.routes.extend(first.map(|peer| route(there, Target::Peer(*peer))));
+    }
+    config.hold.hold = site.hold;
+    config.hold.preempt = site.preempt;
+    config.hold.share = site.share;
+    if site.has_mailbox {
+        let stored = config.mailboxes.iter().filter(|address| address.ends_with("s=log"));
+        config.store.users = stored.cloned().collect();
+    }
+    config.seed = world.seed;
+    listen(&mut config);
+    config
+}
+
+/// The network of a world, and the line of each link.
+pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealStore>, Vec<Shared>) {
+    let sites = (0..world.sites.len())
+        .map(|site| (config(world, site), RealStore::new(Vec::new(), mutant)))
+        .collect();
+    let mut network = Network::of(sites, world.seed);
+    network.latency = Duration::from_millis(1);
+    let line = |link: &Link| {
+        let (latency, rate) = (link.latency, link.rate);
+        Rc::new(RefCell::new(Line { latency, rate, stalled_until: Instant(0) }))
+    };
+    let lines: Vec<Shared> = world.links.iter().map(line).collect();
+    let mut by_ends = BTreeMap::new();
+    for (link, line) in world.links.iter().zip(&lines) {
+        let (a, b) = link.ends;
+        by_ends.insert((a, b), line.clone());
+        by_ends.insert((b, a), line.clone());
+        if let Some(caller) = link.only_caller {
+            network.never_calls.insert(if caller == a { (b, a) } else { (a, b) });
+        }
+    }
+    network.lines = Some(Box::new(move |from, to| match by_ends.get(&(from, to)) {
+        Some(line) => Box::new(LineWire::new(line.clone())),
+        None => Box::<testkit::Direct>::default(),
+    }));
+    for user in 0..world.users() {
+        network.user(user / 2, crate::world::NAMES[user % 2], true);
+    }
+    (network, lines)
+}

@@ -1,0 +1,233 @@
+//! A world drawn from a seed. Swarm testing: each world has some kinds of faults and not others, at rates of its own,
+//! so that kinds which hide each other are also tried apart.
+
+use crate::world::{Event, Kept, Layout, Link, Message, Profile, Site, What, World};
+use base::Precedence;
+use base::rng::Rng;
+use p1::flags::ReportRequest;
+use scheduler::Hold;
+use std::io::ErrorKind;
+use std::time::Duration;
+use store::faulty::Loss;
+use testkit::Death;
+use testkit::real::Fault;
+
+/// Messages are submitted within this time.
+const TRAFFIC: u64 = 60_000;
+
+/// What happens does so within this time.
+const TROUBLE: u64 = 90_000;
+
+/// How large a world is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Sites: from, to.
+    pub sites: (usize, usize),
+    /// Fewest messages, and most.
+    pub messages: (usize, usize),
+    /// Fewest events, and most.
+    pub events: (usize, usize),
+}
+
+impl Size {
+    /// Two sites only.
+    pub const PAIR: Size = Size { sites: (2, 2), messages: (12, 20), events: (25, 40) };
+    /// Networks.
+    pub const NETWORK: Size = Size { sites: (2, 6), messages: (12, 40), events: (25, 60) };
+}
+
+struct Draw {
+    rng: Rng,
+}
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.rng.below(bound)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn between(&mut self, (low, high): (usize, usize)) -> usize {
+        low + self.below((high - low + 1) as u64) as usize
+    }
+
+    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize].clone()
+    }
+
+    fn time(&mut self, within: u64) -> Duration {
+        Duration::from_millis(self.below(within))
+    }
+
+    fn some_time(&mut self) -> Duration {
+        let most = self.of(&[500, 3_000, 20_000, 60_000]);
+        Duration::from_millis(1 + self.below(most))
+    }
+
+    fn site(&mut self) -> Site {
+        Site {
+            hold: self.of(&[Hold::Off, Hold::Conserving, Hold::Strict]),
+            preempt: self.one_in(3),
+            share: self.one_in(4).then_some(20),
+            has_mailbox: self.one_in(2),
+        }
+    }
+
+    fn link(&mut self, ends: (usize, usize)) -> Link {
+        let profile = match self.below(8) {
+            0..3 => Profile::Modern,
+            3..5 => Profile::X400Of1988,
+            5..7 => Profile::X410,
+            _ => Profile::P1Of1984,
+        };
+        let only_caller = self.one_in(5).then(|| if self.one_in(2) { ends.0 } else { ends.1 });
+        let (kept, two_way) = match only_caller {
+            // The other one could send nothing.
+            Some(_) => (Kept::Permanent, true),
+            None => {
+                let seconds = self.of(&[2, 10, 60]);
+                let kept = if self.one_in(2) { Kept::Permanent } else { Kept::OnDemand(seconds) };
+                (kept, self.one_in(2))
+            }
+        };
+        Link {
+            ends,
+            profile,
+            layout: self.of(&[Layout::One, Layout::Two, Layout::Five]),
+            kept,
+            only_caller,
+            checkpoint: self.of(&[0, 1, 1, 4, 16]),
+            window: self.of(&[1, 3, 16]),
+            two_way,
+            associations: self.of(&[1, 1, 2, 3]),
+            either: self.one_in(3),
+            latency: Duration::from_millis(self.of(&[1, 5, 40, 300])),
+            rate: self.of(&[300, 3_000, 30_000, 1_000_000, 1_000_000]),
+        }
+    }
+
+    fn links(&mut self, sites: usize) -> Vec<Link> {
+        let mut links: Vec<Link> = Vec::new();
+        for site in 1..sites {
+            let other = self.below(site as u64) as usize;
+            links.push(self.link((other, site)));
+        }
+        for _ in 0..self.below(sites as u64) {
+            let (a, b) = (self.below(sites as u64) as usize, self.below(sites as u64) as usize);
+            let ends = (a.min(b), a.max(b));
+            if a != b && links.iter().all(|link| link.ends != ends) {
+                links.push(self.link(ends));
+            }
+        }
+        links
+    }
+
+    fn message(&mut self, number: usize, users: usize, slowest: u64) -> Message {
+        let mut to = Vec::new();
+        for _ in 0..=self.below(3) {
+            let user = self.below(users as u64) as usize;
+            let user = if self.one_in(20) { users } else { user };
+            if !to.contains(&user) {
+                to.push(user);
+            }
+        }
+        let most = self.of(&[60, 600, 3_000, 20_000, 100_000]);
+        Message {
+            number,
+            at: self.time(TRAFFIC),
+            from: self.below(users as u64) as usize,
+            to,
+            precedence: self.of(&Precedence::ALL),
+            size: 1 + self.below(most.min(slowest * 60)) as usize,
+            report: self.of(&[
+                ReportRequest::NonDelivery,
+                ReportRequest::Report,
+                ReportRequest::Report,
+                ReportRequest::None,
+            ]),
+            is_p2: self.one_in(3),
+            deferred: self.one_in(12).then(|| Duration::from_secs(2 + self.rng.below(60))),
+        }
+    }
+
+    fn loss(&mut self) -> Loss {
+        match self.below(4) {
+            0 => Loss::Everything,
+            1 => Loss::Nothing,
+            _ => Loss::Some(self.rng.next_u64()),
+        }
+    }
+
+    fn disk_fault(&mut self) -> Fault {
+        let lasts = self.some_time();
+        match self.below(12) {
+            0..4 => Fault::Power { loss: self.loss(), after: self.one_in(2) },
+            4..6 => Fault::Kill,
+            6 => Fault::Fails(ErrorKind::Other),
+            7 => Fault::Fails(ErrorKind::StorageFull),
+            8 => Fault::FailsFor(ErrorKind::Other, lasts),
+            9 => Fault::Full(lasts),
+            10 => Fault::UnreadableOnce,
+            _ => Fault::Unreadable(lasts),
+        }
+    }
+
+    /// What happens once, of the kinds of this world.
+    fn event(&mut self, kinds: &[u64], links: u64, sites: u64) -> Event {
+        let (link, site) = (self.below(links) as usize, self.below(sites) as usize);
+        let lasts = self.some_time();
+        let what = match self.of(kinds) {
+            0 => What::Cut(link),
+            1 => What::HalfOpen(link, site),
+            2 => What::Down(link, lasts),
+            3 => What::Slow(link, self.of(&[75, 300, 2_000]), lasts),
+            4 => What::Stalled(link, lasts),
+            5 => What::Partition(site, lasts),
+            6 => What::Dies(site, Death::Process),
+            7 => What::Dies(site, Death::Power),
+            8 => What::Restart(site),
+            9 | 10 => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
+            11 => What::Hangs(site, lasts),
+            12 => What::Hold(site),
+            13 => What::Release(site),
+            14 => What::Retry(site),
+            15 => What::Reroute(site),
+            16 => What::Expire(site),
+            17 => What::Delete(site),
+            18 => What::Reload(site),
+            _ => What::Clock(site, self.of(&[-3_600, -60, -2, 2, 60, 3_600])),
+        };
+        Event { at: self.time(TROUBLE), what }
+    }
+}
+
+/// The kinds of events.
+const KINDS: u64 = 20;
+
+/// Draws a world of this size.
+pub fn draw(seed: u64, size: Size) -> World {
+    let mut draw = Draw { rng: Rng::new(seed) };
+    let sites = match draw.one_in(2) {
+        true => size.sites.0,
+        false => draw.between(size.sites),
+    };
+    let links = draw.links(sites);
+    let slowest = links.iter().map(|link| link.rate).min().unwrap_or(1_000_000);
+    let sites: Vec<Site> = (0..sites).map(|_| draw.site()).collect();
+    let (count, users) = (draw.between(size.messages), sites.len() * 2);
+    let mut messages: Vec<Message> = (0..count).map(|n| draw.message(n, users, slowest)).collect();
+    messages.sort_by_key(|message| message.at);
+    // Of all kinds about a half; at least three.
+    let mut kinds: Vec<u64> = (0..KINDS).filter(|_| draw.one_in(2)).collect();
+    while kinds.len() < 3 {
+        kinds.push(draw.below(KINDS));
+    }
+    let count = draw.between(size.events);
+    let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);
+    let mut events: Vec<Event> =
+        (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();
+    events.sort_by_key(|event| event.at);
+    World { seed, sites, links, messages, events }
+}

@@ -1,0 +1,99 @@
+//! The line of a link, which is slow or stalls as told.
+
+use base::Instant;
+use bytes::Bytes;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use testkit::{Wire, WireArrival, WireMoment};
+
+/// The state of a line, which all its connections share.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Delay in each direction.
+    pub(crate) latency: Duration,
+    /// Octets a second in each direction of each connection.
+    pub(crate) rate: u64,
+    /// Nothing arrives before.
+    pub(crate) stalled_until: Instant,
+}
+
+/// A line that connections share.
+pub(crate) type Shared = Rc<RefCell<Line>>;
+
+/// Most octets of one arrival.
+const PIECE: usize = 1_400;
+
+/// More content is read while fewer octets wait.
+const ROOM: usize = 32 << 10;
+
+/// One direction of a connection over a line.
+#[derive(Debug)]
+pub(crate) struct LineWire {
+    line: Shared,
+    waits: VecDeque<(Instant, WireArrival)>,
+    octets: usize,
+    /// When the line is free for the next octets.
+    free: Instant,
+    taken: u64,
+}
+
+impl LineWire {
+    /// A connection over this line.
+    pub(crate) fn new(line: Shared) -> LineWire {
+        LineWire { line, waits: VecDeque::new(), octets: 0, free: Instant(0), taken: 0 }
+    }
+
+    fn push(&mut self, now: Instant, arrival: WireArrival, octets: u64) {
+        let line = self.line.borrow();
+        let takes = Duration::from_micros(octets * 1_000_000 / line.rate.max(1));
+        self.free = self.free.max(now) + takes;
+        let at = (self.free + line.latency).max(self.waits.back().map_or(now, |(at, _)| *at));
+        drop(line);
+        self.waits.push_back((at, arrival));
+    }
+}
+
+impl Wire for LineWire {
+    fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
+        let mut rest = octets;
+        self.octets += rest.len();
+        while !rest.is_empty() {
+            let most = rest.len().min(PIECE) as u64;
+            let cut = match moment.rng.below(4) {
+                0 => 1 + moment.rng.below(most.min(40)) as usize,
+                _ => most as usize,
+            };
+            let piece = rest.split_to(cut);
+            self.push(moment.now, WireArrival::Octets(piece), cut as u64);
+        }
+    }
+
+    fn close(&mut self, moment: WireMoment<'_>) {
+        self.push(moment.now, WireArrival::End, 0);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let stalled_until = self.line.borrow().stalled_until;
+        self.waits.front().map(|(at, _)| (*at).max(stalled_until))
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<WireArrival> {
+        self.deadline().filter(|at| *at <= now)?;
+        let (_, arrival) = self.waits.pop_front()?;
+        if let WireArrival::Octets(octets) = &arrival {
+            self.octets -= octets.len();
+            self.taken += octets.len() as u64;
+        }
+        Some(arrival)
+    }
+
+    fn is_full(&self) -> bool {
+        self.octets >= ROOM
+    }
+
+    fn measure(&mut self) -> Option<u64> {
+        Some(self.taken)
+    }
+}

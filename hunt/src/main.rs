@@ -1,0 +1,147 @@
+//! `hunt`: plays worlds from seeds until something is broken, or the time is over.
+
+use clap::Parser;
+use hunt::{Outcome, Size, draw, run, shrink};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Plays networks of MTAs in virtual time, each drawn from a seed with all that goes wrong in it, and checks that nothing
+/// acknowledged is lost, doubled or altered.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Plays this seed alone, and tells its story
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The first seed; each world has the next one
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Plays so many worlds
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// Plays worlds for so many minutes
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Plays worlds until it is stopped
+    #[arg(long)]
+    forever: bool,
+    /// Worlds of two sites only
+    #[arg(long)]
+    pair: bool,
+    /// Worlds at the same time
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Goes on after a world that fails
+    #[arg(long)]
+    go_on: bool,
+    /// The whole world that fails, not a smaller one
+    #[arg(long)]
+    whole: bool,
+}
+
+impl Args {
+    fn size(&self) -> Size {
+        if self.pair { Size::PAIR } else { Size::NETWORK }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match args.seed {
+        Some(seed) => one(&args, seed),
+        None => many(&args),
+    }
+}
+
+/// Plays one seed, and prints its story.
+fn one(args: &Args, seed: u64) -> ExitCode {
+    let mut world = draw(seed, args.size());
+    let outcome = run(&world, None, false);
+    if !outcome.failures.is_empty() && !args.whole {
+        world = shrink(&world, None, 400);
+    }
+    let outcome = run(&world, None, true);
+    println!("{world}\n{}", outcome.story);
+    for failure in &outcome.failures {
+        println!("{failure}");
+    }
+    println!("seed {seed}: {}", if outcome.failures.is_empty() { "all is well" } else { "broken" });
+    if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    worlds: u64,
+    broken: Vec<u64>,
+    lasted: Duration,
+    longest: Option<(Duration, u64)>,
+    deliveries: usize,
+    reports: usize,
+    deaths: usize,
+    kinds: BTreeMap<String, u64>,
+}
+
+impl Sums {
+    fn add(&mut self, seed: u64, outcome: &Outcome) {
+        self.worlds += 1;
+        self.lasted += outcome.lasted;
+        self.deliveries += outcome.deliveries;
+        self.reports += outcome.reports;
+        self.deaths += outcome.deaths;
+        self.longest = self.longest.max(outcome.drained.map(|time| (time, seed)));
+        if let Some(first) = outcome.failures.first() {
+            self.broken.push(seed);
+            *self.kinds.entry(format!("{:?}", first.broken)).or_default() += 1;
+            println!("seed {seed}: {} failures", outcome.failures.len());
+            for failure in outcome.failures.iter().take(4) {
+                println!("    {failure}");
+            }
+        }
+    }
+}
+
+fn many(args: &Args) -> ExitCode {
+    let begin = Instant::now();
+    let limit = args.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+    let last = args.seeds.map(|seeds| args.from + seeds);
+    let (next, stops) = (AtomicU64::new(args.from), AtomicBool::new(false));
+    let sums = Mutex::new(Sums::default());
+    std::thread::scope(|scope| {
+        for _ in 0..args.threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let is_over = limit.is_some_and(|limit| begin.elapsed() >= limit)
+                        || last.is_some_and(|last| seed >= last)
+                        || stops.load(Ordering::Relaxed);
+                    if is_over {
+                        return;
+                    }
+                    let outcome = run(&draw(seed, args.size()), None, false);
+                    let failed = !outcome.failures.is_empty();
+                    sums.lock().unwrap_or_else(PoisonError::into_inner).add(seed, &outcome);
+                    if failed && !args.go_on {
+                        stops.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "{} worlds in {seconds:.1} s ({:.1}/s), {:.1} h of virtual time, {} deliveries, {} reports, {} deaths, longest drain {:?}, {} broken: {:?}",
+        sums.worlds,
+        sums.worlds as f64 / seconds,
+        sums.lasted.as_secs_f64() / 3600.0,
+        sums.deliveries,
+        sums.reports,
+        sums.deaths,
+        sums.longest,
+        sums.broken.len(),
+        sums.kinds
+    );
+    if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

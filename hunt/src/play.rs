@@ -1,0 +1,385 @@
+//! A world is played: its messages and events in their order, and then until everything is done.
+
+use crate::build;
+use crate::line::Shared;
+use crate::world::{Message, What, World};
+use base::{EntryId, Instant, Utc};
+use engine::Record;
+use node::Input;
+use node::changes::EdgeChanges;
+use node::operator::{Act, ActOutcome, Operator};
+use p1::apdu::MtsApduHead;
+use scheduler::Hold;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use store::queue::for_each_entry;
+use testkit::build::content;
+use testkit::real::{Mutant, RealStore};
+use testkit::{Death, Network};
+
+/// How often users look whether they are bound, and were answered.
+const ATTENTION: Duration = Duration::from_secs(1);
+
+/// Between two looks of an operator once all that was planned has happened, in seconds; together the time within which all
+/// must be done.
+const PAUSES: [u64; 14] = [1, 2, 2, 5, 10, 30, 60, 120, 120, 400, 700, 1_400, 2_800, 5_600];
+
+/// A world that is played.
+pub(crate) struct Play<'a> {
+    /// What is played.
+    pub(crate) world: &'a World,
+    /// The network.
+    pub(crate) network: Network<RealStore>,
+    /// For each user the index of each submission in the world's messages.
+    pub(crate) submitted: Vec<Vec<usize>>,
+    /// The messages, by number, that operators expired, deleted or sent another way.
+    pub(crate) acted: BTreeSet<usize>,
+    /// Those of them whose deletion was confirmed.
+    pub(crate) deleted: BTreeSet<usize>,
+    /// What was done, for the story.
+    pub(crate) done: Vec<(Instant, String)>,
+    /// When everything was done, counted from the last planned event; `None`: never.
+    pub(crate) drained: Option<Duration>,
+    lines: Vec<Shared>,
+    looked_at: Vec<usize>,
+    ends: Vec<(Instant, End)>,
+    requests: u64,
+    /// Orders that wait for their answers: what they are to do to which messages.
+    orders: BTreeMap<u64, (usize, Act, Vec<usize>)>,
+    deferrals: BTreeMap<usize, Utc>,
+}
+
+/// The end of what lasts.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Down(usize),
+    Slow(usize),
+}
+
+impl<'a> Play<'a> {
+    /// A world at its beginning.
+    pub(crate) fn new(world: &'a World, mutant: Option<Mutant>) -> Play<'a> {
+        let (network, lines) = build::network(world, mutant);
+        Play {
+            world,
+            network,
+            submitted: vec![Vec::new(); world.users()],
+            acted: BTreeSet::new(),
+            deleted: BTreeSet::new(),
+            done: Vec::new(),
+            drained: None,
+            lines,
+            looked_at: vec![0; world.users()],
+            ends: Vec::new(),
+            requests: 0,
+            orders: BTreeMap::new(),
+            deferrals: BTreeMap::new(),
+        }
+    }
+
+    /// Plays it to the end.
+    pub(crate) fn play(&mut self) {
+        let world = self.world;
+        self.attend();
+        let (mut messages, mut events) = (0, 0);
+        loop {
+            let message = world.messages.get(messages).map(|message| message.at);
+            let event = world.events.get(events).map(|event| event.at);
+            let Some(at) = message.into_iter().chain(event).min() else { break };
+            self.run_until(Instant(0) + at);
+            if message == Some(at) {
+                self.submit(messages);
+                messages += 1;
+            } else {
+                self.happen(&world.events[events].what);
+                events += 1;
+            }
+        }
+        self.run_until(self.ends.iter().map(|(at, _)| *at).max().unwrap_or(self.network.now));
+        self.heal();
+        let from = self.network.now;
+        self.finish();
+        self.drained = self.is_over().then(|| Duration::from_micros(self.network.now.0 - from.0));
+        self.lose_power();
+    }
+
+    fn note(&mut self, what: String) {
+        self.done.push((self.network.now, what));
+    }
+
+    /// Runs, while users do what users do, and what lasts ends.
+    fn run_until(&mut self, until: Instant) {
+        while self.network.now < until {
+            let end = self.ends.iter().map(|(at, _)| *at).min().unwrap_or(until);
+            let next = until.min(self.network.now + ATTENTION).min(end.max(self.network.now));
+            self.network.run_until(next);
+            self.attend();
+            let now = self.network.now;
+            let over: Vec<End> = self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
+            over.into_iter().for_each(|end| self.end(end));
+        }
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        self.run_until(self.network.now + time);
+    }
+
+    /// Users bind where they are not bound, and submit again what was refused.
+    fn attend(&mut self) {
+        for user in 0..self.world.users() {
+            if !self.network.is_bound(user) && !self.network.sites[user / 2].is_down {
+                self.network.bind(user, user / 2);
+            }
+            let answers = &self.network.users[user].answers;
+            let new = self.looked_at[user]..answers.len();
+            self.looked_at[user] = answers.len();
+            let refused: Vec<usize> = new.filter(|at| answers[*at].is_err()).collect();
+            for at in refused {
+                let tag = self.network.users[user].answered[at];
+                self.submit(self.submitted[user][tag]);
+            }
+        }
+        self.read_answers();
+    }
+
+    fn submit(&mut self, index: usize) {
+        let message: &Message = &self.world.messages[index];
+        let to: Vec<String> = message.to.iter().map(|to| self.world.address(*to)).collect();
+        let now = self.network.clock().utc;
+        let deferral = message.deferred.map(|by| {
+            // A UTCTime has whole seconds.
+            let at = Utc((now + by).0.next_multiple_of(1_000_000));
+            *self.deferrals.entry(index).or_insert(at)
+        });
+        let user = &mut self.network.users[message.from];
+        user.deferred = deferral;
+        user.content_type =
+            if message.is_p2 { p1::ContentType::BuiltIn(2) } else { p1::ContentType::P22 };
+        self.submitted[message.from].push(index);
+        let (octets, id) = (content(message.number, message.size), identifier(message.number));
+        self.network.submit(message.from, &to, message.precedence, &octets, &id, message.report);
+    }
+
+    fn end(&mut self, end: End) {
+        match end {
+            End::Down(link) => {
+                let down = |end: &End| matches!(end, End::Down(other) if *other == link);
+                if !self.ends.iter().any(|(_, end)| down(end)) {
+                    self.network.lines_down.remove(&self.world.links[link].ends);
+                }
+            }
+            End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
+        }
+    }
+
+    fn down(&mut self, link: usize, lasts: Duration) {
+        let ends = self.world.links[link].ends;
+        self.network.lines_down.insert(ends);
+        self.network.cut_between(ends.0, ends.1, None);
+        self.ends.push((self.network.now + lasts, End::Down(link)));
+    }
+
+    fn stall(&mut self, link: usize, lasts: Duration) {
+        let until = self.network.now + lasts;
+        let mut line = self.lines[link].borrow_mut();
+        line.stalled_until = line.stalled_until.max(until);
+    }
+
+    fn happen(&mut self, what: &What) {
+        self.note(format!("{what:?}"));
+        match *what {
+            What::Cut(link) => {
+                let (a, b) = self.world.links[link].ends;
+                self.network.cut_between(a, b, None);
+            }
+            What::HalfOpen(link, site) => {
+                let (a, b) = self.world.links[link].ends;
+                let unnoticed_by = if site % 2 == 0 { a } else { b };
+                self.network.cut_between(a, b, Some(unnoticed_by));
+            }
+            What::Down(link, lasts) => self.down(link, lasts),
+            What::Slow(link, rate, lasts) => {
+                self.lines[link].borrow_mut().rate = rate.min(self.world.links[link].rate);
+                self.ends.push((self.network.now + lasts, End::Slow(link)));
+            }
+            What::Stalled(link, lasts) => self.stall(link, lasts),
+            What::Partition(site, lasts) => {
+                let links: Vec<usize> = self.world.links_of(site).map(|(link, _)| link).collect();
+                links.into_iter().for_each(|link| self.down(link, lasts));
+            }
+            What::Hangs(site, lasts) => {
+                let links: Vec<usize> = self.world.links_of(site).map(|(link, _)| link).collect();
+                links.into_iter().for_each(|link| self.stall(link, lasts));
+            }
+            What::Dies(site, death) => {
+                if !self.network.sites[site].is_down {
+                    self.network.crash_as(site, death, 0);
+                }
+            }
+            What::Restart(site) => self.network.restart(site),
+            What::Disk(site, after, fault) => self.network.sites[site].store.plan(after, fault),
+            What::Clock(site, seconds) => {
+                self.network.sites[site].clock_set += seconds * 1_000_000;
+            }
+            What::Hold(site) => self.act_on_all(site, Act::Hold),
+            What::Release(site) => self.act_on_all(site, Act::Release),
+            What::Retry(site) => self.act_on_all(site, Act::Retry),
+            What::Reroute(site) => {
+                let peers = &self.network.sites[site].config.peers;
+                let peer = self.network.rng.below(peers.len() as u64) as usize;
+                let to = Some(peers[peer].name.clone());
+                self.act_on_one(site, Act::Reroute { to });
+            }
+            What::Expire(site) => self.act_on_one(site, Act::Expire),
+            What::Delete(site) => self.act_on_one(site, Act::Delete),
+            What::Reload(site) => {
+                let hold = match self.network.rng.below(3) {
+                    0 => Hold::Off,
+                    1 => Hold::Conserving,
+                    _ => Hold::Strict,
+                };
+                self.network.configure(site, |c| c.hold.hold = hold, EdgeChanges::default());
+            }
+        }
+    }
+
+    /// The entries of a site, with the number of the message where it is one.
+    pub(crate) fn queued(&self, site: usize) -> Vec<(EntryId, Option<usize>)> {
+        let mut entries = Vec::new();
+        let Some(store) = self.network.sites[site].store.opened() else { return entries };
+        let _ = for_each_entry(store, |entry| {
+            let head = Record::decode(&entry.record).map(|record| record.head);
+            let number = match head {
+                Ok(MtsApduHead::Message(envelope)) => {
+                    envelope.content_identifier.as_deref().and_then(number)
+                }
+                _ => None,
+            };
+            entries.push((entry.id, number));
+        });
+        entries
+    }
+
+    fn order(&mut self, site: usize, entries: Vec<EntryId>, act: Act, of: Vec<usize>) {
+        self.requests += 1;
+        let request = self.requests;
+        self.orders.insert(request, (site, act.clone(), of));
+        let by = Operator::default();
+        self.network.feed(site, Input::Operate { request, entries, act, by });
+    }
+
+    fn act_on_all(&mut self, site: usize, act: Act) {
+        let entries: Vec<EntryId> = self.queued(site).into_iter().map(|(id, _)| id).collect();
+        if !entries.is_empty() {
+            self.order(site, entries, act, Vec::new());
+        }
+    }
+
+    fn act_on_one(&mut self, site: usize, act: Act) {
+        let queued = self.queued(site);
+        let messages: Vec<(EntryId, usize)> =
+            queued.into_iter().filter_map(|(id, number)| Some((id, number?))).collect();
+        if messages.is_empty() {
+            return;
+        }
+        let (id, number) = messages[self.network.rng.below(messages.len() as u64) as usize];
+        self.note(format!("{} of message {number}, entry {}", act.name(), id.0));
+        self.acted.insert(number);
+        self.order(site, vec![id], act, vec![number]);
+    }
+
+    fn read_answers(&mut self) {
+        for site in 0..self.network.sites.len() {
+            for (request, result) in std::mem::take(&mut self.network.sites[site].operated) {
+                let Some((_, act, of)) = self.orders.remove(&request) else { continue };
+                let done = |outcome: &ActOutcome| {
+                    matches!(outcome, ActOutcome::Done | ActOutcome::Silent)
+                };
+                let is_done = matches!(&result, Ok(all) if all.iter().all(|(_, one)| done(one)));
+                if act == Act::Delete && is_done {
+                    self.deleted.extend(&of);
+                }
+                if !of.is_empty() {
+                    self.note(format!("{} of messages {of:?}: {result:?}", act.name()));
+                }
+            }
+        }
+    }
+
+    /// All is well from now on.
+    fn heal(&mut self) {
+        self.note("all is well from now on".to_owned());
+        let now = self.network.now;
+        self.network.lines_down.clear();
+        for (line, link) in self.lines.iter().zip(&self.world.links) {
+            let mut line = line.borrow_mut();
+            // What is in progress was sent at the rate of before.
+            (line.rate, line.stalled_until) = (link.rate.max(30_000), now);
+        }
+        self.network.poll_lines();
+        for site in &mut self.network.sites {
+            site.store.heal(now);
+            site.clock_set = 0;
+        }
+    }
+
+    /// All submissions are answered, and nothing is queued.
+    fn is_over(&self) -> bool {
+        let answered = |user: usize| {
+            let u = &self.network.users[user];
+            let accepted: BTreeSet<usize> = (u.answered.iter().zip(&u.answers))
+                .filter(|(_, answer)| answer.is_ok())
+                .map(|(tag, _)| self.submitted[user][*tag])
+                .collect();
+            self.submitted[user].iter().all(|index| accepted.contains(index))
+        };
+        (0..self.world.users()).all(answered)
+            && (0..self.network.sites.len())
+                .all(|site| !self.network.sites[site].is_down && self.queued(site).is_empty())
+    }
+
+    /// Until everything is delivered. An operator releases what is held still.
+    fn finish(&mut self) {
+        for pause in PAUSES {
+            if self.is_over() {
+                return;
+            }
+            for site in 0..self.network.sites.len() {
+                self.act_on_all(site, Act::Release);
+            }
+            for _ in 0..pause.div_ceil(10) {
+                self.run_slowly(pause.min(10));
+            }
+        }
+    }
+
+    fn run_slowly(&mut self, seconds: u64) {
+        self.network.run_for(Duration::from_secs(seconds));
+        self.attend();
+    }
+
+    /// All sites lose what is not synced, and users bind again: what was deleted stays deleted.
+    fn lose_power(&mut self) {
+        self.run_for(Duration::from_secs(2));
+        for site in 0..self.network.sites.len() {
+            if !self.network.sites[site].is_down {
+                self.network.crash_as(site, Death::Power, 0);
+            }
+        }
+        self.run_for(Duration::from_secs(20));
+        // Until nobody waits for the rest of a transfer any more.
+        for _ in 0..150 {
+            self.run_slowly(10);
+        }
+    }
+}
+
+/// The content-identifier of a message.
+pub(crate) fn identifier(number: usize) -> String {
+    format!("MESSAGE {number}")
+}
+
+/// The number of the message that has this content-identifier.
+fn number(identifier: &str) -> Option<usize> {
+    identifier.strip_prefix("MESSAGE ")?.parse().ok()
+}

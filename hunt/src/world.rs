@@ -1,0 +1,297 @@
+//! A world: a network, its traffic and all that goes wrong, as data. What is taken out of it leaves a world, so that
+//! one that fails can be made smaller.
+
+use base::Precedence;
+use p1::flags::ReportRequest;
+use scheduler::Hold;
+use std::fmt;
+use std::time::Duration;
+use testkit::Death;
+use testkit::real::Fault;
+
+/// The users of each site: the second one may have a mailbox in the message store.
+pub(crate) const NAMES: [&str; 2] = ["OPS", "LOG"];
+
+/// Sites have these names in stories.
+pub(crate) const SITES: [&str; 6] = ["naples", "act", "relay", "rome", "oslo", "izmir"];
+
+/// A world.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The seed that it was drawn from, and what is left to chance while it is played.
+    pub seed: u64,
+    /// Its sites, 2 to 6.
+    pub sites: Vec<Site>,
+    /// The links between them, over which all can reach all.
+    pub links: Vec<Link>,
+    /// What users submit, in order of time.
+    pub messages: Vec<Message>,
+    /// What goes wrong, and what operators do, in order of time.
+    pub events: Vec<Event>,
+}
+
+/// A site.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Rules 1 and 2 of the scheduler.
+    pub hold: Hold,
+    /// Rule 8.
+    pub preempt: bool,
+    /// Rule 7, in percent.
+    pub share: Option<u8>,
+    /// Whether its user LOG has a mailbox.
+    pub has_mailbox: bool,
+}
+
+/// The kind of a peer, as the profiles of `config/peers` have it; both ends of a link have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// `modern`.
+    Modern,
+    /// `x400-1988`.
+    X400Of1988,
+    /// `x410-1984`: P1 of 1988 in X.410 mode.
+    X410,
+    /// `x410-1984` with P1 of 1984.
+    P1Of1984,
+}
+
+/// The channels of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One for all precedences.
+    One,
+    /// One for what is urgent, which the other falls back on.
+    Two,
+    /// One for each precedence, Deferred with Routine.
+    Five,
+}
+
+/// When associations of a link exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Always.
+    Permanent,
+    /// Opened by traffic, and released after so many seconds without any.
+    OnDemand(u64),
+}
+
+/// A link between two sites.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its sites.
+    pub ends: (usize, usize),
+    /// What they speak.
+    pub profile: Profile,
+    /// Its channels.
+    pub layout: Layout,
+    /// When its associations exist.
+    pub kept: Kept,
+    /// Only this one calls.
+    pub only_caller: Option<usize>,
+    /// Checkpoint size in units of 1,024 octets.
+    pub checkpoint: u32,
+    /// RTS window.
+    pub window: u32,
+    /// Whether the turn goes both ways.
+    pub two_way: bool,
+    /// Most associations of a channel.
+    pub associations: u32,
+    /// Either end may ask for the recovery.
+    pub either: bool,
+    /// Delay of its line.
+    pub latency: Duration,
+    /// Rate of its line in octets a second.
+    pub rate: u64,
+}
+
+/// What is submitted once.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Its number, of which content and content-identifier are made.
+    pub number: usize,
+    /// When.
+    pub at: Duration,
+    /// By which user: two for each site.
+    pub from: usize,
+    /// To which users; one that is beyond the last does not exist, at the last site.
+    pub to: Vec<usize>,
+    /// Its precedence.
+    pub precedence: Precedence,
+    /// Octets of content.
+    pub size: usize,
+    /// Which reports its originator wants.
+    pub report: ReportRequest,
+    /// Whether its content-type is P2, which P1 of 1984 has a form for, and else P22.
+    pub is_p2: bool,
+    /// Its deferred delivery is so long after its submission.
+    pub deferred: Option<Duration>,
+}
+
+/// What happens once.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub what: What,
+}
+
+/// What goes wrong, or what an operator does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The connections of a link are cut.
+    Cut(usize),
+    /// They are cut, and this site does not notice.
+    HalfOpen(usize, usize),
+    /// A link is down for so long.
+    Down(usize, Duration),
+    /// Its rate is so many octets a second for so long.
+    Slow(usize, u64, Duration),
+    /// Nothing arrives over it for so long, and then all.
+    Stalled(usize, Duration),
+    /// A site is cut off from all others for so long.
+    Partition(usize, Duration),
+    /// A process dies, and is started again.
+    Dies(usize, Death),
+    /// A process ends in order, and is started again.
+    Restart(usize),
+    /// A fault of the disk, after so many operations.
+    Disk(usize, u64, Fault),
+    /// A process hangs for so long.
+    Hangs(usize, Duration),
+    /// A wall clock is set by so many seconds.
+    Clock(usize, i64),
+    /// An operator has all that is queued held.
+    Hold(usize),
+    /// And released.
+    Release(usize),
+    /// And tried again.
+    Retry(usize),
+    /// One entry is sent another way.
+    Reroute(usize),
+    /// One entry is expired.
+    Expire(usize),
+    /// One entry is deleted.
+    Delete(usize),
+    /// The configuration is reloaded, with other rules of the scheduler.
+    Reload(usize),
+}
+
+impl World {
+    /// The number of users.
+    pub fn users(&self) -> usize {
+        self.sites.len() * NAMES.len()
+    }
+
+    /// The address of a user.
+    pub fn address(&self, user: usize) -> String {
+        match user < self.users() {
+            true => testkit::address(user / 2, NAMES[user % 2]),
+            false => testkit::address(self.sites.len() - 1, "NOBODY"),
+        }
+    }
+
+    /// The links of a site: their numbers, and the other ends.
+    pub fn links_of(&self, site: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.links.iter().enumerate().filter_map(move |(number, link)| match link.ends {
+            (a, b) if a == site => Some((number, b)),
+            (a, b) if b == site => Some((number, a)),
+            _ => None,
+        })
+    }
+
+    /// For each site the first link on a shortest way to this one.
+    pub fn ways_to(&self, site: usize) -> Vec<Option<usize>> {
+        let mut ways = vec![None; self.sites.len()];
+        let mut reached = vec![site];
+        let mut next = 0;
+        while let Some(&near) = reached.get(next) {
+            next += 1;
+            for (link, far) in self.links_of(near) {
+                if !reached.contains(&far) {
+                    ways[far] = Some(link);
+                    reached.push(far);
+                }
+            }
+        }
+        ways
+    }
+
+    /// The links that a message takes from one site to another, if nobody sends it another way.
+    pub fn way(&self, from: usize, to: usize) -> Vec<usize> {
+        let ways = self.ways_to(to);
+        let (mut at, mut way) = (from, Vec::new());
+        while let Some(link) = ways[at].filter(|_| at != to) {
+            let (a, b) = self.links[link].ends;
+            at = if at == a { b } else { a };
+            way.push(link);
+        }
+        way
+    }
+
+    /// Whether an operator does such a thing in it.
+    pub fn has(&self, which: impl Fn(&What) -> bool) -> bool {
+        self.events.iter().any(|event| which(&event.what))
+    }
+
+    /// The user in words.
+    pub fn user_name(&self, user: usize) -> String {
+        match user < self.users() {
+            true => format!("{} at {}", NAMES[user % 2], SITES[user / 2]),
+            false => format!("nobody at {}", SITES[self.sites.len() - 1]),
+        }
+    }
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {} sites", self.seed, self.sites.len())?;
+        for (name, site) in SITES.iter().zip(&self.sites) {
+            writeln!(
+                f,
+                "  {name:8} hold {:?}, preempt {}, share {:?}, mailbox {}",
+                site.hold, site.preempt, site.share, site.has_mailbox
+            )?;
+        }
+        for (number, link) in self.links.iter().enumerate() {
+            let (a, b) = link.ends;
+            writeln!(
+                f,
+                "  link {number}: {} - {}, {:?}, {:?}, {:?}, only {:?} calls, checkpoint {}, window {}, {}, {} associations, {}, {:?}, {} octets/s",
+                SITES[a],
+                SITES[b],
+                link.profile,
+                link.layout,
+                link.kept,
+                link.only_caller.map(|site| SITES[site]),
+                link.checkpoint,
+                link.window,
+                if link.two_way { "two-way" } else { "monologue" },
+                link.associations,
+                if link.either { "either recovers" } else { "initiator recovers" },
+                link.latency,
+                link.rate
+            )?;
+        }
+        for message in &self.messages {
+            writeln!(
+                f,
+                "  {:>10.3?} message {}: {} to {}, {}, {} octets, {:?}, {}{}",
+                message.at,
+                message.number,
+                self.user_name(message.from),
+                message.to.iter().map(|to| self.user_name(*to)).collect::<Vec<_>>().join(", "),
+                message.precedence,
+                message.size,
+                message.report,
+                if message.is_p2 { "P2" } else { "P22" },
+                message.deferred.map(|by| format!(", deferred by {by:?}")).unwrap_or_default()
+            )?;
+        }
+        for event in &self.events {
+            writeln!(f, "  {:>10.3?} {:?}", event.at, event.what)?;
+        }
+        Ok(())
+    }
+}
