@@ -2,8 +2,8 @@
 
 use crate::line::{Line, LineWire, Shared};
 use crate::world::{Kept, Layout, Link, Profile, World};
-use base::{Instant, Precedence};
-use node::config::{Channel, Connection, NodeConfig, Peer, Resume, Target, X410};
+use base::{Instant, Precedence, Windows};
+use node::config::{Channel, Connection, Minimize, NodeConfig, Peer, Resume, Target, X410};
 use osi::api::{Dialogue, Mode};
 use p1::Dialect;
 use p1::extension::CommonName;
@@ -12,10 +12,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use testkit::real::{Mutant, RealStore};
-use testkit::{Network, listen, route, site_config};
+use testkit::{Delays, Network, listen, route, site_config};
 
 /// Long enough for the set-up on the slowest line.
 const SETUP: Duration = Duration::from_secs(120);
+
+/// Room for the largest batch.
+const SEGMENT: u64 = 32 << 10;
+
+const SLOW_DISK: Delays = Delays {
+    commit: Duration::from_millis(30),
+    slow: Duration::from_millis(1_500),
+    read: Duration::from_millis(5),
+};
 
 fn channels(link: &Link, model: &Channel) -> Vec<Channel> {
     let all = Precedence::ALL;
@@ -41,6 +50,12 @@ fn channels(link: &Link, model: &Channel) -> Vec<Channel> {
             Kept::OnDemand(seconds) => {
                 Connection::OnDemand { idle_close: Duration::from_secs(seconds) }
             }
+            Kept::Scheduled(minute) => {
+                let after = format!("00:{:02}-24:00", minute + 2);
+                let before = format!("00:00-00:{minute:02}");
+                let windows = if minute == 0 { vec![after] } else { vec![before, after] };
+                Connection::Scheduled { windows: hours(&windows) }
+            }
         };
         (channel.associations_max, channel.grow_at) = (link.associations, 2);
         channel.rts.checkpoint_size = link.checkpoint;
@@ -51,6 +66,11 @@ fn channels(link: &Link, model: &Channel) -> Vec<Channel> {
         channel
     });
     channels.collect()
+}
+
+fn hours(windows: &[String]) -> Windows {
+    let windows = windows.iter().map(|window| window.parse().expect("hours"));
+    Windows::new(windows.collect()).expect("not too many hours")
 }
 
 fn set_peer(peer: &mut Peer, link: &Link) {
@@ -89,6 +109,10 @@ pub(crate) fn config(world: &World, number: usize) -> NodeConfig {
     config.hold.hold = site.hold;
     config.hold.preempt = site.preempt;
     config.hold.share = site.share;
+    config.minimize = site.minimize.map(|minute| Minimize {
+        floor: Precedence::Immediate,
+        windows: hours(&[format!("00:{minute:02}-00:{:02}", minute + 2)]),
+    });
     if site.has_mailbox {
         let stored = config.mailboxes.iter().filter(|address| address.ends_with("s=log"));
         config.store.users = stored.cloned().collect();
@@ -101,10 +125,15 @@ pub(crate) fn config(world: &World, number: usize) -> NodeConfig {
 /// The network of a world, and the line of each link.
 pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealStore>, Vec<Shared>) {
     let sites = (0..world.sites.len())
-        .map(|site| (config(world, site), RealStore::new(Vec::new(), mutant)))
+        .map(|site| {
+            (config(world, site), RealStore::new(Vec::new(), mutant).with_segments(SEGMENT))
+        })
         .collect();
     let mut network = Network::of(sites, world.seed);
     network.latency = Duration::from_millis(1);
+    for (site, drawn) in network.sites.iter_mut().zip(&world.sites) {
+        site.delays = drawn.slow_disk.then_some(SLOW_DISK);
+    }
     let line = |link: &Link| {
         let (latency, rate) = (link.latency, link.rate);
         Rc::new(RefCell::new(Line { latency, rate, stalled_until: Instant(0) }))

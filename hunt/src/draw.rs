@@ -72,6 +72,8 @@ impl Draw {
             preempt: self.one_in(3),
             share: self.one_in(4).then_some(20),
             has_mailbox: self.one_in(2),
+            minimize: self.one_in(6).then(|| self.rng.below(2)),
+            slow_disk: self.one_in(3),
         }
     }
 
@@ -88,7 +90,11 @@ impl Draw {
             Some(_) => (Kept::Permanent, true),
             None => {
                 let seconds = self.of(&[2, 10, 60]);
-                let kept = if self.one_in(2) { Kept::Permanent } else { Kept::OnDemand(seconds) };
+                let kept = match self.below(5) {
+                    0..2 => Kept::Permanent,
+                    2..4 => Kept::OnDemand(seconds),
+                    _ => Kept::Scheduled(self.below(2)),
+                };
                 (kept, self.one_in(2))
             }
         };
@@ -175,39 +181,99 @@ impl Draw {
     }
 
     /// What happens once, of the kinds of this world.
-    fn event(&mut self, kinds: &[u64], links: u64, sites: u64) -> Event {
+    fn event(&mut self, kinds: &[Kind], links: u64, sites: u64) -> Event {
         let (link, site) = (self.below(links) as usize, self.below(sites) as usize);
         let lasts = self.some_time();
         let what = match self.of(kinds) {
-            0 => What::Cut(link),
-            1 => What::HalfOpen(link, site),
-            2 => What::Down(link, lasts),
-            3 => What::Slow(link, self.of(&[75, 300, 2_000]), lasts),
-            4 => What::Stalled(link, lasts),
-            5 => What::Partition(site, lasts),
-            6 => What::Dies(site, Death::Process),
-            7 => What::Dies(site, Death::Power),
-            8 => What::Restart(site),
-            9 | 10 => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
-            11 => What::Hangs(site, lasts),
-            12 => What::Hold(site),
-            13 => What::Release(site),
-            14 => What::Retry(site),
-            15 => What::Reroute(site),
-            16 => What::Expire(site),
-            17 => What::Delete(site),
-            18 => What::Reload(site),
-            _ => What::Clock(site, self.of(&[-3_600, -60, -2, 2, 60, 3_600])),
+            Kind::Cut => What::Cut(link),
+            Kind::HalfOpen => What::HalfOpen(link, site),
+            Kind::Down => What::Down(link, lasts),
+            Kind::Slow => What::Slow(link, self.of(&[75, 300, 2_000]), lasts),
+            Kind::Stalled => What::Stalled(link, lasts),
+            Kind::Partition => What::Partition(site, lasts),
+            Kind::Killed => What::Dies(site, Death::Process),
+            Kind::NoPower => What::Dies(site, Death::Power),
+            Kind::Restart => What::Restart(site),
+            Kind::Disk => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
+            Kind::Hangs => What::Hangs(site, lasts),
+            Kind::Distrusts => What::Distrusts(site, lasts),
+            Kind::Clock => What::Clock(site, self.of(&[-3_600, -60, -2, 2, 60, 3_600])),
+            Kind::Hold => What::Hold(site),
+            Kind::Release => What::Release(site),
+            Kind::Retry => What::Retry(site),
+            Kind::Reroute => What::Reroute(site),
+            Kind::Expire => What::Expire(site),
+            Kind::Delete => What::Delete(site),
+            Kind::Reload => What::Reload(site),
         };
         Event { at: self.time(TROUBLE), what }
     }
 }
 
-/// The kinds of events.
-const KINDS: u64 = 20;
+/// A kind of what happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is a variant of What")]
+pub enum Kind {
+    Cut,
+    HalfOpen,
+    Down,
+    Slow,
+    Stalled,
+    Partition,
+    Killed,
+    NoPower,
+    Restart,
+    Disk,
+    Hangs,
+    Distrusts,
+    Clock,
+    Hold,
+    Release,
+    Retry,
+    Reroute,
+    Expire,
+    Delete,
+    Reload,
+}
 
-/// Draws a world of this size.
+impl Kind {
+    /// All of them.
+    pub const ALL: &[Kind] = &[
+        Kind::Cut,
+        Kind::HalfOpen,
+        Kind::Down,
+        Kind::Slow,
+        Kind::Stalled,
+        Kind::Partition,
+        Kind::Killed,
+        Kind::NoPower,
+        Kind::Restart,
+        Kind::Disk,
+        Kind::Disk,
+        Kind::Hangs,
+        Kind::Distrusts,
+        Kind::Clock,
+        Kind::Hold,
+        Kind::Release,
+        Kind::Retry,
+        Kind::Reroute,
+        Kind::Expire,
+        Kind::Delete,
+        Kind::Reload,
+    ];
+
+    /// Those of lines.
+    pub const LINES: &[Kind] =
+        &[Kind::Cut, Kind::HalfOpen, Kind::Down, Kind::Slow, Kind::Stalled, Kind::Partition];
+}
+
+/// Draws a world of this size, with about a half of the kinds of events.
 pub fn draw(seed: u64, size: Size) -> World {
+    draw_of(seed, size, Kind::ALL)
+}
+
+/// Draws a world of this size, with some of these kinds of events.
+pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let mut draw = Draw { rng: Rng::new(seed) };
     let sites = match draw.one_in(2) {
         true => size.sites.0,
@@ -219,10 +285,9 @@ pub fn draw(seed: u64, size: Size) -> World {
     let (count, users) = (draw.between(size.messages), sites.len() * 2);
     let mut messages: Vec<Message> = (0..count).map(|n| draw.message(n, users, slowest)).collect();
     messages.sort_by_key(|message| message.at);
-    // Of all kinds about a half; at least three.
-    let mut kinds: Vec<u64> = (0..KINDS).filter(|_| draw.one_in(2)).collect();
+    let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| draw.one_in(2)).collect();
     while kinds.len() < 3 {
-        kinds.push(draw.below(KINDS));
+        kinds.push(draw.of(all));
     }
     let count = draw.between(size.events);
     let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);

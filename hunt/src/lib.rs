@@ -26,7 +26,7 @@ mod story;
 mod world;
 
 pub use check::{Broken, Failure};
-pub use draw::{Size, draw};
+pub use draw::{Kind, Size, draw, draw_of};
 pub use outcome::{Outcome, run};
 pub use shrink::shrink;
 pub use world::World;

@@ -54,6 +54,7 @@ pub(crate) struct Play<'a> {
 enum End {
     Down(usize),
     Slow(usize),
+    Distrusts(usize),
 }
 
 impl<'a> Play<'a> {
@@ -168,6 +169,7 @@ impl<'a> Play<'a> {
                     self.network.lines_down.remove(&self.world.links[link].ends);
                 }
             }
+            End::Distrusts(site) => self.network.sites[site].distrusts = false,
             End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
         }
     }
@@ -218,6 +220,10 @@ impl<'a> Play<'a> {
             }
             What::Restart(site) => self.network.restart(site),
             What::Disk(site, after, fault) => self.network.sites[site].store.plan(after, fault),
+            What::Distrusts(site, lasts) => {
+                self.network.sites[site].distrusts = true;
+                self.ends.push((self.network.now + lasts, End::Distrusts(site)));
+            }
             What::Clock(site, seconds) => {
                 self.network.sites[site].clock_set += seconds * 1_000_000;
             }
@@ -320,6 +326,7 @@ impl<'a> Play<'a> {
         for site in &mut self.network.sites {
             site.store.heal(now);
             site.clock_set = 0;
+            site.distrusts = false;
         }
     }
 

@@ -41,6 +41,10 @@ pub struct Site {
     pub share: Option<u8>,
     /// Whether its user LOG has a mailbox.
     pub has_mailbox: bool,
+    /// From this minute of the day on, and for two, only what is urgent goes out.
+    pub minimize: Option<u64>,
+    /// Whether its disk takes its time.
+    pub slow_disk: bool,
 }
 
 /// The kind of a peer, as the profiles of `config/peers` have it; both ends of a link have the same.
@@ -74,6 +78,8 @@ pub enum Kept {
     Permanent,
     /// Opened by traffic, and released after so many seconds without any.
     OnDemand(u64),
+    /// As permanent, but for this minute of the day and the next.
+    Scheduled(u64),
 }
 
 /// A link between two sites.
@@ -160,6 +166,8 @@ pub enum What {
     Disk(usize, u64, Fault),
     /// A process hangs for so long.
     Hangs(usize, Duration),
+    /// A site finds the passwords of all peers wrong for so long.
+    Distrusts(usize, Duration),
     /// A wall clock is set by so many seconds.
     Clock(usize, i64),
     /// An operator has all that is queued held.
@@ -250,8 +258,13 @@ impl fmt::Display for World {
         for (name, site) in SITES.iter().zip(&self.sites) {
             writeln!(
                 f,
-                "  {name:8} hold {:?}, preempt {}, share {:?}, mailbox {}",
-                site.hold, site.preempt, site.share, site.has_mailbox
+                "  {name:8} hold {:?}, preempt {}, share {:?}, mailbox {}, MINIMIZE from {:?}, slow disk {}",
+                site.hold,
+                site.preempt,
+                site.share,
+                site.has_mailbox,
+                site.minimize,
+                site.slow_disk
             )?;
         }
         for (number, link) in self.links.iter().enumerate() {

@@ -9,6 +9,7 @@ mod checks;
 mod ci;
 mod demo;
 mod dist;
+mod hunt;
 mod results;
 mod soak;
 mod studies;
@@ -49,6 +50,7 @@ verbs! {
     ci,
     test,
     soak,
+    hunt,
     studies,
     results,
     conformance,

@@ -271,8 +271,9 @@ impl<S: Durable> Network<S> {
 
     fn carry_out(&mut self, site: usize, output: Output) {
         let (now, epoch) = (self.clock_at(site), self.sites[site].epoch);
-        let store = &mut self.sites[site].store;
-        let output = match store.handle(now, &self.delays, &mut self.rng, output) {
+        let s = &mut self.sites[site];
+        let delays = s.delays.unwrap_or(self.delays);
+        let output = match s.store.handle(now, &delays, &mut self.rng, output) {
             Ok(Reply::None) => return,
             Ok(Reply::After(delay, input)) => return self.answer(site, delay, input),
             Ok(Reply::Commit(delay)) => return self.later(delay, Happening::Commit(site, epoch)),

@@ -3,7 +3,7 @@
 use super::Operated;
 use super::crash::Strike;
 use crate::events::Events;
-use crate::store::FaultyStore;
+use crate::store::{Delays, FaultyStore};
 use base::Instant;
 use node::Node;
 use node::config::NodeConfig;
@@ -46,6 +46,8 @@ pub struct Site<S = FaultyStore> {
     pub frozen: bool,
     /// Its wall clock is ahead by so many microseconds.
     pub clock_set: i64,
+    /// Delays of its disk, if they are not those of the network.
+    pub delays: Option<Delays>,
     /// The sites to which it has a link.
     pub(super) others: Vec<usize>,
 }
@@ -70,6 +72,7 @@ impl<S> Site<S> {
             distrusts: false,
             frozen: false,
             clock_set: 0,
+            delays: None,
             others,
         }
     }

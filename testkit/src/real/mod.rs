@@ -85,6 +85,7 @@ pub struct RealStore {
     has_reserve: bool,
     /// Commits that were answered before they were made, by a mutant.
     late: Vec<Batch>,
+    segment: Option<u64>,
 }
 
 impl RealStore {
@@ -116,13 +117,21 @@ impl RealStore {
             space: None,
             has_reserve: false,
             late: Vec::new(),
+            segment: None,
         }
+    }
+
+    /// With segments of so many octets: most batches fit into one.
+    #[must_use]
+    pub fn with_segments(mut self, octets: u64) -> RealStore {
+        self.segment = Some(octets);
+        self
     }
 
     /// A delivery into a mailbox takes more than the segments with which the table of mutants was found.
     fn options(&self) -> Options {
         let segment = if self.mutant.is_none() { 8 << 10 } else { SMALL.segment };
-        Options { segment, ..SMALL }
+        Options { segment: self.segment.unwrap_or(segment), ..SMALL }
     }
 
     /// The store, while a process has it open.

@@ -1,0 +1,56 @@
+//! `cargo xtask hunt`: networks of MTAs in virtual time, each drawn from a seed with all that goes wrong in it.
+
+use crate::Outcome;
+use crate::workspace::Workspace;
+
+/// Plays networks of MTAs with real stores in virtual time, each drawn from a seed with its traffic and all that goes wrong,
+/// until something is broken or the time is over. A world that fails is made smaller and its story printed by
+/// `cargo xtask hunt --seed N`. Without arguments: one minute.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Play this seed alone, and print its story
+    #[arg(long, conflicts_with_all = ["minutes", "forever", "from"])]
+    seed: Option<u64>,
+    /// Play worlds for so many minutes
+    #[arg(long, default_value_t = 1.0, conflicts_with = "forever")]
+    minutes: f64,
+    /// Play worlds until Ctrl-C
+    #[arg(long)]
+    forever: bool,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Worlds of two sites only
+    #[arg(long)]
+    pair: bool,
+    /// Go on after a world that fails
+    #[arg(long)]
+    go_on: bool,
+    /// With --seed: the whole world, also if it fails
+    #[arg(long)]
+    whole: bool,
+}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+        let mut arguments: Vec<String> =
+            ["run", "--release", "--quiet", "-p", "hunt", "--"].map(str::to_owned).to_vec();
+        match self.seed {
+            Some(seed) => arguments.extend(["--seed".to_owned(), seed.to_string()]),
+            None => arguments.extend(["--from".to_owned(), self.from.to_string()]),
+        }
+        if self.seed.is_none() {
+            match self.forever {
+                true => arguments.push("--forever".to_owned()),
+                false => arguments.extend(["--minutes".to_owned(), self.minutes.to_string()]),
+            }
+        }
+        for (is_set, name) in
+            [(self.pair, "--pair"), (self.go_on, "--go-on"), (self.whole, "--whole")]
+        {
+            arguments.extend(is_set.then(|| name.to_owned()));
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        workspace.cargo(&arguments).succeeds().map(Outcome::from_passed)
+    }
+}
