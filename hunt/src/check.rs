@@ -199,7 +199,18 @@ impl Check<'_> {
         let (size, is_meant) = (message.size, message.to.contains(&user));
         if !is_meant || *octets != content(number, size) {
             let who = self.world.user_name(user);
-            self.fail(Broken::Altered, format!("{number} at {who}: {} octets", octets.len()));
+            let meant = content(number, size);
+            let both = 0..octets.len().min(size);
+            let differ: Vec<usize> = both.filter(|at| octets[*at] != meant[*at]).collect();
+            let first = differ.first().map(|at| &octets[*at..(*at + 16).min(octets.len())]);
+            let what = format!(
+                "{number} at {who}: {} octets of {size}, {} differ, from {:?} to {:?}: {first:02x?}",
+                octets.len(),
+                differ.len(),
+                differ.first(),
+                differ.last()
+            );
+            self.fail(Broken::Altered, what);
         }
     }
 

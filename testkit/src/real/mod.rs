@@ -254,7 +254,11 @@ impl Durable for RealStore {
 
     fn die(&mut self, death: Death, _: usize, _: &mut Rng) {
         // As the process leaves it: nothing is closed in order.
-        self.store = None;
+        if let Some(store) = self.store.take()
+            && !store.damage().is_none()
+        {
+            self.problems.push(format!("until its end: {:?}", store.damage()));
+        }
         self.waiting.clear();
         self.spools.clear();
         self.late.clear();

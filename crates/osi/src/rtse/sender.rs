@@ -128,11 +128,20 @@ impl Rtse {
         below.present(P::Data { bytes: header.into(), last: false });
     }
 
-    /// Sends octets of the RTTR, and what follows when they end it.
+    /// Sends octets of the RTTR, and the checkpoint that follows it.
     fn send(&mut self, below: &mut Below, bytes: Bytes) {
-        let Some(outflow) = &mut self.outflow else { return };
+        if self.send_octets(below, bytes)
+            && let Some(outflow) = self.outflow.as_mut().filter(|outflow| !outflow.is_sent())
+        {
+            outflow.checkpoint_set();
+            below.pass(session::Request::MinorSync);
+        }
+    }
+
+    /// Sends octets of the RTTR; whether they end it.
+    fn send_octets(&mut self, below: &mut Below, bytes: Bytes) -> bool {
+        let Some(outflow) = &mut self.outflow else { return false };
         let ended = outflow.sent(bytes.len());
-        let sent_all = outflow.is_sent();
         if self.parameters.indefinite_lengths && !self.mode.is_x410() {
             let mut header = Vec::new();
             let length = Length::Definite(bytes.len() as u64);
@@ -145,10 +154,7 @@ impl Rtse {
         } else {
             below.present(P::Data { bytes, last: ended });
         }
-        if ended && !sent_all {
-            outflow.checkpoint_set();
-            below.pass(session::Request::MinorSync);
-        }
+        ended
     }
 
     /// Content that was asked for.
@@ -164,7 +170,8 @@ impl Rtse {
     }
 
     /// The content is gone: the RTTR, which has promised its length, is filled up, and the activity
-    /// discarded. Where too much is missing it is cut short, which fielded peers may abort for.
+    /// discarded; no checkpoint follows, behind which it could be resumed. Where too much is missing it is
+    /// cut short, which fielded peers may abort for.
     pub(super) fn content_failed(&mut self, below: &mut Below) {
         let Some(outflow) = &mut self.outflow else { return };
         outflow.waiting = None;
@@ -172,7 +179,7 @@ impl Rtse {
         match usize::try_from(left) {
             Ok(left) if left as u64 <= MAX_FILLED => {
                 if left > 0 {
-                    self.send(below, vec![0; left].into());
+                    self.send_octets(below, vec![0; left].into());
                 }
             }
             _ => below.present(P::DataCut),

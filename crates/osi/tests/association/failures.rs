@@ -28,6 +28,26 @@ fn content_that_fails_discards_the_transfer_and_keeps_the_association() {
     }
 }
 
+/// What fills up an RTTR is not content: the receiver is never asked to keep it. If neither end remembers the discard,
+/// because both lost their power, the transfer is resumed behind octets that are right.
+#[test]
+fn no_checkpoint_follows_what_fills_up_an_rttr() {
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 3));
+    let mut pair = Pair::open(config.clone(), config);
+    pair.sides[A].supplies = false;
+    pair.ask(A, transfer(unit(5_000)));
+    pair.run();
+    supply(&mut pair, 2);
+    let noted = pair.sides[B].noted.clone();
+    assert_eq!(noted.as_ref().map(|(octets, _)| *octets > 1_000), Some(true));
+    pair.ask(A, Request::ContentFailed);
+    pair.run();
+    assert_eq!(pair.sides[B].noted, noted, "{}", pair.log());
+    let stopped = pair.sides[B]
+        .has_indication(|i| matches!(i, Indication::TransferStopped { may_resume: false }));
+    assert!(stopped, "{}", pair.log());
+}
+
 #[test]
 fn a_refused_transfer_stays_with_the_sender() {
     for when_ended in [false, true] {
