@@ -129,7 +129,7 @@ pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealSto
             (config(world, site), RealStore::new(Vec::new(), mutant).with_segments(SEGMENT))
         })
         .collect();
-    let mut network = Network::of(sites, world.seed);
+    let mut network = Network::with_sites(sites, world.seed);
     network.latency = Duration::from_millis(1);
     for (site, drawn) in network.sites.iter_mut().zip(&world.sites) {
         site.delays = drawn.slow_disk.then_some(SLOW_DISK);

@@ -59,7 +59,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What becomes of a message for one recipient.
+/// The outcome of a message for one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Delivery,
@@ -153,7 +153,7 @@ impl Check<'_> {
         accepted
     }
 
-    /// What becomes of a message for a recipient.
+    /// The outcome of a message for a recipient.
     fn due(&self, message: &Message, to: usize) -> Due {
         let acted = self.play.acted.contains(&message.number);
         if self.play.deletes(message.number) {
@@ -326,7 +326,8 @@ impl Check<'_> {
         let world = self.world;
         for message in &world.messages {
             // The reports to the user of a mailbox are items there.
-            let sees_reports = !(message.from % 2 == 1 && world.sites[message.from / 2].has_mailbox);
+            let sees_reports =
+                !(message.from % 2 == 1 && world.sites[message.from / 2].has_mailbox);
             for to in &message.to {
                 let number = message.number;
                 let what = format!("message {number} for {}", world.user_name(*to));
@@ -397,9 +398,7 @@ impl Check<'_> {
         let Some(store) = s.store.opened().filter(|_| left.is_empty()) else { return };
         let bodies = store.bodies(None, 99).map_or(99, |bodies| bodies.len());
         let has_items = self.world.sites[site].has_mailbox;
-        if bodies > 0
-            || store.contents().memory_held() > 0
-            || files.len() > 2 * kept && !has_items
+        if bodies > 0 || store.contents().memory_held() > 0 || files.len() > 2 * kept && !has_items
         {
             let what = format!("at {name}: {bodies} contents, files {files:?}");
             self.fail(Broken::Orphaned, what);

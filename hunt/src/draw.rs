@@ -53,7 +53,7 @@ impl Draw {
         low + self.below((high - low + 1) as u64) as usize
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize].clone()
     }
 
@@ -62,13 +62,13 @@ impl Draw {
     }
 
     fn some_time(&mut self) -> Duration {
-        let most = self.of(&[500, 3_000, 20_000, 60_000]);
+        let most = self.one_of(&[500, 3_000, 20_000, 60_000]);
         Duration::from_millis(1 + self.below(most))
     }
 
     fn site(&mut self) -> Site {
         Site {
-            hold: self.of(&[Hold::Off, Hold::Conserving, Hold::Strict]),
+            hold: self.one_of(&[Hold::Off, Hold::Conserving, Hold::Strict]),
             preempt: self.one_in(3),
             share: self.one_in(4).then_some(20),
             has_mailbox: self.one_in(2),
@@ -89,7 +89,7 @@ impl Draw {
             // The other one could send nothing.
             Some(_) => (Kept::Permanent, true),
             None => {
-                let seconds = self.of(&[2, 10, 60]);
+                let seconds = self.one_of(&[2, 10, 60]);
                 let kept = match self.below(5) {
                     0..2 => Kept::Permanent,
                     2..4 => Kept::OnDemand(seconds),
@@ -101,16 +101,16 @@ impl Draw {
         Link {
             ends,
             profile,
-            layout: self.of(&[Layout::One, Layout::Two, Layout::Five]),
+            layout: self.one_of(&[Layout::One, Layout::Two, Layout::Five]),
             kept,
             only_caller,
-            checkpoint: self.of(&[0, 1, 1, 4, 16]),
-            window: self.of(&[1, 3, 16]),
+            checkpoint: self.one_of(&[0, 1, 1, 4, 16]),
+            window: self.one_of(&[1, 3, 16]),
             two_way,
-            associations: self.of(&[1, 1, 2, 3]),
+            associations: self.one_of(&[1, 1, 2, 3]),
             either: self.one_in(3),
-            latency: Duration::from_millis(self.of(&[1, 5, 40, 300])),
-            rate: self.of(&[300, 3_000, 30_000, 1_000_000, 1_000_000]),
+            latency: Duration::from_millis(self.one_of(&[1, 5, 40, 300])),
+            rate: self.one_of(&[300, 3_000, 30_000, 1_000_000, 1_000_000]),
         }
     }
 
@@ -139,15 +139,15 @@ impl Draw {
                 to.push(user);
             }
         }
-        let most = self.of(&[60, 600, 3_000, 20_000, 100_000]);
+        let most = self.one_of(&[60, 600, 3_000, 20_000, 100_000]);
         Message {
             number,
             at: self.time(TRAFFIC),
             from: self.below(users as u64) as usize,
             to,
-            precedence: self.of(&Precedence::ALL),
+            precedence: self.one_of(&Precedence::ALL),
             size: 1 + self.below(most.min(slowest * 60)) as usize,
-            report: self.of(&[
+            report: self.one_of(&[
                 ReportRequest::NonDelivery,
                 ReportRequest::Report,
                 ReportRequest::Report,
@@ -184,11 +184,11 @@ impl Draw {
     fn event(&mut self, kinds: &[Kind], links: u64, sites: u64) -> Event {
         let (link, site) = (self.below(links) as usize, self.below(sites) as usize);
         let lasts = self.some_time();
-        let what = match self.of(kinds) {
+        let what = match self.one_of(kinds) {
             Kind::Cut => What::Cut(link),
             Kind::HalfOpen => What::HalfOpen(link, site),
             Kind::Down => What::Down(link, lasts),
-            Kind::Slow => What::Slow(link, self.of(&[75, 300, 2_000]), lasts),
+            Kind::Slow => What::Slow(link, self.one_of(&[75, 300, 2_000]), lasts),
             Kind::Stalled => What::Stalled(link, lasts),
             Kind::Partition => What::Partition(site, lasts),
             Kind::Killed => What::Dies(site, Death::Process),
@@ -197,7 +197,7 @@ impl Draw {
             Kind::Disk => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
             Kind::Hangs => What::Hangs(site, lasts),
             Kind::Distrusts => What::Distrusts(site, lasts),
-            Kind::Clock => What::Clock(site, self.of(&[-3_600, -60, -2, 2, 60, 3_600])),
+            Kind::Clock => What::Clock(site, self.one_of(&[-3_600, -60, -2, 2, 60, 3_600])),
             Kind::Hold => What::Hold(site),
             Kind::Release => What::Release(site),
             Kind::Retry => What::Retry(site),
@@ -287,7 +287,7 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     messages.sort_by_key(|message| message.at);
     let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| draw.one_in(2)).collect();
     while kinds.len() < 3 {
-        kinds.push(draw.of(all));
+        kinds.push(draw.one_of(all));
     }
     let count = draw.between(size.events);
     let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);

@@ -1,4 +1,4 @@
-//! The line of a link, which is slow or stalls as told.
+//! The line of a link, which is slow or stalls where a world has it so.
 
 use base::Instant;
 use bytes::Bytes;

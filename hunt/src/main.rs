@@ -1,8 +1,9 @@
 //! `hunt`: plays worlds from seeds until something is broken, or the time is over.
 
 use clap::Parser;
-use hunt::{Outcome, Size, draw, run, shrink};
+use hunt::{Outcome, Size, World, draw, run, shrink};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +13,15 @@ use std::time::{Duration, Instant};
 /// acknowledged is lost, doubled or altered.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Plays this seed alone, and tells its story
+    /// Plays this seed alone, and prints its story
     #[arg(long)]
     seed: Option<u64>,
+    /// Plays the world in this file alone
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    world: Option<PathBuf>,
+    /// Writes the world that was played into this file
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// The first seed; each world has the next one
     #[arg(long, default_value_t = 1)]
     from: u64,
@@ -49,15 +56,28 @@ impl Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match args.seed {
-        Some(seed) => one(&args, seed),
-        None => many(&args),
+    let world = match (&args.world, args.seed) {
+        (Some(file), _) => read(file),
+        (None, Some(seed)) => Ok(draw(seed, args.size())),
+        (None, None) => return many(&args),
+    };
+    match world.and_then(|world| one(&args, world)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("hunt: {error}");
+            ExitCode::from(2)
+        }
     }
 }
 
-/// Plays one seed, and prints its story.
-fn one(args: &Args, seed: u64) -> ExitCode {
-    let mut world = draw(seed, args.size());
+fn read(file: &Path) -> Result<World, String> {
+    let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Plays one world, and prints its story.
+fn one(args: &Args, world: World) -> Result<ExitCode, String> {
+    let mut world = world;
     let outcome = run(&world, None, false);
     if !outcome.failures.is_empty() && !args.whole {
         world = shrink(&world, None, 400);
@@ -67,8 +87,13 @@ fn one(args: &Args, seed: u64) -> ExitCode {
     for failure in &outcome.failures {
         println!("{failure}");
     }
-    println!("seed {seed}: {}", if outcome.failures.is_empty() { "all is well" } else { "broken" });
-    if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let is_well = outcome.failures.is_empty();
+    println!("seed {}: {}", world.seed, if is_well { "all is well" } else { "broken" });
+    if let Some(file) = &args.save {
+        let text = serde_json::to_string_pretty(&world).map_err(|error| error.to_string())?;
+        std::fs::write(file, text + "\n").map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[derive(Debug, Default)]

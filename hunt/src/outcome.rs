@@ -53,7 +53,8 @@ pub fn run(world: &World, mutant: Option<Mutant>, with_story: bool) -> Outcome {
         }));
         let failures = ended.unwrap_or_else(|_| vec![panicked()]);
         let delivered = || play.network.users.iter().flat_map(|user| &user.delivered);
-        let is_report = |one: &&testkit::Delivered| matches!(one, testkit::Delivered::Report { .. });
+        let is_report =
+            |one: &&testkit::Delivered| matches!(one, testkit::Delivered::Report { .. });
         let story = match with_story {
             true => crate::story::story(&play),
             false => String::new(),

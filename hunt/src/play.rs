@@ -32,7 +32,7 @@ pub(crate) struct Play<'a> {
     pub(crate) network: Network<RealStore>,
     /// For each user the index of each submission in the world's messages.
     pub(crate) submitted: Vec<Vec<usize>>,
-    /// The messages, by number, that operators expired, deleted or sent another way.
+    /// The messages, by number, that operators expired, deleted or rerouted.
     pub(crate) acted: BTreeSet<usize>,
     /// Those of them whose deletion was confirmed.
     pub(crate) deleted: BTreeSet<usize>,
@@ -116,7 +116,8 @@ impl<'a> Play<'a> {
             self.network.run_until(next);
             self.attend();
             let now = self.network.now;
-            let over: Vec<End> = self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
+            let over: Vec<End> =
+                self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
             over.into_iter().for_each(|end| self.end(end));
         }
     }
@@ -298,9 +299,8 @@ impl<'a> Play<'a> {
         for site in 0..self.network.sites.len() {
             for (request, result) in std::mem::take(&mut self.network.sites[site].operated) {
                 let Some((_, act, of)) = self.orders.remove(&request) else { continue };
-                let done = |outcome: &ActOutcome| {
-                    matches!(outcome, ActOutcome::Done | ActOutcome::Silent)
-                };
+                let done =
+                    |outcome: &ActOutcome| matches!(outcome, ActOutcome::Done | ActOutcome::Silent);
                 let is_done = matches!(&result, Ok(all) if all.iter().all(|(_, one)| done(one)));
                 if act == Act::Delete && is_done {
                     self.deleted.extend(&of);

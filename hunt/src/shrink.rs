@@ -50,12 +50,7 @@ fn cut<T: Clone>(
     }
 }
 
-fn recipients(
-    smallest: &mut World,
-    runs: &mut u32,
-    most: u32,
-    fails: &impl Fn(&World) -> bool,
-) {
+fn recipients(smallest: &mut World, runs: &mut u32, most: u32, fails: &impl Fn(&World) -> bool) {
     for message in 0..smallest.messages.len() {
         for recipient in (0..smallest.messages[message].to.len()).rev() {
             if smallest.messages[message].to.len() < 2 || *runs >= most {

@@ -4,6 +4,7 @@
 use base::Precedence;
 use p1::flags::ReportRequest;
 use scheduler::Hold;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 use testkit::Death;
@@ -16,7 +17,7 @@ pub(crate) const NAMES: [&str; 2] = ["OPS", "LOG"];
 pub(crate) const SITES: [&str; 6] = ["naples", "act", "relay", "rome", "oslo", "izmir"];
 
 /// A world.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct World {
     /// The seed that it was drawn from, and what is left to chance while it is played.
     pub seed: u64,
@@ -31,9 +32,10 @@ pub struct World {
 }
 
 /// A site.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Site {
     /// Rules 1 and 2 of the scheduler.
+    #[serde(with = "crate::remote::Hold")]
     pub hold: Hold,
     /// Rule 8.
     pub preempt: bool,
@@ -48,7 +50,7 @@ pub struct Site {
 }
 
 /// The kind of a peer, as the profiles of `config/peers` have it; both ends of a link have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Profile {
     /// `modern`.
     Modern,
@@ -60,8 +62,14 @@ pub enum Profile {
     P1Of1984,
 }
 
+impl Profile {
+    /// All of them.
+    pub const ALL: [Profile; 4] =
+        [Profile::Modern, Profile::X400Of1988, Profile::X410, Profile::P1Of1984];
+}
+
 /// The channels of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
     /// One for all precedences.
     One,
@@ -72,7 +80,7 @@ pub enum Layout {
 }
 
 /// When associations of a link exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kept {
     /// Always.
     Permanent,
@@ -83,7 +91,7 @@ pub enum Kept {
 }
 
 /// A link between two sites.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// Its sites.
     pub ends: (usize, usize),
@@ -112,7 +120,7 @@ pub struct Link {
 }
 
 /// What is submitted once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
     /// Its number, of which content and content-identifier are made.
     pub number: usize,
@@ -127,6 +135,7 @@ pub struct Message {
     /// Octets of content.
     pub size: usize,
     /// Which reports its originator wants.
+    #[serde(with = "crate::remote::ReportRequest")]
     pub report: ReportRequest,
     /// Whether its content-type is P2, which P1 of 1984 has a form for, and else P22.
     pub is_p2: bool,
@@ -135,7 +144,7 @@ pub struct Message {
 }
 
 /// What happens once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// When.
     pub at: Duration,
@@ -144,7 +153,7 @@ pub struct Event {
 }
 
 /// What goes wrong, or what an operator does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// The connections of a link are cut.
     Cut(usize),
@@ -159,11 +168,11 @@ pub enum What {
     /// A site is cut off from all others for so long.
     Partition(usize, Duration),
     /// A process dies, and is started again.
-    Dies(usize, Death),
+    Dies(usize, #[serde(with = "crate::remote::Death")] Death),
     /// A process ends in order, and is started again.
     Restart(usize),
     /// A fault of the disk, after so many operations.
-    Disk(usize, u64, Fault),
+    Disk(usize, u64, #[serde(with = "crate::remote::Fault")] Fault),
     /// A process hangs for so long.
     Hangs(usize, Duration),
     /// A site finds the passwords of all peers wrong for so long.
@@ -176,7 +185,7 @@ pub enum What {
     Release(usize),
     /// And tried again.
     Retry(usize),
-    /// One entry is sent another way.
+    /// One entry is rerouted.
     Reroute(usize),
     /// One entry is expired.
     Expire(usize),
@@ -226,7 +235,7 @@ impl World {
         ways
     }
 
-    /// The links that a message takes from one site to another, if nobody sends it another way.
+    /// The links that a message takes from one site to another, if nobody reroutes it.
     pub fn way(&self, from: usize, to: usize) -> Vec<usize> {
         let ways = self.ways_to(to);
         let (mut at, mut way) = (from, Vec::new());

@@ -9,9 +9,8 @@ mod checks;
 mod ci;
 mod demo;
 mod dist;
-mod hunt;
+mod faults;
 mod results;
-mod soak;
 mod studies;
 mod test;
 mod tools;
@@ -21,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use checks::{conformance, deny, edges, purity, ratio, tidy};
+use faults::{hunt, soak};
 use workspace::Workspace;
 pub(crate) use xtask::{Outcome, command, workspace};
 

@@ -46,6 +46,8 @@ enum Share {
     Studies,
     /// Daemons killed for a minute more, by `cargo xtask soak` with seeds of this commit
     Soak,
+    /// Two minutes of `cargo xtask hunt`, with seeds of this commit
+    Hunt,
     /// The crash matrix at half of the operations of the disks, those of this commit's seed: two minutes
     Matrix,
 }
@@ -66,13 +68,26 @@ const SOAK: Duration = Duration::from_secs(60);
 /// Kills daemons; whether nothing was lost, doubled or altered.
 fn soak(workspace: &Workspace) -> (Tally, bool) {
     let first = seed(workspace).parse().unwrap_or(1) % 1_000_000;
-    match crate::soak::rounds_for(workspace, first, SOAK) {
+    match crate::faults::soak::rounds_for(workspace, first, SOAK) {
         Ok(passed) => (Tally { passed, ..Tally::default() }, true),
         Err(error) => {
             eprintln!("{error:#}");
             (Tally { failed: 1, ..Tally::default() }, false)
         }
     }
+}
+
+/// Minutes of [`Share::Hunt`].
+const HUNT: &str = "2";
+
+/// Plays networks drawn from seeds of this commit; whether nothing was broken.
+fn hunt(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+    let program = workspace.built("debug")?.join("hunt");
+    let seed = seed(workspace);
+    let arguments = ["--minutes", HUNT, "--from", &seed, "--go-on"];
+    let held =
+        workspace.command(&program.to_string_lossy(), &arguments).called("hunt").succeeds()?;
+    Ok((Tally { passed: u64::from(held), failed: u64::from(!held), ..Tally::default() }, held))
 }
 
 /// Of so many operations the crash matrix takes one, where a run of its own follows.
@@ -112,6 +127,11 @@ impl Args {
         if !self.long && self.with.contains(&Share::Matrix) {
             let (matrix, held) = minutes.measure("crash matrix", || matrix(workspace))?;
             tally.join(matrix);
+            succeeded &= held;
+        }
+        if self.long || self.with.contains(&Share::Hunt) {
+            let (worlds, held) = minutes.measure("hunt", || hunt(workspace))?;
+            tally.join(worlds);
             succeeded &= held;
         }
         if self.long || self.with.contains(&Share::Soak) {

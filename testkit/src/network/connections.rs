@@ -63,8 +63,7 @@ impl<S: Durable> Network<S> {
         let channel = from.map(|(_, channel)| channel);
         let between = from.map(|(near, _)| pair(near, site));
         let ends = [Some(near), None];
-        self.connections
-            .insert(id, Connection { ends, wires, polls: [None; 2], channel, between });
+        self.connections.insert(id, Connection { ends, wires, polls: [None; 2], channel, between });
         self.ends.insert(near, (id, Side::Near));
         self.later(self.latency, Happening::Connected(id, site, listener));
     }

@@ -164,7 +164,7 @@ impl<S: Durable> Network<S> {
 
     /// Sites of these configurations, whose stores are opened. They have the names that a configuration of this
     /// crate has ([`crate::site_config`]).
-    pub fn of(sites: Vec<(NodeConfig, S)>, seed: u64) -> Network<S> {
+    pub fn with_sites(sites: Vec<(NodeConfig, S)>, seed: u64) -> Network<S> {
         let mut network = Network::idle(Vec::new(), &[], seed, NOTHING);
         for (config, store) in sites {
             network.sites.push(Site::new(config, Vec::new(), store));
@@ -383,7 +383,8 @@ impl<S: Durable> Network<S> {
         let free =
             self.line_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
         let there = self.listener_for(site, id).filter(|(other, _)| {
-            !self.sites[*other].is_down && !self.lines_down.contains(&pair(site, *other))
+            !self.sites[*other].is_down
+                && !self.lines_down.contains(&pair(site, *other))
                 && !self.never_calls.contains(&(site, *other))
         });
         match there.filter(|_| free) {

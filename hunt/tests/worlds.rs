@@ -1,0 +1,105 @@
+//! The hunt itself: worlds that broke once, mixed peers under cuts, and what the checkers notice.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use hunt::{Broken, Kind, Profile, Size, World, draw, draw_of, run, shrink};
+use std::collections::BTreeSet;
+use testkit::real::{Lie, Mutant};
+
+/// Worlds that broke once, and what they found.
+const KEPT: &[(&str, &str)] = &[(
+    "filled-rttr",
+    "a checkpoint behind the zeros that fill up an RTTR: both ends lose their power before the discard is durable, the \
+     activity is resumed behind them, and an altered message is delivered",
+)];
+
+fn kept(name: &str) -> World {
+    let file = format!("{}/worlds/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_slice(&std::fs::read(file).expect("a world")).expect("a world")
+}
+
+#[test]
+fn what_broke_once_holds() {
+    let files = std::fs::read_dir(format!("{}/worlds", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert_eq!(files.count(), KEPT.len(), "each file is in the table");
+    for (name, found) in KEPT {
+        let outcome = run(&kept(name), None, true);
+        assert!(
+            outcome.failures.is_empty(),
+            "{name} ({found}): {:?}\n{}",
+            outcome.failures,
+            outcome.story
+        );
+    }
+}
+
+/// Networks of peers of every profile, whose lines are cut, half-open, slow and stalled.
+#[test]
+fn peers_of_every_profile_lose_nothing_while_their_lines_fail() {
+    let (mut profiles, mut together) = (BTreeSet::new(), 0);
+    for seed in 1..=40 {
+        let world = draw_of(seed, Size::NETWORK, Kind::LINES);
+        let here: BTreeSet<Profile> = world.links.iter().map(|link| link.profile).collect();
+        together += usize::from(here.len() > 1);
+        profiles.extend(here);
+        let outcome = run(&world, None, false);
+        assert!(outcome.failures.is_empty(), "seed {seed}: {:?}", outcome.failures);
+        assert!(outcome.deliveries > 0, "seed {seed}");
+    }
+    assert_eq!(profiles, BTreeSet::from(Profile::ALL));
+    assert!(together >= 10, "{together} worlds mix them");
+}
+
+#[test]
+fn worlds_with_all_that_goes_wrong_hold() {
+    for seed in 1..=30 {
+        let outcome = run(&draw(seed, Size::NETWORK), None, false);
+        assert!(outcome.failures.is_empty(), "seed {seed}: {:?}", outcome.failures);
+    }
+}
+
+#[test]
+fn a_seed_is_the_same_world_and_the_same_story() {
+    for seed in [3, 8] {
+        let [one, other] = [(); 2].map(|()| run(&draw(seed, Size::NETWORK), None, true));
+        assert!(one.story.lines().count() > 100);
+        assert!(one.story == other.story, "seed {seed}");
+    }
+}
+
+/// A store that answers before its commits are made is found, and its world made small.
+#[test]
+fn a_planted_fault_is_found_and_its_world_made_small() {
+    let mutant = Some(Mutant::Lies(Lie::AnswersEarly));
+    let is_broken = |seed: &u64| !run(&draw(*seed, Size::PAIR), mutant, false).failures.is_empty();
+    let seed = (1..100).find(is_broken).expect("found within 100 seeds");
+    let world = draw(seed, Size::PAIR);
+    let small = shrink(&world, mutant, 60);
+    assert!(small.messages.len() < world.messages.len() && small.events.len() < world.events.len());
+    let outcome = run(&small, mutant, true);
+    let lost = |broken| {
+        matches!(
+            broken,
+            Broken::Lost | Broken::Twice | Broken::Report | Broken::Stuck | Broken::Orphaned
+        )
+    };
+    assert!(outcome.failures.iter().any(|f| lost(f.broken)), "{:?}", outcome.failures);
+    assert!(outcome.story.contains("submits message"));
+    assert!(run(&small, None, false).failures.is_empty(), "without the fault it holds");
+}
+
+#[test]
+fn a_world_is_the_same_after_it_was_written_and_read() {
+    for seed in 1..20 {
+        let world = draw(seed, Size::NETWORK);
+        let text = serde_json::to_string(&world).unwrap();
+        let read: World = serde_json::from_str(&text).unwrap();
+        assert_eq!(format!("{world}"), format!("{read}"));
+    }
+}

@@ -1,0 +1,4 @@
+//! Long searches for what breaks: in virtual time, and with real daemons.
+
+pub(crate) mod hunt;
+pub(crate) mod soak;
