@@ -34,6 +34,7 @@ const LINES: &[(&str, &str, How)] = &[
     ("CONTRIBUTING.md", "cargo xtask", How::Read),
     ("CONTRIBUTING.md", "git diff", How::Not), // shows the checkout's own changes
     ("docs/performance.md", "cargo xtask", How::Read),
+    ("docs/hunt.md", "cargo xtask", How::Read),
     ("docs/operating.md", "mta status --config naples.toml --watch  ", How::Interrupted),
     ("docs/xuxa.md", "xuxa --profile act receive --wait", How::Interrupted),
     // The shipped sites have no [events]: the burst reports that no transfer was observed.
@@ -68,7 +69,7 @@ const BEFORE: &[(&str, &str, &str)] = &[
 /// The session of pages that go on from one another; the later ones in the directory of the first.
 const SESSIONS: &[&[&str]] = &[
     &["README.md"],
-    &["CONTRIBUTING.md", "docs/performance.md", "docs/fuzzing.md"],
+    &["CONTRIBUTING.md", "docs/performance.md", "docs/fuzzing.md", "docs/hunt.md"],
     &["docs/operating.md"],
     &["docs/xuxa.md"],
     &["docs/lab.md", "docs/analyse.md"],

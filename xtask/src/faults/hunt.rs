@@ -9,8 +9,14 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Play this seed alone, and print its story
-    #[arg(long, conflicts_with_all = ["minutes", "forever", "from"])]
+    #[arg(long, conflicts_with_all = ["forever", "from"])]
     seed: Option<u64>,
+    /// Play the world in this file alone
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "forever", "from"])]
+    world: Option<String>,
+    /// With --seed or --world: write the world that was played into this file
+    #[arg(long, value_name = "FILE")]
+    save: Option<String>,
     /// Play worlds for so many minutes
     #[arg(long, default_value_t = 1.0, conflicts_with = "forever")]
     minutes: f64,
@@ -35,16 +41,21 @@ impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         let mut arguments: Vec<String> =
             ["run", "--release", "--quiet", "-p", "hunt", "--"].map(str::to_owned).to_vec();
-        match self.seed {
-            Some(seed) => arguments.extend(["--seed".to_owned(), seed.to_string()]),
-            None => arguments.extend(["--from".to_owned(), self.from.to_string()]),
-        }
-        if self.seed.is_none() {
-            match self.forever {
-                true => arguments.push("--forever".to_owned()),
-                false => arguments.extend(["--minutes".to_owned(), self.minutes.to_string()]),
+        let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+        match (self.seed, self.world) {
+            (Some(seed), _) => add("--seed", seed.to_string()),
+            (None, Some(world)) => add("--world", world),
+            (None, None) => {
+                add("--from", self.from.to_string());
+                if !self.forever {
+                    add("--minutes", self.minutes.to_string());
+                }
             }
         }
+        if let Some(file) = self.save {
+            add("--save", file);
+        }
+        arguments.extend(self.forever.then(|| "--forever".to_owned()));
         for (is_set, name) in
             [(self.pair, "--pair"), (self.go_on, "--go-on"), (self.whole, "--whole")]
         {
