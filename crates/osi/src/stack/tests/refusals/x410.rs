@@ -119,3 +119,18 @@ fn a_call_of_normal_mode_is_answered_in_normal_mode() {
         };
     }
 }
+
+/// An S-DATA of no octets holds nothing, wherever it comes.
+#[test]
+fn an_s_data_of_no_octets_is_taken() {
+    for pieces in [&["", "A0(0500)"][..], &["A0", "", "020500", ""], &["", "", "0404A0020500", ""]]
+    {
+        let mut bench = receiving();
+        for piece in pieces {
+            bench.data(piece);
+        }
+        bench.receive(S::ActivityEnd { serial: 1 });
+        assert_eq!(bench.octets(), hex("A0(0500)"), "{pieces:?}");
+        assert!(matches!(bench.indicated.last(), Some(Indication::TransferEnd)), "{pieces:?}");
+    }
+}
