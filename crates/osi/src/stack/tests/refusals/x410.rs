@@ -89,7 +89,7 @@ pub(super) const X410: &[Case] = &[
     }),
 ];
 
-/// The selector tells the modes apart wherever it stands, also where the rest is malformed.
+/// The selector distinguishes the modes wherever it stands, also where the rest is malformed.
 #[test]
 fn a_call_of_normal_mode_is_answered_in_normal_mode() {
     let cp = cp_of(P1_CONTEXTS, P1_AARQ);
