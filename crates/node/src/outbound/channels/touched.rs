@@ -9,12 +9,13 @@ use base::{AssociationId, Instant, Now};
 use std::collections::BTreeSet;
 
 impl Outbound {
-    /// When an association of ours that is idle is released, where its channel is opened by traffic.
+    /// When an association of ours that is idle is released, where its channel is opened by traffic; if the peer has
+    /// the turn, when we ask for it.
     fn closes_at(&self, cx: &Context, association: &Association) -> Option<Instant> {
         match cx.config.channel(association.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
-                let idle =
-                    association.is_initiator() && association.is_idle() && association.has_turn();
+                let asks = association.p1().is_some_and(|p1| p1.turn.wanted);
+                let idle = association.is_initiator() && association.is_idle() && !asks;
                 idle.then(|| association.idle_since() + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
@@ -26,10 +27,11 @@ impl Outbound {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
             let at =
                 cx.associations.get(&id).and_then(|association| self.closes_at(cx, association));
-            if at.is_some_and(|at| at <= now.mono) {
-                cx.release(id);
-            } else {
-                self.agenda.idle.set(id, at);
+            let has_turn = cx.associations.get(&id).is_some_and(Association::has_turn);
+            match at.filter(|at| *at <= now.mono) {
+                Some(_) if has_turn => cx.release(id),
+                Some(_) => self.want_turn(cx, now, id),
+                None => _ = self.agenda.idle.set(id, at),
             }
         }
     }
