@@ -14,9 +14,8 @@ impl Outbound {
     fn closes_at(&self, cx: &Context, association: &Association) -> Option<Instant> {
         match cx.config.channel(association.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
-                let asks = association.p1().is_some_and(|p1| p1.turn.wanted);
-                let idle = association.is_initiator() && association.is_idle() && !asks;
-                idle.then(|| association.idle_since() + idle_close)
+                let idle = |a: &&Association| a.is_initiator() && a.is_idle() && !a.wants_turn();
+                Some(association).filter(idle).map(|a| a.idle_since() + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
         }
@@ -25,9 +24,9 @@ impl Outbound {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, cx: &mut Context, now: Now) {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
-            let at =
-                cx.associations.get(&id).and_then(|association| self.closes_at(cx, association));
-            let has_turn = cx.associations.get(&id).is_some_and(Association::has_turn);
+            let association = cx.associations.get(&id);
+            let at = association.and_then(|association| self.closes_at(cx, association));
+            let has_turn = association.is_some_and(Association::has_turn);
             match at.filter(|at| *at <= now.mono) {
                 Some(_) if has_turn => cx.release(id),
                 Some(_) => self.want_turn(cx, now, id),
