@@ -368,6 +368,7 @@ fn set(place: &str, members: &[Member], elements: &[Element<'_>]) {
 mod tests {
     use super::super::peer::time_of_the_run;
     use super::super::script::{self, Names};
+    use super::super::stack::{content_of, sha256};
     use super::*;
 
     /// The MTS-APDU that a transfer case carries in one RTTR.
@@ -377,6 +378,17 @@ mod tests {
         let at = data.windows(4).position(|w| w[..3] == [2, 1, 5] && w[3] == 0xA0).unwrap();
         let external = Element::first(&data[at + 3..]).0;
         external.value().to_vec()
+    }
+
+    /// The S-DATA of a transfer in X.410 mode, behind TPKT, DT, Give Tokens and DATA TRANSFER.
+    #[test]
+    fn what_an_mta_of_1988_sends_is_read() {
+        let names = Names::from([("utc".to_owned(), time_of_the_run())]);
+        let steps = script::load("x410-transfer");
+        let data = [1, 4].map(|n| steps[n].octets(&names)[11..].to_vec());
+        let message = read(&data.concat());
+        assert_eq!((message.priority, &message.extensions[..]), (0, &[38][..]));
+        assert_eq!(sha256(&message.content), content_of("x410-transfer").sha256);
     }
 
     /// Sent by MTAs of later editions: not one of them is taken.
