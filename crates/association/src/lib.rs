@@ -271,6 +271,11 @@ impl Association {
         self.p1().is_some_and(|p1| p1.turn.ours)
     }
 
+    /// Whether we have asked for the turn, and it has not come.
+    pub fn wants_turn(&self) -> bool {
+        self.p1().is_some_and(|p1| p1.turn.wanted)
+    }
+
     /// Whether RTSE lets either end have the turn.
     pub fn is_two_way(&self) -> bool {
         self.p1().is_some_and(|p1| p1.turn.two_way)

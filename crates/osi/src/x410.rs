@@ -12,7 +12,7 @@ use crate::session::service::{self as session, ConnectionReference};
 use crate::session::{is_congestion, refusal};
 use crate::shown;
 use crate::stack::Above;
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{Element, Error, Fault, Field, Header, Reader, Tag, Writer, universal as u};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -45,20 +45,20 @@ pub(crate) struct Direct {
     up: VecDeque<Above>,
 }
 
-/// Whether the user data of an S-CONNECT asks for this mode: a CP with mode-selector 0, which is the PConnect of X.410
-/// (1984) octet for octet.
-pub(crate) fn asks_for_it(user_data: &[u8]) -> bool {
-    let first = |octets: &[u8]| -> Result<bool, Error> {
-        let set = Element::parse(octets)?;
-        let mut members = set.children()?;
+/// Whether the user data of an S-CONNECT asks for normal mode: a CP with another mode-selector than 0. A CP with 0 is
+/// the PConnect of X.410 (1984) octet for octet. The selector is enough, whatever follows it.
+pub(crate) fn asks_for_normal_mode(user_data: &[u8]) -> bool {
+    let selector = |octets: &[u8]| -> Result<i64, Error> {
+        let set = Header::parse(octets)?.ok_or(Fault::Truncated)?;
+        let mut members = Reader::new(octets.get(set.size..).unwrap_or_default());
         while let Some(member) = members.next()? {
             if member.tag == Tag::context(0) {
-                return Ok(set.tag == u::SET && member.only_child()?.integer()? == 0);
+                return member.only_child()?.integer();
             }
         }
-        Ok(false)
+        Err(Fault::Missing(Tag::context(0)).into())
     };
-    first(user_data).unwrap_or(false)
+    selector(user_data).is_ok_and(|selector| selector != 0)
 }
 
 /// The members of an APDU under another tag.
@@ -307,8 +307,8 @@ impl Direct {
     fn accepted(&mut self, accept: &session::Accept) {
         let lacking = session::requirements::RTSE & !accept.requirements;
         if lacking != 0 {
-            return self
-                .abort(format!("session: the peer did not accept requirements {lacking:#06x}"));
+            let what = "the peer did not accept requirements";
+            return self.abort(format!("x410 mode: {what} {lacking:#06x} (X.226 6.2.5.1)"));
         }
         match read_connect(&accept.user_data, RTOAC).field("CPA PPDU") {
             Ok(rtoac) => {
@@ -372,10 +372,9 @@ mod tests {
 
     #[test]
     fn the_mode_is_that_of_the_selector() {
-        assert!(asks_for_it(CALL));
-        assert!(!asks_for_it(&[0x31, 5, 0xA0, 3, 0x80, 1, 1]));
-        assert!(!asks_for_it(&[0x30, 5, 0xA0, 3, 0x80, 1, 0]), "not a SET");
-        assert!(!asks_for_it(&[]) && !asks_for_it(&CALL[..20]));
+        assert!(asks_for_normal_mode(&[0x31, 5, 0xA0, 3, 0x80, 1, 1]));
+        assert!(asks_for_normal_mode(&[0x31, 0x80, 0xA0, 3, 0x80, 1, 1, 0xA2]), "cut short");
+        (0..CALL.len()).for_each(|end| assert!(!asks_for_normal_mode(&CALL[..end]), "{end}"));
     }
 
     #[test]

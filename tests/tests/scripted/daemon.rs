@@ -14,7 +14,7 @@ use testbed::{Site, SiteLocation};
 /// Longest wait for what the daemon does by itself; a retry is among it.
 pub(crate) const SOON: Duration = Duration::from_secs(90);
 /// The address of the scripted peer's user.
-const BLAKE: &str = "/C=GB/ADMD= /PRMD=PEER/O=Signals/S=Blake";
+pub(crate) const BLAKE: &str = "/C=GB/ADMD= /PRMD=PEER/O=Signals/S=Blake";
 
 /// The site MTA-HERE between two scripted peers.
 pub(crate) struct Here {
@@ -29,6 +29,11 @@ pub(crate) struct Here {
 
 impl Here {
     pub(crate) fn start() -> Here {
+        Here::with("")
+    }
+
+    /// With this line in the configuration of both peers, a profile for example.
+    pub(crate) fn with(peers: &str) -> Here {
         let place = SiteLocation::new();
         let listens = place.free_port().unwrap();
         let peer = TcpListener::bind((listens.ip(), 0)).unwrap();
@@ -44,6 +49,7 @@ impl Here {
             via = "peer"
             [[peer]]
             name = "peer"
+            {peers}
             mta_name = "MTA-PEER"
             password = {{ file = "secrets/ours" }}
             expect = {{ file = "secrets/theirs" }}
@@ -59,6 +65,7 @@ impl Here {
             via = "far"
             [[peer]]
             name = "far"
+            {peers}
             mta_name = "MTA-FAR"
             password = {{ file = "secrets/ours" }}
             expect = {{ file = "secrets/theirs" }}
@@ -93,7 +100,7 @@ impl Here {
     }
 
     /// The daemon's next connection to the peer.
-    fn accept(&self) -> Peer<Tcp> {
+    pub(crate) fn accept(&self) -> Peer<Tcp> {
         Peer::new(Tcp::accept(&self.peer, SOON))
     }
 
@@ -103,7 +110,7 @@ impl Here {
         self.far.accept().is_err()
     }
 
-    fn status(&self) -> MtaStatus {
+    pub(crate) fn status(&self) -> MtaStatus {
         self.site.status().unwrap()
     }
 

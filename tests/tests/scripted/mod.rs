@@ -5,12 +5,16 @@
 //! ours. What we answer is compared octet by octet. The stack takes them at every division; the
 //! daemon takes them over TCP.
 
+mod blue_book;
+mod closing;
 pub(crate) mod daemon;
 mod memory;
 pub(crate) mod peer;
 mod reader;
+mod rts_1984;
 mod script;
 mod services;
 mod stack;
+mod strict_1988;
 mod taker;
 pub(crate) mod tcp;

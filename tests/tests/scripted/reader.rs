@@ -89,6 +89,12 @@ pub(crate) fn report(transferred: &[u8]) -> Apdu {
 
 /// The two parts of the MTS-APDU with this tag.
 fn parts(transferred: &[u8], tag: u8) -> [Element<'_>; 2] {
+    let parts = apdu(transferred).is(tag).children();
+    parts.try_into().unwrap_or_else(|parts| panic!("not two parts of an APDU: {parts:?}"))
+}
+
+/// The MTS-APDU in this EXTERNAL.
+fn apdu(transferred: &[u8]) -> Element<'_> {
     let parts = Element::only(transferred).is(0x28).children();
     let [context, single] = parts.as_slice() else {
         panic!("{} parts of an EXTERNAL", parts.len())
@@ -96,8 +102,14 @@ fn parts(transferred: &[u8], tag: u8) -> [Element<'_>; 2] {
     assert_eq!(context.is(0x02).value, [5], "the context of mtse");
     let apdu = single.is(0xa0).children();
     let [apdu] = apdu.as_slice() else { panic!("{} APDUs", apdu.len()) };
-    let parts = apdu.is(tag).children();
-    parts.try_into().unwrap_or_else(|parts| panic!("not two parts of an APDU: {parts:?}"))
+    *apdu
+}
+
+/// The octets of the MTS-APDU in this EXTERNAL.
+pub(crate) fn apdu_octets(transferred: &[u8]) -> Vec<u8> {
+    let single = Element::only(transferred).is(0x28).children();
+    apdu(transferred);
+    single[1].value.to_vec()
 }
 
 /// One BER element.
@@ -115,7 +127,8 @@ impl<'a> Element<'a> {
         element
     }
 
-    fn first(octets: &'a [u8]) -> (Element<'a>, &'a [u8]) {
+    /// The first element, and what is behind it.
+    pub(crate) fn first(octets: &'a [u8]) -> (Element<'a>, &'a [u8]) {
         let [tag, length, rest @ ..] = octets else { panic!("half an element: {octets:02X?}") };
         assert_ne!(tag & 0x1f, 0x1f, "no tag of several octets is met here");
         match length {
@@ -140,7 +153,15 @@ impl<'a> Element<'a> {
         }
     }
 
-    fn is(self, tag: u8) -> Element<'a> {
+    pub(crate) fn tag(self) -> u8 {
+        self.tag
+    }
+
+    pub(crate) fn value(self) -> &'a [u8] {
+        self.value
+    }
+
+    pub(crate) fn is(self, tag: u8) -> Element<'a> {
         assert_eq!(self.tag, tag, "the tag {:02X} should be {tag:02X}", self.tag);
         self
     }

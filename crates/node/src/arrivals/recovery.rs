@@ -50,8 +50,8 @@ impl Arrivals {
         let Some((held, sound)) = held else { return };
         let timeout = channel.and_then(|c| cx.peer_and_channel(c));
         let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
-        // A peer that did not learn of the end for so long has given up itself.
-        let recent = held != HeldPart::Secured || now.mono.since(idle_since) <= timeout;
+        // A peer that did not learn of the end gives up after a timeout of its own, and we learn of that after it.
+        let recent = held != HeldPart::Secured || now.mono.since(idle_since) <= 2 * timeout;
         let state = state.filter(|s| s.serial() > 0 && sound && may && recent && !had_context);
         let dropped = match (channel, state) {
             (Some(channel), Some(state)) => {

@@ -10,6 +10,7 @@
 
 mod admission;
 mod associations;
+mod habits;
 mod messages;
 mod operation;
 mod recovery;

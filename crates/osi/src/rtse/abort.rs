@@ -36,6 +36,9 @@ impl Rtse {
     ) -> Performed {
         match with {
             With::Detail(reason, detail) => self.abort(below, reason, detail),
+            With::Wrong(_, what) if entered.before == State::Sta00 && below.is_x410() => {
+                self.refuse_invalid(below, format!("{entered}: {what}"));
+            }
             With::Wrong(reason, what) => self.abort(below, reason, format!("{entered}: {what}")),
             With::Nothing => self.timed_out(below, entered),
             _ => return Err(Lacking),

@@ -152,6 +152,18 @@ impl Rtse {
         Ok(())
     }
 
+    /// An RTORQ that is none, or malformed: X.410 mode has a refuseReason for it, normal mode has not.
+    pub(super) fn refuse_invalid(&mut self, below: &mut Below, detail: String) {
+        let reason = Some(refuse_reason(RefuseReason::ValidationFailure));
+        let octets = Rtorj { reason, ..Rtorj::default() }.encode();
+        below.associate(acse::Request::Reject {
+            transient: false,
+            diagnostic: diagnostic::NO_REASON,
+            value: Some(Value { context: self.context(below), octets }),
+        });
+        self.up.push_back(Indication::Aborted { reason: None, detail });
+    }
+
     /// A-ASSOCIATE.indication.
     pub(super) fn associate(&mut self, below: &mut Below, indication: acse::Indication) {
         let acse::Indication::Associate {

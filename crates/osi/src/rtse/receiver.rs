@@ -105,8 +105,8 @@ impl Receiving {
         if self.faulty {
             return Ok(());
         }
-        let Some((reader, begun)) = &mut self.rttr else { return Ok(()) };
         let Some(first) = input.first() else { return Ok(()) };
+        let (reader, begun) = self.rttr.get_or_insert_with(|| (RawReader::new(), false));
         if !self.inflow.is_wrapped(*first) {
             return self.inflow.push(input, contexts, |bytes, last| {
                 up.push_back(Indication::Data { bytes, last });
@@ -248,8 +248,9 @@ impl Rtse {
         Ok(())
     }
 
+    /// An S-DATA of X.410 mode has no RTTR if it has no octets.
     fn value_start(&mut self) {
-        if let Some(receiving) = &mut self.receiving {
+        if let Some(receiving) = self.receiving.as_mut().filter(|r| r.inflow.is_framed()) {
             receiving.rttr = Some((RawReader::new(), false));
         }
     }

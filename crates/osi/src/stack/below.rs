@@ -13,7 +13,7 @@ pub(crate) struct Below {
     presentation: Presentation,
     acse: Acse,
     direct: Option<Direct>,
-    /// A responder that takes the mode up which the peer asks for.
+    /// That of a responder: it takes up a peer that does not ask for normal mode.
     offered: Option<Direct>,
 }
 
@@ -113,7 +113,7 @@ impl Below {
     /// An S- indication or confirm.
     pub(super) fn indication(&mut self, indication: session::Indication) {
         if let session::Indication::Connect(connect) = &indication
-            && x410::asks_for_it(&connect.user_data)
+            && !x410::asks_for_normal_mode(&connect.user_data)
             && let Some(direct) = self.offered.take()
         {
             self.direct = Some(direct);

@@ -9,13 +9,13 @@ use base::{AssociationId, Instant, Now};
 use std::collections::BTreeSet;
 
 impl Outbound {
-    /// When an association of ours that is idle is released, where its channel is opened by traffic.
+    /// When an association of ours that is idle is released, where its channel is opened by traffic; if the peer has
+    /// the turn, when we ask for it.
     fn closes_at(&self, cx: &Context, association: &Association) -> Option<Instant> {
         match cx.config.channel(association.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
-                let idle =
-                    association.is_initiator() && association.is_idle() && association.has_turn();
-                idle.then(|| association.idle_since() + idle_close)
+                let idle = |a: &&Association| a.is_initiator() && a.is_idle() && !a.wants_turn();
+                Some(association).filter(idle).map(|a| a.idle_since() + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
         }
@@ -24,12 +24,13 @@ impl Outbound {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, cx: &mut Context, now: Now) {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
-            let at =
-                cx.associations.get(&id).and_then(|association| self.closes_at(cx, association));
-            if at.is_some_and(|at| at <= now.mono) {
-                cx.release(id);
-            } else {
-                self.agenda.idle.set(id, at);
+            let association = cx.associations.get(&id);
+            let at = association.and_then(|association| self.closes_at(cx, association));
+            let has_turn = association.is_some_and(Association::has_turn);
+            match at.filter(|at| *at <= now.mono) {
+                Some(_) if has_turn => cx.release(id),
+                Some(_) => self.want_turn(cx, now, id),
+                None => _ = self.agenda.idle.set(id, at),
             }
         }
     }

@@ -1,6 +1,8 @@
 //! What presentation, ACSE, RTSE and ROSE answer to every kind of fault, and what is logged: the
 //! rows of `docs/refusals.md`. The snapshot is the answer octet for octet.
 
+mod x410;
+
 use super::*;
 use crate::session::service::ExceptionReason;
 use std::fmt::Write as _;
@@ -396,9 +398,14 @@ fn what_nests_too_deep_costs_its_transfer_alone() {
 #[test]
 fn every_fault_is_answered_and_named() {
     let mut text = String::new();
-    for (layer, cases) in
-        [("presentation", PRESENTATION), ("acse", ACSE), ("rtse", RTSE), ("rose", ROSE)]
-    {
+    let layers = [
+        ("presentation", PRESENTATION),
+        ("acse", ACSE),
+        ("rtse", RTSE),
+        ("rose", ROSE),
+        ("x410 mode", x410::X410),
+    ];
+    for (layer, cases) in layers {
         for (at, fault, start, go) in cases {
             let mut bench = start();
             bench.down.clear();
@@ -410,7 +417,8 @@ fn every_fault_is_answered_and_named() {
                 Some(Indication::Faulty { detail, .. }) => (detail.clone(), false),
                 other => panic!("{place}: {other:?}"),
             };
-            let named = ["presentation", "acse", "rtse", "rose"].iter().any(|l| log.starts_with(l));
+            let named = ["presentation", "acse", "rtse", "rose", "x410 mode", "session"];
+            let named = named.iter().any(|layer| log.starts_with(layer));
             assert!(named, "{place}: {log}");
             assert!(log.contains("X.2"), "{place}: {log}");
             let wire = wire(&bench.down);
