@@ -73,7 +73,8 @@ pub(crate) fn read(
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
-    let form = form(&mut section, problems, profile.map(|profile| profile.span()));
+    let profile = profile.map(|profile| profile.span());
+    let form = form(&mut section, problems, profile.as_ref());
     let x410 = x410(&mut section, problems);
     check_protocol(problems, section.span(), x410, form.dialect);
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
@@ -145,7 +146,11 @@ pub(crate) fn read(
 
 /// Reads the form of what the peer is sent; `profile` is where the peer names its profile, and where what it has from
 /// there is.
-fn form(section: &mut Section<'_>, problems: &mut Problems, profile: Option<Range<usize>>) -> Form {
+fn form(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    profile: Option<&Range<usize>>,
+) -> Form {
     let of_1984 = Dialect::RedBook1984(CommonName::NoForm);
     let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988), ("1984", of_1984)];
     let extensions = section.optional(problems, "extensions", &|v| value::word(v, &words));
@@ -157,7 +162,7 @@ fn form(section: &mut Section<'_>, problems: &mut Problems, profile: Option<Rang
     let is_private = |found: &&Spanned<Qualifier>| *found.get_ref() == Qualifier::Private;
     if let Some(asked) = qualifier.as_ref().filter(is_private).filter(|_| !has_private) {
         // The peer's own extensions replace those for which its profile has a qualifier.
-        let of_profile = |span| profile.as_ref() == Some(&span);
+        let of_profile = |span| profile == Some(&span);
         let is_replaced = of_profile(asked.span())
             && extensions.as_ref().is_some_and(|found| !of_profile(found.span()));
         let year = if edition == Dialect::BlueBook1988 { 1988 } else { 1984 };

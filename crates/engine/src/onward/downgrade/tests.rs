@@ -169,8 +169,7 @@ fn what_is_not_critical_is_left_out_and_counted() {
     assert_eq!(earlier.record.precedence, Precedence::Flash, "here it has its six");
     let payload = alpha.transfer_payload(&earlier.record, OF_1984.into());
     assert_eq!(payload.left_out, 3);
-    let MtsApduHead::Message(there) = read(&of_1984(&alpha, &earlier.record, OF_1984.into()))
-    else {
+    let MtsApduHead::Message(there) = read(&of_1984(&alpha, &earlier.record, OF_1984)) else {
         panic!()
     };
     assert_eq!((there.priority, there.recipients.len()), (Priority::Urgent, 2));

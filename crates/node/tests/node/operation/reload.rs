@@ -407,7 +407,7 @@ fn a_changed_password_ends_associations_and_a_changed_dialect_keeps_them() {
     assert!(before.len() == 1 && after.len() == 1 && before != after);
 
     let changes = configure(&mut pair, NAPLES, |config| {
-        config.peers[0].form.dialect = p1::Dialect::BlueBook1988
+        config.peers[0].form.dialect = p1::Dialect::BlueBook1988;
     });
     assert_eq!(effects(&changes), "act changed extensions: all=kept;");
     pair.run(10);
