@@ -21,8 +21,10 @@ use base::ip_prefix::Origin;
 use base::{AssociationId, Instant};
 use dscp::Dscp;
 use engine::journal::SpoolId;
+use osi::api::{AbortReason, Request};
 use osi::stack::Association as Stack;
 use scheduler::ChannelId;
+use settings::Release;
 use settings::channel_changes::Drain;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -35,7 +37,7 @@ pub struct Association {
     /// Its layers.
     pub stack: Stack,
     /// Requests to hand to the stack, one after each drain.
-    pub requests: VecDeque<osi::api::Request>,
+    pub requests: VecDeque<Request>,
     /// What is below it.
     pub connection: TransportConnection,
     /// What is spoken on it.
@@ -156,7 +158,7 @@ impl Association {
     }
 
     /// Hands a request to its layers.
-    pub fn request(&mut self, request: osi::api::Request) {
+    pub fn request(&mut self, request: Request) {
         self.requests.push_back(request);
     }
 
@@ -311,11 +313,18 @@ impl Association {
         self.state = AssociationState::Refusing;
     }
 
-    /// We release it, if it is open.
-    pub fn release(&mut self) {
+    /// We end it in order, if it is open; gives the request. Only the end that opened a P1 association and has the
+    /// turn may release it (X.228 7.2.1): the other end aborts.
+    pub fn release(&mut self, by: Release) -> Request {
+        let request = match by {
+            Release::Close if self.is_idle() => Request::Close,
+            _ if self.is_initiator() && self.has_turn() => Request::Release,
+            _ => Request::Abort(AbortReason::TemporaryProblem),
+        };
         if let AssociationState::Open { since } = self.state {
             self.state = AssociationState::Releasing { since };
         }
+        request
     }
 
     // ----- its end ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ use guard::blame::TransferPlace;
 use osi::api::ResumePoint;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association as Stack;
-use p1::Dialect;
+use p1::Form;
 use scheduler::StartReason;
 use sha2::{Digest as _, Sha256};
 
@@ -48,8 +48,8 @@ pub struct Sending {
     pub resumes: u8,
     /// The associations it was lost with, the latest last.
     pub tried: Vec<ConnectionReference>,
-    /// The form of extension fields in which it began: a resumed transfer has the same octets.
-    pub dialect: Option<Dialect>,
+    /// The form in which it began: a resumed transfer has the same octets.
+    pub form: Option<Form>,
     /// What it begins with, and the digest that this must have where it is resumed.
     pub head: Bytes,
     /// What the head of the APDU must be, where a transfer goes on.
@@ -90,7 +90,7 @@ impl Sending {
             resume: None,
             resumes: 0,
             tried: Vec::new(),
-            dialect: None,
+            form: None,
             head: Bytes::new(),
             expected: None,
             confirmed: false,
@@ -112,7 +112,7 @@ impl Sending {
     pub fn resumption(&self) -> Option<Resumption> {
         Some(Resumption {
             point: self.resume.clone()?,
-            dialect: self.dialect,
+            form: self.form,
             tried: self.tried.clone(),
             resumes: self.resumes,
             head: self.expected.or_else(|| self.started.map(|_| self.head_digest())),
@@ -142,7 +142,7 @@ pub struct Resumption {
     /// Where it goes on.
     pub point: ResumePoint,
     /// As in [`Sending`].
-    pub dialect: Option<Dialect>,
+    pub form: Option<Form>,
     /// The associations on which that was tried.
     pub tried: Vec<ConnectionReference>,
     /// How often that was tried.

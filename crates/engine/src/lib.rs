@@ -62,7 +62,7 @@ use crate::lists::definition::Lists;
 use base::{EntryId, PeerId, Utc};
 use bytes::Bytes;
 use p1::ContentLabels;
-use p1::extension::Dialect;
+use p1::extension::Form;
 use p1::names::{GlobalDomainId, MtaName, ORName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -87,8 +87,8 @@ pub struct Config {
     pub accepted_max: u64,
     /// Most octets of a content that a report of ours returns.
     pub returned_max: u64,
-    /// The form of APDUs for each peer; the modern form for peers not named.
-    pub dialects: BTreeMap<PeerId, Dialect>,
+    /// The form of APDUs for each peer; the usual one for peers not named.
+    pub forms: BTreeMap<PeerId, Form>,
     /// How long copies may wait. It also limits how old a trace time may be and still be accepted
     /// (see [`TRACE_MARGIN`]).
     pub expire: Periods,
@@ -132,7 +132,7 @@ pub struct Engine {
     content_max: BTreeMap<PeerId, u64>,
     accepted_max: u64,
     returned_max: u64,
-    dialects: BTreeMap<PeerId, Dialect>,
+    forms: BTreeMap<PeerId, Form>,
     expire: Periods,
     policy: classify::Policy,
     cleared: onward::clearance::Cleared,
@@ -159,7 +159,7 @@ impl Engine {
             content_max: config.content_max,
             accepted_max: config.accepted_max,
             returned_max: config.returned_max,
-            dialects: config.dialects,
+            forms: config.forms,
             expire: config.expire,
             policy: config.classify,
             cleared: config.clearances.into(),
@@ -200,7 +200,7 @@ impl Engine {
             content_max,
             accepted_max,
             returned_max,
-            dialects,
+            forms,
             expire,
             classify,
             clearances,
@@ -213,7 +213,7 @@ impl Engine {
         self.content_max = content_max;
         self.accepted_max = accepted_max;
         self.returned_max = returned_max;
-        self.dialects = dialects;
+        self.forms = forms;
         self.expire = expire;
         self.policy = classify;
         self.cleared = clearances.into();

@@ -128,7 +128,7 @@ mod tests {
     /// The report as its next hop receives it, the content apart.
     fn transferred(e: &Engine, entry: &NewEntry) -> (MtsApduHead, Content) {
         let record = Record::decode(&entry.record.encode()).unwrap();
-        let payload = e.transfer_payload(&record, Dialect::Modern);
+        let payload = e.transfer_payload(&record, Dialect::Modern.into());
         let octets = [&payload.head[..], &vec![7; payload.content_length as usize]].concat();
         let (mut parser, mut head) = (ApduParser::default().split_reports(), None);
         let mut length = 0;

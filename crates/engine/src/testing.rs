@@ -72,7 +72,7 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
-        dialects: Default::default(),
+        forms: Default::default(),
         expire: Periods::default(),
         classify: Policy::default(),
         clearances: Default::default(),
@@ -115,7 +115,7 @@ pub(crate) fn submit(e: &mut Engine, envelope: &MessageSubmissionEnvelope) -> Su
 /// The one message among these, decoded from its octets as its next hop receives it.
 pub(crate) fn received(e: &Engine, entry: &NewEntry) -> MtsApduHead {
     let record = Record::decode(&entry.record.encode()).unwrap();
-    let payload = e.transfer_payload(&record, Dialect::Modern);
+    let payload = e.transfer_payload(&record, Dialect::Modern.into());
     let mut octets = payload.head.to_vec();
     octets.resize(octets.len() + payload.content_length as usize, b'x');
     octets.extend_from_slice(&payload.tail);

@@ -90,7 +90,7 @@ impl Default for Copies {
                 content_max: Default::default(),
                 accepted_max: u64::MAX,
                 returned_max: 10 << 20,
-                dialects: Default::default(),
+                forms: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),
                 clearances: Default::default(),

@@ -4,6 +4,7 @@
 //! once, into [`Facts`]; the rest is computed from them.
 
 mod facts;
+mod forms;
 mod places;
 
 pub use facts::Facts;
@@ -12,7 +13,6 @@ use crate::config::{ChannelSocket, Site};
 use base::Precedence;
 use dscp::Dscp;
 use node::config::{Channel, ListenerService, Peer};
-use p1::extension::{CommonName, Dialect};
 use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -83,8 +83,7 @@ pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     all.extend(congestion(site, facts));
     for peer in &site.node.peers {
         all.extend(from_anywhere(site, peer));
-        all.extend(dialect_1988(peer));
-        all.extend(dialect_1984(peer));
+        all.extend(forms::look(peer));
         all.extend(inverted(peer));
         all.extend(shared(peer));
     }
@@ -116,46 +115,6 @@ fn from_anywhere(site: &Site, peer: &Peer) -> Option<Advice> {
             &peer.name,
             "it has no `from`: whoever knows its password may bind as this peer from anywhere",
             "write from = [\"192.0.2.0/24\"] with the addresses it connects from",
-        )
-    })
-}
-
-/// What P1 of 1984 cannot carry.
-fn dialect_1984(peer: &Peer) -> Option<Advice> {
-    let Dialect::RedBook1984(common_name) = peer.dialect else { return None };
-    let names = match common_name {
-        CommonName::NoForm => {
-            "addresses with a common name are reported too, unless common_name = \"dda\", which its operator \
-             must have as well"
-        }
-        CommonName::DomainDefined => "a common name goes as the domain-defined attribute Common",
-    };
-    Some(Advice::new(
-        Severity::Info,
-        &peer.name,
-        format!(
-            "it has extensions = \"1984\": it gets no extensions, and three precedences instead of six; \
-             contents other than P2 (every P772 and P22 message) and what is critical are reported as not \
-             delivered (unable-to-downgrade); {names}; reports to it lose content type, histories and newer \
-             codes; a loop inside our own domain is not seen through it"
-        ),
-        "write extensions = \"1988\" or \"modern\" if the peer has P1 of 1988, also in X.410 mode \
-         (application_protocol = 12)",
-    ))
-}
-
-/// What the dialect of 1988 cannot carry.
-fn dialect_1988(peer: &Peer) -> Option<Advice> {
-    (peer.dialect == Dialect::BlueBook1988).then(|| {
-        Advice::new(
-            Severity::Info,
-            &peer.name,
-            "it has extensions = \"1988\", which has no form for private extensions: the \
-             priority-level-qualifier is left out, so that the peer sees three precedences instead \
-             of six (override and flash as urgent, immediate and priority as normal, routine and \
-             deferred as non-urgent), and what is critical in a private extension is reported as \
-             not delivered",
-            "write extensions = \"modern\" if the peer reads X.411 of 1994 and later",
         )
     })
 }
@@ -331,6 +290,8 @@ fn shared(peer: &Peer) -> Vec<Advice> {
 mod tests {
     use super::*;
     use crate::example::example_site;
+    use node::config::Release;
+    use p1::extension::{CommonName, Dialect, Form, Qualifier};
 
     /// A system that has no effect on the advice.
     fn kind() -> Facts {
@@ -395,17 +356,26 @@ mod tests {
     #[test]
     fn the_cost_of_the_dialect_of_1988_is_shown() {
         let mut site = rfc4594();
-        site.node.peers[0].dialect = Dialect::BlueBook1988;
+        site.node.peers[0].form.dialect = Dialect::BlueBook1988;
         insta::assert_snapshot!(text(&site, &kind()));
     }
 
     #[test]
     fn the_cost_of_p1_of_1984_is_shown() {
         let mut site = rfc4594();
-        site.node.peers[0].dialect = Dialect::RedBook1984(CommonName::NoForm);
+        site.node.peers[0].form.dialect = Dialect::RedBook1984(CommonName::NoForm);
         insta::assert_snapshot!(text(&site, &kind()));
-        site.node.peers[0].dialect = Dialect::RedBook1984(CommonName::DomainDefined);
+        site.node.peers[0].form.dialect = Dialect::RedBook1984(CommonName::DomainDefined);
         assert!(text(&site, &kind()).contains("attribute Common"));
+    }
+
+    #[test]
+    fn the_cost_of_what_a_peer_is_spared_is_shown() {
+        let mut site = rfc4594();
+        site.node.peers[0].form =
+            Form { qualifier: Qualifier::Omit, explicit_defaults: false, dialect: Dialect::Modern };
+        site.node.peers[0].release = Release::Close;
+        insta::assert_snapshot!(text(&site, &kind()));
     }
 
     #[test]

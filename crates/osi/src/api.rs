@@ -361,6 +361,8 @@ pub enum Request {
     },
     /// RT-CLOSE or A-RELEASE.
     Release,
+    /// Ends the transport connection without a release, for peers that fail at one; while nothing is in flight.
+    Close,
     /// RT-U-ABORT or A-ABORT.
     Abort(AbortReason),
 }
@@ -590,6 +592,7 @@ shown!(Request {
     Error { invoke, error, parameter },
     Reject { invoke, problem },
     Release,
+    Close,
     Abort(reason),
 });
 

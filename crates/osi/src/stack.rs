@@ -7,7 +7,7 @@ mod upper;
 
 pub(crate) use below::{Above, Below};
 
-use crate::api::{Config, Indication, Input, Output, Role};
+use crate::api::{Config, Indication, Input, Output, Request, Role};
 use crate::lower::{Lower, LowerOutput};
 use crate::rtse::InterruptedReceive;
 use base::time::Instant;
@@ -91,6 +91,11 @@ impl Association {
                 self.lower.tick(now);
                 self.relay(now);
                 self.upper.tick(now);
+            }
+            Input::Request(Request::Close) => {
+                self.closed = true;
+                self.out.extend([Output::Indication(Indication::Released), Output::Close]);
+                return;
             }
             Input::Request(request) => self.upper.request(now, request),
         }

@@ -3,7 +3,7 @@
 use crate::envelope::{
     MessageTransferEnvelope, ProbeTransferEnvelope, ReportTransferContent, ReportTransferEnvelope,
 };
-use crate::extension::Dialect;
+use crate::extension::{Defaults, Dialect, Form};
 use crate::names::ORName;
 use crate::red_book;
 use crate::wire::tag;
@@ -34,21 +34,38 @@ pub struct Report {
 }
 
 impl MtsApduHead {
-    /// Brings all extensions into this dialect: of the envelope, of each recipient's fields and of a
-    /// report's content. Gives how many have no form in it and are left out. In that of 1984 all else gets its form
-    /// of 1984 as well (see [`crate::red_book`]).
-    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        if let Dialect::RedBook1984(common_name) = dialect {
+    /// Brings all extensions into this form: of the envelope, of each recipient's fields and of a
+    /// report's content. Gives how many it does not have and are left out. In the dialect of 1984 all else gets its
+    /// form of 1984 as well (see [`crate::red_book`]).
+    pub fn set_form(&mut self, form: Form) -> usize {
+        if let Dialect::RedBook1984(common_name) = form.dialect {
             return red_book::set_form(self, common_name);
         }
         match self {
-            MtsApduHead::Message(envelope) => envelope.set_dialect(dialect),
-            MtsApduHead::Probe(envelope) => envelope.set_dialect(dialect),
+            MtsApduHead::Message(envelope) => envelope.set_form(form),
+            MtsApduHead::Probe(envelope) => envelope.set_form(form),
             MtsApduHead::Report(report) => {
-                report.envelope.extensions.set_dialect(dialect)
-                    + report.content.set_dialect(dialect)
+                report.envelope.extensions.set_form(form) + report.content.set_form(form)
             }
         }
+    }
+
+    /// All octets of an APDU before a content of so many octets, of a message or returned in a report; nothing comes
+    /// after it. `None`: of what is whole in itself, a probe or a report.
+    pub fn encode(&self, content_length: Option<u64>, defaults: Defaults) -> Vec<u8> {
+        let mut w = Writer::new();
+        match (self, content_length) {
+            (MtsApduHead::Message(envelope), length) => {
+                envelope.write(&mut w, defaults);
+                return message_head(w.as_slice(), length.unwrap_or(0));
+            }
+            (MtsApduHead::Probe(envelope), _) => envelope.write_as(&mut w, PROBE, defaults),
+            (MtsApduHead::Report(report), None) => report.write(&mut w, defaults),
+            (MtsApduHead::Report(report), Some(length)) => {
+                return report_head(report, length, defaults);
+            }
+        }
+        w.into_vec()
     }
 }
 
@@ -77,19 +94,19 @@ impl Report {
         })
     }
 
-    /// Writes the whole APDU.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes the whole APDU, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(REPORT, |w| {
-            self.envelope.write(w);
-            self.content.write(w);
+            self.envelope.write(w, defaults);
+            self.content.write(w, defaults);
         });
     }
 }
 
-/// The envelope alone, a SET.
+/// The envelope alone, a SET; as all of the functions below without members of the value of their DEFAULT.
 pub fn encode_envelope(envelope: &MessageTransferEnvelope) -> Vec<u8> {
     let mut w = Writer::new();
-    envelope.write(&mut w);
+    envelope.write(&mut w, Defaults::LeftOut);
     w.into_vec()
 }
 
@@ -113,23 +130,27 @@ pub fn message_head(envelope: &[u8], content_length: u64) -> Vec<u8> {
 /// A probe APDU.
 pub fn encode_probe(envelope: &ProbeTransferEnvelope) -> Vec<u8> {
     let mut w = Writer::new();
-    envelope.write_as(&mut w, PROBE);
+    envelope.write_as(&mut w, PROBE, Defaults::LeftOut);
     w.into_vec()
 }
 
 /// A report APDU.
 pub fn encode_report(report: &Report) -> Vec<u8> {
     let mut w = Writer::new();
-    report.write(&mut w);
+    report.write(&mut w, Defaults::LeftOut);
     w.into_vec()
 }
 
 /// All octets of a report APDU before a returned content of `content_length` octets; nothing comes after it. The
 /// content in the report itself is not written.
 pub fn encode_report_head(report: &Report, content_length: u64) -> Vec<u8> {
+    report_head(report, content_length, Defaults::LeftOut)
+}
+
+fn report_head(report: &Report, content_length: u64, defaults: Defaults) -> Vec<u8> {
     let mut inner = Writer::new();
-    report.envelope.write(&mut inner);
-    report.content.write_before_content(&mut inner, content_length);
+    report.envelope.write(&mut inner, defaults);
+    report.content.write_before_content(&mut inner, content_length, defaults);
     let all = (inner.as_slice().len() as u64).saturating_add(content_length);
     let mut w = Writer::new();
     w.header(REPORT, true, Length::Definite(all));

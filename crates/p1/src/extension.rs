@@ -1,9 +1,12 @@
 //! ExtensionField of X.411: the standard's later fields and everyone's private ones.
 
 mod dialect;
+mod form;
 
 pub use dialect::{CommonName, Dialect};
+pub use form::{Defaults, Form, Qualifier};
 
+use crate::trace::explicit_internal_trace;
 use crate::wire::{bits, keep, keep_child, list, write_bits};
 use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal};
 use bytes::Bytes;
@@ -154,6 +157,11 @@ impl ExtensionField {
         self.kind == ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION)
     }
 
+    /// Whether it is the priority-level-qualifier (see [`crate::grade`]).
+    pub fn is_priority_level_qualifier(&self) -> bool {
+        matches!(&self.kind, ExtensionType::Private(oid) if oid.content() == crate::grade::QUALIFIER)
+    }
+
     /// Reads one, in either dialect.
     ///
     /// # Errors
@@ -175,20 +183,42 @@ impl ExtensionField {
         Ok(ExtensionField { kind, dialect, criticality, value, raw: Some(keep(e)) })
     }
 
-    /// Writes it: as it came, or in its dialect where it was made here.
-    pub fn write(&self, w: &mut Writer) {
-        if let Some(raw) = &self.raw {
+    /// Writes it: as it came, or in its dialect where it was made here, or lacks a member that is to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
+        let stays = |raw: &&Bytes| defaults != Defaults::Explicit || self.is_explicit(raw);
+        if let Some(raw) = self.raw.as_ref().filter(stays) {
             return w.raw(raw);
         }
         w.constructed(universal::SEQUENCE, |w| {
             self.kind.write(w, self.dialect);
-            if self.criticality != Criticality::default() {
-                write_bits(w, CRITICALITY, self.criticality.bits(), 0);
+            if defaults.writes_later(&self.criticality, &Criticality::default()) {
+                // Its three bits, as other MTAs write it.
+                let least = if self.criticality == Criticality::default() { 3 } else { 0 };
+                write_bits(w, CRITICALITY, self.criticality.bits(), least);
             }
-            if self.value[..] != NULL {
-                w.constructed(VALUE, |w| w.raw(&self.value));
+            if defaults.writes_later(&&self.value[..], &&NULL[..]) {
+                w.constructed(VALUE, |w| w.raw(&self.value_in(defaults)));
             }
         });
+    }
+
+    /// The value: an internal trace has members with a DEFAULT itself. Its last element is ours, so that it is made
+    /// here anyway, whether its octets are kept by now or not.
+    fn value_in(&self, defaults: Defaults) -> Bytes {
+        let is_made = self.is_internal_trace() && defaults == Defaults::Explicit;
+        let explicit = is_made.then(|| explicit_internal_trace(&self.value)).flatten();
+        explicit.unwrap_or_else(|| self.value.clone())
+    }
+
+    /// Whether the octets of the field have all members: criticality and value have a DEFAULT.
+    fn is_explicit(&self, raw: &[u8]) -> bool {
+        let members = || {
+            let mut inner = Element::parse(raw)?.children()?;
+            inner.next()?;
+            let criticality = inner.optional(CRITICALITY)?;
+            Ok::<_, Error>(criticality.is_some() && inner.optional(VALUE)?.is_some())
+        };
+        !self.is_internal_trace() && members().unwrap_or(true)
     }
 }
 
@@ -203,8 +233,13 @@ impl Extensions {
 
     /// Writes them under `tag`; nothing where there are none, which is the DEFAULT.
     pub fn write_as(&self, w: &mut Writer, tag: Tag) {
-        if !self.0.is_empty() {
-            w.constructed(tag, |w| self.0.iter().for_each(|e| e.write(w)));
+        self.write_in(w, tag, Defaults::LeftOut);
+    }
+
+    /// As [`Extensions::write_as`], with the members of the value of their DEFAULT that are to be written.
+    pub fn write_in(&self, w: &mut Writer, tag: Tag, defaults: Defaults) {
+        if defaults.writes_later(&self.0.len(), &0) {
+            w.constructed(tag, |w| self.0.iter().for_each(|e| e.write(w, defaults)));
         }
     }
 
@@ -231,15 +266,14 @@ impl Extensions {
         self.0.retain(|e| e.kind != *kind);
     }
 
-    /// Brings all of them into this dialect: what is in it already stays as it came, the rest loses
-    /// the form it came in. Those for which the dialect has no form ([`ExtensionField::has_form`])
-    /// are taken out; gives how many those are. The internal trace is not counted: it is of no use to a peer whose
-    /// dialect has none.
-    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let is_lost =
-            |field: &&ExtensionField| !field.has_form(dialect) && !field.is_internal_trace();
+    /// Brings all of them into this form: what is in its dialect already stays as it came, the rest loses
+    /// the form it came in. Those that it does not have ([`Form::has`]) are taken out; gives how many those are. The
+    /// internal trace is not counted: it is of no use to a peer whose dialect has none.
+    pub fn set_form(&mut self, form: Form) -> usize {
+        let dialect = form.dialect;
+        let is_lost = |field: &&ExtensionField| !form.has(field) && !field.is_internal_trace();
         let lost = self.0.iter().filter(is_lost).count();
-        self.0.retain(|field| field.has_form(dialect));
+        self.0.retain(|field| form.has(field));
         for field in self.0.iter_mut().filter(|field| field.dialect != dialect) {
             field.dialect = dialect;
             field.raw = None;
@@ -325,7 +359,7 @@ mod tests {
 
     fn written(field: &ExtensionField) -> Vec<u8> {
         let mut w = Writer::new();
-        field.write(&mut w);
+        field.write(&mut w, Defaults::LeftOut);
         w.into_vec()
     }
 
@@ -351,30 +385,30 @@ mod tests {
         let blue = [0x30, 9, 0xa0, 3, 2, 1, 38, 0xa2, 2, 0x30, 0];
         let modern = [0x30, 7, 0x80, 1, 38, 0xa2, 2, 0x30, 0];
         let mut e = Extensions(vec![read(&blue)]);
-        assert_eq!(e.set_dialect(Dialect::BlueBook1988), 0);
+        assert_eq!(e.set_form(Dialect::BlueBook1988.into()), 0);
         assert_eq!(written(&e.0[0]), blue);
-        assert_eq!(e.set_dialect(Dialect::Modern), 0);
+        assert_eq!(e.set_form(Dialect::Modern.into()), 0);
         assert_eq!(written(&e.0[0]), modern);
         let own = ExtensionField::standard(38, Criticality::default(), |w| {
             w.constructed(universal::SEQUENCE, |_| {});
         });
         e.set(own);
         assert_eq!(e.0.len(), 1);
-        e.set_dialect(Dialect::BlueBook1988);
+        e.set_form(Dialect::BlueBook1988.into());
         assert_eq!(written(&e.0[0]), blue);
         // What is in the dialect stays as it came, its lengths and an empty criticality too.
         let odd = [0x30, 0x80, 0xa0, 0x80, 2, 1, 38, 0, 0, 0x81, 2, 5, 0, 0xa2, 2, 0x30, 0, 0, 0];
         e.set(read(&odd));
-        e.set_dialect(Dialect::BlueBook1988);
+        e.set_form(Dialect::BlueBook1988.into());
         assert_eq!(written(&e.0[0]), odd);
-        e.set_dialect(Dialect::Modern);
+        e.set_form(Dialect::Modern.into());
         assert_eq!(written(&e.0[0]), modern);
         // A private one, in either form.
         e.set(read(&[0x30, 4, 0x83, 2, 0x51, 1]));
         e.set(read(&[0x30, 6, 0xa0, 4, 6, 2, 0x51, 2]));
-        assert_eq!((e.set_dialect(Dialect::Modern), e.0.len()), (0, 3));
+        assert_eq!((e.set_form(Dialect::Modern.into()), e.0.len()), (0, 3));
         assert_eq!(written(&e.0[2]), [0x30, 4, 0x83, 2, 0x51, 2]);
-        assert_eq!((e.set_dialect(Dialect::BlueBook1988), e.0.len()), (2, 1));
+        assert_eq!((e.set_form(Dialect::BlueBook1988.into()), e.0.len()), (2, 1));
         e.remove(&ExtensionType::Standard(38));
         assert_eq!(e, Extensions::default());
     }

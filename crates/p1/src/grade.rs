@@ -16,7 +16,7 @@ pub enum PriorityLevelQualifier {
 }
 
 /// Content octets of 1.3.26.0.4406.0.8.0.
-const QUALIFIER: [u8; 8] = [0x2b, 26, 0, 0xa2, 0x36, 0, 8, 0];
+pub(crate) const QUALIFIER: [u8; 8] = [0x2b, 26, 0, 0xa2, 0x36, 0, 8, 0];
 
 impl PriorityLevelQualifier {
     /// The qualifier among a message's extensions; `None` if absent.
@@ -27,8 +27,10 @@ impl PriorityLevelQualifier {
         extensions: &Extensions,
     ) -> Result<Option<PriorityLevelQualifier>, Error> {
         let name = "priority-level-qualifier";
-        let is_qualifier = |e: &&ExtensionField| matches!(&e.kind, ExtensionType::Private(oid) if oid.content() == QUALIFIER);
-        let Some(extension) = extensions.0.iter().find(is_qualifier) else { return Ok(None) };
+        let is_qualifier = ExtensionField::is_priority_level_qualifier;
+        let Some(extension) = extensions.0.iter().find(|e| is_qualifier(e)) else {
+            return Ok(None);
+        };
         let value = Element::parse(&extension.value).field(name)?;
         // The published module has ENUMERATED; an MTA in service sends INTEGER.
         if ![universal::INTEGER, universal::ENUMERATED].contains(&value.tag) {

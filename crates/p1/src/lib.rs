@@ -39,7 +39,8 @@ pub use envelope::{
     MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,
     ReportTransferContent, ReportTransferEnvelope, ReportType,
 };
-pub use extension::{CommonName, Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
+pub use extension::{CommonName, Criticality, Defaults, Dialect, ExtensionField, ExtensionType};
+pub use extension::{Extensions, Form, Qualifier};
 pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
 pub use parser::{ApduParser, Event};

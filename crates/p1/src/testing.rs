@@ -7,7 +7,7 @@ use crate::envelope::{
     LastTrace, MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields,
     ProbeTransferEnvelope, ReportTransferContent, ReportTransferEnvelope, ReportType,
 };
-use crate::extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
+use crate::extension::{Criticality, Defaults, Dialect, ExtensionField, ExtensionType, Extensions};
 use crate::flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 use crate::names::{
     DomainDefinedAttribute, ExtensionAttribute, GlobalDomainId, MtaName, MtsIdentifier, ORAddress,
@@ -172,7 +172,7 @@ pub fn received_extension() -> impl Strategy<Value = ExtensionField> {
         let value = w.into_vec().into();
         let field = ExtensionField { kind, dialect, criticality: c, value, raw: None };
         let mut w = Writer::new();
-        field.write(&mut w);
+        field.write(&mut w, Defaults::LeftOut);
         ExtensionField { raw: Some(w.into_vec().into()), ..field }
     })
 }

@@ -1,10 +1,10 @@
 //! Trace information: the domains and the MTAs that a message has passed (X.411 12.2.1.1.1.3, 12.3.1).
 
 use crate::eits::EncodedInformationTypes;
-use crate::extension::{ExtensionField, Extensions, number};
+use crate::extension::{Defaults, ExtensionField, Extensions, number};
 use crate::names::{GlobalDomainId, MtaName};
 use crate::time::Time;
-use crate::wire::{bits, bound, keep_all, list, tag, write_bits, write_kept};
+use crate::wire::{bits, bound, keep_all, list, tag, write_bits, write_kept, written};
 use base::Utc;
 use base::ber::{Element, Error, Fault, Field, Member, Reader, Tag, Writer, read_set, universal};
 use bytes::Bytes;
@@ -155,7 +155,7 @@ fn write_supplied(
     arrival: &Time,
     action: RoutingAction,
     attempted: impl FnOnce(&mut Writer),
-    additional: &AdditionalActions,
+    (additional, defaults): (&AdditionalActions, Defaults),
 ) {
     w.constructed(universal::SET, |w| {
         arrival.write_as(w, ARRIVAL);
@@ -167,8 +167,9 @@ fn write_supplied(
         if let Some(eits) = &additional.converted_eits {
             eits.write(w);
         }
-        if additional.other_actions != OtherActions::default() {
-            write_bits(w, OTHER_ACTIONS, additional.other_actions.0, 0);
+        if defaults.writes_later(&additional.other_actions, &OtherActions::default()) {
+            let least = if additional.other_actions == OtherActions::default() { 2 } else { 0 };
+            write_bits(w, OTHER_ACTIONS, additional.other_actions.0, least);
         }
         write_kept(w, &additional.unknown);
     });
@@ -219,7 +220,7 @@ impl TraceElement {
     }
 
     /// Writes it.
-    pub fn write(&self, w: &mut Writer) {
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SEQUENCE, |w| {
             self.domain.write(w);
             let attempted = |w: &mut Writer| {
@@ -228,7 +229,7 @@ impl TraceElement {
                 }
             };
             let (arrival, action) = (&self.arrival_time, self.routing_action);
-            write_supplied(w, arrival, action, attempted, &self.additional);
+            write_supplied(w, arrival, action, attempted, (&self.additional, defaults));
         });
     }
 }
@@ -270,7 +271,7 @@ impl InternalTraceElement {
     }
 
     /// Writes it.
-    pub fn write(&self, w: &mut Writer) {
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SEQUENCE, |w| {
             self.domain.write(w);
             self.mta.write_as(w, universal::IA5_STRING);
@@ -280,7 +281,7 @@ impl InternalTraceElement {
                 None => {}
             };
             let (arrival, action) = (&self.arrival_time, self.routing_action);
-            write_supplied(w, arrival, action, attempted, &self.additional);
+            write_supplied(w, arrival, action, attempted, (&self.additional, defaults));
         });
     }
 }
@@ -294,8 +295,8 @@ pub fn read_trace(e: &Element<'_>) -> Result<Vec<TraceElement>, Error> {
 }
 
 /// Writes TraceInformation.
-pub fn write_trace(w: &mut Writer, trace: &[TraceElement]) {
-    w.constructed(tag::TRACE, |w| trace.iter().for_each(|e| e.write(w)));
+pub fn write_trace(w: &mut Writer, trace: &[TraceElement], defaults: Defaults) {
+    w.constructed(tag::TRACE, |w| trace.iter().for_each(|e| e.write(w, defaults)));
 }
 
 /// When the message first arrived at a domain: the time of the oldest element, if it is valid.
@@ -316,6 +317,14 @@ pub fn internal_trace(extensions: &Extensions) -> Result<Vec<InternalTraceElemen
         }
         None => Ok(Vec::new()),
     }
+}
+
+/// The value of an internal trace with the members of the value of their DEFAULT; `None` where it is malformed.
+pub(crate) fn explicit_internal_trace(value: &[u8]) -> Option<Bytes> {
+    let e = Element::parse(value).ok()?;
+    let trace = list(&e, bound::TRANSFERS, InternalTraceElement::read).ok()?;
+    let all = |w: &mut Writer| trace.iter().for_each(|e| e.write(w, Defaults::Explicit));
+    Some(written(|w| w.constructed(universal::SEQUENCE, all)))
 }
 
 /// Adds an element to the internal trace. If there is none, it is created.
@@ -347,7 +356,9 @@ pub fn update_internal_trace(
     // A received extension keeps its dialect and criticality.
     let (dialect, criticality) = old.map(|f| (f.dialect, f.criticality)).unwrap_or_default();
     let field = ExtensionField::standard(number::INTERNAL_TRACE_INFORMATION, criticality, |w| {
-        w.constructed(universal::SEQUENCE, |w| trace.iter().for_each(|e| e.write(w)));
+        w.constructed(universal::SEQUENCE, |w| {
+            trace.iter().for_each(|e| e.write(w, Defaults::LeftOut));
+        });
     });
     extensions.set(ExtensionField { dialect, ..field });
     Ok(())

@@ -6,6 +6,7 @@
 use crate::{Channel, Limits, ListenerService, NodeConfig, Peer, Times};
 use base::PeerId;
 use osi::api::RtseParameters;
+use p1::extension::Form;
 use scheduler::ChannelId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -265,10 +266,11 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
         octet_credentials,
         from,
         addresses: _, // of the channels' `remote`
-        dialect,
+        form,
         x410,
         resume,
         local,
+        release,
         remote,
         tpdu_size,
         content_max,
@@ -282,9 +284,13 @@ pub fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     keys.reopens("credentials", *octet_credentials != new.octet_credentials);
     keys.reopens("from", *from != new.from);
     keys.reopens("mode, application_protocol, byte_swapped", *x410 != new.x410);
-    let edition = std::mem::discriminant(dialect) != std::mem::discriminant(&new.dialect);
+    let Form { dialect, qualifier, explicit_defaults } = form;
+    let edition = std::mem::discriminant(dialect) != std::mem::discriminant(&new.form.dialect);
     keys.at_once("extensions", edition);
-    keys.at_once("common_name", *dialect != new.dialect && !edition);
+    keys.at_once("common_name", *dialect != new.form.dialect && !edition);
+    keys.at_once("qualifier", *qualifier != new.form.qualifier);
+    keys.at_once("explicit_defaults", *explicit_defaults != new.form.explicit_defaults);
+    keys.at_once("release", *release != new.release);
     keys.at_once("resume", *resume != new.resume);
     keys.reopens("own_tsel, own_ssel, own_psel", *local != new.local);
     keys.reopens("tsel, ssel, psel", *remote != new.remote);

@@ -21,7 +21,7 @@ use guard::Secret;
 use osi::api::{Dialogue, Mode, RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
-use p1::extension::Dialect;
+use p1::extension::Form;
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 pub use scheduler::wall::ClockRules;
 use scheduler::{ChannelId, ChannelRules};
@@ -116,15 +116,18 @@ pub struct Peer {
     /// Where its channels connect to, as far as those are addresses and not names: with `from`, the
     /// addresses for which places are kept.
     pub addresses: Vec<IpAddr>,
-    /// The form of all APDUs it is sent: of their extension fields, of none but the standard ones where it is that
-    /// of 1988, and of all else where it is that of 1984.
-    pub dialect: Dialect,
+    /// The form of all APDUs it is sent: of their extension fields, of none but the standard ones where the dialect is
+    /// that of 1988, and of all else where it is that of 1984; with the priority-level-qualifier, and with members of
+    /// the value of their DEFAULT, or without.
+    pub form: Form,
     /// How it is called, and may call, in X.410 mode; `None`: in normal mode only.
     pub x410: Option<X410>,
     /// Who asks for the recovery of an association that it opened and we were sending on.
     pub resume: Resume,
     /// Our selectors toward it.
     pub local: Selectors,
+    /// How an association with it ends in order.
+    pub release: Release,
     /// Its selectors.
     pub remote: Selectors,
     /// Largest TPDU proposed or accepted; `None` for RFC 1006's default.
@@ -155,6 +158,17 @@ impl X410 {
             || u16::try_from(self.protocol).is_ok_and(|p| protocol == i64::from(p.swap_bytes()));
         protocol == self.protocol || self.swapped && swapped()
     }
+}
+
+/// How we end an association with a peer in order, where nothing is in flight on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Release {
+    /// RT-CLOSE: RLRQ in a FINISH (X.228 7.2, X.227 7.2, X.225 8.3.9), or an abort where the turn, and with it the right
+    /// to release, is the peer's.
+    #[default]
+    Release,
+    /// We close the transport connection, and the peer gets nothing.
+    Close,
 }
 
 /// Who may ask for the recovery of an association on which a transfer was cut off.
@@ -409,7 +423,7 @@ pub fn engine_config(config: &NodeConfig) -> engine::Config {
             .collect(),
         accepted_max: config.limits.content,
         returned_max: config.limits.returned_content,
-        dialects: config.peers.iter().map(|peer| (peer.id(), peer.dialect)).collect(),
+        forms: config.peers.iter().map(|peer| (peer.id(), peer.form)).collect(),
         expire: config.times.expire,
         classify: config.classify,
         clearances: config.clearances.clone(),

@@ -86,7 +86,7 @@ impl Filler {
                 content_max: Default::default(),
                 accepted_max: u64::MAX,
                 returned_max: 10 << 20,
-                dialects: Default::default(),
+                forms: Default::default(),
                 expire: Default::default(),
                 classify: engine::classify::Policy::default(),
                 clearances: Default::default(),

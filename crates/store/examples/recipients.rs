@@ -74,7 +74,7 @@ fn engine_of(
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
-        dialects: Default::default(),
+        forms: Default::default(),
         expire: engine::Periods::default(),
         classify: engine::classify::Policy::default(),
         clearances: Default::default(),
@@ -122,8 +122,9 @@ fn arrival(
     let mailbox = canonical(&envelope.originator.address);
     let sent = timed("submit (there)", || there.submit(now, &mailbox, &envelope, &content, &[]))?;
     let record = &sent.accepted.entries.first().ok_or("no entry")?.record;
-    let payload =
-        timed("transfer payload (there)", || there.transfer_payload(record, Dialect::Modern));
+    let payload = timed("transfer payload (there)", || {
+        there.transfer_payload(record, Dialect::Modern.into())
+    });
     let mut octets = payload.head.to_vec();
     octets.resize(octets.len() + OCTETS, b'x');
     octets.extend_from_slice(&payload.tail);
@@ -159,7 +160,7 @@ fn arrival(
         println!("  record of {} octets", record.len());
         timed("peek of a record", || engine::Record::peek(record).is_ok());
         let record = timed("decode of a record", || engine::Record::decode(record))?;
-        timed("payload of a record", || here.transfer_payload(&record, Dialect::Modern));
+        timed("payload of a record", || here.transfer_payload(&record, Dialect::Modern.into()));
         timed("expire", || here.expire(now, &record));
         timed("reroute", || here.reroute(now, &record, &[]));
     }

@@ -36,7 +36,7 @@ pub(super) fn engine() -> Engine {
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
-        dialects: Default::default(),
+        forms: Default::default(),
         expire: Default::default(),
         classify: engine::classify::Policy::default(),
         clearances: Default::default(),
@@ -111,7 +111,7 @@ pub(super) fn entries() -> Vec<(String, NewEntry)> {
 }
 
 fn apdu(record: &Record, dialect: Dialect) -> Vec<u8> {
-    let payload = engine().transfer_payload(record, dialect);
+    let payload = engine().transfer_payload(record, dialect.into());
     let content = CONTENT.iter().copied().take(payload.content_length as usize);
     [payload.head.to_vec(), content.collect(), payload.tail.to_vec()].concat()
 }
@@ -242,7 +242,8 @@ pub fn node() -> Vec<Seed> {
         let mailbox = canonical(&address(REMOTE));
         let done = engine.submit(NOW, &mailbox, &envelope, &content, &[]).expect("a submission");
         let entry = done.accepted.entries.into_iter().next().expect("an entry");
-        let mut octets = engine.transfer_payload(&entry.record, Dialect::Modern).head.to_vec();
+        let mut octets =
+            engine.transfer_payload(&entry.record, Dialect::Modern.into()).head.to_vec();
         octets.resize(octets.len() + 5_000, b'x');
         Bytes::from(octets)
     });

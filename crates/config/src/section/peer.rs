@@ -8,10 +8,10 @@ use crate::value;
 use base::Precedence;
 use dscp::Plan;
 use node::Secret;
-use node::config::{MESSAGE_ABORTS, Peer, Resume, X410};
+use node::config::{MESSAGE_ABORTS, Peer, Release, Resume, X410};
 use osi::api::{Mode, Selectors};
 use p1::Clearance;
-use p1::extension::{CommonName, Dialect};
+use p1::extension::{CommonName, Dialect, Form, Qualifier};
 use p1::names::MtaName;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -68,16 +68,19 @@ pub(crate) fn read(
         problems.warning(mta.span(), message, "here", remedy);
     }
     // What it brings is in the section already.
-    section.optional(problems, "profile", &value::name);
+    let profile = section.optional(problems, "profile", &value::name);
     let own_password = secret::read(&mut section, problems, "password", source);
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
-    let dialect = dialect(&mut section, problems);
+    let profile = profile.map(|profile| profile.span());
+    let form = form(&mut section, problems, profile.as_ref());
     let x410 = x410(&mut section, problems);
-    check_protocol(problems, section.span(), x410, dialect);
+    check_protocol(problems, section.span(), x410, form.dialect);
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
     let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
+    let words = [("release", Release::Release), ("close", Release::Close)];
+    let release = section.optional(problems, "release", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
     let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
     let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
@@ -120,9 +123,10 @@ pub(crate) fn read(
                     .map(Spanned::into_inner)
                     .collect(),
                 addresses: Vec::new(),
-                dialect,
+                form,
                 x410,
                 resume: resume.map(Spanned::into_inner).unwrap_or_default(),
+                release: release.map(Spanned::into_inner).unwrap_or_default(),
                 local,
                 remote,
                 tpdu_size: tpdu_size.map(Spanned::into_inner),
@@ -140,12 +144,48 @@ pub(crate) fn read(
     (name, read)
 }
 
-/// Reads the edition of P1 that the peer has, and for that of 1984 the form of a common name.
-fn dialect(section: &mut Section<'_>, problems: &mut Problems) -> Dialect {
+/// Reads the form of what the peer is sent; `profile` is where the peer names its profile, and where what it has from
+/// there is.
+fn form(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    profile: Option<&Range<usize>>,
+) -> Form {
     let of_1984 = Dialect::RedBook1984(CommonName::NoForm);
     let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988), ("1984", of_1984)];
-    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
-    let dialect = dialect.map(Spanned::into_inner).unwrap_or_default();
+    let extensions = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let words = [("private", Qualifier::Private), ("omit", Qualifier::Omit)];
+    let qualifier = section.optional(problems, "qualifier", &|v| value::word(v, &words));
+    let explicit = section.optional(problems, "explicit_defaults", &value::boolean);
+    let edition = extensions.as_ref().map(|found| *found.get_ref()).unwrap_or_default();
+    let has_private = edition == Dialect::Modern;
+    let is_private = |found: &&Spanned<Qualifier>| *found.get_ref() == Qualifier::Private;
+    if let Some(asked) = qualifier.as_ref().filter(is_private).filter(|_| !has_private) {
+        // The peer's own extensions replace those for which its profile has a qualifier.
+        let of_profile = |span| profile == Some(&span);
+        let is_replaced = of_profile(asked.span())
+            && extensions.as_ref().is_some_and(|found| !of_profile(found.span()));
+        let year = if edition == Dialect::BlueBook1988 { 1988 } else { 1984 };
+        if !is_replaced {
+            let message = format!(
+                "qualifier = \"private\" and extensions = \"{year}\": that edition has no private \
+                 extensions"
+            );
+            let remedy =
+                "write qualifier = \"omit\" (three precedences), or extensions = \"modern\"";
+            problems.error(asked.span(), message, "here", remedy);
+        }
+    }
+    let asked = qualifier.map(Spanned::into_inner).unwrap_or_default();
+    Form {
+        dialect: dialect(section, problems, edition),
+        qualifier: if has_private { asked } else { Qualifier::Omit },
+        explicit_defaults: explicit.is_none_or(Spanned::into_inner),
+    }
+}
+
+/// The edition of P1 that the peer has, for that of 1984 with the form of a common name.
+fn dialect(section: &mut Section<'_>, problems: &mut Problems, dialect: Dialect) -> Dialect {
     let words = [("none", CommonName::NoForm), ("dda", CommonName::DomainDefined)];
     let common_name = section.optional(problems, "common_name", &|v| value::word(v, &words));
     match (dialect, common_name) {

@@ -187,7 +187,7 @@ fn the_edition_of_a_peer_and_the_form_of_a_common_name() {
     let with = |key: &str| {
         let text = GOOD.replacen("name = \"act\"\n", &format!("name = \"act\"\n{key}\n"), 1);
         let (site, report) = check_in(Path::new("/nowhere"), &text);
-        let dialect = site.map(|site| site.node.peers[0].dialect);
+        let dialect = site.map(|site| site.node.peers[0].form.dialect);
         (dialect, report.problems.iter().map(|p| p.message.clone()).collect::<Vec<_>>())
     };
     let of_1984 = Dialect::RedBook1984;

@@ -1,9 +1,9 @@
 //! Profiles of peers: what a peer lacks is taken from there, what it has stays.
 
 use super::*;
-use node::config::X410;
+use node::config::{Release, X410};
 use osi::api::Dialogue;
-use p1::extension::Dialect;
+use p1::extension::{Dialect, Form, Qualifier};
 
 /// The usual file, its peer with these lines.
 fn with(lines: &str) -> String {
@@ -19,7 +19,7 @@ fn peer(text: &str) -> node::config::Peer {
 #[test]
 fn a_profile_gives_what_the_peer_lacks() {
     let old = peer(&with("profile = \"x400-1988\""));
-    assert_eq!((old.dialect, old.x410), (Dialect::BlueBook1988, None));
+    assert_eq!((old.form.dialect, old.x410), (Dialect::BlueBook1988, None));
     let (slow, fast) = (&old.channels[0], &old.channels[1]);
     assert!(slow.checkpoint_adapts && slow.rts.window == 3);
     assert_eq!(slow.setup_timeout, Duration::from_secs(60));
@@ -27,7 +27,7 @@ fn a_profile_gives_what_the_peer_lacks() {
     assert_eq!((fast.rts.checkpoint_size, fast.rts.window), (2, 3));
     assert_eq!(fast.rts.dialogue, Dialogue::TwoWayAlternate);
     let old = peer(&with("profile = \"x400-1988\"\nextensions = \"modern\"\nmessage_aborts = 9"));
-    assert_eq!((old.dialect, old.message_aborts), (Dialect::Modern, 9));
+    assert_eq!((old.form.dialect, old.message_aborts), (Dialect::Modern, 9));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_file_of_ones_own_is_a_profile() {
         (site.map(|mut site| site.node.peers.remove(0)), problems)
     };
     let (site, problems) = check("extensions = \"1988\"\n[channel]\ncongestion = \"reno\"\n");
-    assert_eq!((site.unwrap().dialect, problems.len()), (Dialect::BlueBook1988, 0));
+    assert_eq!((site.unwrap().form.dialect, problems.len()), (Dialect::BlueBook1988, 0));
     for (text, message) in [
         (
             "# A peer\npassword = \"x\"",
@@ -97,5 +97,60 @@ fn what_cannot_be_a_profile_is_named() {
         assert!(site.is_none(), "{line}");
         let shown = report.render(false);
         assert!(shown.contains(message), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn the_form_of_what_a_peer_is_sent_and_how_its_associations_end() {
+    let usual = peer(&with(""));
+    assert_eq!(usual.form, Form::default());
+    assert!(usual.form.has_qualifier() && usual.form.explicit_defaults);
+    assert_eq!(usual.release, Release::Release);
+    let keys = "qualifier = \"omit\"\nexplicit_defaults = false\nrelease = \"close\"";
+    let own = peer(&with(keys));
+    let form =
+        Form { dialect: Dialect::Modern, qualifier: Qualifier::Omit, explicit_defaults: false };
+    assert_eq!((own.form, own.release), (form, Release::Close));
+    let omits = |keys: &str| {
+        let form = peer(&with(keys)).form;
+        (form.dialect, form.qualifier == Qualifier::Omit)
+    };
+    // The older dialects have no private extensions, whatever is configured.
+    assert_eq!(omits("extensions = \"1988\""), (Dialect::BlueBook1988, true));
+    assert_eq!(omits("extensions = \"1988\"\nqualifier = \"omit\""), (Dialect::BlueBook1988, true));
+    assert_eq!(omits("profile = \"x400-1988\""), (Dialect::BlueBook1988, true));
+    let later = "profile = \"x400-1988\"\nextensions = \"modern\"";
+    assert_eq!(omits(later), (Dialect::Modern, true));
+    assert_eq!(omits(&format!("{later}\nqualifier = \"private\"")), (Dialect::Modern, false));
+    // The qualifier of a profile is for the extensions of the profile.
+    let earlier = "profile = \"stanag-4406\"\nextensions = \"1988\"";
+    assert_eq!(omits(earlier), (Dialect::BlueBook1988, true));
+}
+
+#[test]
+fn an_older_dialect_has_no_qualifier() {
+    for (keys, line, message) in [
+        (
+            "extensions = \"1988\"\nqualifier = \"private\"",
+            "qualifier",
+            "qualifier = \"private\" and extensions = \"1988\": that edition has no private extensions",
+        ),
+        (
+            "qualifier = \"private\"\nmode = \"x410-1984\"\napplication_protocol = 1\nextensions = \"1984\"",
+            "qualifier",
+            "qualifier = \"private\" and extensions = \"1984\"",
+        ),
+        ("profile = \"x400-1988\"\nqualifier = \"private\"", "qualifier", "extensions = \"1988\""),
+        ("qualifier = \"public\"", "qualifier", "qualifier of peer \"act\""),
+        ("explicit_defaults = \"yes\"", "explicit_defaults", "explicit_defaults of peer \"act\""),
+        ("release = \"abort\"", "release", "release of peer \"act\""),
+    ] {
+        let text = with(keys);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert!(site.is_none(), "{keys}");
+        let shown = report.render(false);
+        assert!(shown.contains(message), "{keys}: {shown}");
+        let at = 1 + text.lines().position(|l| l.starts_with(line)).unwrap();
+        assert!(shown.contains(&format!(":{at}:")), "{keys}: {at}: {shown}");
     }
 }

@@ -197,7 +197,7 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
 
 /// In the dialect of P3, whatever dialect they arrived in.
 fn for_users(mut extensions: Extensions) -> Extensions {
-    extensions.set_dialect(Dialect::Modern);
+    extensions.set_form(Dialect::Modern.into());
     extensions
 }
 

@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use base::PeerId;
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
-use p1::extension::{CommonName, Dialect, ExtensionField, Extensions};
+use p1::extension::{CommonName, Dialect, ExtensionField, Extensions, Form};
 use p1::names::ORName;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::red_book::{self, names};
@@ -16,14 +16,14 @@ use p1::red_book::{self, names};
 #[cfg(test)]
 mod tests;
 
-/// The first extension that must not be lost and that this dialect has no form for: one that is
+/// The first extension that must not be lost and that this form does not have: one that is
 /// critical for transfer or for delivery. The internal trace may be lost where no other extension is sent.
-fn lost_extension(dialect: Dialect, extensions: &Extensions) -> Option<String> {
+fn lost_extension(form: Form, extensions: &Extensions) -> Option<String> {
     let is_critical = |field: &&ExtensionField| {
         let criticality = field.criticality;
         (criticality.for_transfer || criticality.for_delivery) && !field.is_internal_trace()
     };
-    let mut lost = extensions.0.iter().filter(is_critical).filter(|f| !f.has_form(dialect));
+    let mut lost = extensions.0.iter().filter(is_critical).filter(|f| !form.has(f));
     lost.next().map(|field| format!("critical extension {}", field.kind))
 }
 
@@ -45,7 +45,7 @@ fn lost_in_1984(
 }
 
 impl Engine {
-    /// The failure if the dialect of this next hop has no form for what this recipient must get.
+    /// The failure if the form of this next hop does not have what this recipient must get.
     pub(crate) fn form_missing(
         &self,
         subject: &Subject<'_>,
@@ -53,22 +53,24 @@ impl Engine {
         hop: &NextHop,
     ) -> Option<Failure> {
         let NextHop::Peer(peer) = hop else { return None };
-        let dialect = *self.dialects.get(peer)?;
-        let (lost, diagnostic, edition) = match dialect {
-            Dialect::Modern => return None,
-            Dialect::BlueBook1988 => (None, Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION, 1988),
+        let form = *self.forms.get(peer)?;
+        let unsupported = Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION;
+        let (lost, diagnostic, why) = match form.dialect {
+            Dialect::Modern if form.has_qualifier() => return None,
+            Dialect::Modern => (None, unsupported, "is left out for this peer"),
+            Dialect::BlueBook1988 => (None, unsupported, "has no form in the 1988 dialect"),
             Dialect::RedBook1984(common_name) => {
                 let lost = lost_in_1984(subject, recipient, common_name);
-                (lost, Diagnostic::UNABLE_TO_DOWNGRADE, 1984)
+                (lost, Diagnostic::UNABLE_TO_DOWNGRADE, "has no form in the 1984 dialect")
             }
         };
         let lost = lost
-            .or_else(|| lost_extension(dialect, subject.extensions))
-            .or_else(|| lost_extension(dialect, &recipient.extensions))?;
+            .or_else(|| lost_extension(form, subject.extensions))
+            .or_else(|| lost_extension(form, &recipient.extensions))?;
         Some(Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
             diagnostic: Some(diagnostic),
-            text: format!("{lost} has no form in the {edition} dialect"),
+            text: format!("{lost} {why}"),
         })
     }
 
@@ -76,13 +78,13 @@ impl Engine {
     /// out of it, as it causes no report.
     pub(crate) fn destination_lost(&self, destination: &ORName, hop: &NextHop) -> Option<String> {
         let NextHop::Peer(peer) = hop else { return None };
-        let Some(Dialect::RedBook1984(common_name)) = self.dialects.get(peer) else { return None };
-        let none = names::has_form(destination, *common_name).err()?;
+        let Dialect::RedBook1984(common_name) = self.forms.get(peer)?.dialect else { return None };
+        let none = names::has_form(destination, common_name).err()?;
         Some(format!("its destination, {none}, has no form in the 1984 dialect"))
     }
 
-    /// Whether a copy for a peer has no form in the peer's dialect, or would lose what is critical: it was queued
-    /// before the dialect was changed. [`Engine::reroute`] then reports the recipients whom that concerns and
+    /// Whether a copy for a peer cannot be sent in the peer's form, or would lose what is critical: it was queued
+    /// before the peer's form was changed. [`Engine::reroute`] then reports the recipients whom that concerns and
     /// transfers the rest. A report loses what it must; only where its destination has no form it cannot go.
     pub fn would_lose_critical(&self, record: &Record) -> bool {
         let (subject, recipients) = match &record.head {
@@ -100,8 +102,8 @@ impl Engine {
     /// Gives the names of an APDU that came from this peer the form that they have here. Called before all else is
     /// done with it.
     pub fn restore_common_names(&self, peer: Option<PeerId>, head: &mut MtsApduHead) {
-        if let Some(dialect) = peer.and_then(|peer| self.dialects.get(&peer)) {
-            head.restore_common_names(*dialect);
+        if let Some(form) = peer.and_then(|peer| self.forms.get(&peer)) {
+            head.restore_common_names(form.dialect);
         }
     }
 }

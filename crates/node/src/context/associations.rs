@@ -82,15 +82,11 @@ impl Context {
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
+        let channel = self.associations.get(&id).and_then(Association::channel);
+        let peer = channel.and_then(|channel| self.peer_and_channel(channel));
+        let by = peer.map(|(peer, _)| peer.release).unwrap_or_default();
         if let Some(association) = self.associations.get_mut(&id) {
-            association.release();
-            // Only the end that opened a P1 association and has the turn may release it (X.228
-            // 7.2.1). The other end aborts.
-            let request = if association.is_initiator() && association.has_turn() {
-                stack::Request::Release
-            } else {
-                stack::Request::Abort(stack::AbortReason::TemporaryProblem)
-            };
+            let request = association.release(by);
             self.request(id, request);
         }
     }

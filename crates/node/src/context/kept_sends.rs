@@ -9,7 +9,7 @@ use base::{EntryId, Instant, PeerId};
 use engine::journal::Op;
 use osi::api::ResumePoint;
 use osi::session::service::ConnectionReference;
-use p1::Dialect;
+use p1::Form;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 const MAX_UNWRITTEN: u32 = 32;
 
 /// The first octet of the value.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A transfer of ours, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(crate) struct KeptSend {
     /// Whether we opened its association.
     pub ours: bool,
     pub point: ResumePoint,
-    pub dialect: Option<Dialect>,
+    pub form: Option<Form>,
     pub tried: Vec<ConnectionReference>,
     pub head: HeadDigest,
 }
@@ -54,9 +54,9 @@ impl KeptSend {
         (ours, remote): (bool, Option<IpAddr>),
         resumption: Resumption,
     ) -> Option<KeptSend> {
-        let Resumption { point, dialect, tried, head, .. } = resumption;
+        let Resumption { point, form, tried, head, .. } = resumption;
         let channel = channel.to_owned();
-        Some(KeptSend { entry, peer, channel, remote, ours, point, dialect, tried, head: head? })
+        Some(KeptSend { entry, peer, channel, remote, ours, point, form, tried, head: head? })
     }
 }
 

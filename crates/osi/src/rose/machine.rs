@@ -295,6 +295,7 @@ fn event_of(request: &api::Request) -> Option<Event> {
         | R::TransferSecured
         | R::TransferRefused(_)
         | R::TurnPlease(_)
-        | R::TurnGive => return None,
+        | R::TurnGive
+        | R::Close => return None,
     })
 }

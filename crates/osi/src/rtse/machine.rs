@@ -332,7 +332,8 @@ impl Rtse {
             R::TurnGive => Event::TurnGiveReq,
             R::Release => Event::CloseReq,
             R::Abort(_) => Event::UAbortReq,
-            R::Invoke { .. } | R::Result { .. } | R::Error { .. } | R::Reject { .. } => {
+            // Close is for what is below all layers.
+            R::Invoke { .. } | R::Result { .. } | R::Error { .. } | R::Reject { .. } | R::Close => {
                 return None;
             }
         })

@@ -2,7 +2,7 @@ use super::PerRecipientFields;
 use super::common::{Common, EXTENSIONS, RECIPIENTS};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
-use crate::extension::{Dialect, Extensions};
+use crate::extension::{Defaults, Extensions, Form};
 use crate::flags::{PerMessageIndicators, Priority};
 use crate::names::{MtsIdentifier, ORName};
 use crate::time::Time;
@@ -75,8 +75,8 @@ impl MessageTransferEnvelope {
         })
     }
 
-    /// Writes it.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes it, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SET, |w| {
             self.message_identifier.write(w);
             self.originator.write(w);
@@ -87,27 +87,29 @@ impl MessageTransferEnvelope {
             if let Some(identifier) = &self.content_identifier {
                 write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
             }
-            if self.priority != Priority::default() {
+            if defaults.writes(&self.priority, &Priority::default()) {
                 self.priority.write(w);
             }
-            if self.indicators != PerMessageIndicators::default() {
+            if defaults.writes(&self.indicators, &PerMessageIndicators::default()) {
                 self.indicators.write(w);
             }
             if let Some(time) = &self.deferred_delivery_time {
                 time.write_as(w, DEFERRED);
             }
             write_kept(w, &self.per_domain_bilateral);
-            write_trace(w, &self.trace);
-            self.extensions.write_as(w, EXTENSIONS);
-            w.constructed(RECIPIENTS, |w| self.recipients.iter().for_each(|r| r.write(w)));
+            write_trace(w, &self.trace, defaults);
+            self.extensions.write_in(w, EXTENSIONS, defaults);
+            w.constructed(RECIPIENTS, |w| {
+                self.recipients.iter().for_each(|r| r.write(w, defaults));
+            });
             write_kept(w, &self.unknown);
         });
     }
 
-    /// Brings all extensions into this dialect, those of recipients too; gives how many have no form
-    /// in it and are left out (see [`Extensions::set_dialect`]).
-    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_dialect(dialect));
-        recipients.sum::<usize>() + self.extensions.set_dialect(dialect)
+    /// Brings all extensions into this form, those of recipients too; gives how many it does not have
+    /// and are left out (see [`Extensions::set_form`]).
+    pub fn set_form(&mut self, form: Form) -> usize {
+        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_form(form));
+        recipients.sum::<usize>() + self.extensions.set_form(form)
     }
 }

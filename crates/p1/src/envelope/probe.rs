@@ -2,7 +2,7 @@ use super::PerRecipientFields;
 use super::common::{Common, EXTENSIONS, RECIPIENTS};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
-use crate::extension::{Dialect, Extensions};
+use crate::extension::{Defaults, Extensions, Form};
 use crate::flags::PerMessageIndicators;
 use crate::names::{MtsIdentifier, ORName};
 use crate::trace::{TraceElement, write_trace};
@@ -69,8 +69,8 @@ impl ProbeTransferEnvelope {
         })
     }
 
-    /// Writes it under `tag`.
-    pub fn write_as(&self, w: &mut Writer, tag: Tag) {
+    /// Writes it under `tag`, with the members of the value of their DEFAULT that are to be written.
+    pub fn write_as(&self, w: &mut Writer, tag: Tag, defaults: Defaults) {
         w.constructed(tag, |w| {
             self.probe_identifier.write(w);
             self.originator.write(w);
@@ -84,21 +84,23 @@ impl ProbeTransferEnvelope {
             if let Some(length) = self.content_length {
                 w.integer(CONTENT_LENGTH, length);
             }
-            if self.indicators != PerMessageIndicators::default() {
+            if defaults.writes(&self.indicators, &PerMessageIndicators::default()) {
                 self.indicators.write(w);
             }
             write_kept(w, &self.per_domain_bilateral);
-            write_trace(w, &self.trace);
-            self.extensions.write_as(w, EXTENSIONS);
-            w.constructed(RECIPIENTS, |w| self.recipients.iter().for_each(|r| r.write(w)));
+            write_trace(w, &self.trace, defaults);
+            self.extensions.write_in(w, EXTENSIONS, defaults);
+            w.constructed(RECIPIENTS, |w| {
+                self.recipients.iter().for_each(|r| r.write(w, defaults));
+            });
             write_kept(w, &self.unknown);
         });
     }
 
-    /// Brings all extensions into this dialect, those of recipients too; gives how many have no form
-    /// in it and are left out (see [`Extensions::set_dialect`]).
-    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_dialect(dialect));
-        recipients.sum::<usize>() + self.extensions.set_dialect(dialect)
+    /// Brings all extensions into this form, those of recipients too; gives how many it does not have
+    /// and are left out (see [`Extensions::set_form`]).
+    pub fn set_form(&mut self, form: Form) -> usize {
+        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_form(form));
+        recipients.sum::<usize>() + self.extensions.set_form(form)
     }
 }

@@ -1,4 +1,4 @@
-use crate::extension::Extensions;
+use crate::extension::{Defaults, Extensions};
 use crate::flags::PerRecipientIndicators;
 use crate::names::ORName;
 use crate::wire::{bound, keep_all, list, tag, write_kept};
@@ -64,8 +64,8 @@ impl PerRecipientFields {
         })
     }
 
-    /// Writes them.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes them, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SET, |w| {
             self.recipient.write(w);
             w.integer(NUMBER, i64::from(self.number));
@@ -73,7 +73,7 @@ impl PerRecipientFields {
             if let Some(conversion) = self.explicit_conversion {
                 w.integer(CONVERSION, conversion);
             }
-            self.extensions.write_as(w, EXTENSIONS);
+            self.extensions.write_in(w, EXTENSIONS, defaults);
             write_kept(w, &self.unknown);
         });
     }

@@ -1,7 +1,7 @@
 use super::recipient::{read_all, read_number};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
-use crate::extension::{Dialect, Extensions};
+use crate::extension::{Defaults, Extensions, Form};
 use crate::flags::PerRecipientIndicators;
 use crate::names::{self, MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
@@ -132,13 +132,13 @@ impl ReportTransferEnvelope {
         })
     }
 
-    /// Writes it.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes it, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SET, |w| {
             self.report_identifier.write(w);
             self.destination.write(w);
-            write_trace(w, &self.trace);
-            self.extensions.write_as(w, ENVELOPE_EXTENSIONS);
+            write_trace(w, &self.trace, defaults);
+            self.extensions.write_in(w, ENVELOPE_EXTENSIONS, defaults);
             write_kept(w, &self.unknown);
         });
     }
@@ -201,10 +201,10 @@ impl ReportTransferContent {
         })
     }
 
-    /// Writes it.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes it, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SET, |w| {
-            self.write_members(w);
+            self.write_members(w, defaults);
             if let Some(content) = &self.returned_content {
                 w.string(RETURNED_CONTENT, content);
             }
@@ -213,19 +213,19 @@ impl ReportTransferContent {
 
     /// Writes all that is before a returned content of so many octets, which ends it. What is in
     /// [`ReportTransferContent::returned_content`] is not written.
-    pub fn write_before_content(&self, w: &mut Writer, content_length: u64) {
+    pub fn write_before_content(&self, w: &mut Writer, content_length: u64, defaults: Defaults) {
         let mut members = Writer::new();
-        self.write_members(&mut members);
+        self.write_members(&mut members, defaults);
         w.header(universal::SET, true, before_content(members.as_slice().len(), content_length));
         w.raw(members.as_slice());
         w.header(RETURNED_CONTENT, false, Length::Definite(content_length));
     }
 
     /// All members but the returned content, which is last: SET members have no order (X.690 8.11).
-    fn write_members(&self, w: &mut Writer) {
+    fn write_members(&self, w: &mut Writer, defaults: Defaults) {
         self.subject_identifier.write(w);
         if !self.subject_trace.is_empty() {
-            write_trace(w, &self.subject_trace);
+            write_trace(w, &self.subject_trace, defaults);
         }
         if let Some(eits) = &self.original_eits {
             eits.write(w);
@@ -237,18 +237,18 @@ impl ReportTransferContent {
             write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
         }
         write_kept(w, &self.additional_information);
-        self.extensions.write_as(w, CONTENT_EXTENSIONS);
+        self.extensions.write_in(w, CONTENT_EXTENSIONS, defaults);
         w.constructed(CONTENT_RECIPIENTS, |w| {
-            self.recipients.iter().for_each(|r| r.write(w));
+            self.recipients.iter().for_each(|r| r.write(w, defaults));
         });
         write_kept(w, &self.unknown);
     }
 
-    /// Brings all extensions into this dialect, those of recipients too; gives how many have no form
-    /// in it and are left out (see [`Extensions::set_dialect`]).
-    pub(crate) fn set_dialect(&mut self, dialect: Dialect) -> usize {
-        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_dialect(dialect));
-        recipients.sum::<usize>() + self.extensions.set_dialect(dialect)
+    /// Brings all extensions into this form, those of recipients too; gives how many it does not have
+    /// and are left out (see [`Extensions::set_form`]).
+    pub(crate) fn set_form(&mut self, form: Form) -> usize {
+        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_form(form));
+        recipients.sum::<usize>() + self.extensions.set_form(form)
     }
 }
 
@@ -295,20 +295,20 @@ impl PerRecipientReportFields {
         })
     }
 
-    /// Writes them.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes them, with the members of the value of their DEFAULT that are to be written.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(universal::SET, |w| {
             self.actual_recipient.write_as(w, ACTUAL);
             w.integer(NUMBER, i64::from(self.number));
             self.indicators.write_as(w, INDICATORS);
-            self.last_trace.write(w);
+            self.last_trace.write(w, defaults);
             if let Some(intended) = &self.intended_recipient {
                 intended.write_as(w, INTENDED);
             }
             if let Some(text) = &self.supplementary_information {
                 write_latin1(w, SUPPLEMENTARY, text);
             }
-            self.extensions.write_as(w, EXTENSIONS);
+            self.extensions.write_in(w, EXTENSIONS, defaults);
             write_kept(w, &self.unknown);
         });
     }
@@ -335,13 +335,13 @@ impl LastTrace {
         })
     }
 
-    fn write(&self, w: &mut Writer) {
+    fn write(&self, w: &mut Writer, defaults: Defaults) {
         w.constructed(LAST_TRACE, |w| {
             self.arrival_time.write_as(w, ARRIVAL);
             if let Some(eits) = &self.converted_eits {
                 eits.write(w);
             }
-            w.constructed(REPORT_TYPE, |w| self.report.write(w));
+            w.constructed(REPORT_TYPE, |w| self.report.write(w, defaults));
             write_kept(w, &self.unknown);
         });
     }
@@ -379,12 +379,12 @@ impl ReportType {
         }
     }
 
-    /// Writes the alternative, which goes inside an explicit tag.
-    pub fn write(&self, w: &mut Writer) {
+    /// Writes the alternative, which goes inside an explicit tag; type-of-MTS-user has a DEFAULT.
+    pub fn write(&self, w: &mut Writer, defaults: Defaults) {
         match self {
             ReportType::Delivery { time, mts_user } => w.constructed(DELIVERY, |w| {
                 time.write_as(w, Tag::context(0));
-                if *mts_user != 0 {
+                if defaults.writes(mts_user, &0) {
                     w.integer(Tag::context(1), *mts_user);
                 }
             }),

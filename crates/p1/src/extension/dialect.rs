@@ -1,7 +1,7 @@
 //! The editions of P1.
 
 /// The editions of P1 that peers have. A decoder of the one refuses the other, so that all that goes to a peer is in
-/// its own (see [`crate::MtsApduHead::set_dialect`]). Those since 1988 differ in the encoding of extension-type.
+/// its own (see [`crate::MtsApduHead::set_form`]). Those since 1988 differ in the encoding of extension-type.
 #[derive(
     Clone,
     Copy,

@@ -100,7 +100,7 @@ fn message(envelope: &mut MessageTransferEnvelope, common_name: CommonName) -> u
     *per_domain_bilateral = per_domain_bilateral.take().and_then(bilateral);
     trace(passed);
     unknown.clear();
-    recipients(all, common_name) + extensions.set_dialect(Dialect::RedBook1984(common_name))
+    recipients(all, common_name) + extensions.set_form(Dialect::RedBook1984(common_name).into())
 }
 
 fn probe(envelope: &mut ProbeTransferEnvelope, common_name: CommonName) -> usize {
@@ -124,7 +124,7 @@ fn probe(envelope: &mut ProbeTransferEnvelope, common_name: CommonName) -> usize
     *per_domain_bilateral = per_domain_bilateral.take().and_then(bilateral);
     trace(passed);
     unknown.clear();
-    recipients(all, common_name) + extensions.set_dialect(Dialect::RedBook1984(common_name))
+    recipients(all, common_name) + extensions.set_form(Dialect::RedBook1984(common_name).into())
 }
 
 /// The recipients of a message or a probe.
@@ -145,7 +145,7 @@ fn recipients(all: &mut Vec<PerRecipientFields>, common_name: CommonName) -> usi
         } = fields;
         names::set_form(recipient, common_name);
         *indicators = recipient_flags(*indicators);
-        left_out += extensions.set_dialect(Dialect::RedBook1984(common_name));
+        left_out += extensions.set_form(Dialect::RedBook1984(common_name).into());
         unknown.clear();
     }
     left_out

@@ -49,8 +49,8 @@ pub(super) fn report(report: &mut Report, common_name: CommonName) -> usize {
     unknown.clear();
     let of_recipients = recipients.iter_mut().map(|fields| recipient(fields, common_name));
     of_recipients.sum::<usize>()
-        + of_envelope.set_dialect(dialect)
-        + of_content.set_dialect(dialect)
+        + of_envelope.set_form(dialect.into())
+        + of_content.set_form(dialect.into())
 }
 
 fn recipient(fields: &mut PerRecipientReportFields, common_name: CommonName) -> usize {
@@ -72,7 +72,7 @@ fn recipient(fields: &mut PerRecipientReportFields, common_name: CommonName) -> 
     intended_recipient.iter_mut().for_each(|name| set_reported_form(name, common_name));
     *indicators = recipient_flags(*indicators);
     unknown.clear();
-    extensions.set_dialect(Dialect::RedBook1984(common_name))
+    extensions.set_form(Dialect::RedBook1984(common_name).into())
 }
 
 /// A type of user that 1984 does not know is private in a private domain and else public.

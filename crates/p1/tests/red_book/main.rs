@@ -98,7 +98,7 @@ fn write(head: &MtsApduHead, content: &[u8]) -> Vec<u8> {
 /// Read, brought into this form and written, with the number of extensions that are left out.
 fn through(octets: &[u8], dialect: Dialect) -> (Vec<u8>, usize) {
     let (mut head, content) = read(octets);
-    let left_out = head.set_dialect(dialect);
+    let left_out = head.set_form(dialect.into());
     (write(&head, &content), left_out)
 }
 

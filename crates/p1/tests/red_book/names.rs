@@ -78,7 +78,7 @@ fn the_attribute_common_is_a_common_name_where_that_is_agreed() {
     assert_eq!(e.originator.address.common_name().as_deref(), Some("Chief"));
     assert_eq!(e.recipients[0].recipient.address.common_name().as_deref(), Some("Duty officer"));
     assert!(e.recipients[0].recipient.address.domain_defined.is_empty());
-    restored.set_dialect(WITH_COMMON);
+    restored.set_form(WITH_COMMON.into());
     assert_eq!(restored, head);
     // Twice, it does not stand for one.
     let MtsApduHead::Message(mut e) = head else { panic!() };

@@ -150,13 +150,13 @@ fn count(head: &MtsApduHead) -> usize {
 /// Brought into the form of 1984, written, and read again.
 fn there(head: &MtsApduHead) -> MtsApduHead {
     let mut left = head.clone();
-    assert_eq!(left.set_dialect(WITH_COMMON), count(head));
+    assert_eq!(left.set_form(WITH_COMMON.into()), count(head));
     let octets = write(&left, b"content");
     assert_of_1984(&octets);
     let (found, _) = read(&octets);
     assert_eq!(found, left);
     // What has the form keeps it.
-    assert_eq!((left.set_dialect(WITH_COMMON), &left), (0, &found));
+    assert_eq!((left.set_form(WITH_COMMON.into()), &left), (0, &found));
     found
 }
 

@@ -105,6 +105,6 @@ fn the_attribute_common_is_a_common_name_in_a_report_too() {
     for name in names {
         assert_eq!(name.unwrap().address.common_name().as_deref(), Some("Officer"));
     }
-    restored.set_dialect(WITH_COMMON);
+    restored.set_form(WITH_COMMON.into());
     assert_eq!(restored, head);
 }

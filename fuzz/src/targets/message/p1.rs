@@ -55,7 +55,7 @@ fn downgraded(head: &MtsApduHead) {
     for common_name in [CommonName::NoForm, CommonName::DomainDefined] {
         let dialect = Dialect::RedBook1984(common_name);
         let mut earlier = head.clone();
-        earlier.set_dialect(dialect);
+        earlier.set_form(dialect.into());
         let named = match &earlier {
             MtsApduHead::Message(envelope) => !envelope.recipients.is_empty(),
             MtsApduHead::Probe(envelope) => !envelope.recipients.is_empty(),
@@ -65,7 +65,7 @@ fn downgraded(head: &MtsApduHead) {
             rewritten(&earlier);
         }
         let mut again = earlier.clone();
-        assert_eq!((again.set_dialect(dialect), &again), (0, &earlier));
+        assert_eq!((again.set_form(dialect.into()), &again), (0, &earlier));
         earlier.restore_common_names(dialect);
     }
 }

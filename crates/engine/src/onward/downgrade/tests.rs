@@ -30,7 +30,7 @@ const NONE: Criticality =
 /// As [`engine`]: beta has P1 of 1984, gamma the modern one, Smith and Jones are here.
 fn beside(dialect: Dialect) -> Engine {
     let mut alpha = engine();
-    alpha.dialects.insert(BETA, dialect);
+    alpha.forms.insert(BETA, dialect.into());
     alpha
 }
 
@@ -41,7 +41,7 @@ fn p2(to: &[&str]) -> MessageSubmissionEnvelope {
 /// The octets that the next hop of a copy receives, which nothing but 1984 is in.
 fn of_1984(engine: &Engine, record: &Record, dialect: Dialect) -> Vec<u8> {
     let record = Record::decode(&record.encode()).unwrap();
-    let payload = engine.transfer_payload(&record, dialect);
+    let payload = engine.transfer_payload(&record, dialect.into());
     let mut octets = payload.head.to_vec();
     octets.resize(octets.len() + payload.content_length as usize, b'x');
     assert_eq!(walk(&octets, Edition::Of1984), Ok(vec![]));
@@ -167,7 +167,7 @@ fn what_is_not_critical_is_left_out_and_counted() {
     assert_eq!(outcome(&done).1, vec![]);
     let [earlier, later] = &done.accepted.entries[..] else { panic!("{done:?}") };
     assert_eq!(earlier.record.precedence, Precedence::Flash, "here it has its six");
-    let payload = alpha.transfer_payload(&earlier.record, OF_1984);
+    let payload = alpha.transfer_payload(&earlier.record, OF_1984.into());
     assert_eq!(payload.left_out, 3);
     let MtsApduHead::Message(there) = read(&of_1984(&alpha, &earlier.record, OF_1984)) else {
         panic!()
@@ -176,7 +176,7 @@ fn what_is_not_critical_is_left_out_and_counted() {
     // The copy for the modern peer has lost nothing.
     let there = received(&alpha, later);
     assert_eq!(message(&there).extensions.0.len(), 3);
-    assert_eq!(alpha.transfer_payload(&later.record, Dialect::Modern).left_out, 0);
+    assert_eq!(alpha.transfer_payload(&later.record, Dialect::Modern.into()).left_out, 0);
 }
 
 /// The internal trace, which some make critical for transfer, has no form and hinders nothing.
@@ -194,7 +194,7 @@ fn a_relayed_message_goes_without_its_internal_trace() {
         (field.criticality, field.raw) = (Criticality::TRANSFER, None);
     }
     let mut alpha = engine_of("alpha", "mta1", &[], &[("beta", 0), ("zeta", 1)]);
-    alpha.dialects.insert(BETA, OF_1984);
+    alpha.forms.insert(BETA, OF_1984.into());
     let on = alpha.accept(at(1), head, &content(9), &[]).accepted;
     let MtsApduHead::Message(there) = read(&of_1984(&alpha, &on.entries[0].record, OF_1984)) else {
         panic!()
@@ -244,9 +244,9 @@ fn a_copy_queued_before_its_peer_was_of_1984_is_routed_again() {
     let done = submit(&mut alpha, &envelope);
     let [copy] = &done.accepted.entries[..] else { panic!("{done:?}") };
     assert!(!alpha.would_lose_critical(&copy.record));
-    alpha.dialects.insert(BETA, WITH_COMMON);
+    alpha.forms.insert(BETA, WITH_COMMON.into());
     assert!(!alpha.would_lose_critical(&copy.record), "it has a form");
-    alpha.dialects.insert(BETA, OF_1984);
+    alpha.forms.insert(BETA, OF_1984.into());
     assert!(alpha.would_lose_critical(&copy.record));
     let again = alpha.reroute(at(9), &copy.record, &[]);
     let [copy, reported] = &again.entries[..] else { panic!("{again:?}") };
@@ -305,14 +305,14 @@ fn a_common_name_goes_as_an_attribute_and_is_one_again() {
     assert_eq!(there.common_name(), None);
     // The other end has the same agreement: its mailbox has a common name.
     let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 3)]);
-    beta.dialects.insert(PeerId(3), WITH_COMMON);
+    beta.forms.insert(PeerId(3), WITH_COMMON.into());
     beta.set_mailboxes([canonical(&address(duty))].into());
     let mut restored = head.clone();
     beta.restore_common_names(Some(PeerId(3)), &mut restored);
     let there = beta.accept(at(1), restored, &content(1000), &[]).accepted;
     assert_eq!(there.entries[0].record.next_hop, NextHop::Mailbox(canonical(&address(duty))));
     // Without it, nobody has that address.
-    beta.dialects.insert(PeerId(3), OF_1984);
+    beta.forms.insert(PeerId(3), OF_1984.into());
     let mut same = head.clone();
     beta.restore_common_names(Some(PeerId(3)), &mut same);
     assert_eq!(same, head);

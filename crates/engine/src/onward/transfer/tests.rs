@@ -10,7 +10,8 @@ use base::ber::{Element, Writer, universal as u};
 use p1::MtsApduHead;
 use p1::envelope::MessageTransferEnvelope;
 use p1::extension::{
-    Criticality, Dialect, ExtensionField, ExtensionType, Extensions, number as n, standard_name,
+    Criticality, Dialect, ExtensionField, ExtensionType, Extensions, Form, Qualifier, number as n,
+    standard_name,
 };
 use p1::grade::PriorityLevelQualifier;
 use p1::p3::ProbeSubmissionEnvelope;
@@ -25,14 +26,16 @@ const UNSUPPORTED: Codes = Some((1, Some(18)));
 /// As [`engine`]; the peer beta uses the dialect of 1988.
 fn engine_beside_1988() -> Engine {
     let mut alpha = engine();
-    alpha.dialects.insert(BETA, Dialect::BlueBook1988);
+    alpha.forms.insert(BETA, Dialect::BlueBook1988.into());
     alpha
 }
 
 /// The APDU that the next hop receives, with its content.
 fn apdu(engine: &Engine, record: &Record, dialect: Dialect) -> Vec<u8> {
+    let payload = engine.transfer_payload(record, dialect.into());
+    // A transfer that is resumed has the same octets, though its record comes from the store.
     let record = Record::decode(&record.encode()).unwrap();
-    let payload = engine.transfer_payload(&record, dialect);
+    assert_eq!(engine.transfer_payload(&record, dialect.into()), payload);
     let mut octets = payload.head.to_vec();
     octets.resize(octets.len() + payload.content_length as usize, b'x');
     octets
@@ -146,7 +149,7 @@ fn a_strict_decoder_of_either_edition_reads_all_that_is_sent_to_it() {
             }
             assert!(walk(&octets, other).is_err(), "{kind:?}: the decoder is strict");
             let copies = found.len() / expected(&everything(), modern).len();
-            let left_out = alpha.transfer_payload(&record, dialect).left_out;
+            let left_out = alpha.transfer_payload(&record, dialect.into()).left_out;
             assert_eq!(left_out, if modern { 0 } else { copies * 3 }, "{kind:?}");
         }
     }
@@ -177,8 +180,12 @@ fn what_is_made_here_and_relayed_has_the_form_of_1988() {
     // The wire format of 1988, octet for octet.
     let octets = apdu(&alpha, record, Dialect::BlueBook1988);
     let has = |part: &[u8]| octets.windows(part.len()).any(|w| w == part);
+    assert!(has(&[0x30, 13, 0xa0, 3, 2, 1, 20, 0x81, 2, 5, 0, 0xa2, 2, 0x31, 0]));
+    assert!(has(&[0x30, 13, 0xa0, 3, 2, 1, 16, 0x81, 2, 5, 0, 0xa2, 2, 0x31, 0]));
+    let form = Form { explicit_defaults: false, ..Dialect::BlueBook1988.into() };
+    let octets = [octets, alpha.transfer_payload(record, form).head.to_vec()].concat();
+    let has = |part: &[u8]| octets.windows(part.len()).any(|w| w == part);
     assert!(has(&[0x30, 9, 0xa0, 3, 2, 1, 20, 0xa2, 2, 0x31, 0]));
-    assert!(has(&[0x30, 9, 0xa0, 3, 2, 1, 16, 0xa2, 2, 0x31, 0]));
     // The qualifier's object identifier is absent; the priority carries what it can.
     assert!(!has(&[0x2b, 26, 0, 0xa2, 0x36]), "{octets:02X?}");
 
@@ -187,7 +194,7 @@ fn what_is_made_here_and_relayed_has_the_form_of_1988() {
     e.extensions.0.push(label(n::DL_EXPANSION_HISTORY));
     e.recipients[0].extensions.0.push(label(n::REDIRECTION_HISTORY));
     let mut zeta = engine_of("zeta", "m", &[], &[("beta", 0), ("alpha", 0)]);
-    zeta.dialects.insert(BETA, Dialect::BlueBook1988);
+    zeta.forms.insert(BETA, Dialect::BlueBook1988.into());
     let on = zeta.accept(at(1), MtsApduHead::Message(e), &content(10), &[]).accepted;
     let found =
         walk(&apdu(&zeta, &on.entries[0].record, Dialect::BlueBook1988), Edition::Of1988).unwrap();
@@ -249,6 +256,37 @@ fn a_critical_extension_without_a_form_is_reported_and_no_other_is() {
 }
 
 #[test]
+fn a_qualifier_that_the_peer_does_not_get_is_left_out_and_a_critical_one_is_reported() {
+    for (critical, sent) in [(false, 1), (true, 0)] {
+        let mut alpha = engine();
+        let form = Form { qualifier: Qualifier::Omit, ..Form::default() };
+        alpha.forms.insert(BETA, form);
+        let mut envelope = submission(&[BAKER]);
+        let mut qualifier = PriorityLevelQualifier::High.extension(Dialect::Modern).unwrap();
+        qualifier.criticality.for_transfer = critical;
+        envelope.extensions = Extensions(vec![qualifier]);
+        // Another private one goes.
+        envelope.recipients[0].extensions = private(Criticality { for_delivery: true, ..NONE });
+        envelope.recipients[0].extensions.0.retain(|field| !field.is_priority_level_qualifier());
+        let done = submit(&mut alpha, &envelope);
+        let copies =
+            done.accepted.entries.iter().filter(|e| e.record.next_hop == NextHop::Peer(BETA));
+        let records: Vec<_> = copies.map(|e| &e.record).collect();
+        assert_eq!(records.len(), sent, "{critical}");
+        for record in records {
+            let payload = alpha.transfer_payload(record, form);
+            assert_eq!(payload.left_out, 1);
+            let has = |part: &[u8]| payload.head.windows(part.len()).any(|w| w == part);
+            assert!(!has(&[0x2b, 26, 0, 0xa2, 0x36, 0, 8, 0]));
+            assert!(alpha.transfer_payload(record, Form::default()).left_out == 0);
+        }
+        let reported =
+            done.accepted.entries.iter().find(|e| e.record.next_hop != NextHop::Peer(BETA));
+        assert_eq!(reported.map(|e| failures(report(e))), critical.then(|| vec![(1, UNSUPPORTED)]));
+    }
+}
+
+#[test]
 fn a_copy_queued_before_its_peer_was_of_1988_is_routed_again() {
     let mut alpha = engine();
     let mut envelope = submission(&[BAKER, "C=XX;ADMD=;PRMD=beta;S=Other"]);
@@ -256,7 +294,7 @@ fn a_copy_queued_before_its_peer_was_of_1988_is_routed_again() {
     let done = submit(&mut alpha, &envelope);
     let [copy] = &done.accepted.entries[..] else { panic!("{done:?}") };
     assert!(!alpha.would_lose_critical(&copy.record));
-    alpha.dialects.insert(BETA, Dialect::BlueBook1988);
+    alpha.forms.insert(BETA, Dialect::BlueBook1988.into());
     assert!(alpha.would_lose_critical(&copy.record));
     let again = alpha.reroute(at(9), &copy.record, &[]);
     let [copy, reported] = &again.entries[..] else { panic!("{again:?}") };

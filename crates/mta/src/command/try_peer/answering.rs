@@ -203,7 +203,7 @@ fn indicated(
             exchange.story.here("transfer", text.to_owned(), Vec::new());
             exchange.request(Request::TransferRefused(AbortReason::TemporaryProblem));
         }
-        Indication::TurnGiven if state.asked => exchange.request(Request::Release),
+        Indication::TurnGiven if state.asked => exchange.request(subject.end()),
         Indication::TurnGiven | Indication::TurnPlease(_) => {}
         _ => {}
     }

@@ -71,19 +71,19 @@ async fn converse(
                         let payload = Payload::whole(octets);
                         exchange.request(Request::Transfer { payload, resume: None });
                     }
-                    None => exchange.request(Request::Release),
+                    None => exchange.request(subject.end()),
                 }
             }
             Event::Indication(Indication::TransferConfirmed) => {
                 let text = "confirmed: they are responsible for it".to_owned();
                 exchange.story.here("transfer", text, Vec::new());
-                exchange.request(Request::Release);
+                exchange.request(subject.end());
             }
             Event::Indication(Indication::TransferFailed { detail, .. }) => {
                 let why = advice::transfer(exchange.explainer.without_secrets(&detail));
                 exchange.story.here("transfer", why.reason.clone(), Vec::new());
                 failure = Some(why);
-                exchange.request(Request::Release);
+                exchange.request(subject.end());
             }
             Event::Indication(Indication::Released) => {
                 let result = match failure {

@@ -4,7 +4,7 @@ use super::calling::random;
 use super::{Arguments, Subject};
 use crate::clock::Clock;
 use p1::ContentType;
-use p1::apdu::{encode_message_head, encode_probe};
+use p1::apdu::MtsApduHead;
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ProbeTransferEnvelope};
 use p1::extension::{Dialect, Extensions};
 use p1::flags::{
@@ -55,11 +55,16 @@ pub(super) fn build(
             envelope.identifier.local, envelope.originator.address, envelope.to.address
         )
     };
+    let defaults = subject.peer.form.defaults();
     match kind {
-        Kind::Probe => Ok((encode_probe(&envelope.probe()?), words("probe"))),
+        Kind::Probe => {
+            let head = MtsApduHead::Probe(Box::new(envelope.probe()?));
+            Ok((head.encode(None, defaults), words("probe")))
+        }
         Kind::Text => {
             let content = envelope.content()?;
-            let head = encode_message_head(&envelope.message()?, content.len() as u64);
+            let head = MtsApduHead::Message(Box::new(envelope.message()?));
+            let head = head.encode(Some(content.len() as u64), defaults);
             Ok(([head, content].concat(), words("message (P22)")))
         }
     }
@@ -134,7 +139,7 @@ impl Envelope<'_> {
             trace: self.trace(),
             unknown: Vec::new(),
         };
-        probe.set_dialect(self.dialect());
+        probe.set_form(self.subject.peer.form);
         Ok(probe)
     }
 
@@ -154,7 +159,7 @@ impl Envelope<'_> {
             trace: self.trace(),
             unknown: Vec::new(),
         };
-        message.set_dialect(self.dialect());
+        message.set_form(self.subject.peer.form);
         Ok(message)
     }
 
@@ -167,7 +172,7 @@ impl Envelope<'_> {
     }
 
     fn dialect(&self) -> Dialect {
-        self.subject.peer.dialect
+        self.subject.peer.form.dialect
     }
 
     fn content(&self) -> Result<Vec<u8>, String> {

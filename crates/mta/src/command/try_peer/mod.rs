@@ -13,8 +13,9 @@ use super::output::{load, print_error};
 use super::{FAILED, WRONG};
 use crate::config::{ChannelSocket, ListenSocket, Site};
 use base::PeerId;
-use node::config::{Channel, ListenerService, Peer};
+use node::config::{Channel, ListenerService, Peer, Release};
 use node::{ChannelId, Secret};
+use osi::api::Request;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,6 +94,14 @@ struct Subject<'a> {
 impl Subject<'_> {
     fn label(&self) -> String {
         format!("{}/{}", self.peer.name, self.channel.name)
+    }
+
+    /// The request that ends the association in order.
+    fn end(&self) -> Request {
+        match self.peer.release {
+            Release::Release => Request::Release,
+            Release::Close => Request::Close,
+        }
     }
 }
 

@@ -94,7 +94,7 @@ impl Outbound {
             copies.map(|e| (e.id, self.route_of(cx, e))).unzip();
         let why = match record.next_hop {
             NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
-                "its peer's dialect has no form for it"
+                "its peer's form of P1 cannot carry it"
             }
             NextHop::Peer(_) if cx.engine.no_longer_fits(record) => {
                 "its peer is not cleared for it any more"

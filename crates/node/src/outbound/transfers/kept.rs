@@ -86,9 +86,9 @@ impl Outbound {
         if !cx.queue.scheduler.take_up(now.mono, entry, channel) {
             return;
         }
-        let KeptSend { remote, ours, point, dialect, tried, head, .. } = kept;
+        let KeptSend { remote, ours, point, form, tried, head, .. } = kept;
         let octets = point.octets;
-        let resumption = Resumption { point, dialect, tried, resumes: 0, head: Some(head) };
+        let resumption = Resumption { point, form, tried, resumes: 0, head: Some(head) };
         let detail =
             format!("the process ended after {octets} confirmed octets: waits for its recovery");
         cx.event(LogLevel::Info, Kind::Held, detail).channel(Some(channel)).entry(entry);

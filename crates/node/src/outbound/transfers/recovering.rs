@@ -154,7 +154,7 @@ impl Outbound {
         cx.load_to_send(id, entry, StartReason::default());
         if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending_mut()) {
             s.resume = Some(resumption.point);
-            s.dialect = resumption.dialect;
+            s.form = resumption.form;
             s.tried = resumption.tried;
             s.expected = resumption.head;
             s.resumes = resumption.resumes.saturating_add(1);

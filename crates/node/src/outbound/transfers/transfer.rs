@@ -119,19 +119,19 @@ impl Outbound {
         record: Record,
     ) {
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
-        let begun = cx.associations.get(&id).and_then(|l| l.sending()).and_then(|s| s.dialect);
-        let dialect = begun.unwrap_or(peer.dialect);
-        // A transfer that began in another dialect than the peer has now continues in that one.
+        let begun = cx.associations.get(&id).and_then(|l| l.sending()).and_then(|s| s.form);
+        let form = begun.unwrap_or(peer.form);
+        // A transfer that began in another form than the peer has now continues in that one.
         if begun.is_none() && cx.engine.no_longer_fits(&record) {
             return self.route_instead(cx, now, id, &record);
         }
-        let payload = cx.engine.transfer_payload(&record, dialect);
+        let payload = cx.engine.transfer_payload(&record, form);
         let message = record.message.clone();
         let Some(association) = cx.associations.get_mut(&id) else { return };
         let written = association.stack.written();
         let Some(sending) = association.sending_mut() else { return };
         sending.written_before = written;
-        sending.dialect = Some(dialect);
+        sending.form = Some(form);
         sending.content_length = payload.content_length;
         sending.message.clone_from(&message);
         sending.head = payload.head.clone();
@@ -172,7 +172,7 @@ impl Outbound {
         self.pause_at_start(cx, id, entry);
     }
 
-    /// This copy, or what is critical of it, has no form in the dialect that its peer has by now: it is routed
+    /// This copy, or what is critical of it, is not in the form that its peer has by now: it is routed
     /// again, which reports it.
     fn route_instead(&mut self, cx: &mut Context, now: Now, id: AssociationId, record: &Record) {
         let Some(association) = cx.associations.get_mut(&id) else { return };

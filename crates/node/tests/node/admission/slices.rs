@@ -34,7 +34,7 @@ fn message(from: &str, recipients: usize) -> Payload {
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
-        dialects: Default::default(),
+        forms: Default::default(),
         expire: engine::Periods::default(),
         classify: Default::default(),
         clearances: Default::default(),
@@ -61,7 +61,7 @@ fn message(from: &str, recipients: usize) -> Payload {
     let now = Utc(1_767_225_600_000_000);
     let done = there.submit(now, &mailbox, &envelope, &content, &[]).unwrap();
     let entry = &done.accepted.entries[0];
-    let payload = there.transfer_payload(&entry.record, p1::Dialect::Modern);
+    let payload = there.transfer_payload(&entry.record, p1::Dialect::Modern.into());
     Payload { head: payload.head, content_length: 0, tail: payload.tail }
 }
 

@@ -315,7 +315,7 @@ fn after_a_reload_all_messages_are_tried_at_once() {
     let all: Vec<EntryId> = (1..=20).map(|id| queue(&mut bench, id, ROUTINE)).collect();
     bench.pass(600 * SECOND);
     bench.script.others = Disposition::Take;
-    bench.reload(|config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    bench.reload(|config| config.peers[0].form.dialect = p1::Dialect::BlueBook1988);
     assert!(all.iter().all(|entry| through(&bench, *entry)), "at once");
 }
 

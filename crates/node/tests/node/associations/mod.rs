@@ -2,5 +2,6 @@
 
 mod blame;
 mod opening;
+mod release;
 mod slow;
 mod x410;

@@ -218,7 +218,7 @@ fn transferred(text: Option<&str>) -> Payload {
         content_max: Default::default(),
         accepted_max: u64::MAX,
         returned_max: 10 << 20,
-        dialects: Default::default(),
+        forms: Default::default(),
         expire: engine::Periods::default(),
         classify: Default::default(),
         clearances: Default::default(),
@@ -230,7 +230,8 @@ fn transferred(text: Option<&str>) -> Payload {
     let content = Content { length: 0, ..Content::default() };
     let done =
         there.submit(Utc(1_767_225_600_000_000), &mailbox, &envelope, &content, &[]).unwrap();
-    let payload = there.transfer_payload(&done.accepted.entries[0].record, p1::Dialect::Modern);
+    let payload =
+        there.transfer_payload(&done.accepted.entries[0].record, p1::Dialect::Modern.into());
     Payload { head: payload.head, content_length: 0, tail: payload.tail }
 }
 

@@ -49,7 +49,7 @@ fn message() -> Payload {
 fn the_attribute_common_finds_the_user_with_that_common_name() {
     for (common_name, expected) in [(CommonName::DomainDefined, 0), (CommonName::NoForm, 1)] {
         let mut bench = two_peers(Limits::default(), |config: &mut NodeConfig| {
-            config.peers[0].dialect = Dialect::RedBook1984(common_name);
+            config.peers[0].form.dialect = Dialect::RedBook1984(common_name);
             let duty = name("/C=XX/ADMD=NATO/PRMD=HERE/CN=Duty");
             config.mailboxes.push(engine::canonical(&duty.address));
         });

@@ -406,8 +406,9 @@ fn a_changed_password_ends_associations_and_a_changed_dialect_keeps_them() {
     let after = ours(&pair, "all");
     assert!(before.len() == 1 && after.len() == 1 && before != after);
 
-    let changes =
-        configure(&mut pair, NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    let changes = configure(&mut pair, NAPLES, |config| {
+        config.peers[0].form.dialect = p1::Dialect::BlueBook1988;
+    });
     assert_eq!(effects(&changes), "act changed extensions: all=kept;");
     pair.run(10);
     assert_eq!(ours(&pair, "all"), after);
@@ -425,12 +426,12 @@ fn a_message_without_a_form_in_the_new_dialect_is_reported_and_others_are_sent()
     pair.network.users[pair.sender].critical = false;
     pair.submit(Flash, 1_000);
     pair.until(Kind::Submitted, 2);
-    configure(&mut pair, NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    configure(&mut pair, NAPLES, |config| config.peers[0].form.dialect = p1::Dialect::BlueBook1988);
     pair.line_up = true;
     pair.run(100);
     let rerouted = pair.sites[NAPLES].details(Kind::Rerouted);
     let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };
-    assert!(detail.starts_with("its peer's dialect has no form for it: routed again"));
+    assert!(detail.starts_with("its peer's form of P1 cannot carry it: routed again"));
     // The other message is sent to the peer without its qualifier; nothing of the first is sent.
     let sent = pair.sites[NAPLES].details(Kind::TransferStarted);
     assert_eq!(sent, ["1000 octets of content, extensions left out: 1"]);

@@ -361,10 +361,12 @@ fn what_was_received_on_a_channel_that_is_gone_is_given_up_at_the_start() {
 #[test]
 fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
     type Change = fn(&mut NodeConfig);
-    let changes: [(Change, bool); 3] = [
+    let changes: [(Change, bool); 5] = [
         (|config| config.peers[0].channels[0].grow_at = 9, true),
         // A transfer that has begun in one form continues in it.
-        (|config| config.peers[0].dialect = p1::Dialect::BlueBook1988, true),
+        (|config| config.peers[0].form.dialect = p1::Dialect::BlueBook1988, true),
+        (|config| config.peers[0].form.explicit_defaults = false, true),
+        (|config| config.peers[0].form.qualifier = p1::Qualifier::Omit, true),
         (|config| config.peers[0].channels[0].rts.indefinite_lengths = true, false),
     ];
     for (n, (change, continues)) in changes.into_iter().enumerate() {
@@ -381,6 +383,23 @@ fn a_reload_during_a_recovery_keeps_it_unless_the_octets_would_differ() {
             assert_eq!(again <= AGAIN, continues, "change {n}: {again} again\n{}", case.log());
         }
     }
+}
+
+/// The form is kept with the place at which the transfer goes on: a restart with another one changes nothing.
+#[test]
+fn a_transfer_keeps_its_form_over_a_restart_with_another() {
+    let mut case = restarted(533);
+    case.network.line_up = false;
+    let form = p1::Form {
+        explicit_defaults: false,
+        qualifier: p1::Qualifier::Omit,
+        dialect: p1::Dialect::BlueBook1988,
+    };
+    case.network.sites[NAPLES].config.peers[0].form = form;
+    case.network.crash(NAPLES);
+    case.network.line_up = true;
+    let again = case.finish();
+    assert!(again <= AGAIN, "{again} again\n{}", case.log());
 }
 
 #[test]

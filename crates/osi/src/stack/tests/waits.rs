@@ -646,3 +646,15 @@ fn the_wait_for_an_answer_is_not_prolonged_by_other_octets() {
     world.handle(A, Input::Taken(more));
     assert_eq!(world.ends[A].stack.deadline(), Some(now + TRANSFER), "an answer of ours");
 }
+
+/// For peers that fail at a release: nothing is sent, and nothing taken any more.
+#[test]
+fn a_connection_is_closed_without_a_release() {
+    let now = Instant(0);
+    let mut association = Association::new(p1(), Role::Initiator);
+    association.handle(now, Input::Request(Request::Close));
+    assert!(matches!(association.poll(), Some(Output::Indication(Indication::Released))));
+    assert!(matches!(association.poll(), Some(Output::Close)));
+    association.handle(now, Input::Eof);
+    assert!(association.poll().is_none() && association.deadline().is_none());
+}

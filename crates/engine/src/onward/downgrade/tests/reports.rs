@@ -59,7 +59,7 @@ fn a_report_whose_destination_has_no_form_is_discarded() {
     };
     assert_eq!(there.envelope.destination.address.domain_defined[0].kind, "Common");
     // Queued before the attribute was given up, it is discarded with words.
-    alpha.dialects.insert(BETA, OF_1984);
+    alpha.forms.insert(BETA, OF_1984.into());
     assert!(alpha.would_lose_critical(&entry.record));
     let again = alpha.reroute(at(9), &entry.record, &[]);
     let [note] = &again.notes[..] else { panic!("{again:?}") };
