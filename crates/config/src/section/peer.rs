@@ -79,6 +79,11 @@ pub(crate) fn read(
     let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
     let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
+    if let Some(span) = section.place("psel").filter(|_| x410.is_some()) {
+        let message =
+            "psel has no effect in X.410 mode, in which we call: there is no presentation layer";
+        problems.warning(span, message, "here", "remove it, or write mode = \"normal\"");
+    }
     let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
     let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
     let tpdu_size = section.optional(problems, "tpdu_size", &|v| {
