@@ -171,14 +171,8 @@ const SILENCE: &[&str] = &["did not come within", "no answer", "in time", "Timeo
 const ENDS: &[&str] = &["the peer sent", "S-U-ABORT", "aborted by the peer", "ABRT", "ARU"];
 
 /// The peer refused, likewise.
-const REFUSALS: &[&str] = &[
-    "refused, reason",
-    "disconnect request",
-    "the peer rejected",
-    "CPR",
-    "AARE, result",
-    "RTORJ",
-];
+const REFUSALS: &[&str] =
+    &["refused, reason", "disconnect request", "the peer rejected", "CPR", "AARE, result", "RTORJ"];
 
 /// The wall clock's time of an instant to come.
 fn later(now: Now, at: Instant) -> Utc {

@@ -142,9 +142,8 @@ fn a_refusal_of_x410_mode_with_the_tag_of_normal_mode_is_explained_as_x410_mode(
 
 #[test]
 fn an_answer_without_a_mode_selector_is_in_the_mode_of_the_call() {
-    let cpa = octets(
-        "31 1F A1 1D 80 01 3F 81 01 03 A2 15 A0 13 A1 11 80 04 'MTA2 A1 09 04 07 'lantern",
-    );
+    let cpa =
+        octets("31 1F A1 1D 80 01 3F 81 01 03 A2 15 A0 13 A1 11 80 04 'MTA2 A1 09 04 07 'lantern");
     let before = octets("05 06 13 01 00 16 01 01 14 02 02 49");
     let user_data = [&[0xC1, u8::try_from(cpa.len()).unwrap()][..], &cpa].concat();
     let parameters = [before, user_data].concat();

@@ -124,12 +124,7 @@ impl Admission {
         cx.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
-    pub(crate) fn refuse_responder(
-        &self,
-        cx: &mut Context,
-        id: AssociationId,
-        why: &str,
-    ) {
+    pub(crate) fn refuse_responder(&self, cx: &mut Context, id: AssociationId, why: &str) {
         if let Some(association) = cx.associations.get_mut(&id) {
             association.give_up(format!("invalid bind result of the peer: {why}"));
         }

@@ -318,7 +318,8 @@ fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
     let event = bench.last(Kind::AssociationRefused);
     assert_eq!(event.level, LogLevel::Warning);
-    let next = "two-way-alternate was proposed, next is monologue; they refused at bind; next try at once";
+    let next =
+        "two-way-alternate was proposed, next is monologue; they refused at bind; next try at once";
     assert!(event.detail.ends_with(next), "{}", event.detail);
     bench.pass(60 * SECOND);
     bench.cut(0);
@@ -383,9 +384,10 @@ fn a_channel_that_does_not_open_shows_whose_part_the_layer_the_reason_and_the_wa
         let at = now.utc + Duration::from_secs_f64(left);
         assert_eq!(failure.next_try, Some(at.to_string()));
         // The event has the same.
-        let refused = bench.events.iter().filter(|(_, e)| {
-            matches!(e.kind, Kind::AssociationRefused | Kind::AssociationLost)
-        });
+        let refused = bench
+            .events
+            .iter()
+            .filter(|(_, e)| matches!(e.kind, Kind::AssociationRefused | Kind::AssociationLost));
         let details: Vec<&str> = refused.map(|(_, e)| e.detail.as_str()).collect();
         let words = part.replace('_', " ");
         let end = format!("; {words} at {layer}; next try in {left:.1} s, at ");
