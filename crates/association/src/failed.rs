@@ -62,13 +62,14 @@ fn refuse_reason(reason: RefuseReason) -> Option<&'static str> {
 
 /// A refusal of the peer in words, once: that of RTSE says more than that of session, which carries it.
 pub fn refusal(reason: RefuseReason, detail: &str) -> String {
+    let detail = detail.replace("User(", "acse-service-user (");
     match (refuse_reason(reason), reason) {
         (Some(words), _) if detail.contains(OF_RTSE) => format!("rtse: RTORJ, {words} (X.228 9.1)"),
         (_, RefuseReason::ApplicationContext) => {
             format!("{detail}: application-context-name-not-supported (2)")
         }
         (_, RefuseReason::Busy) => format!("{detail}: busy"),
-        _ => detail.to_owned(),
+        _ => detail,
     }
 }
 
@@ -87,11 +88,10 @@ impl Failure {
 
     /// By the text with which the association ended.
     pub fn of(detail: &str) -> Failure {
-        let known = LAYERS.iter().find_map(|(begin, layer)| {
-            Some((*layer, detail.strip_prefix(begin)?.trim_start_matches([':', ' '])))
+        let (layer, reason) = deepest(detail).unwrap_or_else(|| {
+            let other = if detail.contains("in time") { "transport" } else { "tcp" };
+            (other, detail.to_owned())
         });
-        let other = if detail.contains("in time") { "transport" } else { "tcp" };
-        let (layer, reason) = known.unwrap_or((other, detail));
         let closed = reason.starts_with("the TCP connection was closed");
         let of_name = layer == "tcp" && NAMES.iter().any(|part| reason.contains(part));
         let layer = match layer {
@@ -113,7 +113,7 @@ impl Failure {
             _ if has(REFUSALS) => Part::TheyRefused,
             _ => Part::WeRefused,
         };
-        Failure { part, layer, reason: reason.to_owned() }
+        Failure { part, layer, reason }
     }
 
     /// The same for the status: it failed then, for the last of so many times, and is tried again then.
@@ -149,7 +149,28 @@ impl Failure {
     }
 }
 
-/// Beginnings of what the layers report.
+/// The deepest layer in a text of several, and what it says. A refusal of transport is also told as one of session.
+fn deepest(detail: &str) -> Option<(&'static str, String)> {
+    let depth_of = |piece: &str| LAYERS.iter().position(|(begin, _)| piece.starts_with(begin));
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for piece in detail.split("; ") {
+        match (depth_of(piece), found.last_mut()) {
+            (Some(depth), _) => found.push((depth, piece.to_owned())),
+            (None, Some((_, text))) => *text = format!("{text}; {piece}"),
+            (None, None) => {}
+        }
+    }
+    let by_depth = |(depth, _): &&(usize, String)| *depth;
+    let first = found.first().filter(|(depth, _)| *depth <= TRANSPORT);
+    let (depth, text) = first.or_else(|| found.iter().max_by_key(by_depth))?;
+    let (begin, layer) = LAYERS.get(*depth)?;
+    Some((*layer, text.strip_prefix(begin)?.trim_start().to_owned()))
+}
+
+/// The place of transport in [`LAYERS`].
+const TRANSPORT: usize = 1;
+
+/// Beginnings of what the layers report, from the bottom up.
 const LAYERS: &[(&str, &str)] = &[
     ("no connection:", "tcp"),
     ("transport:", "transport"),
@@ -213,6 +234,14 @@ mod tests {
             ("presentation: Cpa: missing [0] (X.226 6.4.2.2)", WeRefused, "presentation"),
             ("presentation: the peer accepted no context of 1.2", WeRefused, "presentation"),
             ("acse: AARE, result 1, User(2) (X.227 7.1.3.4)", TheyRefused, "acse"),
+            ("session: refused, reason 2: by; acse: AARE, result 1, User(2)", TheyRefused, "acse"),
+            ("session: refused, reason 2: by; presentation: a CPR of", TheyRefused, "presentation"),
+            (
+                "transport: disconnect request; session: refused, reason 133",
+                TheyRefused,
+                "transport",
+            ),
+            ("rtse: the peer sent RTAB, userError; acse: ABRT", TheyEnded, "rtse"),
             ("acse: ABRT, source acse-service-user (X.227 7.3.3)", TheyEnded, "acse"),
             ("rtse: the peer sent RTAB, protocolError", TheyEnded, "rtse"),
             ("rtse: Invalid in Sta01 (X.228 7.7.4): windowSize 0", WeRefused, "rtse"),
@@ -232,7 +261,10 @@ mod tests {
         let failure = Failure::refused(None, &text);
         assert_eq!((failure.part, failure.layer), (Part::TheyRefused, "rtse"));
         assert_eq!(failure.reason, "RTORJ, validationFailure (2) (X.228 9.1)");
+        let of_both = Failure::of("session: refused, reason 2: by; acse: AARE, result 1; of it");
+        assert_eq!(of_both.reason, "AARE, result 1; of it");
         let context = refusal(RefuseReason::ApplicationContext, "acse: AARE, result 1, User(2)");
+        assert!(context.contains("result 1, acse-service-user (2)"), "{context}");
         assert!(context.ends_with("application-context-name-not-supported (2)"), "{context}");
         let bind = Failure::refused(Some(MtaBindError::AuthenticationError), "acse: AARE");
         assert_eq!(bind.reason, "MTABindError authentication-error (2)");

@@ -101,6 +101,19 @@ fn all_faults_of_a_profile_are_named() {
     }
 }
 
+/// One port, in both directions, for all channels.
+#[test]
+fn a_peer_with_one_port_is_no_reason_for_a_warning() {
+    let one = GOOD.replace("act.example.org:5101", "127.0.0.1:5100");
+    let warned = |text: &str| {
+        let (site, report) = check_in(Path::new("/nowhere"), text);
+        assert!(site.is_some(), "{text}");
+        report.render(false)
+    };
+    assert!(warned(&one).contains("two channels of peer"));
+    assert_eq!(warned(&one.replace("listen = \"127.0.0.1:5001\"\n", "")), "");
+}
+
 #[test]
 fn a_presentation_selector_has_no_effect_in_x410_mode() {
     let check = |lines: &str| {

@@ -195,19 +195,15 @@ fn failure_table(text: &mut String, status: &Status) {
     for (peer, channel) in status.peers.iter().flat_map(|p| p.channels.iter().map(move |c| (p, c)))
     {
         let Some(failure) = &channel.failure else { continue };
-        let times = match failure.failures {
-            0 | 1 => String::new(),
-            times => format!(", {times} times"),
-        };
         let next = match (&failure.next_try, failure.next_try_seconds) {
             (Some(at), Some(left)) => format!("{}, in {}", clock(at), age(left)),
-            _ => "now, or with the next message".to_owned(),
+            _ => "now".to_owned(),
         };
         failures.add_row([
             format!("{}/{}", peer.name, channel.name),
             part(failure),
             failure.layer.clone(),
-            format!("{}{times}", clock(&failure.at)),
+            clock(&failure.at),
             next,
             failure.reason.clone(),
         ]);
