@@ -119,7 +119,7 @@ impl Association {
         let error = self.connection.error.take();
         let given_up = self.end.given_up.take();
         let why = given_up.as_deref().unwrap_or(detail);
-        let failure = self.end.refused.take().unwrap_or_else(|| Failure::of(why));
+        let failure = self.end.refused.take().unwrap_or_else(|| Failure::from_text(why));
         Some(EndedAssociation {
             kind,
             failure,

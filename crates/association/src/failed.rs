@@ -3,8 +3,10 @@
 //! The layers below name themselves at the beginning of what they report (`session: refused, ...`), and the deepest
 //! refusal, of RTSE or of the bind, comes with its number.
 
+use base::ber::Element;
 use base::{Instant, Now, Utc};
 use osi::api::RefuseReason;
+use osi::shown;
 use p1::bind::MtaBindError;
 use status::FailureStatus;
 
@@ -60,8 +62,27 @@ fn refuse_reason(reason: RefuseReason) -> Option<&'static str> {
     })
 }
 
-/// A refusal of the peer in words, once: that of RTSE says more than that of session, which carries it.
-pub fn refusal(reason: RefuseReason, detail: &str) -> String {
+/// A refusal of the peer: the error of the bind, the text of its event, and what it is in the status.
+pub fn refusal(
+    reason: RefuseReason,
+    bind_error: Option<&[u8]>,
+    detail: &str,
+) -> (Option<MtaBindError>, String, Failure) {
+    let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
+    let words = in_words(reason, detail);
+    let (error, text) = match read {
+        Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
+        Some((octets, Err(unread))) => {
+            let octets = shown::value(octets);
+            (None, format!("refused: {words}; bind error: {unread}: {octets}"))
+        }
+        None => (None, format!("refused: {words}")),
+    };
+    (error, text, Failure::refused(error, &words))
+}
+
+/// A refusal in words, once: that of RTSE has more than that of session, which carries it.
+fn in_words(reason: RefuseReason, detail: &str) -> String {
     let detail = detail.replace("User(", "acse-service-user (");
     match (refuse_reason(reason), reason) {
         (Some(words), _) if detail.contains(OF_RTSE) => format!("rtse: RTORJ, {words} (X.228 9.1)"),
@@ -74,10 +95,10 @@ pub fn refusal(reason: RefuseReason, detail: &str) -> String {
 }
 
 impl Failure {
-    /// The peer refused, with this error of the bind, or this text of [`refusal`].
-    pub fn refused(error: Option<MtaBindError>, text: &str) -> Failure {
+    /// The peer refused, with this error of the bind, or this text of [`in_words`].
+    fn refused(error: Option<MtaBindError>, text: &str) -> Failure {
         let Some(error) = error else {
-            return Failure { part: Part::TheyRefused, ..Failure::of(text) };
+            return Failure { part: Part::TheyRefused, ..Failure::from_text(text) };
         };
         let reason = match error {
             MtaBindError::Other(_) => error.to_string(),
@@ -87,7 +108,7 @@ impl Failure {
     }
 
     /// By the text with which the association ended.
-    pub fn of(detail: &str) -> Failure {
+    pub fn from_text(detail: &str) -> Failure {
         let (layer, reason) = deepest(detail).unwrap_or_else(|| {
             let other = if detail.contains("in time") { "transport" } else { "tcp" };
             (other, detail.to_owned())
@@ -149,7 +170,7 @@ impl Failure {
     }
 }
 
-/// The deepest layer in a text of several, and what it says. A refusal of transport is also told as one of session.
+/// The deepest layer in a text of several, and what it reports. A refusal of transport is also reported as one of session.
 fn deepest(detail: &str) -> Option<(&'static str, String)> {
     let depth_of = |piece: &str| LAYERS.iter().position(|(begin, _)| piece.starts_with(begin));
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -213,7 +234,7 @@ mod tests {
 
     #[track_caller]
     fn check(detail: &str, part: Part, layer: &str) {
-        let failure = Failure::of(detail);
+        let failure = Failure::from_text(detail);
         assert_eq!((failure.part, failure.layer), (part, layer), "{detail}");
     }
 
@@ -256,14 +277,15 @@ mod tests {
     fn a_refusal_is_in_the_words_of_the_standard_once() {
         let detail = "session: refused, reason 2: rejected by the called SS-user (X.225 8.3.5.10); \
                       RTORJ refuseReason 2 (X.228 9.1)";
-        let text = refusal(RefuseReason::ValidationFailure, detail);
+        let text = in_words(RefuseReason::ValidationFailure, detail);
         assert_eq!(text, "rtse: RTORJ, validationFailure (2) (X.228 9.1)");
         let failure = Failure::refused(None, &text);
         assert_eq!((failure.part, failure.layer), (Part::TheyRefused, "rtse"));
         assert_eq!(failure.reason, "RTORJ, validationFailure (2) (X.228 9.1)");
-        let of_both = Failure::of("session: refused, reason 2: by; acse: AARE, result 1; of it");
+        let of_both =
+            Failure::from_text("session: refused, reason 2: by; acse: AARE, result 1; of it");
         assert_eq!(of_both.reason, "AARE, result 1; of it");
-        let context = refusal(RefuseReason::ApplicationContext, "acse: AARE, result 1, User(2)");
+        let context = in_words(RefuseReason::ApplicationContext, "acse: AARE, result 1, User(2)");
         assert!(context.contains("result 1, acse-service-user (2)"), "{context}");
         assert!(context.ends_with("application-context-name-not-supported (2)"), "{context}");
         let bind = Failure::refused(Some(MtaBindError::AuthenticationError), "acse: AARE");
@@ -274,7 +296,7 @@ mod tests {
     #[test]
     fn the_wait_has_its_length_and_its_end() {
         let now = Now { mono: Instant(5_000_000), utc: Utc(1_767_323_045_678_901) };
-        let failure = Failure::of("session: refused, reason 129: session selector unknown");
+        let failure = Failure::from_text("session: refused, reason 129: session selector unknown");
         let until = now.mono + Duration::from_secs(90);
         assert_eq!(
             failure.with_wait(now, Some(until)),

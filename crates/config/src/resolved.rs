@@ -48,7 +48,7 @@ pub struct ResolvedKey {
     pub from: String,
 }
 
-/// A text and what a table of it says.
+/// A text and a table of it.
 struct Source<'a> {
     text: &'a str,
     table: Option<&'a DeTable<'a>>,

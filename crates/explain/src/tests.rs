@@ -156,7 +156,7 @@ fn an_answer_without_a_mode_selector_is_in_the_mode_of_the_call() {
                   window 3\nbind <- MTABindResult\n";
     assert!(text.ends_with(answer), "{text}");
     assert!(matches!(all.last().unwrap().bind, Some(Bind::Result(_))));
-    // Nothing tells the mode of a call without one.
+    // The mode of a call without one is not known.
     let alone = shown(&lines(&[(Received, dt(&accept))]));
     assert!(alone.contains("no mode-selector"), "{alone}");
 }

@@ -389,7 +389,7 @@ fn without_finish(listener: &TcpListener, to: SocketAddr, closes: bool) {
 }
 
 #[test]
-fn a_release_that_is_not_answered_is_said_in_words() {
+fn a_release_that_is_not_answered_is_stated_in_words() {
     let sites = Sites::new("");
     let daemon_at = sites.remote();
     let mut daemon = mta(&["run", "--config", sites.file("act").to_str().unwrap()]);

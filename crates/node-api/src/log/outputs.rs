@@ -20,7 +20,7 @@ pub struct Outputs {
     limiter: LogRateLimiter,
     /// The mark with which the handshakes of a channel's peer came last.
     marks: BTreeMap<ChannelId, Dscp>,
-    /// Peers of which was said that they mark nothing.
+    /// Peers that mark nothing, as the log has it.
     unmarked: BTreeSet<PeerId>,
 }
 
@@ -83,7 +83,7 @@ impl Outputs {
         }
     }
 
-    /// What to say of the mark of a handshake of a channel's peer: it is neither the expected one nor the one before
+    /// What to log of the mark of a handshake of a channel's peer: it is neither the expected one nor the one before
     /// it. A peer that marks nothing is named once, on whatever channel.
     pub fn another_mark(
         &mut self,
@@ -99,7 +99,7 @@ impl Outputs {
         match is_new && seen != expected {
             true if seen != Dscp::CS0 => Some(text),
             true if self.unmarked.insert(channel.peer) => Some(format!(
-                "{text}: it marks nothing, or a router on the path removes the mark; this is said \
+                "{text}: it marks nothing, or a router on the path removes the mark; this is logged \
                  once for the peer, and what it sends is accepted"
             )),
             _ => None,

@@ -1,13 +1,11 @@
 //! What follows when a peer refuses an association.
 
 use crate::api::event::Kind;
-use crate::association::failed::{Failure, refusal};
+use crate::association::failed::refusal;
 use crate::association::refused::{RefusalSubject, about};
 use crate::node::Node;
-use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
-use osi::shown;
 use p1::bind::MtaBindError;
 use scheduler::ChannelId;
 
@@ -28,18 +26,9 @@ impl Node {
         bind_error: Option<&[u8]>,
         detail: &str,
     ) {
-        let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
-        let words = refusal(reason, detail);
-        let (error, text) = match read {
-            Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
-            Some((octets, Err(unread))) => {
-                let octets = shown::value(octets);
-                (None, format!("refused: {words}; bind error: {unread}: {octets}"))
-            }
-            None => (None, format!("refused: {words}")),
-        };
+        let (error, text, failure) = refusal(reason, bind_error, detail);
         if let Some(association) = self.cx.associations.get_mut(&id) {
-            association.was_refused(Failure::refused(error, &words));
+            association.was_refused(failure);
         }
         let text = self.outbound.counted_perhaps(channel, error, text);
         let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);

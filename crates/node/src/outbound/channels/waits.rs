@@ -186,7 +186,7 @@ impl Outbound {
         }
     }
 
-    /// What failed on this channel counts no more.
+    /// What failed on this channel no longer counts.
     fn forget_failed(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         for entry in self.blame.begin_anew(channel) {
             cx.queue.scheduler.hasten(now.mono, entry);

@@ -33,7 +33,7 @@ fn six_to_one(config: &mut NodeConfig) {
 }
 
 #[test]
-fn all_that_comes_to_one_port_is_accepted_and_the_missing_mark_is_said_once() {
+fn all_that_comes_to_one_port_is_accepted_and_the_missing_mark_is_logged_once() {
     let rts = |rts: &mut osi::api::RtseParameters| rts.dialogue = Dialogue::TwoWayAlternate;
     let mut network = Network::pair(3, Setup { node: six_to_one, rts });
     network.sites[NAPLES].may_connect = false;
