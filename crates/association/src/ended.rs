@@ -1,8 +1,9 @@
 //! The end of an association, in order or not.
 
+use crate::failed::Failure;
 use crate::{Association, AssociationState};
-use base::Now;
 use base::ip_prefix::Origin;
+use base::{Instant, Now};
 use scheduler::ChannelId;
 use status::event::{Kind, LogLevel};
 use std::net::IpAddr;
@@ -40,6 +41,10 @@ pub struct EndedAssociation {
     pub leaving: bool,
     /// Why we give the peer up for a while.
     pub given_up: Option<String>,
+    /// Whose part it was, and at which layer.
+    pub failure: Failure,
+    /// Its channel is tried again at once.
+    pub at_once: bool,
 }
 
 impl EndedAssociation {
@@ -51,7 +56,27 @@ impl EndedAssociation {
 
     /// How loud its event is.
     pub fn level(&self) -> LogLevel {
-        if self.kind == Kind::AssociationReleased { LogLevel::Info } else { LogLevel::Warning }
+        match self.kind {
+            Kind::AssociationReleased => LogLevel::Info,
+            _ if self.given_up.is_some() => LogLevel::Error,
+            _ => LogLevel::Warning,
+        }
+    }
+
+    /// Whether it is one of ours that did not open: what follows is decided before it is logged.
+    pub fn did_not_open(&self) -> bool {
+        self.is_initiator
+            && !self.was_open
+            && !self.drained
+            && !self.leaving
+            && self.kind != Kind::AssociationReleased
+    }
+
+    /// Its event, where it did not open: the reason, whose part it was, and the next try.
+    pub fn failed(&self, now: Now, until: Option<Instant>) -> (LogLevel, Kind, String) {
+        let kind = if self.given_up.is_some() { Kind::AssociationRefused } else { self.kind };
+        let why = self.given_up.as_ref().unwrap_or(&self.detail);
+        (self.level(), kind, format!("{why}; {}", self.failure.with_wait(now, until)))
     }
 
     /// Whether somebody connected and went without a bind.
@@ -92,8 +117,13 @@ impl Association {
         self.state = AssociationState::Over;
         self.requests.clear();
         let error = self.connection.error.take();
+        let given_up = self.end.given_up.take();
+        let why = given_up.as_deref().unwrap_or(detail);
+        let failure = self.end.refused.take().unwrap_or_else(|| Failure::from_text(why));
         Some(EndedAssociation {
             kind,
+            failure,
+            at_once: self.end.at_once,
             reason: error.clone().unwrap_or_else(|| detail.to_owned()),
             detail: match error {
                 Some(error) => format!("{detail}: {error}"),
@@ -108,7 +138,7 @@ impl Association {
             refused,
             drained,
             leaving: self.end.leaving,
-            given_up: self.end.given_up.take(),
+            given_up,
         })
     }
 }

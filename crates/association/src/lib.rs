@@ -2,6 +2,7 @@
 
 pub mod connection_table;
 pub mod ended;
+pub mod failed;
 pub mod line;
 pub mod looks;
 pub mod lost;
@@ -117,6 +118,10 @@ struct AssociationEnd {
     leaving: bool,
     /// Why we give the peer up for a while.
     given_up: Option<String>,
+    /// What the peer refused it for.
+    refused: Option<failed::Failure>,
+    /// The next is tried at once.
+    at_once: bool,
 }
 
 impl AssociationEnd {
@@ -367,6 +372,16 @@ impl Association {
     /// We give the peer up for a while.
     pub fn give_up(&mut self, why: String) {
         self.end.given_up = Some(why);
+    }
+
+    /// The peer refused it for this.
+    pub fn was_refused(&mut self, why: failed::Failure) {
+        self.end.refused = Some(why);
+    }
+
+    /// Its channel is tried again at once.
+    pub fn try_at_once(&mut self) {
+        self.end.at_once = true;
     }
 
     // ----- its transfers ------------------------------------------------------------------------

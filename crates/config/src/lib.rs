@@ -6,6 +6,7 @@
 mod address;
 pub mod problem;
 mod profile;
+pub mod resolved;
 pub mod section;
 pub mod tree;
 pub mod value;

@@ -67,7 +67,11 @@ impl Texts {
             let name = name.to_string();
             match self.0.get(&name) {
                 Some(Ok(text)) => match read(text) {
-                    Ok(profile) => complete(peer, profile, &at),
+                    Ok((profile, own)) => {
+                        own.iter().for_each(|why| wrong(problems, &at, &name, why));
+                        // Its other faults are found where its keys are read.
+                        complete(peer, profile, &at);
+                    }
                     Err(why) => wrong(problems, &at, &name, &why),
                 },
                 Some(Err(why)) => wrong(problems, &at, &name, why),
@@ -90,7 +94,7 @@ fn wrong(problems: &mut Problems, at: &Range<usize>, name: &str, why: &str) {
 }
 
 /// One in the program, or a file.
-fn text_of(name: &str, base: &Path) -> Result<String, String> {
+pub(crate) fn text_of(name: &str, base: &Path) -> Result<String, String> {
     if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
@@ -105,26 +109,33 @@ fn text_of(name: &str, base: &Path) -> Result<String, String> {
     std::fs::read_to_string(&path).map_err(|error| error.to_string())
 }
 
-/// The table of a profile.
-fn read(text: &str) -> Result<DeTable<'_>, String> {
+/// The table of a profile without what belongs to one peer, and a text on each of that.
+fn read(text: &str) -> Result<(DeTable<'_>, Vec<String>), String> {
     let line = |at: usize| 1 + text.get(..at).unwrap_or_default().matches('\n').count();
     let table = DeTable::parse(text).map_err(|error| {
         let at = line(error.span().map_or(0, |span| span.start));
         format!("line {at}: not TOML: {}", error.message().lines().next().unwrap_or_default())
     })?;
-    let table = table.into_inner();
-    let channel = table.get("channel").and_then(|channel| channel.get_ref().as_table());
-    let keys = table.keys().chain(channel.into_iter().flat_map(|channel| channel.keys()));
-    for key in keys {
-        if OWN.contains(&key.get_ref().as_ref()) {
-            let at = line(key.span().start);
-            return Err(format!(
-                "line {at}: {} belongs to one peer, not to a profile",
-                key.get_ref()
-            ));
-        }
+    let mut table = table.into_inner();
+    let mut own = take_own(&mut table);
+    if let Some(DeValue::Table(channel)) = table.get_mut("channel").map(Spanned::get_mut) {
+        own.extend(take_own(channel));
     }
-    Ok(table)
+    own.sort_unstable();
+    let texts = own
+        .into_iter()
+        .map(|(at, key)| format!("line {}: {key} belongs to one peer, not to a profile", line(at)));
+    Ok((table, texts.collect()))
+}
+
+/// Takes out what belongs to one peer: position and key.
+fn take_own(table: &mut DeTable<'_>) -> Vec<(usize, String)> {
+    let keys = table.keys().filter(|key| OWN.contains(&key.get_ref().as_ref()));
+    let own: Vec<_> = keys.map(|key| (key.span().start, key.get_ref().to_string())).collect();
+    for (_, key) in &own {
+        table.remove(key.as_str());
+    }
+    own
 }
 
 /// Adds what the peer lacks; all of it is where the peer names its profile.

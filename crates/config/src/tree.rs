@@ -73,6 +73,11 @@ impl<'a> Section<'a> {
         self.rest.contains_key(key)
     }
 
+    /// Where a key is that is there and was not read yet.
+    pub fn place(&self, key: &str) -> Option<Range<usize>> {
+        self.rest.get(key).map(|(_, value)| value.span())
+    }
+
     fn take(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.known.push(key);
         self.rest.remove(key).map(|(_, value)| value)

@@ -28,6 +28,10 @@ const PROVIDER_REASONS: [&str; 8] = [
     "no-PSAP-available",
 ];
 
+/// The tags of two APDUs of RTSE in normal mode. Some peers have them in X.410 mode too, in place of the SET.
+const RTORJ: Tag = Tag::context(18);
+const RTAB: Tag = Tag::context(22);
+
 /// The SPDU in whose user data a PPDU is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
@@ -65,12 +69,13 @@ pub(super) fn explain(carrier: Carrier, octets: &[u8], out: &mut Out<'_>) {
     }
     let read = Element::parse(octets).and_then(|e| match (carrier, e.tag) {
         (Carrier::Connect | Carrier::Accept, _) => connect(carrier, &e, out),
-        (Carrier::Refuse, u::SET) => {
-            mode(carrier, ShownMode::X410, Vec::new(), octets, out);
+        (Carrier::Refuse, u::SET | RTORJ) => {
+            let form = (e.tag == RTORJ).then(|| format!("tagged {RTORJ}; X.228 9 has a SET"));
+            mode(carrier, ShownMode::X410, form.into_iter().collect(), octets, out);
             rtse::refused(&e, out)
         }
         (Carrier::Refuse, _) => refuse(&e, out),
-        (Carrier::Abort, u::SET) => rtse::aborted(&e, out),
+        (Carrier::Abort, u::SET | RTAB) => rtse::aborted(&e, out),
         (Carrier::Abort, Tag { class: Class::Context, number: 0 }) => values(&e, out),
         (Carrier::Abort, _) => provider_abort(&e, octets, out),
         (Carrier::Release, _) => user_data(&e, out),
@@ -111,21 +116,29 @@ fn connect(carrier: Carrier, set: &Element<'_>, out: &mut Out<'_>) -> Result<(),
             _ => {}
         }
     }
-    let shown = match selector {
-        Some(0) => ShownMode::X410,
-        Some(1) => ShownMode::Normal,
-        other => {
+    let called = out.known.mode.filter(|_| carrier == Carrier::Accept);
+    let mut details = Vec::new();
+    let shown = match (selector, called) {
+        (Some(0), _) => ShownMode::X410,
+        (Some(1), _) => ShownMode::Normal,
+        // The stack reads it too: the parameters are those of the mode that was asked for.
+        (None, Some(ShownMode::X410)) => {
+            details.push("mode-selector absent: the mode is that of the call".to_owned());
+            ShownMode::X410
+        }
+        (other, _) => {
             let why = other.map_or("no mode-selector".to_owned(), |n| format!("mode-selector {n}"));
             out.malformed(Layer::Presentation, carrier.name(), &why, "X.226 8.2", set.raw);
             return Ok(());
         }
     };
     let Some(parameters) = parameters else {
-        mode(carrier, shown, vec!["without parameters".to_owned()], set.raw, out);
+        details.push("without parameters".to_owned());
+        mode(carrier, shown, details, set.raw, out);
         return Ok(());
     };
     if shown == ShownMode::X410 {
-        mode(carrier, shown, Vec::new(), set.raw, out);
+        mode(carrier, shown, details, set.raw, out);
         return match carrier {
             Carrier::Connect => rtse::request(&parameters, true, out),
             _ => rtse::accepted(&parameters, true, out),

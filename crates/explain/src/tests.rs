@@ -126,6 +126,42 @@ fn a_call_in_x410_mode_is_explained_without_its_password() {
 }
 
 #[test]
+fn a_refusal_of_x410_mode_with_the_tag_of_normal_mode_is_explained_as_x410_mode() {
+    let refuse = octets("0C 0B 11 01 01 32 06 02 B2 03 80 01 02");
+    let call = (Sent, dt(&x410_call()));
+    let all = lines(&[call, (Received, dt(&refuse))]);
+    let text = shown(&all);
+    let answer = text.split_once("session <-").unwrap().1;
+    assert_eq!(
+        answer,
+        " REFUSE, reason 2: by the called SS-user !SessionUser (X.225 8.3.5)\n\
+         presentation <- CPR: X.410 (1984) mode\n  tagged [18]; X.228 9 has a SET\n\
+         rtse <- RTORJ: refuses, validationFailure (2) !RtseRefused(2) (X.228 9)\n"
+    );
+}
+
+#[test]
+fn an_answer_without_a_mode_selector_is_in_the_mode_of_the_call() {
+    let cpa =
+        octets("31 1F A1 1D 80 01 3F 81 01 03 A2 15 A0 13 A1 11 80 04 'MTA2 A1 09 04 07 'lantern");
+    let before = octets("05 06 13 01 00 16 01 01 14 02 02 49");
+    let user_data = [&[0xC1, u8::try_from(cpa.len()).unwrap()][..], &cpa].concat();
+    let parameters = [before, user_data].concat();
+    let accept = [&[0x0E, u8::try_from(parameters.len()).unwrap()][..], &parameters].concat();
+    let all = lines(&[(Sent, dt(&x410_call())), (Received, dt(&accept))]);
+    let text = shown(&all);
+    let answer = "presentation <- CPA: X.410 (1984) mode\n  \
+                  mode-selector absent: the mode is that of the call\n\
+                  rtse <- RTOAC: accepts\n  checkpoint size 63 (units of 1,024 octets)\n  \
+                  window 3\nbind <- MTABindResult\n";
+    assert!(text.ends_with(answer), "{text}");
+    assert!(matches!(all.last().unwrap().bind, Some(Bind::Result(_))));
+    // The mode of a call without one is not known.
+    let alone = shown(&lines(&[(Received, dt(&accept))]));
+    assert!(alone.contains("no mode-selector"), "{alone}");
+}
+
+#[test]
 fn contexts_are_named_and_each_has_its_result() {
     let answer = octets(
         "0E 35 05 06 13 01 00 16 01 02 14 02 02 49 C1 27 31 25 A0 03 80 01 01 A2 1E A5 1C \

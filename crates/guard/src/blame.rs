@@ -267,7 +267,7 @@ impl Blame {
         !self.put_back.insert(entry)
     }
 
-    /// An operator changed something: all that is held against a channel and its messages is
+    /// The configuration was read again: all that is held against a channel and its messages is
     /// forgotten. Gives those that were delayed for it.
     pub fn begin_anew(&mut self, channel: ChannelId) -> BTreeSet<EntryId> {
         let messages = self.messages.extract_if(.., |_, message| message.channel == channel);
@@ -275,6 +275,21 @@ impl Blame {
         if let Some(streak) = self.streaks.remove(&channel) {
             delayed.extend(streak.suspects.keys());
             delayed.extend(streak.cleared.iter().map(|(_, id)| *id));
+        }
+        delayed
+    }
+
+    /// An operator has what failed tried again, and nothing is known to have changed: the waits end, the counts go
+    /// on. Gives those that were delayed.
+    pub fn try_again(&mut self, channel: ChannelId) -> BTreeSet<EntryId> {
+        let failed = self.messages.iter().filter(|(_, message)| message.channel == channel);
+        let mut delayed: BTreeSet<EntryId> = failed.map(|(id, _)| *id).collect();
+        if let Some(streak) = self.streaks.get_mut(&channel) {
+            delayed.extend(streak.suspects.keys());
+            let cleared = std::mem::take(&mut streak.cleared);
+            delayed.extend(cleared.into_iter().map(|(_, id)| id));
+            streak.suspects.values_mut().for_each(|suspect| suspect.waits = false);
+            (streak.rounds, streak.until, streak.trial) = (0, None, None);
         }
         delayed
     }

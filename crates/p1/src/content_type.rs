@@ -35,7 +35,18 @@ impl ContentType {
             Err(_) => ContentType::UNIDENTIFIED,
         }
     }
+
+    /// Whether it is P2, by its number or by its object identifier.
+    pub fn is_p2(&self) -> bool {
+        match self {
+            ContentType::BuiltIn(_) => *self == ContentType::P2,
+            ContentType::Extended(oid) => oid.content() == P2_BY_OID,
+        }
+    }
 }
+
+/// Content octets of id-mct-p2-1984, 2.6.1.10.0 (X.420 Annex D): P2, which has a number too.
+const P2_BY_OID: [u8; 4] = [0x56, 1, 10, 0];
 
 /// Content octets of 1.3.26.0.4406.0.4.1.
 const P772: [u8; 8] = [0x2b, 26, 0, 0xa2, 0x36, 0, 4, 1];

@@ -177,6 +177,30 @@ pub struct ChannelStatus {
     /// The last error on this channel.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_error: Option<String>,
+    /// Why no association of ours is open, since the last one was lost or could not be opened.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<FailureStatus>,
+}
+
+/// Why an association of ours could not be opened, or was lost, and when the next is tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureStatus {
+    /// Whose part it was: `they_refused`, `they_ended`, `we_refused` or `no_answer`.
+    pub part: String,
+    /// The layer: `name`, `tcp`, `transport`, `session`, `presentation`, `acse`, `rtse` or `bind`.
+    pub layer: String,
+    /// The reason, in the words of the standard where it has any.
+    pub reason: String,
+    /// When, RFC 3339.
+    pub at: String,
+    /// How often in a row.
+    pub failures: u32,
+    /// Not before when the next is tried, likewise; absent where nothing waits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_try: Option<String>,
+    /// How long that is from now.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_try_seconds: Option<f64>,
 }
 
 /// What there is of one precedence for a channel. A precedence that several channels share is counted

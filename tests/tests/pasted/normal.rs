@@ -8,6 +8,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("####-##-## ##:##:##", "TIME"),
     ("####-##-##", "DATE"),
     ("##:##:##.9", "TIME"),
+    ("##:##:##Z", "TIME"),
     ("############Z", "DTG"),
     ("XXXXXXXXXXXXXXXX", "HEX"),
     ("MTA-NAPLES.*.", "MTA-NAPLES.ID."),

@@ -51,6 +51,42 @@ pub(crate) fn default_tcp(dscp: dscp::Dscp) -> Tcp {
     }
 }
 
+/// Its keys, and what holds without them.
+pub(crate) fn defaults() -> Vec<(&'static str, String)> {
+    let words = |key, text: &str| (key, text.to_owned());
+    let time = |key, time: Duration| (key, format!("{time:?}"));
+    let reopen = Reopen::default();
+    vec![
+        words("name", "-"),
+        words("precedences", "-"),
+        words("fallback", "none"),
+        words("remote", "-"),
+        words("listen", "none"),
+        words("dscp", "that of the plan"),
+        words("congestion", "that of the system"),
+        words("connection", "permanent"),
+        time("idle_close", default::IDLE_CLOSE),
+        words("windows", "none"),
+        words("minimize", "none"),
+        time("reopen.first", reopen.first),
+        time("reopen.longest", reopen.longest),
+        time("reopen.refused", reopen.refused),
+        ("associations.max", default::MAX_ASSOCIATIONS.to_string()),
+        ("associations.grow_at", default::GROW_AT.to_string()),
+        time("associations.keep", default::ASSOCIATIONS_KEEP),
+        time("timeouts.connect", default::CONNECT),
+        time("timeouts.setup", default::SETUP),
+        time("timeouts.transfer", default::TRANSFER),
+        time("timeouts.dead_after", default::DEAD_AFTER),
+        words("timeouts.unacknowledged", "dead_after"),
+        words("timeouts.keepalive", "half of dead_after"),
+        words("rts.checkpoint", "auto"),
+        words("rts.window", "16"),
+        words("rts.dialogue", "two-way-alternate"),
+        words("rts.indefinite", "false"),
+    ]
+}
+
 /// Reads one channel of the peer `peer`.
 pub(crate) fn read(
     mut section: Section<'_>,

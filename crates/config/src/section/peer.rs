@@ -82,6 +82,11 @@ pub(crate) fn read(
     let words = [("release", Release::Release), ("close", Release::Close)];
     let release = section.optional(problems, "release", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
+    if let Some(span) = section.place("psel").filter(|_| x410.is_some()) {
+        let message =
+            "psel has no effect in X.410 mode, in which we call: there is no presentation layer";
+        problems.warning(span, message, "here", "remove it, or write mode = \"normal\"");
+    }
     let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
     let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
     let tpdu_size = section.optional(problems, "tpdu_size", &|v| {
@@ -286,6 +291,14 @@ fn read_channels(
     (sections.into_iter().map(|s| channel::read(s, problems, peer, plan)).collect(), span)
 }
 
+/// Whether a peer evidently has one port, in both directions: all channels connect to one address, and one listens.
+fn has_one_port(channels: &[&ReadChannel]) -> bool {
+    let mut remotes = channels.iter().map(|channel| &channel.socket.remote);
+    let first = remotes.next();
+    let listening = channels.iter().filter(|channel| !channel.listen.is_empty()).count();
+    remotes.all(|remote| Some(remote) == first) && listening <= 1
+}
+
 /// Checks across the channels of one peer.
 fn check_channels(
     problems: &mut Problems,
@@ -309,7 +322,8 @@ fn check_channels(
             problems.see_also(first, "first here");
         }
         let remote = &channel.socket.remote;
-        if let Some(first) = remotes.insert(remote, channel.remote_span.clone()) {
+        let first = remotes.insert(remote, channel.remote_span.clone());
+        if let Some(first) = first.filter(|_| !has_one_port(&usable)) {
             let message = format!("two channels of peer {peer:?} connect to {remote}");
             let remedy = "the peer distinguishes channels by port: give each its own, \
                           unless this peer has only one";

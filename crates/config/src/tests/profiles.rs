@@ -82,6 +82,53 @@ fn a_file_of_ones_own_is_a_profile() {
 }
 
 #[test]
+fn all_faults_of_a_profile_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "password = \"x\"\nextensions = \"1989\"\nunheard = 1\n[channel]\nremote = \"a:1\"\nlisten = 1\n";
+    std::fs::write(dir.path().join("old.toml"), text).unwrap();
+    let (site, report) = check_in(dir.path(), &with("profile = \"old.toml\""));
+    assert!(site.is_none());
+    let problems: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+    for message in [
+        "line 1: password belongs to one peer",
+        "line 5: remote belongs to one peer",
+        "line 6: listen belongs to one peer",
+        "extensions of peer \"act\"",
+        "no key \"unheard\"",
+    ] {
+        let count = problems.iter().filter(|problem| problem.contains(message)).count();
+        assert_eq!(count, 1, "{message}: {problems:?}");
+    }
+}
+
+/// One port, in both directions, for all channels.
+#[test]
+fn a_peer_with_one_port_is_no_reason_for_a_warning() {
+    let one = GOOD.replace("act.example.org:5101", "127.0.0.1:5100");
+    let warned = |text: &str| {
+        let (site, report) = check_in(Path::new("/nowhere"), text);
+        assert!(site.is_some(), "{text}");
+        report.render(false)
+    };
+    assert!(warned(&one).contains("two channels of peer"));
+    assert_eq!(warned(&one.replace("listen = \"127.0.0.1:5001\"\n", "")), "");
+}
+
+#[test]
+fn a_presentation_selector_has_no_effect_in_x410_mode() {
+    let check = |lines: &str| {
+        let (site, report) = check_in(Path::new("/nowhere"), &with(lines));
+        assert!(site.is_some(), "{lines}");
+        report.render(false)
+    };
+    // A call of theirs may be in normal mode, and call own_psel.
+    let both = check("mode = \"x410-1984\"\npsel = \"P\"\nown_psel = \"Q\"\nssel = \"S\"");
+    assert_eq!(both.matches("psel has no effect in X.410 mode").count(), 1, "{both}");
+    assert_eq!(check("psel = \"P\""), "");
+    assert!(check("profile = \"x410-1984\"\npsel = \"P\"").contains("psel has no effect"));
+}
+
+#[test]
 fn what_cannot_be_a_profile_is_named() {
     let (site, report) = check_in(Path::new("/nowhere"), &with("application_protocol = 12"));
     assert!(site.is_some() && report.render(false).contains("has no effect in normal mode"));

@@ -8,7 +8,7 @@ use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::Precedence;
 use engine::space::refused_text;
-use node::status::{AssociationStatus, ChannelStatus, DamageStatus, Status};
+use node::status::{AssociationStatus, ChannelStatus, DamageStatus, FailureStatus, Status};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -119,6 +119,7 @@ fn to_text(status: &Status) -> String {
     ));
 
     channel_table(&mut text, status);
+    failure_table(&mut text, status);
     level_table(&mut text, status);
     section(&mut text, &minimize_table(&status.minimize));
     association_table(&mut text, status);
@@ -167,11 +168,52 @@ fn channel_table(text: &mut String, status: &Status) {
                 channel.oldest_age_seconds.map_or_else(dash, age),
                 held(channel),
                 channel.line_kbit_s.map_or_else(dash, rate),
-                channel.closed.clone().or(channel.last_error.clone()).unwrap_or_else(dash),
+                last_error(channel),
             ]);
         }
     }
     section(text, &channels);
+}
+
+/// The last error of a channel; of one that has a row in the table of failures, what that begins with.
+fn last_error(channel: &ChannelStatus) -> String {
+    match (&channel.closed, &channel.failure) {
+        (Some(closed), _) => closed.clone(),
+        (None, Some(failure)) => format!("{} at {}: see below", part(failure), failure.layer),
+        (None, None) => channel.last_error.clone().unwrap_or_else(dash),
+    }
+}
+
+/// Whose part a failure is, in words.
+fn part(failure: &FailureStatus) -> String {
+    failure.part.replace('_', " ")
+}
+
+/// A row for each channel of which no association could be opened, or the last one was lost.
+fn failure_table(text: &mut String, status: &Status) {
+    let mut failures = table(["NOT OPEN", "WHO", "LAYER", "FAILED", "NEXT TRY", "REASON"]);
+    for (peer, channel) in status.peers.iter().flat_map(|p| p.channels.iter().map(move |c| (p, c)))
+    {
+        let Some(failure) = &channel.failure else { continue };
+        let next = match (&failure.next_try, failure.next_try_seconds) {
+            (Some(at), Some(left)) => format!("{}, in {}", clock(at), age(left)),
+            _ => "now".to_owned(),
+        };
+        failures.add_row([
+            format!("{}/{}", peer.name, channel.name),
+            part(failure),
+            failure.layer.clone(),
+            clock(&failure.at),
+            next,
+            failure.reason.clone(),
+        ]);
+    }
+    section(text, &failures);
+}
+
+/// The time of day of an RFC 3339 time.
+fn clock(time: &str) -> String {
+    time.get(11..19).map_or_else(|| time.to_owned(), |time| format!("{time}Z"))
 }
 
 /// A row for each precedence that has any messages.
@@ -271,7 +313,7 @@ fn association_table(text: &mut String, status: &Status) {
     if mismatch {
         text.push_str(
             "! the peer's handshake arrived with another mark: a router on the path changes it, or \
-             the peer's channel is configured with another\n",
+             the peer's channel is configured with another; CS0 also from a peer that marks nothing\n",
         );
     }
 }
@@ -402,10 +444,28 @@ mod tests {
             line_kbit_s: Some(2.36),
             ..ChannelStatus::default()
         };
+        let refused = ChannelStatus {
+            name: "priority".to_owned(),
+            dscp_name: "CS1".to_owned(),
+            last_error: Some("refused: authentication-error".to_owned()),
+            failure: Some(FailureStatus {
+                part: "they_refused".to_owned(),
+                layer: "bind".to_owned(),
+                reason: "MTABindError authentication-error (2)".to_owned(),
+                at: "2026-01-02T03:00:05.678901Z".to_owned(),
+                failures: 2,
+                next_try: Some("2026-01-02T03:07:35.678901Z".to_owned()),
+                next_try_seconds: Some(210.0),
+            }),
+            ..ChannelStatus::default()
+        };
         let status = Status {
             mta: "MTA-NAPLES".to_owned(),
             time: "2026-01-02T03:04:05.678901Z".to_owned(),
-            peers: vec![PeerStatus { name: "act".to_owned(), channels: vec![routine, flash] }],
+            peers: vec![PeerStatus {
+                name: "act".to_owned(),
+                channels: vec![routine, refused, flash],
+            }],
             minimize: vec![MinimizeStatus {
                 on: "all peers".to_owned(),
                 floor: Some(Precedence::Immediate),

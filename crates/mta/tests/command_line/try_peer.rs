@@ -368,6 +368,75 @@ fn a_peer_that_closes_or_is_silent_is_named() {
     assert_eq!(silent["layer"], "session", "{silent}");
 }
 
+/// Passes packets on between `mta try` and a daemon up to the FINISH; then closes, or passes nothing more.
+fn without_finish(listener: &TcpListener, to: SocketAddr, closes: bool) {
+    let (mut ours, mut theirs) = (listener.accept().unwrap().0, TcpStream::connect(to).unwrap());
+    let (mut back, mut answers) = (ours.try_clone().unwrap(), theirs.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+    loop {
+        let packet = read_tpkt(&mut ours);
+        if packet.starts_with(&[2, 0xF0, 0x80, 9]) {
+            break;
+        }
+        let length = u16::try_from(packet.len() + 4).unwrap().to_be_bytes();
+        theirs.write_all(&[&[3, 0], &length[..], &packet].concat()).unwrap();
+    }
+    if closes {
+        ours.shutdown(std::net::Shutdown::Both).unwrap();
+    } else {
+        let _ = ours.read_to_end(&mut Vec::new());
+    }
+}
+
+#[test]
+fn a_release_that_is_not_answered_is_stated_in_words() {
+    let sites = Sites::new("");
+    let daemon_at = sites.remote();
+    let mut daemon = mta(&["run", "--config", sites.file("act").to_str().unwrap()]);
+    let mut daemon = daemon.stderr(Stdio::null()).spawn().unwrap();
+    sites.wait_for_listener();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = std::fs::read_to_string(sites.file("naples")).unwrap();
+    let between = listener.local_addr().unwrap().to_string();
+    std::fs::write(sites.file("naples"), text.replace(&daemon_at.to_string(), &between)).unwrap();
+    for (closes, how) in [(true, "they closed the connection"), (false, "nothing came")] {
+        let passing = listener.try_clone().unwrap();
+        let passing = std::thread::spawn(move || without_finish(&passing, daemon_at, closes));
+        let output = sites.call(&["--json", "--timeout", "3s"]);
+        passing.join().unwrap();
+        let (_, out, _) = result_of(&output);
+        assert!(out.contains("\"result\": \"opened, not released\""), "{out}");
+        let failed = failure(&output);
+        let reason = format!("FINISH was not answered with DISCONNECT: {how}");
+        assert_eq!((&failed["layer"], &failed["reason"]), (&"session".into(), &reason.into()));
+        assert!(failed["change"][0].as_str().unwrap().contains("the association was open"));
+    }
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}
+
+#[test]
+fn the_keys_of_a_peer_are_shown_with_their_source() {
+    let sites = Sites::new("profile = \"x410-1984\"\nextensions = \"modern\"");
+    let file = sites.file("naples");
+    let show = ["check", "--config", file.to_str().unwrap(), "--show", "act"];
+    let (code, out, _) = run(&show);
+    assert_eq!(code, Some(0), "{out}");
+    let row = |words: &[&str]| {
+        out.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == words)
+    };
+    assert!(row(&["peer", "mode", "\"x410-1984\"", "profile", "x410-1984"]), "{out}");
+    assert!(row(&["peer", "extensions", "\"modern\"", "peer"]), "{out}");
+    assert!(row(&["routine", "reopen.longest", "60s", "default"]), "{out}");
+    let (code, out, _) = run(&[&show[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["peer"]), (Some(0), &"act".into()));
+    assert_eq!(json["keys"][4]["from"], "profile x410-1984", "{out}");
+    let (code, _, why) = run(&[&show[..4], &["oslo"]].concat());
+    assert_eq!(code, Some(2));
+    assert!(why.contains("there is no peer \"oslo\": act"), "{why}");
+}
+
 /// What `mta try --listen` makes of a caller that sends these octets, and then perhaps closes.
 fn called_with(sites: &Sites, octets: &[u8], closes: bool) -> serde_json::Value {
     let listening = sites.listen(&["--json", "--timeout", "2s"]);

@@ -6,11 +6,11 @@ use crate::log::draft::EventDraft;
 use crate::log::rate::{LogRateLimiter, RefusalCause, RepeatReason, RepeatedEvent};
 use crate::log::tally::EventTally;
 use base::ip_prefix::Origin;
-use base::{AssociationId, Instant, Now};
+use base::{AssociationId, Instant, Now, PeerId};
 use dscp::Dscp;
 use engine::{Note, NoteKind};
 use scheduler::ChannelId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Outputs in the order in which the edge carries them out, events among them.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Outputs {
     limiter: LogRateLimiter,
     /// The mark with which the handshakes of a channel's peer came last.
     marks: BTreeMap<ChannelId, Dscp>,
+    /// Peers that mark nothing, as the log has it.
+    unmarked: BTreeSet<PeerId>,
 }
 
 impl Outputs {
@@ -81,10 +83,27 @@ impl Outputs {
         }
     }
 
-    /// Whether a handshake of a channel's peer came with another mark than expected, and than the one before it. A
-    /// peer that marks nothing is named once.
-    pub fn is_another_mark(&mut self, channel: ChannelId, expected: Dscp, seen: Dscp) -> bool {
-        self.marks.insert(channel, seen) != Some(seen) && seen != expected
+    /// What to log of the mark of a handshake of a channel's peer: it is neither the expected one nor the one before
+    /// it. A peer that marks nothing is named once, on whatever channel.
+    pub fn another_mark(
+        &mut self,
+        channel: ChannelId,
+        expected: Dscp,
+        seen: Dscp,
+    ) -> Option<String> {
+        let is_new = self.marks.insert(channel, seen) != Some(seen);
+        if seen != Dscp::CS0 {
+            self.unmarked.remove(&channel.peer);
+        }
+        let text = format!("the peer's handshake came with {seen}, not with {expected}");
+        match is_new && seen != expected {
+            true if seen != Dscp::CS0 => Some(text),
+            true if self.unmarked.insert(channel.peer) => Some(format!(
+                "{text}: it marks nothing, or a router on the path removes the mark; this is logged \
+                 once for the peer, and what it sends is accepted"
+            )),
+            _ => None,
+        }
     }
 
     /// Events for what was counted and is due.

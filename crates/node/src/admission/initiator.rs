@@ -48,8 +48,7 @@ impl Admission {
             return;
         };
         let (channel, expected) = (p1.channel, p1.mark);
-        if cx.outputs.is_another_mark(channel, expected, seen) {
-            let detail = format!("the peer's handshake came with {seen}, not with {expected}");
+        if let Some(detail) = cx.outputs.another_mark(channel, expected, seen) {
             cx.event(LogLevel::Warning, Kind::MarkMismatch, detail)
                 .association(id)
                 .channel(Some(channel));
@@ -83,7 +82,7 @@ impl Admission {
                 Err(wrong) => wrong.to_string(),
             },
         };
-        self.refuse_responder(cx, id, channel, &wrong);
+        self.refuse_responder(cx, id, &wrong);
     }
 
     /// The password in a peer's authentication, if its name is the one configured.
@@ -125,20 +124,7 @@ impl Admission {
         cx.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
-    pub(crate) fn refuse_responder(
-        &self,
-        cx: &mut Context,
-        id: AssociationId,
-        channel: ChannelId,
-        why: &str,
-    ) {
-        cx.event(
-            LogLevel::Error,
-            Kind::AssociationRefused,
-            format!("invalid bind result of the peer: {why}"),
-        )
-        .association(id)
-        .channel(Some(channel));
+    pub(crate) fn refuse_responder(&self, cx: &mut Context, id: AssociationId, why: &str) {
         if let Some(association) = cx.associations.get_mut(&id) {
             association.give_up(format!("invalid bind result of the peer: {why}"));
         }

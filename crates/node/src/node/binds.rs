@@ -141,9 +141,9 @@ impl Node {
         }
         match (association.channel(), right) {
             (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
-            (Some(channel), false) => {
+            (Some(_), false) => {
                 let why = "the peer's password is wrong: compare it with `expect`";
-                self.admission.refuse_responder(&mut self.cx, id, channel, why);
+                self.admission.refuse_responder(&mut self.cx, id, why);
             }
             (None, _) => {}
         }

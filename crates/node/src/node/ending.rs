@@ -27,13 +27,15 @@ impl Node {
         let Some(ended) = association.and_then(|a| a.end(now, kind, detail, stopping)) else {
             return;
         };
-        self.cx.log_end(now, id, &ended);
+        if !ended.did_not_open() {
+            self.cx.log_end(now, id, &ended);
+        }
         self.stores.mailboxes.unbound(now, id);
         self.delivery.end_controls(&mut self.cx, now, id);
         let fault = self.give_back(now, id, ended.is_lost());
         // What an association that never opened was to recover stays with the recovery.
         self.arrivals.drop_receiving(&mut self.cx, now, id, ended.was_open, ended.is_lost());
-        self.outbound.note_end(&mut self.cx, now, &ended, fault);
+        self.outbound.note_end(&mut self.cx, now, id, &ended, fault);
     }
 
     /// Ends an association of ours at once. What it was to recover is kept.

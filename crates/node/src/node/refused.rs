@@ -1,12 +1,11 @@
 //! What follows when a peer refuses an association.
 
-use crate::api::event::{Kind, LogLevel};
+use crate::api::event::Kind;
+use crate::association::failed::refusal;
 use crate::association::refused::{RefusalSubject, about};
 use crate::node::Node;
-use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
-use osi::shown;
 use p1::bind::MtaBindError;
 use scheduler::ChannelId;
 
@@ -27,15 +26,10 @@ impl Node {
         bind_error: Option<&[u8]>,
         detail: &str,
     ) {
-        let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
-        let (error, text) = match read {
-            Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
-            Some((octets, Err(unread))) => {
-                let octets = shown::value(octets);
-                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {octets}"))
-            }
-            None => (None, format!("refused: {reason:?}: {detail}")),
-        };
+        let (error, text, failure) = refusal(reason, bind_error, detail);
+        if let Some(association) = self.cx.associations.get_mut(&id) {
+            association.was_refused(failure);
+        }
         let text = self.outbound.counted_perhaps(channel, error, text);
         let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
         // Not about the recovery: a layer below refused before anybody looked at it.
@@ -48,6 +42,13 @@ impl Node {
             return self.association_over(now, id, Kind::AssociationRefused, &text);
         }
         let recovering = self.cx.recovery.take_offered(id);
+        // A fresh association would meet the same bind error.
+        let of_recovery = recovering.is_some()
+            && matches!(about(reason, error), RefusalSubject::Passing)
+            && error.is_none();
+        if let Some(association) = self.cx.associations.get_mut(&id).filter(|_| of_recovery) {
+            association.try_at_once();
+        }
         match about(reason, error) {
             RefusalSubject::Passing => {
                 self.association_over(now, id, Kind::AssociationRefused, &text);
@@ -55,16 +56,13 @@ impl Node {
             RefusalSubject::Identity => {
                 let remedy = self.outbound.identity_remedy(&self.cx, channel);
                 self.outbound.note_identity_refused(channel);
-                self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
+                self.refused_for_long(now, id, format!("{text}; {remedy}"));
             }
             RefusalSubject::Dialogue => self.refused_dialogue(now, id, channel, &text),
         }
         if let Some(offered) = recovering {
             // Fall back to a fresh association, sending all again.
             self.give_up_lost(now, offered.lost);
-            // A fresh association would meet the same bind error.
-            let of_recovery =
-                matches!(about(reason, error), RefusalSubject::Passing) && error.is_none();
             if of_recovery {
                 self.outbound.begin_afresh(channel);
             }
@@ -78,19 +76,17 @@ impl Node {
         };
         let Some(other) = self.outbound.other_dialogue(channel, refused) else {
             let text = format!("{text}; it takes neither dialogue mode: check its configuration");
-            return self.refused_for_long(now, id, channel, text);
+            return self.refused_for_long(now, id, text);
         };
         let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
+        if let Some(association) = self.cx.associations.get_mut(&id) {
+            association.try_at_once();
+        }
         self.association_over(now, id, Kind::AssociationRefused, &text);
-        self.outbound.skip_wait(channel);
     }
 
     /// It was refused for something that somebody has to change.
-    fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
-        self.cx
-            .event(LogLevel::Error, Kind::AssociationRefused, text.clone())
-            .association(id)
-            .channel(Some(channel));
+    fn refused_for_long(&mut self, now: Now, id: AssociationId, text: String) {
         if let Some(association) = self.cx.associations.get_mut(&id) {
             association.give_up(text);
         }

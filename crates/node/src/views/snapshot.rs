@@ -146,6 +146,7 @@ impl Node {
             checkpoint_bytes: u64::from(self.outbound.checkpoint_size(id, config)) << 10,
             closed: self.outbound.channels.get(&id).and_then(|c| c.schedule.describe()),
             last_error: self.outbound.channels.get(&id).and_then(|c| c.last_error.clone()),
+            failure: self.outbound.channels.get(&id).and_then(|c| c.failure(now)),
         }
     }
 

@@ -26,7 +26,7 @@ use bytes::Bytes;
 /// Why something has no form in 1984.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoForm {
-    /// A content type other than P2 (interpersonal-messaging-1984).
+    /// A content type other than P2 (interpersonal-messaging-1984), which has a number or an object identifier.
     #[error("content type {0}")]
     ContentType(ContentType),
     /// An O/R name without an address.
@@ -48,9 +48,9 @@ pub enum NoForm {
 /// # Errors
 /// [`NoForm::ContentType`].
 pub fn content_type_has_form(content_type: &ContentType) -> Result<(), NoForm> {
-    match content_type {
-        &ContentType::P2 => Ok(()),
-        other => Err(NoForm::ContentType(other.clone())),
+    match content_type.is_p2() {
+        true => Ok(()),
+        false => Err(NoForm::ContentType(content_type.clone())),
     }
 }
 
@@ -83,7 +83,7 @@ fn message(envelope: &mut MessageTransferEnvelope, common_name: CommonName) -> u
         message_identifier: _,
         originator,
         original_eits,
-        content_type: _,
+        content_type,
         content_identifier: _,
         priority: _,
         indicators,
@@ -96,6 +96,7 @@ fn message(envelope: &mut MessageTransferEnvelope, common_name: CommonName) -> u
     } = envelope;
     names::set_form(originator, common_name);
     original_eits.iter_mut().for_each(eits);
+    set_content_type(content_type);
     *indicators = PerMessageIndicators(indicators.0 & MESSAGE_FLAGS);
     *per_domain_bilateral = per_domain_bilateral.take().and_then(bilateral);
     trace(passed);
@@ -108,7 +109,7 @@ fn probe(envelope: &mut ProbeTransferEnvelope, common_name: CommonName) -> usize
         probe_identifier: _,
         originator,
         original_eits,
-        content_type: _,
+        content_type,
         content_identifier: _,
         content_length: _,
         indicators,
@@ -120,11 +121,19 @@ fn probe(envelope: &mut ProbeTransferEnvelope, common_name: CommonName) -> usize
     } = envelope;
     names::set_form(originator, common_name);
     original_eits.iter_mut().for_each(eits);
+    set_content_type(content_type);
     *indicators = PerMessageIndicators(indicators.0 & MESSAGE_FLAGS);
     *per_domain_bilateral = per_domain_bilateral.take().and_then(bilateral);
     trace(passed);
     unknown.clear();
     recipients(all, common_name) + extensions.set_form(Dialect::RedBook1984(common_name).into())
+}
+
+/// P2 has its number in 1984, and no object identifier.
+fn set_content_type(content_type: &mut ContentType) {
+    if content_type.is_p2() {
+        *content_type = ContentType::P2;
+    }
 }
 
 /// The recipients of a message or a probe.

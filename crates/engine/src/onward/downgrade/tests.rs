@@ -155,6 +155,22 @@ fn what_has_no_form_is_reported_for_whom_it_concerns_and_no_other() {
 }
 
 #[test]
+fn p2_by_its_object_identifier_goes_with_its_number() {
+    let by_oid = |last: &str| ContentType::Extended(format!("2.6.1.10.{last}").parse().unwrap());
+    let mut envelope = p2(&[BAKER]);
+    envelope.content_type = by_oid("0");
+    let mut alpha = beside(OF_1984);
+    let done = submit(&mut alpha, &envelope);
+    assert_eq!(outcome(&done), (vec![(BETA, vec![1])], vec![]));
+    let there = read(&of_1984(&alpha, &done.accepted.entries[0].record, OF_1984));
+    let MtsApduHead::Message(there) = there else { panic!() };
+    assert_eq!(there.content_type, ContentType::P2);
+    // Its sister is P22.
+    envelope.content_type = by_oid("1");
+    assert_eq!(outcome(&submit(&mut beside(OF_1984), &envelope)).1, [(1, UNABLE)]);
+}
+
+#[test]
 fn what_is_not_critical_is_left_out_and_counted() {
     let mut alpha = beside(OF_1984);
     let mut envelope = p2(&[BAKER, CARTER]);

@@ -79,6 +79,23 @@ fn closed(story: &Story, detail: &str) -> Failure {
     failure("tcp", reason, None, change)
 }
 
+/// FINISH was not answered with DISCONNECT: they aborted, closed or were silent.
+pub(super) fn no_release(how: &str) -> Failure {
+    let reason = format!("FINISH was not answered with DISCONNECT: {how}");
+    let change = vec![
+        "nothing in the configuration: name, password and selectors are right, and the association \
+         was open"
+            .to_owned(),
+        "the daemon releases in the same way, where a channel is idle, closed or reloaded; \
+         association_lost in its log is then this, and no message is lost by it"
+            .to_owned(),
+        "where it disturbs, let us keep the association: connection = \"permanent\"; and ask them \
+         why their session does not answer FINISH"
+            .to_owned(),
+    ];
+    failure("session", reason, Some("X.225 7.7"), change)
+}
+
 /// Nothing came, after what may have been a refusal.
 pub(super) fn silent(story: &Story, subject: &Subject<'_>) -> Failure {
     match story.cause() {

@@ -99,11 +99,26 @@ async fn converse(
             Event::Indication(Indication::Aborted { detail, .. }) => {
                 exchange.flush().await;
                 let detail = exchange.explainer.without_secrets(&detail);
+                if exchange.story.releases() {
+                    let how = match exchange.ended {
+                        true => "they closed the connection".to_owned(),
+                        false => detail,
+                    };
+                    return not_released(failure, &how);
+                }
                 let result = if opened { "opened, then aborted" } else { "failed" };
                 let ended = exchange.ended;
                 return (result, Some(advice::aborted(exchange.story, subject, detail, ended)));
             }
             Event::Indication(_) | Event::Quiet => {}
+            Event::Over if exchange.story.releases() => {
+                return not_released(failure, "they closed the connection");
+            }
+            Event::TimedOut if exchange.story.releases() => {
+                exchange.request(Request::Abort(AbortReason::TemporaryProblem));
+                exchange.drain().await;
+                return not_released(failure, "nothing came");
+            }
             Event::Over => {
                 let detail = "the connection ended".to_owned();
                 return ("failed", Some(advice::aborted(exchange.story, subject, detail, true)));
@@ -116,6 +131,11 @@ async fn converse(
             }
         }
     }
+}
+
+/// The release failed, perhaps after a transfer that failed too: that is more.
+fn not_released(failure: Option<Failure>, how: &str) -> (&'static str, Option<Failure>) {
+    ("opened, not released", Some(failure.unwrap_or_else(|| advice::no_release(how))))
 }
 
 fn no_connection(reason: String) -> Failure {

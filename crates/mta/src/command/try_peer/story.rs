@@ -78,6 +78,8 @@ pub(super) struct Story {
     /// The last PDU of each end.
     pub(super) sent: Option<String>,
     pub(super) received: Option<String>,
+    /// Our FINISH is out.
+    releasing: bool,
 }
 
 impl Story {
@@ -91,6 +93,7 @@ impl Story {
             found: Vec::new(),
             sent: None,
             received: None,
+            releasing: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl Story {
     pub(super) fn line(&mut self, line: Line, more: Vec<String>) {
         let sent = line.direction == Direction::Sent;
         let named = format!("{} ({})", line.text, line.layer.name());
+        self.releasing |= sent && line.text.starts_with("FINISH");
         match sent {
             true => self.sent = Some(named),
             false => self.received = Some(named),
@@ -138,6 +142,11 @@ impl Story {
         let first = self.found.first()?;
         let of_it = self.found.iter().filter(|found| found.direction == first.direction);
         of_it.max_by_key(|found| found.layer)
+    }
+
+    /// Whether our FINISH is out, and nothing came that refuses or aborts.
+    pub(super) fn releases(&self) -> bool {
+        self.releasing && self.found.iter().all(|found| found.direction == Direction::Sent)
     }
 
     /// The end; gives the exit code.

@@ -4,7 +4,7 @@ use crate::api::event::Kind;
 use crate::association::ended::EndedAssociation;
 use crate::context::Context;
 use crate::outbound::Outbound;
-use base::Now;
+use base::{AssociationId, Now};
 use guard::blame::TransferFault;
 
 impl Outbound {
@@ -13,6 +13,7 @@ impl Outbound {
         &mut self,
         cx: &mut Context,
         now: Now,
+        id: AssociationId,
         ended: &EndedAssociation,
         fault: TransferFault,
     ) {
@@ -33,6 +34,11 @@ impl Outbound {
         let seed = cx.rng.next_u64();
         if let Some(state) = self.channels.get_mut(&channel) {
             state.note_loss(now, ended, &reopen, seed);
+        }
+        if ended.did_not_open() {
+            let until = self.channels.get(&channel).and_then(|state| state.not_before);
+            let (level, kind, detail) = ended.failed(now, until);
+            cx.event(level, kind, detail).association(id).channel(Some(channel));
         }
     }
 }

@@ -139,6 +139,7 @@ impl Outbound {
         if let Some(state) = self.channels.get_mut(&channel) {
             state.failures = 0;
             state.last_error = None;
+            state.failure = None;
             state.down_since = None;
             state.refused.opened();
         }

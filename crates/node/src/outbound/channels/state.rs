@@ -1,11 +1,13 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
 use crate::association::ended::EndedAssociation;
+use crate::association::failed::Failure;
 use crate::association::line::LineEstimate;
 use crate::association::refused::ChannelRefusals;
 use crate::config::Reopen;
 use crate::outbound::channels::schedule::Schedule;
 use base::{Instant, Now, Utc};
+use status::FailureStatus;
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(crate) struct ChannelState {
     pub short_lived: u32,
     /// The last error, for the status.
     pub last_error: Option<String>,
+    /// Why none is open, and since when.
+    pub failure: Option<(Failure, Utc)>,
     /// Since when no association of ours could be opened, or the last one was lost.
     pub down_since: Option<Utc>,
     /// What a peer refused that trying again does not change; the channel counts as down.
@@ -52,13 +56,20 @@ impl ChannelState {
         // One that opens and is soon lost again waits as long as one that does not open.
         self.short_lived = if ended.long_lived { 0 } else { self.short_lived.saturating_add(1) };
         self.last_error = Some(ended.given_up.clone().unwrap_or_else(|| ended.detail.clone()));
+        self.failure = Some((ended.failure.clone(), now.utc));
         let wait = if ended.given_up.is_some() {
             self.refused.give_up();
             jittered(reopen.refused, seed)
         } else {
             reopen_wait(reopen, self.failures.max(self.short_lived), seed)
         };
-        self.not_before = Some(now.mono + wait);
+        self.not_before = (!ended.at_once).then(|| now.mono + wait);
+    }
+
+    /// Why none is open, for the status.
+    pub(crate) fn failure(&self, now: Now) -> Option<FailureStatus> {
+        let (failure, at) = self.failure.as_ref()?;
+        Some(failure.status(now, *at, self.failures, self.not_before))
     }
 
     /// The wait before the next try is over: it is tried as soon as it may be.

@@ -100,10 +100,9 @@ impl Outbound {
         }
     }
 
-    /// An operator changed something, or wants this channel opened: its wait ends, and what failed on
-    /// it is tried again.
+    /// This channel is to be opened now: its wait ends, and what failed on it is tried again.
     pub(crate) fn end_waits(&mut self, cx: &mut Context, now: Now, channel: ChannelId, why: &str) {
-        for entry in self.blame.begin_anew(channel) {
+        for entry in self.blame.try_again(channel) {
             cx.queue.scheduler.hasten(now.mono, entry);
         }
         cx.queue.scheduler.hasten_failed(now.mono, channel.peer);
@@ -154,13 +153,6 @@ impl Outbound {
         self.channels.get_mut(&channel)?.refused.turn(refused)
     }
 
-    /// The next try of a channel does not wait.
-    pub(crate) fn skip_wait(&mut self, channel: ChannelId) {
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.not_before = None;
-        }
-    }
-
     /// The next try of a channel does not wait, and no failure counts against it.
     pub(crate) fn begin_afresh(&mut self, channel: ChannelId) {
         if let Some(state) = self.channels.get_mut(&channel) {
@@ -171,11 +163,11 @@ impl Outbound {
 
     /// What to look at, here and there.
     pub(crate) fn identity_remedy(&self, cx: &Context, channel: ChannelId) -> String {
-        let Some((peer, config)) = cx.peer_and_channel(channel) else { return String::new() };
+        let Some((peer, _)) = cx.peer_and_channel(channel) else { return String::new() };
         format!(
             "we bind as {:?}: check password and own_name of peer {:?} here, and the name, password \
-             and addresses it expects of us there; next try in {:?} at most",
-            peer.own_name.0, peer.name, config.reopen.refused
+             and addresses it expects of us there",
+            peer.own_name.0, peer.name
         )
     }
 
@@ -194,13 +186,18 @@ impl Outbound {
         }
     }
 
+    /// What failed on this channel no longer counts.
+    fn forget_failed(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
+        for entry in self.blame.begin_anew(channel) {
+            cx.queue.scheduler.hasten(now.mono, entry);
+        }
+    }
+
     pub(crate) fn change_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
         for id in &changes.removed {
             let reason = "it was taken out of the configuration".to_owned();
             self.answer_connect(cx, *id, &ConnectOutcome::Failed { reason });
-            for entry in self.blame.begin_anew(*id) {
-                cx.queue.scheduler.hasten(now.mono, entry);
-            }
+            self.forget_failed(cx, now, *id);
             self.channels.remove(id);
         }
         let ids: Vec<ChannelId> =
@@ -208,6 +205,7 @@ impl Outbound {
         for id in ids {
             // What failed with the old configuration may not fail with this one, and where nothing
             // of the channel changed, perhaps something did at its peer.
+            self.forget_failed(cx, now, id);
             self.end_waits(cx, now, id, "the configuration was read again");
             if !self.channels.contains_key(&id) || changes.reopened.contains(&id) {
                 let kept = self.channels.get_mut(&id).map(|state| ChannelState {

@@ -2,10 +2,11 @@
 //! for the message, for others and for the channel. One node in virtual time. At the other end of each
 //! channel a stack aborts, cuts or accepts each message, as the test states.
 
-use base::{EntryId, Instant, Precedence};
-use node::Input;
+use base::{EntryId, Instant, PeerId, Precedence};
 use node::config::{Channel, Limits};
 use node::event::Kind;
+use node::operator::{Act, Operator};
+use node::{ChannelId, Input};
 use osi::api::AbortReason;
 use std::time::Duration;
 use testkit::bench::{Answer, Disposition, facing};
@@ -369,4 +370,44 @@ fn a_loss_after_more_octets_were_taken_is_at_another_place() {
     }
     assert!(bench.times(Kind::TransferStarted, EntryId(1)).len() > 3);
     assert_eq!(bench.count(Kind::MessageBlamed), 0);
+}
+
+/// Each abort of a message is counted, whatever its reason, and although an operator has it tried again in between.
+#[test]
+fn four_aborts_of_one_message_are_failures_one_to_four() {
+    let reasons = [
+        AbortReason::UserError,
+        AbortReason::InvalidParameter,
+        AbortReason::UserError,
+        AbortReason::ProtocolError,
+    ];
+    let channel = ChannelId { peer: PeerId::of_name("act"), index: 0 };
+    let wait = |bench: &mut Bench| bench.pass(3_600 * SECOND);
+    let retry = |bench: &mut Bench| {
+        let by = Operator { uid: 1_000, name: None };
+        let entries = vec![EntryId(1)];
+        bench.feed(Input::Operate { request: 1, entries, act: Act::Retry, by });
+    };
+    let connect = |bench: &mut Bench| bench.feed(Input::ConnectChannel { request: 2, channel });
+    let orders: [&dyn Fn(&mut Bench); 3] = [&wait, &retry, &connect];
+    for (order, act) in orders.into_iter().enumerate() {
+        let mut bench = bench(Disposition::Take);
+        for (number, reason) in (1..).zip(reasons) {
+            bench.script.dispositions.insert(EntryId(1), Disposition::Abort(reason));
+            match number {
+                1 => _ = queue(&mut bench, 1, FLASH),
+                _ => act(&mut bench),
+            }
+            bench.pass(SECOND);
+            let event = bench.last(Kind::MessageBlamed);
+            let counted = event.detail.starts_with(&format!("failure {number} of "));
+            // An hour has more tries.
+            assert!(counted || order == 0 && number > 1, "{number}: {}", event.detail);
+        }
+        // What the configuration was read again for may be the reason.
+        bench.reload(|_| {});
+        bench.pass(SECOND);
+        let event = bench.last(Kind::MessageBlamed);
+        assert!(event.detail.starts_with("failure 1 of 4"), "{}", event.detail);
+    }
 }

@@ -233,7 +233,7 @@ fn after_a_refused_password_the_wait_is_long_and_the_log_names_what_to_check() {
         let mut bench = facing_one(Answer::Refuse(error));
         let event = bench.last(Kind::AssociationRefused);
         assert_eq!(event.level, LogLevel::Error);
-        for part in ["\"MTA-HERE\"", "password", "own_name", "\"act\"", "600s"] {
+        for part in ["\"MTA-HERE\"", "password", "own_name", "\"act\"", "next try in "] {
             assert!(event.detail.contains(part), "{part} in {}", event.detail);
         }
         let shown = status(&bench)[0].last_error.clone().unwrap();
@@ -318,7 +318,9 @@ fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
     assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
     let event = bench.last(Kind::AssociationRefused);
     assert_eq!(event.level, LogLevel::Warning);
-    assert!(event.detail.ends_with("two-way-alternate was proposed, next is monologue"));
+    let next =
+        "two-way-alternate was proposed, next is monologue; they refused at bind; next try at once";
+    assert!(event.detail.ends_with(next), "{}", event.detail);
     bench.pass(60 * SECOND);
     bench.cut(0);
     bench.pass(SECOND);
@@ -352,6 +354,49 @@ fn a_peer_that_accepts_neither_dialogue_mode_is_tried_rarely() {
     bench.pass(602 * SECOND);
     assert_eq!(bench.script.proposed[4..], [TwoWayAlternate, Monologue]);
     assert!(is_open(&bench, 0), "the change at the peer is noticed");
+}
+
+/// What an operator sees of a channel that could not be opened: whose part, the layer, the reason, the next try.
+#[test]
+fn a_channel_that_does_not_open_shows_whose_part_the_layer_the_reason_and_the_wait() {
+    for (answer, part, layer, reason) in [
+        (Answer::NoRoute, "no_answer", "tcp", ""),
+        (Answer::Silence, "no_answer", "transport", "limits.bind_timeout"),
+        (Answer::Session(129), "they_refused", "session", "reason 129: session selector unknown"),
+        (Answer::Session(131), "they_refused", "session", "congestion"),
+        (
+            Answer::Refuse(MtaBindError::AuthenticationError),
+            "they_refused",
+            "bind",
+            "MTABindError authentication-error (2)",
+        ),
+    ] {
+        let mut bench = facing_one(answer);
+        let now = bench.clock();
+        let Some(failure) = status(&bench)[0].failure.clone() else {
+            assert_eq!(answer, Answer::Silence, "TCP is still tried");
+            continue;
+        };
+        assert_eq!((&*failure.part, &*failure.layer), (part, layer), "{failure:?}");
+        assert!(failure.reason.contains(reason), "{failure:?}");
+        assert_eq!((failure.failures, failure.at), (1, now.utc.to_string()));
+        let left = failure.next_try_seconds.unwrap();
+        let at = now.utc + Duration::from_secs_f64(left);
+        assert_eq!(failure.next_try, Some(at.to_string()));
+        // The event has the same.
+        let refused = bench
+            .events
+            .iter()
+            .filter(|(_, e)| matches!(e.kind, Kind::AssociationRefused | Kind::AssociationLost));
+        let details: Vec<&str> = refused.map(|(_, e)| e.detail.as_str()).collect();
+        let words = part.replace('_', " ");
+        let end = format!("; {words} at {layer}; next try in {left:.1} s, at ");
+        assert!(details.len() == 1 && details[0].contains(&end), "{end} in {details:?}");
+        set_answer(&mut bench, Answer::Accept);
+        bench.pass(601 * SECOND);
+        assert!(is_open(&bench, 0));
+        assert_eq!(status(&bench)[0].failure, None);
+    }
 }
 
 // ----- what ends a wait ----------------------------------------------------------------------------

@@ -90,7 +90,9 @@ fn a_call_in_x410_mode_that_is_not_configured_is_refused_by_name() {
         all.collect::<Vec<_>>().join("\n")
     };
     assert!(events(ACT).contains("X.410 mode"), "{}", events(ACT));
-    assert!(events(NAPLES).contains("ValidationFailure"), "{}", events(NAPLES));
+    let refused = "refused: rtse: RTORJ, validationFailure (2) (X.228 9.1); we bind as";
+    assert!(events(NAPLES).contains(refused), "{}", events(NAPLES));
+    assert!(events(NAPLES).contains("; they refused at rtse; next try in "));
 }
 
 #[test]

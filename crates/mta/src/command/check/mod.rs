@@ -1,5 +1,7 @@
 //! `mta check`: reports every error of a configuration file, or shows what would run.
 
+mod keys;
+
 use super::output::{print, print_advice, print_error, print_findings, print_json, table, trimmed};
 use super::{DONE, WRONG};
 use crate::advice::{self, Advice, Facts};
@@ -18,6 +20,10 @@ pub(super) struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
     config: PathBuf,
+    /// Show each key of this peer and of its channels instead: its value, and whether it comes from the peer, the
+    /// channel, the profile or the program.
+    #[arg(long, value_name = "PEER")]
+    show: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -31,6 +37,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             return WRONG;
         }
     };
+    if let (Some(peer), Some(_)) = (&arguments.show, &site) {
+        print_findings(&report);
+        return keys::show(&arguments.config, peer, arguments.json);
+    }
     let plan = site.as_ref().map(Plan::from_site);
     let advice = site.as_ref().map(|site| advice::give(site, &Facts::read())).unwrap_or_default();
     if arguments.json {
