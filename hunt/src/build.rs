@@ -3,10 +3,12 @@
 use crate::line::{Line, LineWire, Shared};
 use crate::world::{Kept, Layout, Link, Profile, World};
 use base::{Instant, Precedence, Windows};
-use node::config::{Channel, Connection, Minimize, NodeConfig, Peer, Resume, Target, X410};
+use node::config::{
+    Channel, Connection, Minimize, NodeConfig, Peer, Release, Resume, Target, X410,
+};
 use osi::api::{Dialogue, Mode};
 use p1::Dialect;
-use p1::extension::CommonName;
+use p1::extension::{CommonName, Form, Qualifier};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -77,7 +79,8 @@ fn set_peer(peer: &mut Peer, link: &Link) {
     peer.channels = channels(link, &peer.channels[0]);
     peer.resume = if link.either { Resume::Either } else { Resume::Initiator };
     peer.octet_credentials = matches!(link.profile, Profile::X410 | Profile::P1Of1984);
-    (peer.dialect, peer.x410) = match link.profile {
+    let dialect;
+    (dialect, peer.x410) = match link.profile {
         Profile::Modern => (Dialect::Modern, None),
         Profile::X400Of1988 => (Dialect::BlueBook1988, None),
         Profile::X410 => {
@@ -88,6 +91,12 @@ fn set_peer(peer: &mut Peer, link: &Link) {
             (dialect, Some(X410 { protocol: Mode::P1_1984, swapped: true }))
         }
     };
+    peer.form = Form {
+        dialect,
+        qualifier: if link.omits_qualifier { Qualifier::Omit } else { Qualifier::Private },
+        explicit_defaults: !link.omits_defaults,
+    };
+    peer.release = if link.closes { Release::Close } else { Release::Release };
 }
 
 /// The configuration of a site.

@@ -109,6 +109,9 @@ impl Draw {
             two_way,
             associations: self.one_of(&[1, 1, 2, 3]),
             either: self.one_in(3),
+            omits_qualifier: self.one_in(5),
+            omits_defaults: self.one_in(3),
+            closes: self.one_in(5),
             latency: Duration::from_millis(self.one_of(&[1, 5, 40, 300])),
             rate: self.one_of(&[300, 3_000, 30_000, 1_000_000, 1_000_000]),
         }

@@ -113,6 +113,15 @@ pub struct Link {
     pub associations: u32,
     /// Either end may ask for the recovery.
     pub either: bool,
+    /// The priority-level-qualifier is left out.
+    #[serde(default)]
+    pub omits_qualifier: bool,
+    /// Members that have the value of their DEFAULT are left out.
+    #[serde(default)]
+    pub omits_defaults: bool,
+    /// Associations are ended by closing the connection.
+    #[serde(default)]
+    pub closes: bool,
     /// Delay of its line.
     pub latency: Duration,
     /// Rate of its line in octets a second.
@@ -280,7 +289,8 @@ impl fmt::Display for World {
             let (a, b) = link.ends;
             writeln!(
                 f,
-                "  link {number}: {} - {}, {:?}, {:?}, {:?}, only {:?} calls, checkpoint {}, window {}, {}, {} associations, {}, {:?}, {} octets/s",
+                "  link {number}: {} - {}, {:?}, {:?}, {:?}, only {:?} calls, checkpoint {}, window {}, {}, {} associations, {}, \
+                 {:?}, {} octets/s{}{}{}",
                 SITES[a],
                 SITES[b],
                 link.profile,
@@ -293,7 +303,10 @@ impl fmt::Display for World {
                 link.associations,
                 if link.either { "either recovers" } else { "initiator recovers" },
                 link.latency,
-                link.rate
+                link.rate,
+                if link.omits_qualifier { ", no qualifier" } else { "" },
+                if link.omits_defaults { ", no DEFAULTs" } else { "" },
+                if link.closes { ", closes" } else { "" }
             )?;
         }
         for message in &self.messages {
