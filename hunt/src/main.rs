@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use hunt::{Outcome, Size, World, draw, run, shrink};
-use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,10 +105,20 @@ struct Sums {
     deliveries: usize,
     reports: usize,
     deaths: usize,
-    kinds: BTreeMap<String, u64>,
+    /// When progress was shown last.
+    shown: Duration,
 }
 
 impl Sums {
+    /// A line that is written over, where somebody looks.
+    fn show_progress(&mut self, elapsed: Duration) {
+        if std::io::stderr().is_terminal() && elapsed >= self.shown + Duration::from_secs(1) {
+            self.shown = elapsed;
+            let (worlds, broken, seconds) = (self.worlds, self.broken.len(), elapsed.as_secs());
+            eprint!("\r{worlds} worlds, {broken} broken, {seconds} s ");
+        }
+    }
+
     fn add(&mut self, seed: u64, outcome: &Outcome) {
         self.worlds += 1;
         self.lasted += outcome.lasted;
@@ -116,9 +126,8 @@ impl Sums {
         self.reports += outcome.reports;
         self.deaths += outcome.deaths;
         self.longest = self.longest.max(outcome.drained.map(|time| (time, seed)));
-        if let Some(first) = outcome.failures.first() {
+        if !outcome.failures.is_empty() {
             self.broken.push(seed);
-            *self.kinds.entry(format!("{:?}", first.broken)).or_default() += 1;
             println!("seed {seed}: {} failures", outcome.failures.len());
             for failure in outcome.failures.iter().take(4) {
                 println!("    {failure}");
@@ -127,6 +136,8 @@ impl Sums {
     }
 }
 
+/// Plays worlds until the time is over or one is broken.
+#[expect(clippy::disallowed_methods, reason = "a stopwatch for the person who waits")]
 fn many(args: &Args) -> ExitCode {
     let begin = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
@@ -146,7 +157,10 @@ fn many(args: &Args) -> ExitCode {
                     }
                     let outcome = run(&draw(seed, args.size()), None, false);
                     let failed = !outcome.failures.is_empty();
-                    sums.lock().unwrap_or_else(PoisonError::into_inner).add(seed, &outcome);
+                    let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+                    sums.add(seed, &outcome);
+                    sums.show_progress(begin.elapsed());
+                    drop(sums);
                     if failed && !args.go_on {
                         stops.store(true, Ordering::Relaxed);
                     }
@@ -156,17 +170,21 @@ fn many(args: &Args) -> ExitCode {
     });
     let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seconds = begin.elapsed().as_secs_f64();
+    if std::io::stderr().is_terminal() {
+        eprintln!();
+    }
     println!(
-        "{} worlds in {seconds:.1} s ({:.1}/s), {:.1} h of virtual time, {} deliveries, {} reports, {} deaths, longest drain {:?}, {} broken: {:?}",
+        "{} worlds in {seconds:.1} s ({:.1}/s), {:.1} h of virtual time, {} deliveries, {} reports, {} deaths, \
+         longest drain {}, {} broken {}",
         sums.worlds,
         sums.worlds as f64 / seconds,
         sums.lasted.as_secs_f64() / 3600.0,
         sums.deliveries,
         sums.reports,
         sums.deaths,
-        sums.longest,
+        sums.longest.map_or("none".to_owned(), |(time, seed)| format!("{time:.0?} (seed {seed})")),
         sums.broken.len(),
-        sums.kinds
+        sums.broken.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
     );
     if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

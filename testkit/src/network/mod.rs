@@ -54,6 +54,9 @@ enum Happening {
     Connected(u64, usize, ListenerId),
 }
 
+/// Makes a wire from the first site to the second.
+pub type Lines = Box<dyn Fn(usize, usize) -> Box<dyn Wire>>;
+
 /// The answer to an operator.
 pub type Operated =
     Result<Vec<(base::EntryId, node::operator::ActOutcome)>, node::operator::ActError>;
@@ -89,7 +92,7 @@ pub struct Network<S = FaultyStore> {
     /// From and to sites that are never called so.
     pub never_calls: BTreeSet<(usize, usize)>,
     /// Makes the wires of new connections between two sites, from the first to the second.
-    pub lines: Option<Box<dyn Fn(usize, usize) -> Box<dyn Wire>>>,
+    pub lines: Option<Lines>,
     setup: Setup,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: BTreeMap<u64, Happening>,
