@@ -105,6 +105,12 @@ impl Cmd {
         Ok(child.wait()?.success())
     }
 
+    /// Runs it silently; whether it ended with 0, and its standard output.
+    pub fn result(mut self) -> anyhow::Result<(bool, String)> {
+        let output = self.inner.output().with_context(|| format!("cannot run `{}`", self.shown))?;
+        Ok((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
     /// Runs it silently and returns its standard output; anything but 0 is an error that carries
     /// its standard error.
     pub fn output(mut self) -> anyhow::Result<String> {

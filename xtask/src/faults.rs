@@ -1,4 +1,5 @@
 //! Long searches for what breaks: in virtual time, and with real daemons.
 
 pub(crate) mod hunt;
+pub(crate) mod mutants;
 pub(crate) mod soak;
