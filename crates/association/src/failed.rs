@@ -90,6 +90,7 @@ fn in_words(reason: RefuseReason, detail: &str) -> String {
             format!("{detail}: application-context-name-not-supported (2)")
         }
         (_, RefuseReason::Busy) => format!("{detail}: busy"),
+        (Some(words), _) => format!("{detail}: {words}"),
         _ => detail,
     }
 }

@@ -215,6 +215,17 @@ impl Peer {
 }
 
 impl Peer {
+    /// A text that it sent, without our password: a peer may send back what it got.
+    pub fn without_password(&self, text: &str) -> String {
+        let octets = &self.own_password.0;
+        let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02X}")).collect();
+        let hex = hex.join(" ");
+        let forms = [String::from_utf8_lossy(octets).into_owned(), hex.to_lowercase(), hex];
+        // What is shorter stands in many words.
+        let shown = forms.iter().filter(|form| form.len() > 3);
+        shown.fold(text.to_owned(), |text, form| text.replace(form.as_str(), "(our password)"))
+    }
+
     /// Its channels with their identifiers.
     pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &Channel)> {
         let peer = self.id();

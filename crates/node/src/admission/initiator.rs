@@ -82,7 +82,7 @@ impl Admission {
                 Err(wrong) => wrong.to_string(),
             },
         };
-        self.refuse_responder(cx, id, &wrong);
+        self.refuse_responder(cx, id, &cx.shown_of(channel, &wrong));
     }
 
     /// The password in a peer's authentication, if its name is the one configured.

@@ -160,6 +160,7 @@ impl Admission {
         result.write(&mut writer);
         cx.request(id, Request::Accept { bind: writer.into_vec().into() });
         self.mark_open(cx, now, id, "as responder");
+        cx.recovery.bound_afresh(now.mono, channel);
         true
     }
 }

@@ -27,6 +27,12 @@ impl Context {
         self.config.channel_or_former(id)
     }
 
+    /// What the peer of a channel sent, as it may be shown.
+    pub(crate) fn shown_of(&self, id: ChannelId, text: &str) -> String {
+        let peer = self.peer_and_channel(id);
+        peer.map_or_else(|| text.to_owned(), |(peer, _)| peer.without_password(text))
+    }
+
     /// The names of a channel's peer and of the channel, for the log.
     pub(crate) fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))

@@ -233,6 +233,7 @@ impl Node {
                 self.outbound.transfer_confirmed(&mut self.cx, now, id, channel);
             }
             Indication::TransferFailed { resume, refused, detail } => {
+                let detail = self.cx.shown_of(channel, &detail);
                 self.outbound.transfer_failed(&mut self.cx, now, id, resume, refused, &detail);
             }
             Indication::TurnPlease(_) => {
@@ -248,6 +249,7 @@ impl Node {
                 if let Some(p1) = self.cx.associations.p1_mut(id) {
                     p1.abort = reason;
                 }
+                let detail = self.cx.shown_of(channel, &detail);
                 self.association_over(now, id, Kind::AssociationLost, &detail);
             }
             other => self.arrivals.receive_indication(&mut self.cx, now, id, channel, other),

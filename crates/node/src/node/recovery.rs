@@ -159,7 +159,9 @@ impl Node {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
         let remote = self.cx.associations.get(&id).and_then(|l| l.connection.remote);
-        let allowed = self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
+        let is_guessing = self.cx.recovery.is_guessing(channel);
+        let allowed =
+            !is_guessing && self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
         if allowed && let Some(why) = self.cx.disabled(channel) {
             let why = format!("busy: {why}");
             return self.admission.refuse_recovery(&mut self.cx, now, id, RefuseReason::Busy, &why);
@@ -204,7 +206,13 @@ impl Node {
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
         if lost.is_empty() {
-            let why = "no such association here";
+            self.cx.recovery.was_wrong(channel);
+            let why = match is_guessing {
+                true => {
+                    "too many names of associations that are not here: the peer must bind first"
+                }
+                false => "no such association here",
+            };
             return self.admission.refuse_recovery(
                 &mut self.cx,
                 now,

@@ -26,7 +26,9 @@ impl Node {
         bind_error: Option<&[u8]>,
         detail: &str,
     ) {
-        let (error, text, failure) = refusal(reason, bind_error, detail);
+        let (error, text, mut failure) = refusal(reason, bind_error, detail);
+        failure.reason = self.cx.shown_of(channel, &failure.reason);
+        let text = self.cx.shown_of(channel, &text);
         if let Some(association) = self.cx.associations.get_mut(&id) {
             association.was_refused(failure);
         }

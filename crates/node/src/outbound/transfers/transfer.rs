@@ -203,6 +203,7 @@ impl Outbound {
             cx.outputs.tally_mut().transfer_took(precedence, took);
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.line.at_least(octets, took);
+                state.short_lived = 0; // the association was of use
             }
         }
         cx.event(LogLevel::Info, Kind::TransferConfirmed, "")

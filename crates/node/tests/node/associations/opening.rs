@@ -16,7 +16,7 @@ use status::ChannelStatus;
 use std::time::Duration;
 use testkit::bench::{Answer, CONNECT_TIMEOUT, facing};
 use testkit::build::permanent;
-use testkit::{Bench, Events};
+use testkit::{Bench, Events, NAPLES, NOTHING, Pair};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Octets of a message that is queued.
@@ -576,4 +576,38 @@ fn a_changed_wall_clock_is_noticed_within_a_minute() {
     bench.step = Duration::ZERO;
     bench.pass(60 * SECOND);
     assert!(!is_open(&bench, 0));
+}
+
+/// A peer that closes the connection shortly after each message is of use: the next message waits no longer than after the
+/// first loss.
+#[test]
+fn a_peer_that_closes_after_each_confirmed_message_is_tried_again_soon() {
+    let mut pair = Pair::new(1, NOTHING);
+    for number in 1..=8 {
+        pair.submit(Precedence::Flash, 100);
+        let from = pair.now;
+        while pair.sites[NAPLES].count(Kind::TransferConfirmed) < number {
+            pair.network.run_for(Duration::from_millis(20));
+            assert!(pair.now.since(from) < Duration::from_secs(5), "message {number}");
+        }
+        assert!(pair.now.since(from) <= Duration::from_millis(1_300), "message {number}");
+        pair.network.cut();
+    }
+}
+
+/// A peer may send back what it got.
+#[test]
+fn our_password_is_in_no_event_and_no_status_whatever_the_peer_sends() {
+    let only = channel(0, Precedence::Routine, Connection::Permanent);
+    let mut bench = facing(vec![only], Limits::default());
+    let own = bench.config.peers[0].own_password.0.clone();
+    let own = String::from_utf8(own.to_vec()).unwrap();
+    assert!(own.len() > 3, "{own}");
+    bench.script.name = format!("the password {own} is wrong");
+    bench.start();
+    bench.settle();
+    let refused = bench.details(Kind::AssociationRefused).concat();
+    assert!(refused.contains("the password (our password) is wrong"), "{refused}");
+    let shown = format!("{:?} {:?}", bench.all(), status(&bench));
+    assert!(!shown.contains(&own), "{shown}");
 }
