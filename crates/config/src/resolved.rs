@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Keys of a peer, and what holds without them.
-const OF_PEER: [(&str, &str); 23] = [
+const OF_PEER: [(&str, &str); 26] = [
     ("name", "-"),
     ("mta_name", "-"),
     ("own_name", "name of [mta]"),

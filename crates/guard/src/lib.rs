@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod blame;
+pub mod guesses;
 pub mod limits;
 pub mod memory;
 mod names;

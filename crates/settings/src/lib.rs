@@ -316,6 +316,27 @@ impl Default for Reopen {
     }
 }
 
+impl Reopen {
+    /// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and between half
+    /// and the whole of that, so that peers do not come back in step.
+    pub fn wait(&self, failures: u32, seed: u64) -> Duration {
+        let doubled = self.first.saturating_mul(2u32.saturating_pow(failures.clamp(1, 32) - 1));
+        jittered(doubled.min(self.longest), seed)
+    }
+
+    /// The wait after a refusal that trying again does not change.
+    pub fn wait_refused(&self, seed: u64) -> Duration {
+        jittered(self.refused, seed)
+    }
+}
+
+/// Between half and the whole of a wait.
+fn jittered(wait: Duration, seed: u64) -> Duration {
+    let half = wait / 2;
+    let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+    half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))
+}
+
 /// When a channel's associations exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {

@@ -10,6 +10,7 @@ use crate::association::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
 use base::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
+use guard::guesses::Guesses;
 use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use scheduler::ChannelId;
@@ -39,10 +40,6 @@ pub(crate) const NOTED_BEYOND: u64 = 1 << 20;
 /// Most transfers kept of those we were receiving from one peer.
 const MAX_RECEIVES: usize = 64;
 
-/// Names of associations that a peer does not have, on one channel since it bound last: more are guesses, and no name is
-/// right any more. A recovery carries no credentials.
-const MAX_WRONG: u8 = 16;
-
 /// How often a recovery is asked for without an answer: some peers do not know recoveries.
 const MAX_ASKED: u8 = 5;
 
@@ -67,7 +64,7 @@ pub(crate) struct Recovery {
     /// From when on we ask for what the peer was to ask for.
     asks: Due<(ChannelId, EntryId)>,
     /// Recoveries asked for that there are none of.
-    wrong: BTreeMap<ChannelId, u8>,
+    pub(crate) wrong: Guesses<ChannelId>,
 }
 
 type ReceiveKey = (PeerId, ConnectionReference);
@@ -127,20 +124,9 @@ impl Recovery {
         channels
     }
 
-    /// A recovery was asked for of which there is nothing.
-    pub(crate) fn was_wrong(&mut self, channel: ChannelId) {
-        let wrong = self.wrong.entry(channel).or_default();
-        *wrong = wrong.saturating_add(1);
-    }
-
-    /// Whether so many were wrong that none is right.
-    pub(crate) fn is_guessing(&self, channel: ChannelId) -> bool {
-        self.wrong.get(&channel).is_some_and(|wrong| *wrong >= MAX_WRONG)
-    }
-
     /// The peer bound with its password. Where it recovers nothing soon after, it never does.
     pub(crate) fn bound_afresh(&mut self, now: Instant, channel: ChannelId) {
-        self.wrong.remove(&channel);
+        self.wrong.forget(&channel);
         let sends = self.sends.get_mut(&channel).into_iter().flatten();
         let soon = now + PEERS_LEAD;
         // Those that the peer alone may recover.
@@ -398,24 +384,5 @@ impl Recovery {
             }
         }
         (entries, spools)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_be_guessed_for_long_until_the_peer_binds() {
-        let channel = ChannelId { peer: PeerId::of_name("rome"), index: 1 };
-        let mut recovery = Recovery::default();
-        for _ in 0..MAX_WRONG {
-            assert!(!recovery.is_guessing(channel));
-            recovery.was_wrong(channel);
-        }
-        assert!(recovery.is_guessing(channel));
-        assert!(!recovery.is_guessing(ChannelId { index: 2, ..channel }));
-        recovery.bound_afresh(Instant(0), channel);
-        assert!(!recovery.is_guessing(channel));
     }
 }

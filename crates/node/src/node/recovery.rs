@@ -148,6 +148,10 @@ impl Node {
         }
     }
 
+    fn refuse_recovery(&mut self, now: Now, id: AssociationId, reason: RefuseReason, why: &str) {
+        self.admission.refuse_recovery(&mut self.cx, now, id, reason, why);
+    }
+
     /// A peer asks to recover an association that it has lost.
     pub(crate) fn recover_asked(
         &mut self,
@@ -159,41 +163,29 @@ impl Node {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
         let remote = self.cx.associations.get(&id).and_then(|l| l.connection.remote);
-        let is_guessing = self.cx.recovery.is_guessing(channel);
+        let is_guessing = self.cx.recovery.wrong.are_over(&channel);
         let allowed =
             !is_guessing && self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
         if allowed && let Some(why) = self.cx.disabled(channel) {
             let why = format!("busy: {why}");
-            return self.admission.refuse_recovery(&mut self.cx, now, id, RefuseReason::Busy, &why);
+            return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
         }
         if allowed && let Some(limit) = self.admission.is_one_too_many(&self.cx, channel) {
             let why = format!("busy: {}", self.cx.config.limits.describe(limit));
-            return self.admission.refuse_recovery(&mut self.cx, now, id, RefuseReason::Busy, &why);
+            return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
         }
         if allowed {
             self.end_stale(now, id, channel, &reference);
             if let Some((asking, is_ours)) = self.cx.recovery.asked_by_us(channel, &reference) {
                 if is_ours {
                     let why = "busy: we ask for the recovery of that association, which we opened";
-                    return self.admission.refuse_recovery(
-                        &mut self.cx,
-                        now,
-                        id,
-                        RefuseReason::Busy,
-                        why,
-                    );
+                    return self.refuse_recovery(now, id, RefuseReason::Busy, why);
                 }
                 self.abandon(now, asking, "the peer recovers the association itself");
             }
             if self.cx.recovery.is_committing(channel, &reference) {
                 let why = "busy: what came on that association is being secured";
-                return self.admission.refuse_recovery(
-                    &mut self.cx,
-                    now,
-                    id,
-                    RefuseReason::Busy,
-                    why,
-                );
+                return self.refuse_recovery(now, id, RefuseReason::Busy, why);
             }
         }
         let mut lost = match allowed {
@@ -206,20 +198,14 @@ impl Node {
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
         if lost.is_empty() {
-            self.cx.recovery.was_wrong(channel);
+            self.cx.recovery.wrong.was_wrong(channel);
             let why = match is_guessing {
                 true => {
                     "too many names of associations that are not here: the peer must bind first"
                 }
                 false => "no such association here",
             };
-            return self.admission.refuse_recovery(
-                &mut self.cx,
-                now,
-                id,
-                RefuseReason::CannotRecover,
-                why,
-            );
+            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
         }
         self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());
         let waits = lost.send.is_some();

@@ -83,14 +83,11 @@ fn closed(story: &Story, detail: &str) -> Failure {
 pub(super) fn no_release(how: &str) -> Failure {
     let reason = format!("FINISH was not answered with DISCONNECT: {how}");
     let change = vec![
-        "nothing in the configuration: name, password and selectors are right, and the association \
-         was open"
+        "release = \"close\" in [[peer]]: we close the connection, and send no RLRQ and no FINISH"
             .to_owned(),
-        "the daemon releases in the same way, where a channel is idle, closed or reloaded; \
-         association_lost in its log is then this, and no message is lost by it"
-            .to_owned(),
-        "where it disturbs, let us keep the association: connection = \"permanent\"; and ask them \
-         why their session does not answer FINISH"
+        "all else is right: the association was open. Without the key the daemon releases as this \
+         trial does, waits as long as timeouts.setup, and logs association_lost; no message is lost \
+         by it"
             .to_owned(),
     ];
     failure("session", reason, Some("X.225 7.7"), change)
@@ -304,8 +301,23 @@ fn theirs(layer: Layer, cause: Cause, subject: &Subject<'_>) -> Vec<String> {
             return change;
         }
         Cause::BindError(4) => "they ask for a security-context, which we do not send",
+        Cause::BindError(5) => {
+            "they ask for confidentiality of the association, which we do not have"
+        }
         Cause::RtseRefused(_) | Cause::BindError(_) => {
             "the number is of X.411 12.1.1 or X.228 9: ask for their log"
+        }
+        // invalidParameter, permanentProblem, userError: what came is at fault (X.228 9.3).
+        Cause::RtseAbort(1 | 4 | 6) => {
+            return vec![
+                "they abort for what we sent: ask for their log".to_owned(),
+                "if they read P1 of 1988 alone: extensions = \"1988\" in [[peer]]".to_owned(),
+                "if they refuse private extensions: qualifier = \"omit\"".to_owned(),
+                "if they refuse members that have the value of their DEFAULT: explicit_defaults = \
+                 false"
+                    .to_owned(),
+                "before a transfer: rts = { checkpoint, window } may not suit them".to_owned(),
+            ];
         }
         Cause::RtseAbort(_) => {
             "their RTSE aborts: rts = { checkpoint, window } may not suit them; see their log"

@@ -15,7 +15,6 @@ use crate::config::Channel;
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::outbound::Outbound;
-use crate::outbound::channels::state::reopen_wait;
 use base::{AssociationId, Now, Precedence};
 use osi::api::{AbortReason, Request};
 use scheduler::ChannelId;
@@ -202,7 +201,7 @@ impl Outbound {
         let reopen = config.reopen;
         let seed = cx.rng.next_u64();
         if let Some(state) = self.channels.get_mut(&channel) {
-            let until = now.mono + reopen_wait(&reopen, 1, seed);
+            let until = now.mono + reopen.wait(1, seed);
             state.not_before = Some(state.not_before.map_or(until, |at| at.max(until)));
             state.schedule.opened_until = None;
             state.schedule.look_at = state.schedule.look_at.map(|_| now.mono);

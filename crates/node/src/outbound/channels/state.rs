@@ -8,7 +8,6 @@ use crate::config::Reopen;
 use crate::outbound::channels::schedule::Schedule;
 use base::{Instant, Now, Utc};
 use status::FailureStatus;
-use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChannelState {
@@ -59,9 +58,9 @@ impl ChannelState {
         self.failure = Some((ended.failure.clone(), now.utc));
         let wait = if ended.given_up.is_some() {
             self.refused.give_up();
-            jittered(reopen.refused, seed)
+            reopen.wait_refused(seed)
         } else {
-            reopen_wait(reopen, self.failures.max(self.short_lived), seed)
+            reopen.wait(self.failures.max(self.short_lived), seed)
         };
         self.not_before = (!ended.at_once).then(|| now.mono + wait);
     }
@@ -84,18 +83,4 @@ impl ChannelState {
         let waits = self.not_before.is_some_and(|at| at > now);
         !self.schedule.is_open() || (self.refused.is_down() && waits)
     }
-}
-
-/// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and
-/// between half and the whole of that, so that peers do not come back in step.
-pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration {
-    let doubled = reopen.first.saturating_mul(2u32.saturating_pow(failures.clamp(1, 32) - 1));
-    jittered(doubled.min(reopen.longest), seed)
-}
-
-/// Between half and the whole of a wait.
-fn jittered(wait: Duration, seed: u64) -> Duration {
-    let half = wait / 2;
-    let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
-    half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))
 }

@@ -13,7 +13,6 @@ use crate::association::transfer::FailedTransfer;
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::outbound::Outbound;
-use crate::outbound::channels::state::reopen_wait;
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use guard::blame::{TransferFault, TransferPlace, is_about_the_message};
@@ -128,7 +127,7 @@ impl Outbound {
             Err(until) => (until, false),
             Ok(round) => {
                 let seed = cx.rng.next_u64();
-                let until = now.mono + reopen_wait(&reopen, round, seed);
+                let until = now.mono + reopen.wait(round, seed);
                 self.blame.backs_off_until(channel, until);
                 let wait = until.since(now.mono).as_secs_f64();
                 let detail = format!(
