@@ -145,7 +145,7 @@ pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealSto
     }
     let line = |link: &Link| {
         let (latency, rate) = (link.latency, link.rate);
-        Rc::new(RefCell::new(Line { latency, rate, stalled_until: Instant(0) }))
+        Rc::new(RefCell::new(Line { latency, rate, stalled_until: Instant(0), corrupts: 0 }))
     };
     let lines: Vec<Shared> = world.links.iter().map(line).collect();
     let mut by_ends = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What must hold once a world was played.
 
 use crate::play::Play;
-use crate::world::{Message, Profile, What, World};
+use crate::world::{Message, Profile, SITES, What, World};
 use base::Precedence;
 use engine::journal::{ItemId, MailboxId};
 use mailbox::machine::NAMES as NUMBERS;
@@ -40,6 +40,8 @@ pub enum Broken {
     Damaged,
     /// A full disk refuses what it has a reserve for.
     Refused,
+    /// A password is in an event.
+    Secret,
     /// The program failed.
     Panicked,
 }
@@ -92,6 +94,13 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     check.account(&came, &reported);
     for site in 0..check.world.sites.len() {
         check.site(site);
+    }
+    check.secrets();
+    check.cancelled();
+    if check.world.has(|what| matches!(what, What::Corrupt(_))) {
+        // TCP has checksums. What gets through may be any other message.
+        let stays = [Broken::Panicked, Broken::Stuck, Broken::Orphaned, Broken::Secret];
+        check.failures.retain(|failure| stays.contains(&failure.broken));
     }
     if check.world.has(may_damage) && check.has(Broken::Damaged) {
         // What a disk has destroyed is gone. Nobody gets something else for it.
@@ -153,24 +162,64 @@ impl Check<'_> {
         accepted
     }
 
-    /// The outcome of a message for a recipient.
+    /// The outcome of a message for a recipient: a user, or one who does not exist.
     fn due(&self, message: &Message, to: usize) -> Due {
         let acted = self.play.acted.contains(&message.number);
         if self.play.deletes(message.number) {
             return Due::Anything;
         }
-        if to >= self.world.users() {
-            return if acted { Due::Either } else { Due::NonDelivery };
-        }
-        if acted {
-            return Due::Either;
-        }
-        let way = self.world.way(message.from / 2, to / 2);
+        let due = match to >= self.world.users() {
+            true => Due::NonDelivery,
+            false => self.over(message, message.from / 2, to / 2),
+        };
+        if acted { Due::Either } else { due }
+    }
+
+    /// The outcome of the way from one site to another.
+    fn over(&self, message: &Message, from: usize, to: usize) -> Due {
+        let way = self.world.way(from, to);
         let is_1984 = |link: &usize| self.world.links[*link].profile == Profile::P1Of1984;
-        if !message.is_p2 && way.iter().any(is_1984) {
-            return Due::NonDelivery;
+        let has_no_form = !message.is_p2 && way.iter().any(is_1984);
+        if has_no_form { Due::NonDelivery } else { Due::Delivery }
+    }
+
+    /// The outcomes of a message for those to whom it is not addressed, but who get it: the members of its lists, and its
+    /// alternate recipient.
+    fn indirect(&self, message: &Message) -> Vec<(usize, Due)> {
+        let acted = self.play.acted.contains(&message.number);
+        let mut all = Vec::new();
+        for (at, members) in message.to.iter().filter_map(|to| {
+            let (_, list) = self.world.list(*to)?;
+            Some((list.site, &list.members))
+        }) {
+            all.extend(members.iter().map(|member| (at, *member)));
         }
-        Due::Delivery
+        let nobody = self.world.site_of(self.world.users());
+        all.extend(message.alternate.map(|user| (nobody, user)));
+        let due = |(at, user): (usize, usize)| {
+            let is_1984 = |link: &usize| self.world.links[*link].profile == Profile::P1Of1984;
+            // P1 of 1984 has neither histories nor alternates.
+            let passes_1984 = self.world.way(message.from / 2, at).iter().any(is_1984)
+                || self.world.way(at, user / 2).iter().any(is_1984);
+            let due = match (self.play.deletes(message.number), acted || passes_1984) {
+                (true, _) => Due::Anything,
+                (_, true) => Due::Either,
+                (false, false) => Due::Delivery,
+            };
+            (user, due)
+        };
+        all.into_iter().map(due).collect()
+    }
+
+    /// How many copies of a message a user is entitled to.
+    fn copies(&self, message: &Message, user: usize) -> usize {
+        let direct = message.to.iter().filter(|to| **to == user).count();
+        direct + self.indirect(message).iter().filter(|(who, _)| *who == user).count()
+    }
+
+    /// Whether reports about a message are not checked: of lists and alternates.
+    fn is_indirect(&self, message: &Message) -> bool {
+        message.alternate.is_some() || message.to.iter().any(|to| self.world.list(*to).is_some())
     }
 
     /// The messages that a user took over P3.
@@ -189,14 +238,15 @@ impl Check<'_> {
             copies.entry(number).or_default().push(at);
         }
         for (number, copies) in &copies {
-            self.once(user, None, &format!("message {number}"), copies);
+            let entitled = self.copies(self.message(*number), user);
+            self.at_most(entitled, user, &format!("message {number}"), copies);
         }
         copies.into_keys().collect()
     }
 
     fn whole(&mut self, number: usize, user: usize, octets: &[u8]) {
         let message = self.message(number);
-        let (size, is_meant) = (message.size, message.to.contains(&user));
+        let (size, is_meant) = (message.size, self.copies(message, user) > 0);
         if !is_meant || *octets != content(number, size) {
             let who = self.world.user_name(user);
             let meant = content(number, size);
@@ -214,24 +264,21 @@ impl Check<'_> {
         }
     }
 
-    /// A delivery may come again only if the process died before its delete was durable.
-    fn once(&mut self, user: usize, number: Option<usize>, what: &str, copies: &[usize]) {
+    /// Deliveries come so often; again only if the process died before a delete was durable.
+    fn at_most(&mut self, entitled: usize, user: usize, what: &str, copies: &[usize]) {
         let (u, s) = (&self.play.network.users[user], &self.play.network.sites[user / 2]);
-        if number.is_some_and(|number| self.play.acted.contains(&number)) {
-            // A copy that is expired while its transfer is in doubt is reported by both sides.
-            return;
-        }
-        for pair in copies.windows(2) {
+        let is_again = |pair: &&[usize]| {
             let ((bind, at), (again, _)) = (u.took[pair[0]], u.took[pair[1]]);
             // Where the disk fails for long, the delete is tried until it is well again.
             let healed = s.store.healed().unwrap_or(at).max(at);
             let in_doubt =
                 |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
-            if bind == again || !s.deaths.iter().any(in_doubt) {
-                let who = self.world.user_name(user);
-                let times: Vec<_> = copies.iter().map(|at| u.took[*at]).collect();
-                self.fail(Broken::Twice, format!("{what} for {who} at {times:?}"));
-            }
+            bind == again || !s.deaths.iter().any(in_doubt)
+        };
+        if copies.windows(2).filter(is_again).count() >= entitled.max(1) {
+            let who = self.world.user_name(user);
+            let times: Vec<_> = copies.iter().map(|at| u.took[*at]).collect();
+            self.fail(Broken::Twice, format!("{what} for {who} at {times:?}"));
         }
     }
 
@@ -275,8 +322,10 @@ impl Check<'_> {
                 *got.entry(number).or_default() += 1;
             }
         }
-        for (number, times) in got.iter().filter(|(_, times)| **times > 1) {
-            self.fail(Broken::Twice, format!("{number} {times} times in the mailbox of {who}"));
+        for (number, times) in &got {
+            if *times as usize > self.copies(self.message(*number), user) {
+                self.fail(Broken::Twice, format!("{number} {times} times in the mailbox of {who}"));
+            }
         }
         let totals = value(&Totals::name(id)).and_then(|value| Totals::decode(&value).ok());
         let held = totals.map(|totals| Precedence::ALL.map(|level| totals.level(level).items));
@@ -300,6 +349,10 @@ impl Check<'_> {
                 let Delivered::Report { subject, delivered } = delivered else { continue };
                 let about = accepted.get(subject).filter(|n| self.message(**n).from == user);
                 let to = recipient.as_ref().and_then(|recipient| addresses.get(recipient));
+                let is_indirect = |number: &&usize| self.is_indirect(self.message(**number));
+                if about.is_some_and(|number| is_indirect(&number)) {
+                    continue;
+                }
                 match about.zip(to) {
                     Some((number, to)) if self.message(*number).to.contains(to) => {
                         found.entry((*number, *to, *delivered)).or_default().push(at);
@@ -313,7 +366,10 @@ impl Check<'_> {
             for ((number, to, delivered), copies) in found {
                 let who = self.world.user_name(to);
                 let what = format!("the report of {number} for {who}");
-                self.once(user, Some(number), &what, &copies);
+                // A copy that is expired while its transfer is in doubt is reported by both sides.
+                if !self.play.acted.contains(&number) {
+                    self.at_most(1, user, &what, &copies);
+                }
                 reported.entry((number, to)).or_default().insert(delivered);
             }
         }
@@ -328,7 +384,18 @@ impl Check<'_> {
             // The reports to the user of a mailbox are items there.
             let sees_reports =
                 !(message.from % 2 == 1 && world.sites[message.from / 2].has_mailbox);
-            for to in &message.to {
+            let indirect = self.indirect(message);
+            for (user, due) in &indirect {
+                if *due == Due::Delivery
+                    && !came.get(user).is_some_and(|c| c.contains(&message.number))
+                {
+                    let who = world.user_name(*user);
+                    let what =
+                        format!("message {} for {who}, by a list or as alternate", message.number);
+                    self.fail(Broken::Lost, what);
+                }
+            }
+            for to in message.to.iter().filter(|to| world.list(**to).is_none()) {
                 let number = message.number;
                 let what = format!("message {number} for {}", world.user_name(*to));
                 let arrived = came.get(to).is_some_and(|came| came.contains(&number));
@@ -340,7 +407,8 @@ impl Check<'_> {
                     ReportRequest::NonDelivery => !delivered,
                     _ => false,
                 };
-                if arrived && due == Due::NonDelivery {
+                if arrived && due == Due::NonDelivery && indirect.iter().all(|(user, _)| user != to)
+                {
                     self.fail(Broken::Ordered, format!("{what} arrived"));
                 }
                 if !arrived && due == Due::Delivery {
@@ -350,7 +418,7 @@ impl Check<'_> {
                     };
                     self.fail(broken, format!("{what}: {how}"));
                 }
-                if !sees_reports {
+                if !sees_reports || self.is_indirect(message) {
                     continue;
                 }
                 for delivered in reports {
@@ -370,10 +438,41 @@ impl Check<'_> {
         }
     }
 
+    /// No event has a password.
+    fn secrets(&mut self) {
+        let mut passwords: Vec<String> = SITES.iter().map(|site| format!("from-{site}")).collect();
+        passwords.extend(self.play.network.users.iter().map(|user| user.password.to_owned()));
+        for (name, site) in SITES.iter().zip(&self.play.network.sites) {
+            for (_, event) in &site.events {
+                if passwords.iter().any(|password| event.detail.contains(password)) {
+                    self.fail(Broken::Secret, format!("at {name}: {}", event.detail));
+                }
+            }
+        }
+    }
+
+    /// What was cancelled, as its originator was answered, never arrives.
+    fn cancelled(&mut self) {
+        let mut cancelled = BTreeSet::new();
+        for user in &self.play.network.users {
+            let done = user.cancelled.iter().filter(|(_, answer)| answer.is_ok());
+            cancelled.extend(done.map(|(identifier, _)| identifier.clone()));
+        }
+        for user in &self.play.network.users {
+            for delivered in &user.delivered {
+                if let Delivered::Message { identifier, .. } = delivered
+                    && cancelled.contains(identifier)
+                {
+                    self.fail(Broken::Ordered, format!("{identifier} arrived, and was cancelled"));
+                }
+            }
+        }
+    }
+
     /// Nothing is left at a site, on the disk or in memory.
     fn site(&mut self, site: usize) {
         let s = &self.play.network.sites[site];
-        let name = crate::world::SITES[site];
+        let name = SITES[site];
         let left = self.play.queued(site);
         if s.is_down || !left.is_empty() {
             self.fail(Broken::Stuck, format!("{name} is down: {}, left: {left:?}", s.is_down));
@@ -410,9 +509,10 @@ impl Check<'_> {
 }
 
 impl Play<'_> {
-    /// Whether an operator ordered the deletion of a message.
+    /// Whether an operator may have deleted a message, or its originator cancelled it.
     fn deletes(&self, number: usize) -> bool {
-        self.acted.contains(&number) && self.world.has(|what| matches!(what, What::Delete(_)))
+        let deletes = |what: &What| matches!(what, What::Delete(_) | What::Cancel(_));
+        self.acted.contains(&number) && self.world.has(deletes)
     }
 }
 

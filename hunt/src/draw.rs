@@ -1,7 +1,7 @@
 //! A world drawn from a seed. Swarm testing: each world has some kinds of faults and not others, at rates of its own,
 //! so that kinds which hide each other are also tried apart.
 
-use crate::world::{Event, Kept, Layout, Link, Message, Profile, Site, What, World};
+use crate::world::{Event, Kept, Layout, Link, List, Message, Profile, Site, What, World};
 use base::Precedence;
 use base::rng::Rng;
 use p1::flags::ReportRequest;
@@ -133,21 +133,38 @@ impl Draw {
         links
     }
 
-    fn message(&mut self, number: usize, users: usize, slowest: u64) -> Message {
+    fn list(&mut self, sites: usize) -> List {
+        let site = self.below(sites as u64) as usize;
+        let mut members = Vec::new();
+        for _ in 0..2 + self.below(3) {
+            let user = self.below(sites as u64 * 2) as usize;
+            if !members.contains(&user) {
+                members.push(user);
+            }
+        }
+        List { site, members }
+    }
+
+    fn message(&mut self, number: usize, (users, lists): (usize, usize), slowest: u64) -> Message {
         let mut to = Vec::new();
         for _ in 0..=self.below(3) {
-            let user = self.below(users as u64) as usize;
-            let user = if self.one_in(20) { users } else { user };
+            let user = match self.below(20) {
+                0 => users,
+                1..4 if lists > 0 => users + 1 + self.below(lists as u64) as usize,
+                _ => self.below(users as u64) as usize,
+            };
             if !to.contains(&user) {
                 to.push(user);
             }
         }
+        let alternate = (to == [users]).then(|| self.below(users as u64) as usize);
         let most = self.one_of(&[60, 600, 3_000, 20_000, 100_000]);
         Message {
             number,
             at: self.time(TRAFFIC),
             from: self.below(users as u64) as usize,
             to,
+            alternate: alternate.filter(|_| self.one_in(2)),
             precedence: self.one_of(&Precedence::ALL),
             size: 1 + self.below(most.min(slowest * 60)) as usize,
             report: self.one_of(&[
@@ -204,6 +221,8 @@ impl Draw {
             Kind::Hold => What::Hold(site),
             Kind::Release => What::Release(site),
             Kind::Retry => What::Retry(site),
+            Kind::Cancel => What::Cancel(self.below(sites * 2) as usize),
+            Kind::Corrupt => What::Corrupt(link),
             Kind::Reroute => What::Reroute(site),
             Kind::Expire => What::Expire(site),
             Kind::Delete => What::Delete(site),
@@ -233,10 +252,12 @@ pub enum Kind {
     Hold,
     Release,
     Retry,
+    Cancel,
     Reroute,
     Expire,
     Delete,
     Reload,
+    Corrupt,
 }
 
 impl Kind {
@@ -259,6 +280,7 @@ impl Kind {
         Kind::Hold,
         Kind::Release,
         Kind::Retry,
+        Kind::Cancel,
         Kind::Reroute,
         Kind::Expire,
         Kind::Delete,
@@ -286,9 +308,19 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let slowest = links.iter().map(|link| link.rate).min().unwrap_or(1_000_000);
     let sites: Vec<Site> = (0..sites).map(|_| draw.site()).collect();
     let (count, users) = (draw.between(size.messages), sites.len() * 2);
-    let mut messages: Vec<Message> = (0..count).map(|n| draw.message(n, users, slowest)).collect();
+    let lists: Vec<List> = match draw.one_in(3) {
+        true => (0..=draw.below(2)).map(|_| draw.list(sites.len())).collect(),
+        false => Vec::new(),
+    };
+    let recipients = (users, lists.len());
+    let mut messages: Vec<Message> =
+        (0..count).map(|n| draw.message(n, recipients, slowest)).collect();
     messages.sort_by_key(|message| message.at);
     let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| draw.one_in(2)).collect();
+    if all == Kind::ALL && draw.one_in(12) {
+        // It excuses so much that it is rare.
+        kinds.push(Kind::Corrupt);
+    }
     while kinds.len() < 3 {
         kinds.push(draw.one_of(all));
     }
@@ -297,5 +329,5 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let mut events: Vec<Event> =
         (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();
     events.sort_by_key(|event| event.at);
-    World { seed, sites, links, messages, events }
+    World { seed, sites, links, lists, messages, events }
 }

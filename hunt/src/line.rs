@@ -17,6 +17,8 @@ pub(crate) struct Line {
     pub(crate) rate: u64,
     /// Nothing arrives before.
     pub(crate) stalled_until: Instant,
+    /// Of the next so many pieces a bit changes.
+    pub(crate) corrupts: u32,
 }
 
 /// A line that connections share.
@@ -82,11 +84,20 @@ impl Wire for LineWire {
     fn poll(&mut self, now: Instant) -> Option<WireArrival> {
         self.deadline().filter(|at| *at <= now)?;
         let (_, arrival) = self.waits.pop_front()?;
-        if let WireArrival::Octets(octets) = &arrival {
-            self.octets -= octets.len();
-            self.taken += octets.len() as u64;
+        let WireArrival::Octets(octets) = arrival else { return Some(arrival) };
+        self.octets -= octets.len();
+        self.taken += octets.len() as u64;
+        let mut line = self.line.borrow_mut();
+        if line.corrupts == 0 {
+            return Some(WireArrival::Octets(octets));
         }
-        Some(arrival)
+        line.corrupts -= 1;
+        let mut changed = octets.to_vec();
+        // Somewhere else each time.
+        let place = self.taken.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let at = (place % changed.len() as u64) as usize;
+        changed[at] ^= 1 << (place % 8);
+        Some(WireArrival::Octets(changed.into()))
     }
 
     fn is_full(&self) -> bool {

@@ -7,6 +7,7 @@ use base::{EntryId, Instant, Utc};
 use engine::Record;
 use node::Input;
 use node::changes::EdgeChanges;
+use node::lists::{ListChange, ReportPolicy, SubmitPermission};
 use node::operator::{Act, ActOutcome, Operator};
 use p1::apdu::MtsApduHead;
 use scheduler::Hold;
@@ -82,6 +83,7 @@ impl<'a> Play<'a> {
     pub(crate) fn play(&mut self) {
         let world = self.world;
         self.attend();
+        self.make_lists();
         let (mut messages, mut events) = (0, 0);
         loop {
             let message = world.messages.get(messages).map(|message| message.at);
@@ -102,6 +104,27 @@ impl<'a> Play<'a> {
         self.finish();
         self.drained = self.is_over().then(|| Duration::from_micros(self.network.now.0 - from.0));
         self.lose_power();
+    }
+
+    /// Makes the lists, while nothing goes wrong yet.
+    fn make_lists(&mut self) {
+        let world = self.world;
+        for (number, list) in world.lists.iter().enumerate() {
+            self.requests += 1;
+            let made = node::lists::List {
+                address: world.address(world.users() + 1 + number),
+                members: list.members.iter().map(|member| world.address(*member)).collect(),
+                submit: SubmitPermission::Anyone,
+                reports: ReportPolicy::Originator,
+                owner: None,
+            };
+            let (request, change) = (self.requests, Box::new(ListChange::Add(made)));
+            let by = Operator::default();
+            let input = Input::ChangeList { request, change, by, try_only: false };
+            self.network.feed(list.site, input);
+            // One change at a time.
+            self.run_for(Duration::from_secs(10));
+        }
     }
 
     fn note(&mut self, what: String) {
@@ -155,6 +178,7 @@ impl<'a> Play<'a> {
         });
         let user = &mut self.network.users[message.from];
         user.deferred = deferral;
+        user.alternate = message.alternate.map(|user| self.world.address(user));
         user.content_type =
             if message.is_p2 { p1::ContentType::BuiltIn(2) } else { p1::ContentType::P22 };
         self.submitted[message.from].push(index);
@@ -228,6 +252,8 @@ impl<'a> Play<'a> {
             What::Clock(site, seconds) => {
                 self.network.sites[site].clock_set += seconds * 1_000_000;
             }
+            What::Cancel(user) => self.cancel(user),
+            What::Corrupt(link) => self.lines[link].borrow_mut().corrupts += 1,
             What::Hold(site) => self.act_on_all(site, Act::Hold),
             What::Release(site) => self.act_on_all(site, Act::Release),
             What::Retry(site) => self.act_on_all(site, Act::Retry),
@@ -248,6 +274,25 @@ impl<'a> Play<'a> {
                 self.network.configure(site, |c| c.hold.hold = hold, EdgeChanges::default());
             }
         }
+    }
+
+    /// A user cancels one of his messages that are deferred, if there is one that was accepted.
+    fn cancel(&mut self, user: usize) {
+        let u = &self.network.users[user];
+        if !self.network.is_bound(user) {
+            return;
+        }
+        let accepted = u.answered.iter().zip(&u.answers).filter_map(|(tag, answer)| {
+            let index = self.submitted[user][*tag];
+            Some((index, answer.clone().ok()?))
+        });
+        let is_deferred = |index: &usize| self.world.messages[*index].deferred.is_some();
+        let mut deferred = accepted.filter(|(index, _)| is_deferred(index));
+        let Some((index, identifier)) = deferred.next() else { return };
+        let number = self.world.messages[index].number;
+        self.note(format!("message {number} is cancelled"));
+        self.acted.insert(number);
+        self.network.cancel(user, &identifier);
     }
 
     /// The entries of a site, with the number of the message where it is one.
@@ -321,6 +366,7 @@ impl<'a> Play<'a> {
             let mut line = line.borrow_mut();
             // What is in progress was sent at the rate of before.
             (line.rate, line.stalled_until) = (link.rate.max(30_000), now);
+            line.corrupts = 0;
         }
         self.network.poll_lines();
         for site in &mut self.network.sites {

@@ -25,6 +25,9 @@ pub struct World {
     pub sites: Vec<Site>,
     /// The links between them, over which all can reach all.
     pub links: Vec<Link>,
+    /// Distribution lists.
+    #[serde(default)]
+    pub lists: Vec<List>,
     /// What users submit, in order of time.
     pub messages: Vec<Message>,
     /// What goes wrong, and what operators do, in order of time.
@@ -128,6 +131,15 @@ pub struct Link {
     pub rate: u64,
 }
 
+/// A distribution list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct List {
+    /// Its site.
+    pub site: usize,
+    /// The users that it has for members.
+    pub members: Vec<usize>,
+}
+
 /// What is submitted once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
@@ -137,8 +149,12 @@ pub struct Message {
     pub at: Duration,
     /// By which user: two for each site.
     pub from: usize,
-    /// To which users; one that is beyond the last does not exist, at the last site.
+    /// To which users; the first number beyond them is of one who does not exist, at the last site, and those beyond it are
+    /// of the lists.
     pub to: Vec<usize>,
+    /// The user whom the originator requests as alternate recipient.
+    #[serde(default)]
+    pub alternate: Option<usize>,
     /// Its precedence.
     pub precedence: Precedence,
     /// Octets of content.
@@ -194,6 +210,10 @@ pub enum What {
     Release(usize),
     /// And tried again.
     Retry(usize),
+    /// A user cancels the deferred delivery of a message.
+    Cancel(usize),
+    /// A bit of the next octets over a link changes.
+    Corrupt(usize),
     /// One entry is rerouted.
     Reroute(usize),
     /// One entry is expired.
@@ -210,11 +230,27 @@ impl World {
         self.sites.len() * NAMES.len()
     }
 
-    /// The address of a user.
+    /// The address of a user, or of a list.
     pub fn address(&self, user: usize) -> String {
-        match user < self.users() {
-            true => testkit::address(user / 2, NAMES[user % 2]),
-            false => testkit::address(self.sites.len() - 1, "NOBODY"),
+        match self.list(user) {
+            Some((number, list)) => testkit::address(list.site, &format!("LIST{number}")),
+            None if user < self.users() => testkit::address(user / 2, NAMES[user % 2]),
+            None => testkit::address(self.sites.len() - 1, "NOBODY"),
+        }
+    }
+
+    /// The list that a recipient is, if it is one, and its number.
+    pub fn list(&self, to: usize) -> Option<(usize, &List)> {
+        let number = to.checked_sub(self.users() + 1)?;
+        Some((number, self.lists.get(number)?))
+    }
+
+    /// The site of a recipient.
+    pub fn site_of(&self, to: usize) -> usize {
+        match self.list(to) {
+            Some((_, list)) => list.site,
+            None if to < self.users() => to / 2,
+            None => self.sites.len() - 1,
         }
     }
 
@@ -263,9 +299,11 @@ impl World {
 
     /// The user in words.
     pub fn user_name(&self, user: usize) -> String {
-        match user < self.users() {
-            true => format!("{} at {}", NAMES[user % 2], SITES[user / 2]),
-            false => format!("nobody at {}", SITES[self.sites.len() - 1]),
+        let site = SITES[self.site_of(user)];
+        match self.list(user) {
+            Some((number, _)) => format!("list {number} at {site}"),
+            None if user < self.users() => format!("{} at {site}", NAMES[user % 2]),
+            None => format!("nobody at {site}"),
         }
     }
 }
@@ -309,10 +347,14 @@ impl fmt::Display for World {
                 if link.closes { ", closes" } else { "" }
             )?;
         }
+        for (number, list) in self.lists.iter().enumerate() {
+            let members: Vec<String> = list.members.iter().map(|m| self.user_name(*m)).collect();
+            writeln!(f, "  list {number} at {}: {}", SITES[list.site], members.join(", "))?;
+        }
         for message in &self.messages {
             writeln!(
                 f,
-                "  {:>10.3?} message {}: {} to {}, {}, {} octets, {:?}, {}{}",
+                "  {:>10.3?} message {}: {} to {}, {}, {} octets, {:?}, {}{}{}",
                 message.at,
                 message.number,
                 self.user_name(message.from),
@@ -321,7 +363,11 @@ impl fmt::Display for World {
                 message.size,
                 message.report,
                 if message.is_p2 { "P2" } else { "P22" },
-                message.deferred.map(|by| format!(", deferred by {by:?}")).unwrap_or_default()
+                message.deferred.map(|by| format!(", deferred by {by:?}")).unwrap_or_default(),
+                message
+                    .alternate
+                    .map(|user| format!(", alternate {}", self.user_name(user)))
+                    .unwrap_or_default()
             )?;
         }
         for event in &self.events {
