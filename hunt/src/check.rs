@@ -2,7 +2,7 @@
 
 use crate::play::Play;
 use crate::world::{Message, Profile, What, World};
-use base::Precedence;
+use base::{Instant, Precedence};
 use engine::journal::{ItemId, MailboxId};
 use mailbox::machine::NAMES as NUMBERS;
 use mailbox::{Item, Totals};
@@ -30,7 +30,7 @@ pub enum Broken {
     Report,
     /// A message was given up without a reason.
     GivenUp,
-    /// It arrived although it was deleted, or before its time.
+    /// It arrived although it was deleted, or before its time, or went although an operator held it.
     Ordered,
     /// Something waits for ever.
     Stuck,
@@ -92,6 +92,12 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     check.account(&came, &reported);
     for site in 0..check.world.sites.len() {
         check.site(site);
+    }
+    for went in &play.went {
+        check.fail(Broken::Ordered, went.clone());
+    }
+    for left in &play.left {
+        check.fail(Broken::Orphaned, left.clone());
     }
     if check.world.has(may_damage) && check.has(Broken::Damaged) {
         // What a disk has destroyed is gone. Nobody gets something else for it.
@@ -186,6 +192,7 @@ impl Check<'_> {
                 continue;
             };
             self.whole(number, user, octets);
+            self.in_time(number, user, at);
             copies.entry(number).or_default().push(at);
         }
         for (number, copies) in &copies {
@@ -214,6 +221,25 @@ impl Check<'_> {
         }
     }
 
+    /// A message comes with the priority that it was given, and not before the time to which it was deferred.
+    fn in_time(&mut self, number: usize, user: usize, at: usize) {
+        let (message, u) = (self.message(number), &self.play.network.users[user]);
+        let (priority, _) = p1::grade::split(message.precedence);
+        let (given, took) = (u.priorities[at], u.took[at].1);
+        let who = self.world.user_name(user);
+        let due = message.deferred.map(|by| Instant(0) + message.at + by);
+        if given.is_some_and(|given| given != priority) {
+            let what = format!("{number} at {who} has priority {given:?} instead of {priority:?}");
+            self.fail(Broken::Altered, what);
+        }
+        // Clocks that are set move the end of a deferral.
+        let is_right = !self.world.has(|what| matches!(what, What::Clock(..)));
+        if let Some(due) = due.filter(|due| is_right && took < *due) {
+            let what = format!("{number} at {who} came at {took:?}, deferred until {due:?}");
+            self.fail(Broken::Ordered, what);
+        }
+    }
+
     /// A delivery may come again only if the process died before its delete was durable.
     fn once(&mut self, user: usize, number: Option<usize>, what: &str, copies: &[usize]) {
         let (u, s) = (&self.play.network.users[user], &self.play.network.sites[user / 2]);
@@ -226,7 +252,7 @@ impl Check<'_> {
             // Where the disk fails for long, the delete is tried until it is well again.
             let healed = s.store.healed().unwrap_or(at).max(at);
             let in_doubt =
-                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
+                |death: &Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
             if bind == again || !s.deaths.iter().any(in_doubt) {
                 let who = self.world.user_name(user);
                 let times: Vec<_> = copies.iter().map(|at| u.took[*at]).collect();

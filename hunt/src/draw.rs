@@ -200,7 +200,9 @@ impl Draw {
             Kind::Disk => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
             Kind::Hangs => What::Hangs(site, lasts),
             Kind::Distrusts => What::Distrusts(site, lasts),
-            Kind::Clock => What::Clock(site, self.one_of(&[-3_600, -60, -2, 2, 60, 3_600])),
+            Kind::Clock => {
+                What::Clock(site, self.one_of(&[-21_600, -3_600, -60, -2, 2, 60, 3_600, 21_600]))
+            }
             Kind::Hold => What::Hold(site),
             Kind::Release => What::Release(site),
             Kind::Retry => What::Retry(site),

@@ -36,6 +36,14 @@ pub(crate) struct Play<'a> {
     pub(crate) acted: BTreeSet<usize>,
     /// Those of them whose deletion was confirmed.
     pub(crate) deleted: BTreeSet<usize>,
+    /// What operators hold, as they were answered: not the last of it may go.
+    held: BTreeSet<(usize, EntryId)>,
+    /// The last order to release, for each site.
+    released: BTreeMap<usize, u64>,
+    /// What went although an operator held it, in words.
+    pub(crate) went: Vec<String>,
+    /// What was left at a site whose process still ran, in words.
+    pub(crate) left: Vec<String>,
     /// What was done, for the story.
     pub(crate) done: Vec<(Instant, String)>,
     /// When everything was done, counted from the last planned event; `None`: never.
@@ -67,6 +75,10 @@ impl<'a> Play<'a> {
             submitted: vec![Vec::new(); world.users()],
             acted: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            held: BTreeSet::new(),
+            released: BTreeMap::new(),
+            went: Vec::new(),
+            left: Vec::new(),
             done: Vec::new(),
             drained: None,
             lines,
@@ -270,6 +282,15 @@ impl<'a> Play<'a> {
     fn order(&mut self, site: usize, entries: Vec<EntryId>, act: Act, of: Vec<usize>) {
         self.requests += 1;
         let request = self.requests;
+        self.see_held(site);
+        match act {
+            Act::Hold | Act::Retry => {}
+            Act::Release => {
+                self.held.retain(|(of, _)| *of != site);
+                self.released.insert(site, request);
+            }
+            _ => entries.iter().for_each(|id| _ = self.held.remove(&(site, *id))),
+        }
         self.orders.insert(request, (site, act.clone(), of));
         let by = Operator::default();
         self.network.feed(site, Input::Operate { request, entries, act, by });
@@ -302,6 +323,11 @@ impl<'a> Play<'a> {
                 let done =
                     |outcome: &ActOutcome| matches!(outcome, ActOutcome::Done | ActOutcome::Silent);
                 let is_done = matches!(&result, Ok(all) if all.iter().all(|(_, one)| done(one)));
+                if act == Act::Hold && self.released.get(&site).is_none_or(|last| *last < request) {
+                    let all = result.iter().flatten();
+                    let held = all.filter(|(_, outcome)| *outcome == ActOutcome::Done);
+                    self.held.extend(held.map(|(id, _)| (site, *id)));
+                }
                 if act == Act::Delete && is_done {
                     self.deleted.extend(&of);
                 }
@@ -312,9 +338,46 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// What an operator holds is there still.
+    fn see_held(&mut self, site: usize) {
+        if self.network.sites[site].store.opened().is_none() {
+            return;
+        }
+        let queued: BTreeSet<EntryId> = self.queued(site).into_iter().map(|(id, _)| id).collect();
+        let gone: Vec<EntryId> = (self.held.iter())
+            .filter(|(of, id)| *of == site && !queued.contains(id))
+            .map(|(_, id)| *id)
+            .collect();
+        for id in gone {
+            self.held.remove(&(site, id));
+            let name = crate::world::SITES[site];
+            self.went.push(format!("entry {} at {name} went, and an operator held it", id.0));
+        }
+    }
+
+    /// The sites that have something left although nothing is queued, and their processes run.
+    fn leftovers(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for (site, s) in self.network.sites.iter().enumerate() {
+            let Some(store) = s.store.opened().filter(|_| !s.is_down) else { continue };
+            if !self.queued(site).is_empty() {
+                continue;
+            }
+            let bodies = store.bodies(None, 99).map_or(0, |bodies| bodies.len());
+            let held =
+                if s.node.holds().arrivals == 0 { store.contents().memory_held() } else { 0 };
+            if bodies > 0 || held > 0 {
+                let name = crate::world::SITES[site];
+                left.push(format!("at {name}: {bodies} contents, {held} octets in memory"));
+            }
+        }
+        left
+    }
+
     /// All is well from now on.
     fn heal(&mut self) {
         self.note("all is well from now on".to_owned());
+        (0..self.network.sites.len()).for_each(|site| self.see_held(site));
         let now = self.network.now;
         self.network.lines_down.clear();
         for (line, link) in self.lines.iter().zip(&self.world.links) {
@@ -368,6 +431,11 @@ impl<'a> Play<'a> {
     /// All sites lose what is not synced, and users bind again: what was deleted stays deleted.
     fn lose_power(&mut self) {
         self.run_for(Duration::from_secs(2));
+        if !self.leftovers().is_empty() {
+            // What could not be committed is tried again.
+            self.run_for(Duration::from_secs(15));
+            self.left = self.leftovers();
+        }
         for site in 0..self.network.sites.len() {
             if !self.network.sites[site].is_down {
                 self.network.crash_as(site, Death::Power, 0);
