@@ -38,6 +38,8 @@ pub(crate) struct Play<'a> {
     pub(crate) deleted: BTreeSet<usize>,
     /// What operators hold, as they were answered: not the last of it may go.
     held: BTreeSet<(usize, EntryId)>,
+    /// The entries that an order ends, maybe while a hold of them is not answered yet.
+    ordered: BTreeSet<(usize, EntryId)>,
     /// The last order to release, for each site.
     released: BTreeMap<usize, u64>,
     /// What went although an operator held it, in words.
@@ -76,6 +78,7 @@ impl<'a> Play<'a> {
             acted: BTreeSet::new(),
             deleted: BTreeSet::new(),
             held: BTreeSet::new(),
+            ordered: BTreeSet::new(),
             released: BTreeMap::new(),
             went: Vec::new(),
             left: Vec::new(),
@@ -289,7 +292,7 @@ impl<'a> Play<'a> {
                 self.held.retain(|(of, _)| *of != site);
                 self.released.insert(site, request);
             }
-            _ => entries.iter().for_each(|id| _ = self.held.remove(&(site, *id))),
+            _ => self.ordered.extend(entries.iter().map(|id| (site, *id))),
         }
         self.orders.insert(request, (site, act.clone(), of));
         let by = Operator::default();
@@ -350,6 +353,9 @@ impl<'a> Play<'a> {
             .collect();
         for id in gone {
             self.held.remove(&(site, id));
+            if self.ordered.contains(&(site, id)) {
+                continue;
+            }
             let name = crate::world::SITES[site];
             self.went.push(format!("entry {} at {name} went, and an operator held it", id.0));
         }
