@@ -96,6 +96,9 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     for went in &play.went {
         check.fail(Broken::Ordered, went.clone());
     }
+    for waits in play.waits.iter().filter(|_| !may_stay_half_open(play.world)) {
+        check.fail(Broken::Stuck, waits.clone());
+    }
     for left in &play.left {
         check.fail(Broken::Orphaned, left.clone());
     }
@@ -104,6 +107,18 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
         check.failures.retain(|failure| failure.broken == Broken::Altered);
     }
     check.failures
+}
+
+/// Whether the one that calls may believe for ever that it has an association: TCP finds out (keepalive), which is not here.
+fn may_stay_half_open(world: &World) -> bool {
+    let breaks = |what: &What| {
+        let power = matches!(
+            what,
+            What::Dies(_, testkit::Death::Power) | What::Disk(_, _, Fault::Power { .. })
+        );
+        power || matches!(what, What::HalfOpen(..))
+    };
+    world.links.iter().any(|link| link.only_caller.is_some()) && world.has(breaks)
 }
 
 /// Whether it may destroy what is stored.

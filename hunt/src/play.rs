@@ -20,6 +20,9 @@ use testkit::{Death, Network};
 /// How often users look whether they are bound, and were answered.
 const ATTENTION: Duration = Duration::from_secs(1);
 
+/// The time after which a process that is to end is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Between two looks of an operator once all that was planned has happened, in seconds; together the time within which all
 /// must be done.
 const PAUSES: [u64; 14] = [1, 2, 2, 5, 10, 30, 60, 120, 120, 400, 700, 1_400, 2_800, 5_600];
@@ -44,6 +47,8 @@ pub(crate) struct Play<'a> {
     released: BTreeMap<usize, u64>,
     /// What went although an operator held it, in words.
     pub(crate) went: Vec<String>,
+    /// What was not done once all had been well for long, before any process was started again.
+    pub(crate) waits: Option<String>,
     /// What was left at a site whose process still ran, in words.
     pub(crate) left: Vec<String>,
     /// What was done, for the story.
@@ -65,6 +70,7 @@ enum End {
     Down(usize),
     Slow(usize),
     Distrusts(usize),
+    Stops(usize, usize),
 }
 
 impl<'a> Play<'a> {
@@ -81,6 +87,7 @@ impl<'a> Play<'a> {
             ordered: BTreeSet::new(),
             released: BTreeMap::new(),
             went: Vec::new(),
+            waits: None,
             left: Vec::new(),
             done: Vec::new(),
             drained: None,
@@ -116,6 +123,10 @@ impl<'a> Play<'a> {
         let from = self.network.now;
         self.finish();
         self.drained = self.is_over().then(|| Duration::from_micros(self.network.now.0 - from.0));
+        if self.drained.is_none() {
+            let queued = (0..self.network.sites.len()).map(|site| self.queued(site));
+            self.waits = Some(format!("still to be done: {:?}", queued.collect::<Vec<_>>()));
+        }
         self.lose_power();
     }
 
@@ -130,11 +141,15 @@ impl<'a> Play<'a> {
             let next = until.min(self.network.now + ATTENTION).min(end.max(self.network.now));
             self.network.run_until(next);
             self.attend();
-            let now = self.network.now;
-            let over: Vec<End> =
-                self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
-            over.into_iter().for_each(|end| self.end(end));
+            self.end_what_is_over();
         }
+    }
+
+    fn end_what_is_over(&mut self) {
+        let now = self.network.now;
+        let over: Vec<End> =
+            self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
+        over.into_iter().for_each(|end| self.end(end));
     }
 
     fn run_for(&mut self, time: Duration) {
@@ -185,6 +200,10 @@ impl<'a> Play<'a> {
                     self.network.lines_down.remove(&self.world.links[link].ends);
                 }
             }
+            End::Stops(site, deaths) if self.network.sites[site].deaths.len() == deaths => {
+                self.network.crash_as(site, Death::Process, 0);
+            }
+            End::Stops(..) => {}
             End::Distrusts(site) => self.network.sites[site].distrusts = false,
             End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
         }
@@ -195,6 +214,16 @@ impl<'a> Play<'a> {
         self.network.lines_down.insert(ends);
         self.network.cut_between(ends.0, ends.1, None);
         self.ends.push((self.network.now + lasts, End::Down(link)));
+    }
+
+    /// A process that does not end in time is killed, as the service manager does.
+    fn restart(&mut self, site: usize) {
+        let deaths = self.network.sites[site].deaths.len();
+        self.network.restart(site);
+        let s = &self.network.sites[site];
+        if !s.is_down && s.deaths.len() == deaths {
+            self.ends.push((self.network.now + PATIENCE, End::Stops(site, deaths)));
+        }
     }
 
     fn stall(&mut self, link: usize, lasts: Duration) {
@@ -234,7 +263,7 @@ impl<'a> Play<'a> {
                     self.network.crash_as(site, death, 0);
                 }
             }
-            What::Restart(site) => self.network.restart(site),
+            What::Restart(site) => self.restart(site),
             What::Disk(site, after, fault) => self.network.sites[site].store.plan(after, fault),
             What::Distrusts(site, lasts) => {
                 self.network.sites[site].distrusts = true;
@@ -432,6 +461,7 @@ impl<'a> Play<'a> {
     fn run_slowly(&mut self, seconds: u64) {
         self.network.run_for(Duration::from_secs(seconds));
         self.attend();
+        self.end_what_is_over();
     }
 
     /// All sites lose what is not synced, and users bind again: what was deleted stays deleted.
