@@ -6,7 +6,7 @@ use base::{Instant, Precedence};
 use engine::journal::{ItemId, MailboxId};
 use mailbox::machine::NAMES as NUMBERS;
 use mailbox::{Item, Totals};
-use node::event::Kind;
+use node::event::{Kind, LogEvent};
 use p1::flags::ReportRequest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +30,8 @@ pub enum Broken {
     Report,
     /// A message was given up without a reason.
     GivenUp,
-    /// It arrived although it was deleted, or before its time, or went although an operator held it.
+    /// It arrived although it was deleted, or before its time, went although an operator held it, or overtook what
+    /// is higher.
     Ordered,
     /// Something waits for ever.
     Stuck,
@@ -73,6 +74,9 @@ enum Due {
 /// once.
 const SETTLED: Duration = Duration::from_secs(5);
 
+/// The longest time from the arrival of a message until it may start: its record is read from a disk.
+const PREPARED: Duration = Duration::from_secs(5);
+
 /// The longest time for which octets between a user and his MTA are in transit.
 const IN_TRANSIT: Duration = Duration::from_millis(10);
 
@@ -92,6 +96,9 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     check.account(&came, &reported);
     for site in 0..check.world.sites.len() {
         check.site(site);
+        if check.world.events.is_empty() {
+            check.order(site, &accepted);
+        }
     }
     for went in &play.went {
         check.fail(Broken::Ordered, went.clone());
@@ -409,6 +416,44 @@ impl Check<'_> {
                 }
             }
         }
+    }
+
+    /// Where nothing goes wrong, nothing starts on a channel while something higher has waited for it for long.
+    fn order(&mut self, site: usize, accepted: &BTreeMap<String, usize>) {
+        let s = &self.play.network.sites[site];
+        let deferred = |id: &str| {
+            accepted.get(id).is_some_and(|number| self.message(*number).deferred.is_some())
+        };
+        let mut came: BTreeMap<&str, Instant> = BTreeMap::new();
+        let mut started: Vec<(Instant, &LogEvent)> = Vec::new();
+        for (at, event) in &s.events {
+            let Some(message) = event.message.as_deref() else { continue };
+            match event.kind {
+                Kind::Submitted | Kind::Received if !deferred(message) => {
+                    came.insert(message, *at);
+                }
+                Kind::TransferStarted => started.push((*at, event)),
+                _ => {}
+            }
+        }
+        let mut failures = Vec::new();
+        for (nth, (at, lower)) in started.iter().enumerate() {
+            // A rule that lets it pass is in its detail.
+            if lower.detail.contains("by rule") {
+                continue;
+            }
+            for (_, higher) in &started[nth + 1..] {
+                let waited = higher.message.as_deref().and_then(|id| came.get(id));
+                let waited = waited.is_some_and(|came| *came + PREPARED < *at);
+                let same = higher.channel == lower.channel;
+                if waited && same && higher.precedence > lower.precedence {
+                    let (before, after) = (&lower.message, &higher.message);
+                    let name = crate::world::SITES[site];
+                    failures.push(format!("at {name}: {before:?} at {at:?} before {after:?}"));
+                }
+            }
+        }
+        failures.into_iter().for_each(|what| self.fail(Broken::Ordered, what));
     }
 
     /// Nothing is left at a site, on the disk or in memory.

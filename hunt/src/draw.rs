@@ -294,7 +294,8 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     while kinds.len() < 3 {
         kinds.push(draw.one_of(all));
     }
-    let count = draw.between(size.events);
+    // In some nothing goes wrong, so that the order can be checked.
+    let count = if draw.one_in(12) { 0 } else { draw.between(size.events) };
     let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);
     let mut events: Vec<Event> =
         (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();
