@@ -294,6 +294,10 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     while kinds.len() < 3 {
         kinds.push(draw.one_of(all));
     }
+    if draw.one_in(4) {
+        // The same again and again: a transfer is cut off more than once.
+        kinds = vec![draw.one_of(&kinds)];
+    }
     // In some nothing goes wrong, so that the order can be checked.
     let count = if draw.one_in(12) { 0 } else { draw.between(size.events) };
     let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);
