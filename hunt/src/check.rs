@@ -2,11 +2,11 @@
 
 use crate::play::Play;
 use crate::world::{Message, Profile, SITES, What, World};
-use base::Precedence;
+use base::{Instant, Precedence};
 use engine::journal::{ItemId, MailboxId};
 use mailbox::machine::NAMES as NUMBERS;
 use mailbox::{Item, Totals};
-use node::event::Kind;
+use node::event::{Kind, LogEvent};
 use p1::flags::ReportRequest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +30,8 @@ pub enum Broken {
     Report,
     /// A message was given up without a reason.
     GivenUp,
-    /// It arrived although it was deleted, or before its time.
+    /// It arrived although it was deleted, or before its time, went although an operator held it, or overtook what
+    /// is higher.
     Ordered,
     /// Something waits for ever.
     Stuck,
@@ -75,6 +76,9 @@ enum Due {
 /// once.
 const SETTLED: Duration = Duration::from_secs(5);
 
+/// The longest time from the arrival of a message until it may start: its record is read from a disk.
+const PREPARED: Duration = Duration::from_secs(5);
+
 /// The longest time for which octets between a user and his MTA are in transit.
 const IN_TRANSIT: Duration = Duration::from_millis(10);
 
@@ -94,6 +98,18 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     check.account(&came, &reported);
     for site in 0..check.world.sites.len() {
         check.site(site);
+        if check.world.events.is_empty() {
+            check.order(site, &accepted);
+        }
+    }
+    for went in &play.went {
+        check.fail(Broken::Ordered, went.clone());
+    }
+    for waits in play.waits.iter().filter(|_| !may_stay_half_open(play.world)) {
+        check.fail(Broken::Stuck, waits.clone());
+    }
+    for left in &play.left {
+        check.fail(Broken::Orphaned, left.clone());
     }
     check.secrets();
     check.cancelled();
@@ -107,6 +123,18 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
         check.failures.retain(|failure| failure.broken == Broken::Altered);
     }
     check.failures
+}
+
+/// Whether the one that calls may believe for ever that it has an association: TCP finds out (keepalive), which is not here.
+fn may_stay_half_open(world: &World) -> bool {
+    let breaks = |what: &What| {
+        let power = matches!(
+            what,
+            What::Dies(_, testkit::Death::Power) | What::Disk(_, _, Fault::Power { .. })
+        );
+        power || matches!(what, What::HalfOpen(..))
+    };
+    world.links.iter().any(|link| link.only_caller.is_some()) && world.has(breaks)
 }
 
 /// Whether it may destroy what is stored.
@@ -235,6 +263,7 @@ impl Check<'_> {
                 continue;
             };
             self.whole(number, user, octets);
+            self.in_time(number, user, at);
             copies.entry(number).or_default().push(at);
         }
         for (number, copies) in &copies {
@@ -264,6 +293,25 @@ impl Check<'_> {
         }
     }
 
+    /// A message comes with the priority that it was given, and not before the time to which it was deferred.
+    fn in_time(&mut self, number: usize, user: usize, at: usize) {
+        let (message, u) = (self.message(number), &self.play.network.users[user]);
+        let (priority, _) = p1::grade::split(message.precedence);
+        let (given, took) = (u.priorities[at], u.took[at].1);
+        let who = self.world.user_name(user);
+        let due = message.deferred.map(|by| Instant(0) + message.at + by);
+        if given.is_some_and(|given| given != priority) {
+            let what = format!("{number} at {who} has priority {given:?} instead of {priority:?}");
+            self.fail(Broken::Altered, what);
+        }
+        // Clocks that are set move the end of a deferral.
+        let is_right = !self.world.has(|what| matches!(what, What::Clock(..)));
+        if let Some(due) = due.filter(|due| is_right && took < *due) {
+            let what = format!("{number} at {who} came at {took:?}, deferred until {due:?}");
+            self.fail(Broken::Ordered, what);
+        }
+    }
+
     /// Deliveries come so often; again only if the process died before a delete was durable.
     fn at_most(&mut self, entitled: usize, user: usize, what: &str, copies: &[usize]) {
         let (u, s) = (&self.play.network.users[user], &self.play.network.sites[user / 2]);
@@ -272,7 +320,7 @@ impl Check<'_> {
             // Where the disk fails for long, the delete is tried until it is well again.
             let healed = s.store.healed().unwrap_or(at).max(at);
             let in_doubt =
-                |death: &base::Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
+                |death: &Instant| *death + IN_TRANSIT >= at && *death <= healed + SETTLED;
             bind == again || !s.deaths.iter().any(in_doubt)
         };
         if copies.windows(2).filter(is_again).count() >= entitled.max(1) {
@@ -467,6 +515,44 @@ impl Check<'_> {
                 }
             }
         }
+    }
+
+    /// Where nothing goes wrong, nothing starts on a channel while something higher has waited for it for long.
+    fn order(&mut self, site: usize, accepted: &BTreeMap<String, usize>) {
+        let s = &self.play.network.sites[site];
+        let deferred = |id: &str| {
+            accepted.get(id).is_some_and(|number| self.message(*number).deferred.is_some())
+        };
+        let mut came: BTreeMap<&str, Instant> = BTreeMap::new();
+        let mut started: Vec<(Instant, &LogEvent)> = Vec::new();
+        for (at, event) in &s.events {
+            let Some(message) = event.message.as_deref() else { continue };
+            match event.kind {
+                Kind::Submitted | Kind::Received if !deferred(message) => {
+                    came.insert(message, *at);
+                }
+                Kind::TransferStarted => started.push((*at, event)),
+                _ => {}
+            }
+        }
+        let mut failures = Vec::new();
+        for (nth, (at, lower)) in started.iter().enumerate() {
+            // A rule that lets it pass is in its detail, and that it goes on.
+            if lower.detail.contains("by rule") || lower.detail.starts_with("resumed") {
+                continue;
+            }
+            for (_, higher) in &started[nth + 1..] {
+                let waited = higher.message.as_deref().and_then(|id| came.get(id));
+                let waited = waited.is_some_and(|came| *came + PREPARED < *at);
+                let same = higher.channel == lower.channel;
+                if waited && same && higher.precedence > lower.precedence {
+                    let (before, after) = (&lower.message, &higher.message);
+                    let name = SITES[site];
+                    failures.push(format!("at {name}: {before:?} at {at:?} before {after:?}"));
+                }
+            }
+        }
+        failures.into_iter().for_each(|what| self.fail(Broken::Ordered, what));
     }
 
     /// Nothing is left at a site, on the disk or in memory.

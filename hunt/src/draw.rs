@@ -217,7 +217,9 @@ impl Draw {
             Kind::Disk => What::Disk(site, 1 + self.rng.below(60), self.disk_fault()),
             Kind::Hangs => What::Hangs(site, lasts),
             Kind::Distrusts => What::Distrusts(site, lasts),
-            Kind::Clock => What::Clock(site, self.one_of(&[-3_600, -60, -2, 2, 60, 3_600])),
+            Kind::Clock => {
+                What::Clock(site, self.one_of(&[-21_600, -3_600, -60, -2, 2, 60, 3_600, 21_600]))
+            }
             Kind::Hold => What::Hold(site),
             Kind::Release => What::Release(site),
             Kind::Retry => What::Retry(site),
@@ -324,7 +326,12 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     while kinds.len() < 3 {
         kinds.push(draw.one_of(all));
     }
-    let count = draw.between(size.events);
+    if draw.one_in(4) {
+        // The same again and again: a transfer is cut off more than once.
+        kinds = vec![draw.one_of(&kinds)];
+    }
+    // In some nothing goes wrong, so that the order can be checked.
+    let count = if draw.one_in(12) { 0 } else { draw.between(size.events) };
     let (all_links, all_sites) = (links.len() as u64, sites.len() as u64);
     let mut events: Vec<Event> =
         (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();

@@ -21,6 +21,9 @@ use testkit::{Death, Network};
 /// How often users look whether they are bound, and were answered.
 const ATTENTION: Duration = Duration::from_secs(1);
 
+/// The time after which a process that is to end is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Between two looks of an operator once all that was planned has happened, in seconds; together the time within which all
 /// must be done.
 const PAUSES: [u64; 14] = [1, 2, 2, 5, 10, 30, 60, 120, 120, 400, 700, 1_400, 2_800, 5_600];
@@ -37,6 +40,18 @@ pub(crate) struct Play<'a> {
     pub(crate) acted: BTreeSet<usize>,
     /// Those of them whose deletion was confirmed.
     pub(crate) deleted: BTreeSet<usize>,
+    /// What operators hold, as they were answered: not the last of it may go.
+    held: BTreeSet<(usize, EntryId)>,
+    /// The entries that an order ends, maybe while a hold of them is not answered yet.
+    ordered: BTreeSet<(usize, EntryId)>,
+    /// The last order to release, for each site.
+    released: BTreeMap<usize, u64>,
+    /// What went although an operator held it, in words.
+    pub(crate) went: Vec<String>,
+    /// What was not done once all had been well for long, before any process was started again.
+    pub(crate) waits: Option<String>,
+    /// What was left at a site whose process still ran, in words.
+    pub(crate) left: Vec<String>,
     /// What was done, for the story.
     pub(crate) done: Vec<(Instant, String)>,
     /// When everything was done, counted from the last planned event; `None`: never.
@@ -56,6 +71,7 @@ enum End {
     Down(usize),
     Slow(usize),
     Distrusts(usize),
+    Stops(usize, usize),
 }
 
 impl<'a> Play<'a> {
@@ -68,6 +84,12 @@ impl<'a> Play<'a> {
             submitted: vec![Vec::new(); world.users()],
             acted: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            held: BTreeSet::new(),
+            ordered: BTreeSet::new(),
+            released: BTreeMap::new(),
+            went: Vec::new(),
+            waits: None,
+            left: Vec::new(),
             done: Vec::new(),
             drained: None,
             lines,
@@ -103,6 +125,10 @@ impl<'a> Play<'a> {
         let from = self.network.now;
         self.finish();
         self.drained = self.is_over().then(|| Duration::from_micros(self.network.now.0 - from.0));
+        if self.drained.is_none() {
+            let queued = (0..self.network.sites.len()).map(|site| self.queued(site));
+            self.waits = Some(format!("still to be done: {:?}", queued.collect::<Vec<_>>()));
+        }
         self.lose_power();
     }
 
@@ -138,11 +164,15 @@ impl<'a> Play<'a> {
             let next = until.min(self.network.now + ATTENTION).min(end.max(self.network.now));
             self.network.run_until(next);
             self.attend();
-            let now = self.network.now;
-            let over: Vec<End> =
-                self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
-            over.into_iter().for_each(|end| self.end(end));
+            self.end_what_is_over();
         }
+    }
+
+    fn end_what_is_over(&mut self) {
+        let now = self.network.now;
+        let over: Vec<End> =
+            self.ends.extract_if(.., |(at, _)| *at <= now).map(|(_, end)| end).collect();
+        over.into_iter().for_each(|end| self.end(end));
     }
 
     fn run_for(&mut self, time: Duration) {
@@ -194,6 +224,10 @@ impl<'a> Play<'a> {
                     self.network.lines_down.remove(&self.world.links[link].ends);
                 }
             }
+            End::Stops(site, deaths) if self.network.sites[site].deaths.len() == deaths => {
+                self.network.crash_as(site, Death::Process, 0);
+            }
+            End::Stops(..) => {}
             End::Distrusts(site) => self.network.sites[site].distrusts = false,
             End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
         }
@@ -204,6 +238,16 @@ impl<'a> Play<'a> {
         self.network.lines_down.insert(ends);
         self.network.cut_between(ends.0, ends.1, None);
         self.ends.push((self.network.now + lasts, End::Down(link)));
+    }
+
+    /// A process that does not end in time is killed, as the service manager does.
+    fn restart(&mut self, site: usize) {
+        let deaths = self.network.sites[site].deaths.len();
+        self.network.restart(site);
+        let s = &self.network.sites[site];
+        if !s.is_down && s.deaths.len() == deaths {
+            self.ends.push((self.network.now + PATIENCE, End::Stops(site, deaths)));
+        }
     }
 
     fn stall(&mut self, link: usize, lasts: Duration) {
@@ -243,7 +287,7 @@ impl<'a> Play<'a> {
                     self.network.crash_as(site, death, 0);
                 }
             }
-            What::Restart(site) => self.network.restart(site),
+            What::Restart(site) => self.restart(site),
             What::Disk(site, after, fault) => self.network.sites[site].store.plan(after, fault),
             What::Distrusts(site, lasts) => {
                 self.network.sites[site].distrusts = true;
@@ -315,6 +359,15 @@ impl<'a> Play<'a> {
     fn order(&mut self, site: usize, entries: Vec<EntryId>, act: Act, of: Vec<usize>) {
         self.requests += 1;
         let request = self.requests;
+        self.see_held(site);
+        match act {
+            Act::Hold | Act::Retry => {}
+            Act::Release => {
+                self.held.retain(|(of, _)| *of != site);
+                self.released.insert(site, request);
+            }
+            _ => self.ordered.extend(entries.iter().map(|id| (site, *id))),
+        }
         self.orders.insert(request, (site, act.clone(), of));
         let by = Operator::default();
         self.network.feed(site, Input::Operate { request, entries, act, by });
@@ -347,6 +400,11 @@ impl<'a> Play<'a> {
                 let done =
                     |outcome: &ActOutcome| matches!(outcome, ActOutcome::Done | ActOutcome::Silent);
                 let is_done = matches!(&result, Ok(all) if all.iter().all(|(_, one)| done(one)));
+                if act == Act::Hold && self.released.get(&site).is_none_or(|last| *last < request) {
+                    let all = result.iter().flatten();
+                    let held = all.filter(|(_, outcome)| *outcome == ActOutcome::Done);
+                    self.held.extend(held.map(|(id, _)| (site, *id)));
+                }
                 if act == Act::Delete && is_done {
                     self.deleted.extend(&of);
                 }
@@ -357,9 +415,49 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// What an operator holds is there still.
+    fn see_held(&mut self, site: usize) {
+        if self.network.sites[site].store.opened().is_none() {
+            return;
+        }
+        let queued: BTreeSet<EntryId> = self.queued(site).into_iter().map(|(id, _)| id).collect();
+        let gone: Vec<EntryId> = (self.held.iter())
+            .filter(|(of, id)| *of == site && !queued.contains(id))
+            .map(|(_, id)| *id)
+            .collect();
+        for id in gone {
+            self.held.remove(&(site, id));
+            if self.ordered.contains(&(site, id)) {
+                continue;
+            }
+            let name = crate::world::SITES[site];
+            self.went.push(format!("entry {} at {name} went, and an operator held it", id.0));
+        }
+    }
+
+    /// The sites that have something left although nothing is queued, and their processes run.
+    fn leftovers(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for (site, s) in self.network.sites.iter().enumerate() {
+            let Some(store) = s.store.opened().filter(|_| !s.is_down) else { continue };
+            if !self.queued(site).is_empty() {
+                continue;
+            }
+            let bodies = store.bodies(None, 99).map_or(0, |bodies| bodies.len());
+            let held =
+                if s.node.holds().arrivals == 0 { store.contents().memory_held() } else { 0 };
+            if bodies > 0 || held > 0 {
+                let name = crate::world::SITES[site];
+                left.push(format!("at {name}: {bodies} contents, {held} octets in memory"));
+            }
+        }
+        left
+    }
+
     /// All is well from now on.
     fn heal(&mut self) {
         self.note("all is well from now on".to_owned());
+        (0..self.network.sites.len()).for_each(|site| self.see_held(site));
         let now = self.network.now;
         self.network.lines_down.clear();
         for (line, link) in self.lines.iter().zip(&self.world.links) {
@@ -409,11 +507,17 @@ impl<'a> Play<'a> {
     fn run_slowly(&mut self, seconds: u64) {
         self.network.run_for(Duration::from_secs(seconds));
         self.attend();
+        self.end_what_is_over();
     }
 
     /// All sites lose what is not synced, and users bind again: what was deleted stays deleted.
     fn lose_power(&mut self) {
         self.run_for(Duration::from_secs(2));
+        if !self.leftovers().is_empty() {
+            // What could not be committed is tried again.
+            self.run_for(Duration::from_secs(15));
+            self.left = self.leftovers();
+        }
         for site in 0..self.network.sites.len() {
             if !self.network.sites[site].is_down {
                 self.network.crash_as(site, Death::Power, 0);

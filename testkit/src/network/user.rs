@@ -72,10 +72,14 @@ pub struct User {
     pub delivered: Vec<Delivered>,
     /// For each of them the count of binds, and the time.
     pub took: Vec<(u32, Instant)>,
+    /// For each of them that is a message its priority.
+    pub priorities: Vec<Option<p1::Priority>>,
     /// For each of them that is a report the recipient that it is about.
     pub reported: Vec<Option<String>>,
     /// The content that each report returned, in order.
     pub returned: Vec<Option<Bytes>>,
+    /// Of the message that arrives.
+    priority: p1::Priority,
     machine: sim::SimulatedUser,
     /// Of what was accepted.
     identifiers: Vec<p1::MtsIdentifier>,
@@ -113,6 +117,8 @@ impl<S: Durable> Network<S> {
             delivered: Vec::new(),
             took: Vec::new(),
             reported: Vec::new(),
+            priorities: Vec::new(),
+            priority: p1::Priority::default(),
             returned: Vec::new(),
             machine,
             identifiers: Vec::new(),
@@ -267,6 +273,7 @@ impl<S: Durable> Network<S> {
             }
             UserEvent::Delivery(envelope) => {
                 u.arriving = (envelope.identifier.to_string(), Vec::new());
+                u.priority = envelope.priority;
                 u.intended.push(envelope.intended_recipient.as_ref().map(ToString::to_string));
             }
             UserEvent::Content(piece) => u.arriving.1.extend_from_slice(&piece),
@@ -278,6 +285,7 @@ impl<S: Durable> Network<S> {
                     u.delivered.push(Delivered::Message { identifier, content });
                     u.took.push((bind, now));
                     u.reported.push(None);
+                    u.priorities.push(Some(u.priority));
                     u.machine.take(now, invoke);
                 }
             },
@@ -288,6 +296,7 @@ impl<S: Durable> Network<S> {
                     u.delivered.push(Delivered::Report { subject, delivered });
                     u.took.push((bind, now));
                     u.reported.push(Some(r.actual_recipient.to_string()));
+                    u.priorities.push(None);
                     u.intended.push(r.intended_recipient.as_ref().map(ToString::to_string));
                 }
                 u.returned.push(report.returned_content.clone());
