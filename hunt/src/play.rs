@@ -336,6 +336,8 @@ impl<'a> Play<'a> {
         let number = self.world.messages[index].number;
         self.note(format!("message {number} is cancelled"));
         self.acted.insert(number);
+        let copies = self.queued(user / 2).into_iter().filter(|(_, of)| *of == Some(number));
+        self.ordered.extend(copies.map(|(id, _)| (user / 2, id)));
         self.network.cancel(user, &identifier);
     }
 
