@@ -409,7 +409,7 @@ fn a_release_that_is_not_answered_is_stated_in_words() {
         let failed = failure(&output);
         let reason = format!("FINISH was not answered with DISCONNECT: {how}");
         assert_eq!((&failed["layer"], &failed["reason"]), (&"session".into(), &reason.into()));
-        assert!(failed["change"][0].as_str().unwrap().contains("the association was open"));
+        assert!(failed["change"][0].as_str().unwrap().contains("release = \"close\""));
     }
     daemon.kill().unwrap();
     daemon.wait().unwrap();
