@@ -81,12 +81,16 @@ fn send(from: &Site, to: &Site, sizes: &str) -> SendOutput {
 }
 
 /// This tshark reads the calls of X.410 mode, and takes S-DATA for presentation, where there is none: what is transferred it
-/// does not read.
-const X410: &[Excused] = &[Excused {
-    message: "Internal error:can't get spdu type from session dissector",
-    fields: &["_ws.malformed"],
-    operation: None,
-}];
+/// does not read. What it reports depends on the octet of the content with which an S-DATA begins.
+const X410: &[Excused] = &[
+    unread("Internal error:can't get spdu type from session dissector"),
+    unread("BER Error: "),
+    unread("Malformed Packet"),
+];
+
+const fn unread(message: &'static str) -> Excused {
+    Excused { message, fields: &["_ws.malformed", "ber."], operation: None }
+}
 
 /// In X.410 mode there is no presentation and no ACSE, and the APDU is what the DTs hold.
 #[test]

@@ -151,11 +151,13 @@ impl Decoded {
                 .iter()
                 .filter(|one| one.operation.is_none_or(|code| row[2] == code))
                 .collect();
-            let is_excused = row[1].split(AGGREGATOR).all(|m| here.iter().any(|e| e.message == m));
+            let is_excused =
+                row[1].split(AGGREGATOR).all(|m| here.iter().any(|e| m.starts_with(e.message)));
             let at = capture.display();
             assert!(worst < WARNING || is_excused, "tshark on {at}: {}", row[1]);
             for (field, value) in bad.iter().zip(&row[own.len()..]) {
-                let is_excused = is_excused && here.iter().any(|one| one.fields.contains(field));
+                let is_excused = is_excused
+                    && here.iter().any(|one| one.fields.iter().any(|f| field.starts_with(f)));
                 assert!(value.is_empty() || is_excused, "tshark on {at}: {field}");
             }
         }
