@@ -53,9 +53,9 @@ pub(super) fn cases() -> Vec<Case> {
         opening("called: CR instead of CC", cr())
             .must("CR, ER(2), closed", "Cr in Wfcc (X.224 6.22)"),
         opening("called: DR, congestion", tpkt(&[6, 0x80, cc[6], cc[7], 0, 0, 0x81]))
-            .must("CR, closed", "Busy: transport: disconnect request, reason 129: remote"),
+            .must("CR, closed", "refused: transport: disconnect request, reason 129: remote"),
         opening("called: DR of no known reason", tpkt(&[6, 0x80, cc[6], cc[7], 0, 0, 0xee]))
-            .must("CR, closed", "Unspecified: transport: disconnect request, reason 238:"),
+            .must("CR, closed", "refused: transport: disconnect request, reason 238:"),
         opening("called: ER", tpkt(&[4, 0x70, cc[6], cc[7], 1]))
             .must("CR, closed", "the peer rejected a TPDU, cause 1 (X.224 13.12)"),
         opening("called: DT before CC", dt(ac_tsdu))
@@ -70,30 +70,30 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         connecting("called: session refused, no reason", refuse(&[0])).must(
             "CR, CN, closed",
-            "Unspecified: session: refused, reason 0: reason not specified",
+            "refused: session: refused, reason 0: reason not specified",
         ),
         connecting("called: session refused, congestion", refuse(&[1])).must(
             "CR, CN, closed",
-            "Busy: session: refused, reason 1: temporary congestion",
+            "refused: session: refused, reason 1: temporary congestion",
         ),
         connecting("called: session refused, no such selector", refuse(&[0x81]))
-            .must("CR, CN, closed", "Unspecified: session: refused, reason 129: session selector"),
+            .must("CR, CN, closed", "refused: session: refused, reason 129: session selector"),
         connecting(
             "called: session refused without a reason code",
             dt(&spdu(0x0c, &[&[0x11, 1, 1]])),
         )
-        .must("CR, CN, closed", "Unspecified: session: refused, reason 0: reason not specified"),
+        .must("CR, CN, closed", "refused: session: refused, reason 0: reason not specified"),
         connecting("called: CPR, congestion", refuse(&[&[2][..], &cpr(1)].concat())).must(
             "CR, CN, closed",
-            "Busy: session: refused, reason 2: rejected by the called",
+            "refused: session: refused, reason 2: rejected by the called",
         ),
         connecting("called: CPR of no known reason", refuse(&[&[2][..], &cpr(99)].concat())).must(
             "CR, CN, closed",
-            "Unspecified: session: refused, reason 2: rejected by the called",
+            "refused: session: refused, reason 2: rejected by the called",
         ),
         connecting("called: CPR that is none", refuse(&[&[2][..], &[0x31, 0]].concat())).must(
             "CR, CN, closed",
-            "Unspecified: session: refused, reason 2: rejected by the called",
+            "refused: session: refused, reason 2: rejected by the called",
         ),
         connecting("called: AC cut in the middle", dt(&ac_tsdu[..ac_tsdu.len() / 2])).must(
             "CR, CN, AB(protocol error), closed",
