@@ -9,8 +9,8 @@ use testbed::{Cable, Capture, PeerSettings};
 const LEVELS: [(&str, u8, &str, u8, usize); 6] = [
     ("deferred", 0, "1", 0, 0),
     ("routine", 1, "1", 1, 0),
-    ("priority", 2, "", 0, 1),
-    ("immediate", 3, "", 1, 2),
+    ("priority", 2, "0", 0, 1),
+    ("immediate", 3, "0", 1, 2),
     ("flash", 4, "2", 0, 3),
     ("override", 5, "2", 1, 4),
 ];
