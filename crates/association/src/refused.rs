@@ -80,6 +80,14 @@ pub enum RefusalSubject {
     Dialogue,
 }
 
+/// A dialogue mode as the configuration names it.
+pub fn name_of(dialogue: Dialogue) -> &'static str {
+    match dialogue {
+        Dialogue::Monologue => "monologue",
+        Dialogue::TwoWayAlternate => "two-way-alternate",
+    }
+}
+
 /// What a refusal is about, by its reason and the error in it.
 pub fn about(reason: RefuseReason, error: Option<MtaBindError>) -> RefusalSubject {
     match error {

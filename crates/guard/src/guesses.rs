@@ -28,9 +28,9 @@ impl<K: Ord> Guesses<K> {
         self.0.get(at).is_some_and(|wrong| *wrong >= MAX_WRONG)
     }
 
-    /// A password was right.
-    pub fn forget(&mut self, at: &K) {
-        self.0.remove(at);
+    /// A password was right where these came.
+    pub fn forget(&mut self, came: impl Fn(&K) -> bool) {
+        self.0.retain(|at, _| !came(at));
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
             guesses.was_wrong(1);
         }
         assert!(guesses.are_over(&1) && !guesses.are_over(&2));
-        guesses.forget(&1);
+        guesses.forget(|at| *at == 1);
         assert!(!guesses.are_over(&1));
     }
 }

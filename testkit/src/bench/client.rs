@@ -165,17 +165,41 @@ impl Bench {
         self.open(id, config, writer.into_vec().into(), Spoken::P3);
     }
 
+    /// Somebody connects and asks for the recovery of the association that a peer of [`Bench::mta`] lost, if `is_right`, or
+    /// of one that there never was.
+    pub fn recovery(&mut self, listener: ListenerId, from: &str, is_right: bool) -> AssociationId {
+        let id = self.connect(listener, from);
+        let config = profiles::p1(Selectors::default(), Selectors::default(), reference());
+        let mut lost = reference();
+        if !is_right {
+            lost.user = Bytes::from_static(b"\x04\x01b");
+        }
+        let request = Request::Recover { reference: lost, received: None };
+        self.ask(id, config, request, Spoken::P1);
+        id
+    }
+
     pub(super) fn open(
         &mut self,
         id: AssociationId,
-        mut config: osi::api::Config,
+        config: osi::api::Config,
         bind: Bytes,
+        spoken: Spoken,
+    ) {
+        self.ask(id, config, Request::Open { bind }, spoken);
+    }
+
+    fn ask(
+        &mut self,
+        id: AssociationId,
+        mut config: osi::api::Config,
+        request: Request,
         spoken: Spoken,
     ) {
         config.setup_timeout = Duration::from_secs(600);
         let client = Client::new(config, Role::Initiator, spoken);
         self.connections.get_mut(&id).expect("a connection").client = Some(client);
-        self.request(id, Request::Open { bind });
+        self.request(id, request);
     }
 
     pub(super) fn client(&self, id: AssociationId) -> &Client {

@@ -63,8 +63,8 @@ pub(crate) struct Recovery {
     ends: Due<KeptTransfer>,
     /// From when on we ask for what the peer was to ask for.
     asks: Due<(ChannelId, EntryId)>,
-    /// Recoveries asked for that there are none of.
-    pub(crate) wrong: Guesses<ChannelId>,
+    /// Recoveries asked for that there are none of, by the address that they came from.
+    pub(crate) wrong: Guesses<(ChannelId, Option<IpAddr>)>,
 }
 
 type ReceiveKey = (PeerId, ConnectionReference);
@@ -124,9 +124,15 @@ impl Recovery {
         channels
     }
 
+    /// Whether a transfer waits for the recovery of an association of a channel that came from there.
+    pub(crate) fn waits_for(&self, channel: ChannelId, from: Option<IpAddr>) -> bool {
+        self.sends.get(&channel).into_iter().flatten().any(|lost| lost.remote == from)
+            || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.remote == from)
+    }
+
     /// The peer bound with its password. Where it recovers nothing soon after, it never does.
     pub(crate) fn bound_afresh(&mut self, now: Instant, channel: ChannelId) {
-        self.wrong.forget(&channel);
+        self.wrong.forget(|(on, _)| *on == channel);
         let sends = self.sends.get_mut(&channel).into_iter().flatten();
         let soon = now + PEERS_LEAD;
         // Those that the peer alone may recover.

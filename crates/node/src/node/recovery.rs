@@ -163,9 +163,9 @@ impl Node {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
         let remote = self.cx.associations.get(&id).and_then(|l| l.connection.remote);
-        let is_guessing = self.cx.recovery.wrong.are_over(&channel);
-        let allowed =
-            !is_guessing && self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
+        let is_guessing = self.cx.recovery.wrong.are_over(&(channel, remote));
+        let checked = self.admission.check_origin(&self.cx, id, channel.peer);
+        let allowed = !is_guessing && checked.is_ok();
         if allowed && let Some(why) = self.cx.disabled(channel) {
             let why = format!("busy: {why}");
             return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
@@ -198,13 +198,15 @@ impl Node {
             self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
         if lost.is_empty() {
-            self.cx.recovery.wrong.was_wrong(channel);
-            let why = match is_guessing {
-                true => {
-                    "too many names of associations that are not here: the peer must bind first"
-                }
-                false => "no such association here",
-            };
+            // Elsewhere nothing is to be had, and nobody keeps the peer from what is its own.
+            let is_there =
+                |a: &Association| a.channel() == Some(channel) && a.connection.remote == remote;
+            if self.cx.recovery.waits_for(channel, remote)
+                || self.cx.associations.values().any(|a| a.id != id && is_there(a))
+            {
+                self.cx.recovery.wrong.was_wrong((channel, remote));
+            }
+            let why = "no such association here, or too many such names since the peer bound";
             return self.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
         }
         self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());

@@ -2,19 +2,12 @@
 
 use crate::api::event::Kind;
 use crate::association::failed::refusal;
-use crate::association::refused::{RefusalSubject, about};
+use crate::association::refused::{RefusalSubject, about, name_of};
 use crate::node::Node;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
 use p1::bind::MtaBindError;
 use scheduler::ChannelId;
-
-pub(crate) fn name_of(dialogue: Dialogue) -> &'static str {
-    match dialogue {
-        Dialogue::Monologue => "monologue",
-        Dialogue::TwoWayAlternate => "two-way-alternate",
-    }
-}
 
 impl Node {
     pub(crate) fn refused(

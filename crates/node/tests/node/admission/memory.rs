@@ -191,6 +191,49 @@ fn transfers_of_two_peers_with_the_same_connection_identifier_are_kept_apart() {
     assert_eq!(bench.node.holds().octets, 0);
 }
 
+const THERE: &str = "192.0.2.10";
+
+/// The peer binds, and loses its association within a transfer.
+fn cut_off(bench: &mut Bench) {
+    let id = bench.mta(ACT_FLASH, THERE, "MTA-ACT", "theirs");
+    begin_transfer(bench, id, 9_000);
+    assert_eq!(bench.outcome(id), Outcome::Open);
+    bench.feed(node::Input::Closed { association: id, error: Some("reset".to_owned()) });
+}
+
+/// Asks for a recovery; whether it was granted.
+fn recovers(bench: &mut Bench, from: &str, is_right: bool) -> bool {
+    let id = bench.recovery(ACT_FLASH, from, is_right);
+    bench.outcome(id) == Outcome::Open
+}
+
+/// A recovery has no password: its name is what there is, and that of a peer can be guessed.
+#[test]
+fn the_name_of_a_lost_association_cannot_be_guessed_for_long_until_the_peer_binds() {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    cut_off(&mut bench);
+    (0..15).for_each(|_| assert!(!recovers(&mut bench, THERE, false)));
+    assert!(recovers(&mut bench, THERE, true), "a few wrong ones");
+    let mut bench = two_peers(Limits::default(), |_| {});
+    cut_off(&mut bench);
+    (0..16).for_each(|_| assert!(!recovers(&mut bench, THERE, false)));
+    assert!(!recovers(&mut bench, THERE, true), "guessed");
+    cut_off(&mut bench);
+    assert!(recovers(&mut bench, THERE, true), "bound since");
+}
+
+/// Who cannot be given the association does not keep the peer from it.
+#[test]
+fn wrong_names_from_elsewhere_or_while_nothing_is_lost_do_not_count() {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    (0..40).for_each(|_| assert!(!recovers(&mut bench, THERE, false)));
+    cut_off(&mut bench);
+    for from in ["192.0.2.11", "198.51.100.7"] {
+        (0..40).for_each(|_| assert!(!recovers(&mut bench, from, false)));
+    }
+    assert!(recovers(&mut bench, THERE, true));
+}
+
 /// Sends the first octets of an envelope of 66,000.
 fn begin_transfer(bench: &mut Bench, id: base::AssociationId, octets: usize) {
     let head = [0xa0, 0x83, 1, 1, 0xcb, 0x31, 0x83, 1, 1, 0xc6, 0x9f, 0x7f, 0x83, 1, 1, 0xbf];
