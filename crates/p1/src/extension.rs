@@ -157,6 +157,13 @@ impl ExtensionField {
         self.kind == ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION)
     }
 
+    /// Whether this MTA may have made it: it is of the standard, or the priority-level-qualifier.
+    fn is_known(&self) -> bool {
+        let is_standard =
+            matches!(self.kind, ExtensionType::Standard(n) if standard_name(n).is_some());
+        is_standard || self.is_priority_level_qualifier()
+    }
+
     /// Whether it is the priority-level-qualifier (see [`crate::grade`]).
     pub fn is_priority_level_qualifier(&self) -> bool {
         matches!(&self.kind, ExtensionType::Private(oid) if oid.content() == crate::grade::QUALIFIER)
@@ -183,9 +190,12 @@ impl ExtensionField {
         Ok(ExtensionField { kind, dialect, criticality, value, raw: Some(keep(e)) })
     }
 
-    /// Writes it: as it came, or in its dialect where it was made here, or lacks a member that is to be written.
+    /// Writes it: as it came, or in its dialect where it was made here, or lacks a member that is to be written. One that is
+    /// not known here is passed on as it came in any case.
     pub fn write(&self, w: &mut Writer, defaults: Defaults) {
-        let stays = |raw: &&Bytes| defaults != Defaults::Explicit || self.is_explicit(raw);
+        let stays = |raw: &&Bytes| {
+            defaults != Defaults::Explicit || !self.is_known() || self.is_explicit(raw)
+        };
         if let Some(raw) = self.raw.as_ref().filter(stays) {
             return w.raw(raw);
         }

@@ -78,13 +78,14 @@ impl Only {
         tlv(0xa2, &[&fields])
     }
 
-    /// proof-of-delivery-request (22) with all members, recipient-reassignment-prohibited (1) without a value, and a
-    /// private one with criticality alone.
+    /// proof-of-delivery-request (22) with all members, recipient-reassignment-prohibited (1) without a value, and
+    /// the priority-level-qualifier with criticality alone.
     fn extensions(&self) -> Vec<u8> {
         let null: &[u8] = &[0xa2, 2, 5, 0];
         let all = tlv(0x30, &[&[0x80, 1, 22], &[0x81, 1, 0], &[0xa2, 3, 2, 1, 1]]);
         let none = tlv(0x30, &[&[0x80, 1, 1], self.late(&[0x81, 2, 5, 0]), self.late(null)]);
-        let private = tlv(0x30, &[b"\x83\x02\x51\x01", &[0x81, 2, 5, 0x20], self.late(null)]);
+        let qualifier = b"\x83\x08\x2b\x1a\x00\xa2\x36\x00\x08\x00";
+        let private = tlv(0x30, &[qualifier, &[0x81, 2, 5, 0x20], self.late(null)]);
         tlv(0xa3, &[&all, &none, &private])
     }
 
@@ -178,6 +179,16 @@ fn each_member_of_the_value_of_its_default_is_written_or_not() {
             let again = written(&without_octets(came), Defaults::LeftOut);
             assert_eq!(again, written(&without_octets(plain.clone()), Defaults::LeftOut));
         }
+    }
+}
+
+/// Nobody here knows what its DEFAULTs would mean to its reader.
+#[test]
+fn an_extension_that_is_not_known_is_passed_on_as_it_came() {
+    for kind in [&b"\x83\x02\x51\x01"[..], &[0x80, 1, 99], &[0xa0, 3, 2, 1, 99]] {
+        let field = tlv(0xa3, &[&tlv(0x30, &[kind, &[0x81, 2, 5, 0x20]])]);
+        let head = read(&EXPLICIT.message(&field));
+        assert_eq!(written(&head, Defaults::Explicit), EXPLICIT.message(&field), "{kind:?}");
     }
 }
 

@@ -51,7 +51,6 @@ impl Here {
             name = "peer"
             {peers}
             mta_name = "MTA-PEER"
-            explicit_defaults = false
             password = {{ file = "secrets/ours" }}
             expect = {{ file = "secrets/theirs" }}
             [[peer.channel]]
@@ -68,7 +67,6 @@ impl Here {
             name = "far"
             {peers}
             mta_name = "MTA-FAR"
-            explicit_defaults = false
             password = {{ file = "secrets/ours" }}
             expect = {{ file = "secrets/theirs" }}
             [[peer.channel]]
