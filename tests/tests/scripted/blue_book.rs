@@ -24,6 +24,8 @@ enum Type {
     Set(&'static [Member]),
     /// SEQUENCE OF or SET OF elements with this tag, one at least.
     Of(u8, &'static Type),
+    /// The same, or none: extensions have the DEFAULT {} (X.411 figure 2), which may be written.
+    OrNone(u8, &'static Type),
     /// An element of one of these tags, in an explicit tag.
     Choice(&'static [Member]),
     /// Anything that is BER.
@@ -108,7 +110,7 @@ const EXTENSION: Type = Type::Sequence(&[
     may(0x81, Type::Bits(3)),
     may(0xA2, Type::Any),
 ]);
-const EXTENSIONS: Type = Type::Of(0x30, &EXTENSION);
+const EXTENSIONS: Type = Type::OrNone(0x30, &EXTENSION);
 const SUPPLIED: Type = Type::Set(&[
     must(0x80, Type::Time),
     must(0x82, Type::Number(0, 1)),
@@ -280,6 +282,7 @@ impl Read {
 fn check(place: &str, kind: Type, element: Element<'_>) {
     let value = element.value();
     let wrong = |what: &str| panic!("{place}: {what}: {:02X} {value:02X?}", element.tag());
+    let may_be_empty = matches!(kind, Type::OrNone(..));
     match kind {
         Type::Number(least, most) => {
             let minimal = !matches!(value, [0, 0..=0x7F, ..] | [0xFF, 0x80..=0xFF, ..]);
@@ -315,9 +318,9 @@ fn check(place: &str, kind: Type, element: Element<'_>) {
         Type::Octets | Type::Any => {}
         Type::Sequence(members) => sequence(place, members, &element.children()),
         Type::Set(members) => set(place, members, &element.children()),
-        Type::Of(tag, kind) => {
+        Type::Of(tag, kind) | Type::OrNone(tag, kind) => {
             let all = element.children();
-            if all.is_empty() {
+            if all.is_empty() && !may_be_empty {
                 wrong("none of them");
             }
             all.iter().for_each(|one| check(place, *kind, one.is(tag)));

@@ -435,14 +435,16 @@ fn a_relayed_message_keeps_what_nobody_knows_and_gains_a_trace() {
             );
         }
         // [APPLICATION 9] {30 {GDI of the peer, its time, relayed}, 30 {our GDI, ..}}.
-        let arrival = [b"\x31\x12\x80\x0d", &time_of_the_run()[..], b"\x82\x01\x00"].concat();
-        let theirs = [b"\x30\x27", PEER, &arrival[..]].concat();
+        // other-actions has a DEFAULT, which is written.
+        let (time, relayed) = (&time_of_the_run()[..], b"\x82\x01\x00\x83\x02\x06\x00");
+        let arrival = [b"\x31\x16\x80\x0d", time, relayed].concat();
+        let theirs = [b"\x30\x2b", PEER, &arrival[..]].concat();
         let trace = reader::member(&message.envelope, 0x69);
         assert_eq!(trace.len(), 2, "{case}: {trace:02X?}");
         assert_eq!(trace[0], theirs, "{case}");
         assert_eq!(&trace[1][2..2 + HERE.len()], HERE, "{case}: {:02X?}", trace[1]);
-        // The internal trace has the peer's element as it was, and ours after it.
-        let element = [b"\x30\x31", PEER, b"\x16\x08MTA-PEER", &arrival[..]].concat();
+        // The internal trace has the peer's element, and ours after it.
+        let element = [b"\x30\x35", PEER, b"\x16\x08MTA-PEER", &arrival[..]].concat();
         let own = [HERE, b"\x16\x08MTA-HERE"].concat();
         assert!(reader::contains(&message.envelope, &element), "{case}: {:02X?}", message.envelope);
         assert!(reader::contains(&message.envelope, &own), "{case}: {:02X?}", message.envelope);
