@@ -416,9 +416,9 @@ fn a_relayed_message_keeps_what_nobody_knows_and_gains_a_trace() {
         b"\x30\x13\x83\x08\x2b\x1a\x00\xa2\x36\x00\x08\x00\x81\x02\x05\x00\xa2\x03\x02\x01\x01";
     let unknown = b"\x30\x14\x83\x04\x2a\x03\x04\x05\xa2\x80\x24\x80\x04\x04kept\x00\x00\x00\x00";
     let standard = b"\x30\x09\x80\x02\x00\xc8\xa2\x03\x02\x01\x07";
-    // The far peer's dialect is the modern one.
-    let qualifier_88 = b"\x30\x0f\x83\x08\x2b\x1a\x00\xa2\x36\x00\x08\x00\xa2\x03\x02\x01\x01";
-    let unknown_88 = b"\x30\x0e\x83\x04\x2a\x03\x04\x05\xa2\x06\x04\x04kept";
+    // The far peer's dialect is the modern one: what came in that of 1988 is written anew, with its DEFAULT criticality.
+    let qualifier_88 = qualifier;
+    let unknown_88 = b"\x30\x12\x83\x04\x2a\x03\x04\x05\x81\x02\x05\x00\xa2\x06\x04\x04kept";
     let cases: [(&str, &[&[u8]]); 2] = [
         ("relay-modern", &[qualifier, unknown, standard]),
         ("relay-1988", &[qualifier_88, unknown_88]),
