@@ -2,7 +2,9 @@
 
 use crate::line::{Line, LineWire, Shared};
 use crate::world::{Kept, Layout, Link, Profile, World};
-use base::{Instant, Precedence, Windows};
+use base::{Precedence, Windows};
+use dscp::Dscp;
+use engine::registered::Registration;
 use node::config::{
     Channel, Connection, Minimize, NodeConfig, Peer, Release, Resume, Target, X410,
 };
@@ -45,6 +47,8 @@ fn channels(link: &Link, model: &Channel) -> Vec<Channel> {
         let mut channel = model.clone();
         channel.index = index;
         channel.name = (*name).to_owned();
+        // One mark for each channel, so that a connection for another one is noticed.
+        channel.dscp = Dscp::new(8 * (index as u8 + 1)).expect("a class selector");
         channel.precedences = precedences.to_vec();
         channel.fallback = fallback.to_vec();
         channel.connection = match link.kept {
@@ -131,22 +135,32 @@ pub(crate) fn config(world: &World, number: usize) -> NodeConfig {
     config
 }
 
+/// What the users of a site have registered.
+fn registrations(world: &World, site: usize) -> Vec<(String, Registration)> {
+    let of_site = world.redirected.iter().filter(|(from, _)| world.site_of(*from) == site);
+    let register = |(from, to): &(usize, usize)| {
+        let alternate = Some(testkit::build::name(&world.address(*to)));
+        let registration = Registration { alternate, ..Registration::default() };
+        (testkit::build::canonical(&world.address(*from)), registration)
+    };
+    of_site.map(register).collect()
+}
+
 /// The network of a world, and the line of each link.
 pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealStore>, Vec<Shared>) {
     let sites = (0..world.sites.len())
         .map(|site| {
-            (config(world, site), RealStore::new(Vec::new(), mutant).with_segments(SEGMENT))
+            let store = RealStore::new(Vec::new(), mutant).with_segments(SEGMENT);
+            (config(world, site), store.with_registrations(registrations(world, site)))
         })
         .collect();
     let mut network = Network::with_sites(sites, world.seed);
     network.latency = Duration::from_millis(1);
+    network.sees_marks = true;
     for (site, drawn) in network.sites.iter_mut().zip(&world.sites) {
         site.delays = drawn.slow_disk.then_some(SLOW_DISK);
     }
-    let line = |link: &Link| {
-        let (latency, rate) = (link.latency, link.rate);
-        Rc::new(RefCell::new(Line { latency, rate, stalled_until: Instant(0), corrupts: 0 }))
-    };
+    let line = |link: &Link| Rc::new(RefCell::new(Line::new(link.latency, link.rate)));
     let lines: Vec<Shared> = world.links.iter().map(line).collect();
     let mut by_ends = BTreeMap::new();
     for (link, line) in world.links.iter().zip(&lines) {

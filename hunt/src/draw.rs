@@ -1,7 +1,7 @@
 //! A world drawn from a seed. Swarm testing: each world has some kinds of faults and not others, at rates of its own,
 //! so that kinds which hide each other are also tried apart.
 
-use crate::world::{Event, Kept, Layout, Link, List, Message, Profile, Site, What, World};
+use crate::world::{Event, Kept, Layout, Lie, Link, List, Message, Profile, Site, What, World};
 use base::Precedence;
 use base::rng::Rng;
 use p1::flags::ReportRequest;
@@ -27,13 +27,28 @@ pub struct Size {
     pub messages: (usize, usize),
     /// Fewest events, and most.
     pub events: (usize, usize),
+    /// Whether some have many more messages than that.
+    pub has_themes: bool,
 }
 
 impl Size {
     /// Two sites only.
-    pub const PAIR: Size = Size { sites: (2, 2), messages: (12, 20), events: (25, 40) };
+    pub const PAIR: Size =
+        Size { sites: (2, 2), messages: (12, 20), events: (25, 40), has_themes: false };
     /// Networks.
-    pub const NETWORK: Size = Size { sites: (2, 6), messages: (12, 40), events: (25, 60) };
+    pub const NETWORK: Size =
+        Size { sites: (2, 6), messages: (12, 40), events: (25, 60), has_themes: true };
+}
+
+/// What a world is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Theme {
+    /// Anything.
+    Mixed,
+    /// Large messages over slow lines: what goes wrong does so during a transfer.
+    Long,
+    /// Many small messages: stores have many segments, and compact them.
+    Busy,
 }
 
 struct Draw {
@@ -117,27 +132,44 @@ impl Draw {
         }
     }
 
-    fn links(&mut self, sites: usize) -> Vec<Link> {
+    fn links(&mut self, sites: usize, theme: Theme) -> Vec<Link> {
+        let make = match theme {
+            Theme::Long => Draw::slow_link,
+            _ => Draw::link,
+        };
         let mut links: Vec<Link> = Vec::new();
         for site in 1..sites {
             let other = self.below(site as u64) as usize;
-            links.push(self.link((other, site)));
+            links.push(make(self, (other, site)));
         }
         for _ in 0..self.below(sites as u64) {
             let (a, b) = (self.below(sites as u64) as usize, self.below(sites as u64) as usize);
             let ends = (a.min(b), a.max(b));
             if a != b && links.iter().all(|link| link.ends != ends) {
-                links.push(self.link(ends));
+                links.push(make(self, ends));
             }
         }
         links
     }
 
-    fn list(&mut self, sites: usize) -> List {
+    /// Transfers that last long beside what goes wrong: most of it happens during one.
+    fn slow_link(&mut self, ends: (usize, usize)) -> Link {
+        let mut link = self.link(ends);
+        link.rate = self.one_of(&[2_000, 4_000, 8_000]);
+        link.checkpoint = self.one_of(&[1, 1, 2, 4]);
+        link.latency = Duration::from_millis(self.one_of(&[5, 40, 300]));
+        link
+    }
+
+    fn list(&mut self, sites: usize, lists: usize) -> List {
         let site = self.below(sites as u64) as usize;
         let mut members = Vec::new();
         for _ in 0..2 + self.below(3) {
-            let user = self.below(sites as u64 * 2) as usize;
+            let user = match self.below(5) {
+                // Lists are members of lists, also of themselves.
+                0 => sites * 2 + 1 + self.below(lists as u64) as usize,
+                _ => self.below(sites as u64 * 2) as usize,
+            };
             if !members.contains(&user) {
                 members.push(user);
             }
@@ -178,6 +210,48 @@ impl Draw {
         }
     }
 
+    fn theme(&mut self, size: Size) -> Theme {
+        match self.below(16) {
+            0..4 => Theme::Long,
+            4 if size.has_themes => Theme::Busy,
+            _ => Theme::Mixed,
+        }
+    }
+
+    fn lists(&mut self, sites: usize) -> Vec<List> {
+        let count = if self.one_in(3) { 1 + self.below(3) as usize } else { 0 };
+        (0..count).map(|_| self.list(sites, count)).collect()
+    }
+
+    /// Nobody to whom something is redirected redirects it further: that is a loop sometimes.
+    fn redirected(&mut self, users: usize) -> Vec<(usize, usize)> {
+        let mut all: Vec<(usize, usize)> = Vec::new();
+        let count = if self.one_in(4) { 1 + self.below(2) } else { 0 };
+        for _ in 0..count {
+            let (from, to) = (self.below(users as u64) as usize, self.below(users as u64) as usize);
+            let is_in = |user: usize| all.iter().any(|(from, to)| *from == user || *to == user);
+            if from != to && !is_in(from) && !is_in(to) {
+                all.push((from, to));
+            }
+        }
+        all
+    }
+
+    /// A message that suits the theme.
+    fn suit(&mut self, message: &mut Message, theme: Theme, slowest: u64) {
+        match theme {
+            Theme::Mixed => {}
+            Theme::Long => {
+                message.at = self.time(TRAFFIC / 2);
+                message.size = 1_000 + self.below(slowest * 12) as usize;
+            }
+            Theme::Busy => {
+                message.size = 1 + message.size % 700;
+                message.to.truncate(2);
+            }
+        }
+    }
+
     fn loss(&mut self) -> Loss {
         match self.below(4) {
             0 => Loss::Everything,
@@ -188,7 +262,8 @@ impl Draw {
 
     fn disk_fault(&mut self) -> Fault {
         let lasts = self.some_time();
-        match self.below(12) {
+        match self.below(13) {
+            12 if self.one_in(4) => Fault::Rot(self.rng.next_u64()),
             0..4 => Fault::Power { loss: self.loss(), after: self.one_in(2) },
             4..6 => Fault::Kill,
             6 => Fault::Fails(ErrorKind::Other),
@@ -210,6 +285,12 @@ impl Draw {
             Kind::Down => What::Down(link, lasts),
             Kind::Slow => What::Slow(link, self.one_of(&[75, 300, 2_000]), lasts),
             Kind::Stalled => What::Stalled(link, lasts),
+            Kind::Bleached => What::Bleached(link, lasts),
+            Kind::Lies => What::Lies(
+                link,
+                self.one_of(&[Lie::Aborts, Lie::Aborts, Lie::Repeats, Lie::Ahead, Lie::Behind]),
+            ),
+            Kind::Drifts => What::Drifts(site, self.one_of(&[-50_000, -500, 500, 50_000])),
             Kind::Partition => What::Partition(site, lasts),
             Kind::Killed => What::Dies(site, Death::Process),
             Kind::NoPower => What::Dies(site, Death::Power),
@@ -243,6 +324,9 @@ pub enum Kind {
     Down,
     Slow,
     Stalled,
+    Bleached,
+    Lies,
+    Drifts,
     Partition,
     Killed,
     NoPower,
@@ -271,6 +355,9 @@ impl Kind {
         Kind::Slow,
         Kind::Stalled,
         Kind::Partition,
+        Kind::Bleached,
+        Kind::Lies,
+        Kind::Drifts,
         Kind::Killed,
         Kind::NoPower,
         Kind::Restart,
@@ -306,17 +393,20 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
         true => size.sites.0,
         false => draw.between(size.sites),
     };
-    let links = draw.links(sites);
+    let theme = draw.theme(size);
+    let links = draw.links(sites, theme);
     let slowest = links.iter().map(|link| link.rate).min().unwrap_or(1_000_000);
     let sites: Vec<Site> = (0..sites).map(|_| draw.site()).collect();
     let (count, users) = (draw.between(size.messages), sites.len() * 2);
-    let lists: Vec<List> = match draw.one_in(3) {
-        true => (0..=draw.below(2)).map(|_| draw.list(sites.len())).collect(),
-        false => Vec::new(),
-    };
+    let lists = draw.lists(sites.len());
+    let redirected = draw.redirected(users);
     let recipients = (users, lists.len());
+    let count = if theme == Theme::Busy { count * 5 } else { count };
     let mut messages: Vec<Message> =
         (0..count).map(|n| draw.message(n, recipients, slowest)).collect();
+    for message in &mut messages {
+        draw.suit(message, theme, slowest);
+    }
     messages.sort_by_key(|message| message.at);
     let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| draw.one_in(2)).collect();
     if all == Kind::ALL && draw.one_in(12) {
@@ -336,5 +426,5 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let mut events: Vec<Event> =
         (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();
     events.sort_by_key(|event| event.at);
-    World { seed, sites, links, lists, messages, events }
+    World { seed, sites, links, lists, redirected, messages, events }
 }

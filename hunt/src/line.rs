@@ -1,5 +1,7 @@
 //! The line of a link, which is slow or stalls where a world has it so.
 
+use crate::lie::{self, Frames};
+use crate::world::Lie;
 use base::Instant;
 use bytes::Bytes;
 use std::cell::RefCell;
@@ -19,6 +21,28 @@ pub(crate) struct Line {
     pub(crate) stalled_until: Instant,
     /// Of the next so many pieces a bit changes.
     pub(crate) corrupts: u32,
+    /// The next PDUs that these fit are replaced.
+    pub(crate) lies: VecDeque<Lie>,
+    /// Octets written so far, in both directions.
+    pub(crate) written: u64,
+    /// Connections so far.
+    pub(crate) made: u64,
+}
+
+impl Line {
+    /// A line of this delay in each direction, and this rate in octets a second.
+    pub(crate) fn new(latency: Duration, rate: u64) -> Line {
+        let stalled_until = Instant(0);
+        Line {
+            latency,
+            rate,
+            stalled_until,
+            corrupts: 0,
+            lies: VecDeque::new(),
+            written: 0,
+            made: 0,
+        }
+    }
 }
 
 /// A line that connections share.
@@ -39,12 +63,35 @@ pub(crate) struct LineWire {
     /// When the line is free for the next octets.
     free: Instant,
     taken: u64,
+    frames: Frames,
 }
 
 impl LineWire {
     /// A connection over this line.
     pub(crate) fn new(line: Shared) -> LineWire {
-        LineWire { line, waits: VecDeque::new(), octets: 0, free: Instant(0), taken: 0 }
+        line.borrow_mut().made += 1;
+        LineWire {
+            line,
+            waits: VecDeque::new(),
+            octets: 0,
+            free: Instant(0),
+            taken: 0,
+            frames: Frames::default(),
+        }
+    }
+
+    /// What goes out for these octets: mostly themselves, at once. While there are lies, only whole TPKTs.
+    fn told(&mut self, octets: Bytes) -> Bytes {
+        let mut all = Vec::new();
+        for frame in self.frames.push(&octets) {
+            let mut line = self.line.borrow_mut();
+            let other = line.lies.front().and_then(|lie| lie::told(*lie, &frame));
+            if other.is_some() {
+                line.lies.pop_front();
+            }
+            all.push(other.unwrap_or(frame));
+        }
+        all.concat().into()
     }
 
     fn push(&mut self, now: Instant, arrival: WireArrival, octets: u64) {
@@ -59,8 +106,9 @@ impl LineWire {
 
 impl Wire for LineWire {
     fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
-        let mut rest = octets;
+        let mut rest = self.told(octets);
         self.octets += rest.len();
+        self.line.borrow_mut().written += rest.len() as u64;
         while !rest.is_empty() {
             let most = rest.len().min(PIECE) as u64;
             let cut = match moment.rng.below(4) {

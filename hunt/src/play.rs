@@ -38,8 +38,8 @@ pub(crate) struct Play<'a> {
     pub(crate) submitted: Vec<Vec<usize>>,
     /// The messages, by number, that operators expired, deleted or rerouted.
     pub(crate) acted: BTreeSet<usize>,
-    /// Those of them whose deletion was confirmed.
-    pub(crate) deleted: BTreeSet<usize>,
+    /// The entries, by site, whose end by an order was confirmed, and when.
+    pub(crate) ended: BTreeMap<(usize, EntryId), Instant>,
     /// What operators hold, as they were answered: not the last of it may go.
     held: BTreeSet<(usize, EntryId)>,
     /// The entries that an order ends, maybe while a hold of them is not answered yet.
@@ -56,7 +56,10 @@ pub(crate) struct Play<'a> {
     pub(crate) done: Vec<(Instant, String)>,
     /// When everything was done, counted from the last planned event; `None`: never.
     pub(crate) drained: Option<Duration>,
-    lines: Vec<Shared>,
+    /// The line of each link.
+    pub(crate) lines: Vec<Shared>,
+    /// The clocks that drift: since when, and how many microseconds a second.
+    drifts: BTreeMap<usize, (Instant, i64)>,
     looked_at: Vec<usize>,
     ends: Vec<(Instant, End)>,
     requests: u64,
@@ -70,6 +73,7 @@ pub(crate) struct Play<'a> {
 enum End {
     Down(usize),
     Slow(usize),
+    Bleached(usize),
     Distrusts(usize),
     Stops(usize, usize),
 }
@@ -83,7 +87,7 @@ impl<'a> Play<'a> {
             network,
             submitted: vec![Vec::new(); world.users()],
             acted: BTreeSet::new(),
-            deleted: BTreeSet::new(),
+            ended: BTreeMap::new(),
             held: BTreeSet::new(),
             ordered: BTreeSet::new(),
             released: BTreeMap::new(),
@@ -92,6 +96,7 @@ impl<'a> Play<'a> {
             left: Vec::new(),
             done: Vec::new(),
             drained: None,
+            drifts: BTreeMap::new(),
             lines,
             looked_at: vec![0; world.users()],
             ends: Vec::new(),
@@ -181,6 +186,7 @@ impl<'a> Play<'a> {
 
     /// Users bind where they are not bound, and submit again what was refused.
     fn attend(&mut self) {
+        self.drift();
         for user in 0..self.world.users() {
             if !self.network.is_bound(user) && !self.network.sites[user / 2].is_down {
                 self.network.bind(user, user / 2);
@@ -195,6 +201,17 @@ impl<'a> Play<'a> {
             }
         }
         self.read_answers();
+    }
+
+    fn drift(&mut self) {
+        let now = self.network.now;
+        for (site, (since, rate)) in &mut self.drifts {
+            let gained = (now.0 - since.0) as i64 * *rate / 1_000_000;
+            if gained != 0 {
+                self.network.sites[*site].clock_set += gained;
+                *since = now;
+            }
+        }
     }
 
     fn submit(&mut self, index: usize) {
@@ -228,6 +245,9 @@ impl<'a> Play<'a> {
                 self.network.crash_as(site, Death::Process, 0);
             }
             End::Stops(..) => {}
+            End::Bleached(link) => {
+                self.network.bleached.remove(&self.world.links[link].ends);
+            }
             End::Distrusts(site) => self.network.sites[site].distrusts = false,
             End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
         }
@@ -274,6 +294,14 @@ impl<'a> Play<'a> {
                 self.ends.push((self.network.now + lasts, End::Slow(link)));
             }
             What::Stalled(link, lasts) => self.stall(link, lasts),
+            What::Bleached(link, lasts) => {
+                self.network.bleached.insert(self.world.links[link].ends);
+                self.ends.push((self.network.now + lasts, End::Bleached(link)));
+            }
+            What::Lies(link, lie) => self.lines[link].borrow_mut().lies.push_back(lie),
+            What::Drifts(site, rate) => {
+                self.drifts.insert(site, (self.network.now, rate));
+            }
             What::Partition(site, lasts) => {
                 let links: Vec<usize> = self.world.links_of(site).map(|(link, _)| link).collect();
                 links.into_iter().for_each(|link| self.down(link, lasts));
@@ -399,16 +427,18 @@ impl<'a> Play<'a> {
         for site in 0..self.network.sites.len() {
             for (request, result) in std::mem::take(&mut self.network.sites[site].operated) {
                 let Some((_, act, of)) = self.orders.remove(&request) else { continue };
-                let done =
-                    |outcome: &ActOutcome| matches!(outcome, ActOutcome::Done | ActOutcome::Silent);
-                let is_done = matches!(&result, Ok(all) if all.iter().all(|(_, one)| done(one)));
                 if act == Act::Hold && self.released.get(&site).is_none_or(|last| *last < request) {
                     let all = result.iter().flatten();
                     let held = all.filter(|(_, outcome)| *outcome == ActOutcome::Done);
                     self.held.extend(held.map(|(id, _)| (site, *id)));
                 }
-                if act == Act::Delete && is_done {
-                    self.deleted.extend(&of);
+                if matches!(act, Act::Delete | Act::Expire) {
+                    let done = |outcome: &ActOutcome| {
+                        matches!(outcome, ActOutcome::Done | ActOutcome::Silent)
+                    };
+                    let all = result.iter().flatten().filter(|(_, outcome)| done(outcome));
+                    let now = self.network.now;
+                    self.ended.extend(all.map(|(id, _)| ((site, *id), now)));
                 }
                 if !of.is_empty() {
                     self.note(format!("{} of messages {of:?}: {result:?}", act.name()));
@@ -462,11 +492,14 @@ impl<'a> Play<'a> {
         (0..self.network.sites.len()).for_each(|site| self.see_held(site));
         let now = self.network.now;
         self.network.lines_down.clear();
+        self.network.bleached.clear();
+        self.drifts.clear();
         for (line, link) in self.lines.iter().zip(&self.world.links) {
             let mut line = line.borrow_mut();
             // What is in progress was sent at the rate of before.
             (line.rate, line.stalled_until) = (link.rate.max(30_000), now);
             line.corrupts = 0;
+            line.lies.clear();
         }
         self.network.poll_lines();
         for site in &mut self.network.sites {

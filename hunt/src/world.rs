@@ -28,6 +28,9 @@ pub struct World {
     /// Distribution lists.
     #[serde(default)]
     pub lists: Vec<List>,
+    /// Users whose messages are redirected, and to whom.
+    #[serde(default)]
+    pub redirected: Vec<(usize, usize)>,
     /// What users submit, in order of time.
     pub messages: Vec<Message>,
     /// What goes wrong, and what operators do, in order of time.
@@ -136,7 +139,7 @@ pub struct Link {
 pub struct List {
     /// Its site.
     pub site: usize,
-    /// The users that it has for members.
+    /// The users that it has for members, and lists, by the numbers that recipients have.
     pub members: Vec<usize>,
 }
 
@@ -168,6 +171,19 @@ pub struct Message {
     pub deferred: Option<Duration>,
 }
 
+/// What a peer does that no peer should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Lie {
+    /// It aborts the session.
+    Aborts,
+    /// It confirms a checkpoint twice.
+    Repeats,
+    /// It confirms a checkpoint that it did not get yet.
+    Ahead,
+    /// It confirms one again that it confirmed long ago.
+    Behind,
+}
+
 /// What happens once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
@@ -190,6 +206,10 @@ pub enum What {
     Slow(usize, u64, Duration),
     /// Nothing arrives over it for so long, and then all.
     Stalled(usize, Duration),
+    /// A router on it removes the marks for so long.
+    Bleached(usize, Duration),
+    /// Instead of the next PDU over it that this fits, the peer sends something else.
+    Lies(usize, Lie),
     /// A site is cut off from all others for so long.
     Partition(usize, Duration),
     /// A process dies, and is started again.
@@ -204,6 +224,8 @@ pub enum What {
     Distrusts(usize, Duration),
     /// A wall clock is set by so many seconds.
     Clock(usize, i64),
+    /// A wall clock gains so many microseconds a second from now on.
+    Drifts(usize, i64),
     /// An operator has all that is queued held.
     Hold(usize),
     /// And released.
@@ -243,6 +265,16 @@ impl World {
     pub fn list(&self, to: usize) -> Option<(usize, &List)> {
         let number = to.checked_sub(self.users() + 1)?;
         Some((number, self.lists.get(number)?))
+    }
+
+    /// Whether what comes for a recipient goes to others instead.
+    pub fn leads_on(&self, to: usize) -> bool {
+        self.list(to).is_some() || self.redirected_to(to).is_some()
+    }
+
+    /// To whom what comes for a user is redirected.
+    pub fn redirected_to(&self, user: usize) -> Option<usize> {
+        self.redirected.iter().find(|(from, _)| *from == user).map(|(_, to)| *to)
     }
 
     /// The site of a recipient.
@@ -350,6 +382,10 @@ impl fmt::Display for World {
         for (number, list) in self.lists.iter().enumerate() {
             let members: Vec<String> = list.members.iter().map(|m| self.user_name(*m)).collect();
             writeln!(f, "  list {number} at {}: {}", SITES[list.site], members.join(", "))?;
+        }
+        for (from, to) in &self.redirected {
+            let (from, to) = (self.user_name(*from), self.user_name(*to));
+            writeln!(f, "  what comes for {from} is redirected to {to}")?;
         }
         for message in &self.messages {
             writeln!(

@@ -33,7 +33,7 @@ pub(super) struct Connection {
     wires: [Box<dyn Wire>; 2],
     /// The latest time at which each wire is to be polled, if that is not past.
     polls: [Option<Instant>; 2],
-    channel: Option<u32>,
+    pub(super) channel: Option<u32>,
     /// The sites that it joins.
     between: Option<(usize, usize)>,
 }

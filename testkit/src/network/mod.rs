@@ -14,8 +14,9 @@ use crate::wire::{Delayed, Wire};
 use base::rng::Rng;
 use base::{AssociationId, Instant, Now, Utc};
 use connections::{Connection, Side};
+use dscp::Dscp;
 use node::changes::{Changes, EdgeChanges};
-use node::config::{ListenerService, NodeConfig};
+use node::config::{Channel, ListenerService, NodeConfig, Peer};
 use node::{ChannelId, Input, ListenerId, Output, Principal};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -93,6 +94,10 @@ pub struct Network<S = FaultyStore> {
     pub never_calls: BTreeSet<(usize, usize)>,
     /// Makes the wires of new connections between two sites, from the first to the second.
     pub lines: Option<Lines>,
+    /// Whether sites see the marks of each other's handshakes.
+    pub sees_marks: bool,
+    /// Pairs of sites, the lower number first, between which a router removes the marks.
+    pub bleached: BTreeSet<(usize, usize)>,
     setup: Setup,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: BTreeMap<u64, Happening>,
@@ -196,6 +201,8 @@ impl<S: Durable> Network<S> {
             lines_down: BTreeSet::new(),
             never_calls: BTreeSet::new(),
             lines: None,
+            sees_marks: false,
+            bleached: BTreeSet::new(),
             setup,
             queue: BinaryHeap::new(),
             happenings: BTreeMap::new(),
@@ -421,9 +428,39 @@ impl<S: Durable> Network<S> {
         let near = self.attach(id, self.end(site, there)).expect("the connection is there");
         self.drain(site);
         match near {
-            End::Node(site, _, association) => self.feed(site, Input::Connected { association }),
+            End::Node(from, _, association) => {
+                let marks = self.sees_marks.then(|| self.marks(id, from, site, listener));
+                if let Some((_, dscp)) = marks {
+                    self.feed(site, Input::MarkSeen { association: there, dscp });
+                }
+                self.feed(from, Input::Connected { association });
+                if let Some((dscp, _)) = marks {
+                    self.feed(from, Input::MarkSeen { association, dscp });
+                }
+            }
             End::User(..) => self.user_connected(near),
         }
+    }
+
+    /// The marks of a handshake, as the edges set them: what the one that connected sees, and the other one.
+    fn marks(&self, id: u64, from: usize, site: usize, listener: ListenerId) -> (Dscp, Dscp) {
+        let (near, far) = (&self.sites[from].config, &self.sites[site].config);
+        let listens = far.listeners.iter().find(|one| one.id == listener);
+        let channel = listens.and_then(|listener| match listener.service {
+            ListenerService::P1 { peer, channel: index } => Some(ChannelId { peer, index }),
+            _ => None,
+        });
+        let theirs = channel.and_then(|channel| far.channel(channel));
+        let peer = near.peers.iter().find(|peer| peer.mta == far.mta).map(Peer::id);
+        let index = self.connections.get(&id).and_then(|connection| connection.channel);
+        let channel = peer.zip(index).map(|(peer, index)| ChannelId { peer, index });
+        let ours = channel.and_then(|channel| near.channel(channel));
+        let mark =
+            |channel: Option<(&Peer, &Channel)>| match self.bleached.contains(&pair(from, site)) {
+                true => Dscp::CS0,
+                false => channel.map_or(Dscp::CS0, |(_, channel)| channel.dscp),
+            };
+        (mark(theirs), mark(ours))
     }
 
     /// Runs until nothing is due before `until`.

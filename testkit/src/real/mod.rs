@@ -23,6 +23,7 @@ use crate::store::{Delays, Reply};
 use base::rng::Rng;
 use base::{Instant, Now, Precedence, Utc};
 use engine::journal::{Batch, SpoolId};
+use engine::registered::Registration;
 use faults::Faults;
 use node::{DiskSpace, Input, Output, Token};
 use start::Reading;
@@ -72,6 +73,8 @@ pub struct RealStore {
     store: Option<Arc<dyn QueueStore>>,
     faults: Faults,
     mutant: Option<Mutant>,
+    /// What users have registered before the first start.
+    registrations: Vec<(String, Registration)>,
     waiting: VecDeque<Job>,
     /// What is open, and whether all writes to it succeeded.
     spools: BTreeMap<SpoolId, bool>,
@@ -108,6 +111,7 @@ impl RealStore {
             store: None,
             faults,
             mutant,
+            registrations: Vec::new(),
             waiting: VecDeque::new(),
             spools: BTreeMap::new(),
             ends: false,
@@ -125,6 +129,13 @@ impl RealStore {
     #[must_use]
     pub fn with_segments(mut self, octets: u64) -> RealStore {
         self.segment = Some(octets);
+        self
+    }
+
+    /// With what users have registered: the canonical address of each. It is there from the first start on.
+    #[must_use]
+    pub fn with_registrations(mut self, registrations: Vec<(String, Registration)>) -> RealStore {
+        self.registrations = registrations;
         self
     }
 

@@ -7,6 +7,7 @@ use base::{BodyId, Now};
 use bytes::Bytes;
 use engine::journal::Op;
 use engine::next_epoch;
+use engine::registered::Registration;
 use node::Input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +84,14 @@ impl RealStore {
         // Where this fails, the store has it too.
         let _ = self.keep_epoch(epoch);
         let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
-        let batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
+        let mut batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
+        if stored == Some(0) {
+            let registered = self.registrations.iter().map(|(mailbox, registration)| Op::PutMeta {
+                name: Registration::name(mailbox),
+                value: registration.encode().into(),
+            });
+            batch.extend(registered);
+        }
         commit_one(store, FIRST_BATCH, batch).map_err(|e| e.to_string())?;
         Ok(epoch)
     }
@@ -120,6 +128,11 @@ impl RealStore {
         inputs.extend(store.meta(node::lists::LISTS)?.map(Input::RecoveredLists));
         let numbers = store.meta(node::mailbox::machine::NAMES)?;
         inputs.extend(numbers.map(Input::RecoveredMailboxes));
+        for (mailbox, _) in &self.registrations {
+            let value = store.meta(&Registration::name(mailbox))?;
+            let mailbox = mailbox.clone();
+            inputs.extend(value.map(|value| Input::RecoveredRegistration { mailbox, value }));
+        }
         self.spools.clear();
         for store::KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.spools.insert(id, true);

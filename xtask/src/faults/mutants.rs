@@ -130,8 +130,10 @@ impl Args {
         let mut arguments = vec!["build", "-p", "hunt"];
         arguments.extend((!self.debug).then_some("--release"));
         let build = workspace.cargo(&arguments).directory(&tree);
-        build.env("CARGO_TARGET_DIR", &target.to_string_lossy()).run()?;
-        Ok(built.join(PROGRAM))
+        // Packages of the same names and relative paths: in the same directory each would take the other's for its own.
+        let built = target.join("mutants").join("built");
+        build.env("CARGO_TARGET_DIR", &built.to_string_lossy()).run()?;
+        Ok(built.join(if self.debug { "debug" } else { "release" }).join(PROGRAM))
     }
 
     /// Hunts a mutant: what it breaks, and in which world.

@@ -1,0 +1,189 @@
+//! What went in which order, and for how long what is urgent waited.
+
+use super::{Broken, Check, PREPARED};
+use crate::world::{Kept, Link, SITES};
+use base::{Instant, PeerId, Precedence};
+use node::ChannelId;
+use node::event::{Kind, LogEvent};
+use scheduler::Hold;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A transfer that makes no progress for so long holds nothing (rule 1).
+const STALL: Duration = Duration::from_secs(15);
+
+/// A transfer of a site: from its start to its confirmation.
+#[derive(Clone, Copy, Debug)]
+struct Transfer<'a> {
+    from: Instant,
+    until: Instant,
+    event: &'a LogEvent,
+    /// When the message came first, and last before it started, if it could start since. Copies come by several paths.
+    came: Option<(Instant, Instant)>,
+}
+
+impl Transfer<'_> {
+    fn channel(&self) -> Option<ChannelId> {
+        self.event.channel
+    }
+
+    fn peer(&self) -> Option<PeerId> {
+        self.channel().map(|channel| channel.peer)
+    }
+
+    fn message(&self) -> &str {
+        self.event.message.as_deref().unwrap_or_default()
+    }
+
+    /// A rule that lets it pass is in its detail, and that it is resumed.
+    fn is_licensed(&self) -> bool {
+        self.event.detail.contains("by rule") || self.is_resumed()
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.event.detail.starts_with("resumed")
+    }
+
+    /// Since when it could have started.
+    fn ready(&self) -> Option<Instant> {
+        self.came.map(|(_, last)| last + PREPARED)
+    }
+}
+
+impl Check<'_> {
+    /// The transfers of a site, in the order of their starts.
+    fn transfers(&self, site: usize, accepted: &BTreeMap<String, usize>) -> Vec<Transfer<'_>> {
+        let deferred = |id: &str| {
+            accepted.get(id).is_some_and(|number| self.message(*number).deferred.is_some())
+        };
+        let mut came: BTreeMap<&str, (Instant, Instant)> = BTreeMap::new();
+        let mut all: Vec<Transfer<'_>> = Vec::new();
+        for (at, event) in &self.play.network.sites[site].events {
+            let Some(message) = event.message.as_deref() else { continue };
+            match event.kind {
+                Kind::Submitted | Kind::Received if !deferred(message) => {
+                    came.entry(message).or_insert((*at, *at)).1 = *at;
+                }
+                Kind::TransferStarted => {
+                    let came = came.get(message).copied();
+                    all.push(Transfer { from: *at, until: Instant(u64::MAX), event, came });
+                }
+                Kind::TransferConfirmed | Kind::TransferFailed => {
+                    let is_it = |t: &&mut Transfer<'_>| t.event.entry == event.entry;
+                    if let Some(transfer) = all.iter_mut().rev().find(is_it) {
+                        transfer.until = transfer.until.min(*at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Where nothing goes wrong: rules 1 and 3 of the scheduler, and a bound for what is urgent.
+    pub(super) fn order(&mut self, site: usize, accepted: &BTreeMap<String, usize>) {
+        let transfers = self.transfers(site, accepted);
+        let mut failures = Vec::new();
+        for (nth, first) in transfers.iter().enumerate() {
+            for then in &transfers[nth + 1..] {
+                failures.extend(self.overtook(site, first, then));
+            }
+            for higher in &transfers {
+                failures.extend(self.beside(site, first, higher));
+            }
+            failures.extend(self.waited(site, first, &transfers));
+        }
+        let name = SITES[site];
+        failures
+            .into_iter()
+            .for_each(|what| self.fail(Broken::Ordered, format!("at {name}: {what}")));
+    }
+
+    /// The first one started although the other one, which is higher or came before, waited for long.
+    fn overtook(&self, site: usize, first: &Transfer<'_>, then: &Transfer<'_>) -> Option<String> {
+        let same = match self.world.sites[site].hold {
+            Hold::Off => first.channel() == then.channel(),
+            Hold::Conserving | Hold::Strict => first.peer() == then.peer(),
+        };
+        if first.is_licensed() || then.is_resumed() || !same || then.ready()? >= first.from {
+            return None;
+        }
+        let (high, low) = (then.event.precedence?, first.event.precedence?);
+        let before = high == low
+            && first.channel() == then.channel()
+            && first.came.zip(then.ready()).is_some_and(|((came, _), other)| other < came);
+        let (one, other) = (first.message(), then.message());
+        (high > low || before).then(|| format!("{one} at {:?} before {other}", first.from))
+    }
+
+    /// A lower one starts beside a higher one in transfer.
+    fn beside(&self, site: usize, low: &Transfer<'_>, high: &Transfer<'_>) -> Option<String> {
+        let held = self.world.sites[site].hold != Hold::Off && low.peer() == high.peer();
+        let is_higher = high.event.precedence? > low.event.precedence?;
+        let is_beside =
+            high.from < low.from && low.from < high.until && low.from < high.from + STALL;
+        let broken = held && is_higher && is_beside && !low.is_licensed();
+        broken.then(|| format!("{} starts beside {}", low.message(), high.message()))
+    }
+
+    /// An urgent message waits for no lower one longer than an association takes.
+    fn waited(&self, site: usize, one: &Transfer<'_>, all: &[Transfer<'_>]) -> Option<String> {
+        let precedence = one.event.precedence.filter(|level| *level >= Precedence::Flash)?;
+        let link = self.link_of(site, one.peer()?)?;
+        let opens = link.only_caller.is_none_or(|caller| caller == site);
+        if !opens || matches!(link.kept, Kept::Scheduled(_)) || self.world.sites[site].slow_disk {
+            return None;
+        }
+        let ready = one.ready().filter(|_| !one.is_resumed())?;
+        // Equals go in their order, and what is higher first.
+        let mut busy: Vec<(Instant, Instant)> = (all.iter())
+            .filter(|other| {
+                other.channel() == one.channel() && other.event.precedence >= Some(precedence)
+            })
+            .map(|other| (other.from.max(ready), other.until.min(one.from)))
+            .filter(|(from, until)| from < until)
+            .collect();
+        busy.sort();
+        let (mut free, mut at) = (0, ready);
+        for (from, until) in busy {
+            free += from.0.saturating_sub(at.0);
+            at = at.max(until);
+        }
+        free += one.from.0.saturating_sub(at.0);
+        let bound = setup(link);
+        (free > bound.as_micros() as u64).then(|| {
+            let (id, free) = (one.message(), Duration::from_micros(free));
+            format!("{id} waited {free:?} for what is lower, {bound:?} is the bound")
+        })
+    }
+
+    fn link_of(&self, site: usize, peer: PeerId) -> Option<&Link> {
+        let config = &self.play.network.sites[site].config;
+        let index = config.peers.iter().position(|one| one.id() == peer)?;
+        let (link, _) = self.world.links_of(site).nth(index)?;
+        self.world.links.get(link)
+    }
+
+    /// What an operator ended is never sent or delivered later.
+    pub(super) fn ended(&mut self) {
+        let mut failures = BTreeSet::new();
+        for ((site, entry), ended) in &self.play.ended {
+            let later = self.play.network.sites[*site].events.iter().filter(|(at, event)| {
+                at > ended
+                    && event.entry == Some(*entry)
+                    && matches!(event.kind, Kind::TransferStarted | Kind::Delivered)
+            });
+            failures.extend(later.map(|(at, event)| {
+                let kind = event.kind.name();
+                format!("at {}: {kind} of {entry:?} at {at:?}, ended at {ended:?}", SITES[*site])
+            }));
+        }
+        failures.into_iter().for_each(|what| self.fail(Broken::Ordered, what));
+    }
+}
+
+/// The time in which an association is opened over a line, and a transfer ends that is nearly over.
+fn setup(link: &Link) -> Duration {
+    let octets = Duration::from_micros(24_000 * 1_000_000 / link.rate.max(1));
+    octets + link.latency * 16 + Duration::from_secs(10)
+}
