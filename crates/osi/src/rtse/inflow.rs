@@ -4,7 +4,7 @@
 use crate::presentation::service::Contexts;
 use crate::raw::{BerEvent, Contents, RawReader};
 use base::ber::{Class, Error, Fault, Field, Header, Tag, universal as u};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -47,6 +47,10 @@ pub(super) struct Inflow {
     received: u64,
     /// Offset of the next octet to come: less than `received` while a resumed sender repeats itself.
     position: u64,
+    /// Sum of the octets taken in all.
+    sum: u32,
+    /// Sum of the octets before `position`, while a resumed sender repeats itself.
+    again: u32,
     /// Octets the user was given.
     user: u64,
     /// Whether the user was given the last.
@@ -61,6 +65,8 @@ impl Inflow {
             at: At::Members,
             received: 0,
             position: 0,
+            sum: 0,
+            again: 0,
             user: 0,
             ended: false,
         }
@@ -100,14 +106,26 @@ impl Inflow {
         self.received
     }
 
-    /// The sender goes on from `offset`: what was taken beyond it comes again and is dropped.
-    pub(super) fn rewind(&mut self, offset: u64) {
-        self.position = offset;
+    /// Sum of the octets before the next one to come.
+    pub(super) fn sum(&self) -> u32 {
+        if self.position < self.received { self.again } else { self.sum }
+    }
+
+    /// The sender goes on from `offset`, before which all octets have this sum: what was taken beyond it comes again and
+    /// is dropped.
+    pub(super) fn rewind(&mut self, offset: u64, sum: u32) {
+        (self.position, self.again) = (offset, sum);
+    }
+
+    /// Whether all that came again so far was as before: a sender whose content cannot be read fills up what it has
+    /// announced, and may be cut off before it discards the activity.
+    pub(super) fn is_as_before(&self) -> bool {
+        self.position != self.received || self.again == self.sum
     }
 
     /// Whether the EXTERNAL is complete.
     pub(super) fn is_complete(&self) -> bool {
-        self.external.is_done() && self.position >= self.received
+        self.external.is_done() && self.position >= self.received && self.is_as_before()
     }
 
     /// Takes octets of an RTTR; `out` gets the user's, and whether they are the last.
@@ -117,11 +135,23 @@ impl Inflow {
         contexts: &Contexts,
         mut out: impl FnMut(Bytes, bool),
     ) -> Result<(), Error> {
+        if !self.is_as_before() {
+            return Ok(());
+        }
         let repeated = usize::try_from(self.received - self.position.min(self.received))
             .unwrap_or(usize::MAX)
             .min(input.len());
-        input.advance(repeated);
-        self.position += (repeated + input.len()) as u64;
+        let came_again = input.split_to(repeated);
+        self.again = added(self.again, &came_again);
+        self.position += repeated as u64;
+        if !self.is_as_before() {
+            return Ok(());
+        }
+        if !input.is_empty() {
+            self.sum = added(self.sum, &input);
+            self.again = self.sum;
+        }
+        self.position += input.len() as u64;
         self.received = self.received.max(self.position);
         if self.form != Form::External {
             return self.apdu(input, out).field("APDU");
@@ -225,6 +255,13 @@ impl Inflow {
     }
 }
 
+/// A sum with further octets.
+fn added(sum: u32, octets: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(sum);
+    hasher.update(octets);
+    hasher.finalize()
+}
+
 fn member(header: &Header) -> Result<At, Error> {
     Ok(match (header.tag, header.constructed) {
         (u::OID | u::OBJECT_DESCRIPTOR, false) => At::Skipped,
@@ -284,13 +321,32 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_again_otherwise_is_noticed_before_anything_new_is_taken() {
+        let wire = external(false);
+        let (received, confirmed) = (wire.len() - 1, 3);
+        for at in confirmed..received {
+            let (mut inflow, mut got) = (Inflow::new(Form::External), Vec::new());
+            feed(&mut inflow, &wire[..received], &mut got).unwrap();
+            inflow.rewind(confirmed as u64, added(0, &wire[..confirmed]));
+            let mut other = wire.clone();
+            other[at] ^= 1;
+            let before = got.len();
+            for octet in &other[confirmed..] {
+                feed(&mut inflow, &[*octet], &mut got).unwrap();
+            }
+            assert!(!inflow.is_as_before() && !inflow.is_complete(), "{at}");
+            assert_eq!(got.len(), before);
+        }
+    }
+
+    #[test]
     fn what_a_resumed_sender_repeats_is_dropped() {
         let wire = external(true);
         for received in 0..=wire.len() {
             for confirmed in 0..=received {
                 let (mut inflow, mut got) = (Inflow::new(Form::External), Vec::new());
                 feed(&mut inflow, &wire[..received], &mut got).unwrap();
-                inflow.rewind(confirmed as u64);
+                inflow.rewind(confirmed as u64, added(0, &wire[..confirmed]));
                 assert!(confirmed == received || !inflow.is_complete());
                 for octet in &wire[confirmed..] {
                     feed(&mut inflow, &[*octet], &mut got).unwrap();
@@ -314,7 +370,7 @@ mod tests {
                 assert!(inflow.is_complete());
                 assert_eq!((&got[..], inflow.user_octets()), (apdu, apdu.len() as u64));
                 // A resumed sender repeats some.
-                inflow.rewind(cut as u64);
+                inflow.rewind(cut as u64, added(0, &apdu[..cut]));
                 feed(&mut inflow, &apdu[cut..], &mut got).unwrap();
                 assert!(inflow.is_complete() && got.len() == apdu.len());
             }

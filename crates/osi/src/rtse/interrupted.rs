@@ -15,12 +15,22 @@ const MAX_NAMES: usize = 4;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InterruptedReceive {
     pub(super) names: Names,
-    /// Confirmed checkpoints, serial number and offset in the transfer, the latest last. Several,
-    /// because the sender may not have received the latest confirms.
-    pub(super) confirmed: VecDeque<(u32, u64)>,
+    /// Confirmed checkpoints, the latest last. Several, because the sender may not have received the
+    /// latest confirms.
+    pub(super) confirmed: VecDeque<Confirmed>,
     pub(super) inflow: Inflow,
     /// The end of the activity was confirmed, but the sender may not have received the confirm.
     pub(super) completed: bool,
+}
+
+/// A checkpoint that was confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Confirmed {
+    pub(super) serial: u32,
+    /// Offset in the transfer.
+    pub(super) offset: u64,
+    /// Sum of the octets before it.
+    pub(super) sum: u32,
 }
 
 /// The names a transfer has had: association and activity identifier of each attempt. The first is
@@ -88,7 +98,7 @@ impl InterruptedReceive {
 
     /// Serial number of the last confirmed checkpoint; 0 where there is none.
     pub fn serial(&self) -> u32 {
-        self.confirmed.back().map_or(0, |(serial, _)| *serial)
+        self.confirmed.back().map_or(0, |checkpoint| checkpoint.serial)
     }
 
     /// Octets of the APDU the user was given.
@@ -115,7 +125,7 @@ impl InterruptedReceive {
     /// Reads one back; `None` where the octets are not those of one, or those of another release.
     pub fn decode(octets: &[u8]) -> Option<InterruptedReceive> {
         let (state, rest) = postcard::take_from_bytes::<InterruptedReceive>(octets).ok()?;
-        let in_order = state.confirmed.iter().map(|(serial, _)| serial).is_sorted();
+        let in_order = state.confirmed.iter().map(|checkpoint| checkpoint.serial).is_sorted();
         let is_one = rest.is_empty()
             && in_order
             && (1..=MAX_NAMES).contains(&state.names.all.len())
@@ -125,12 +135,12 @@ impl InterruptedReceive {
 
     /// Octets held besides its fixed size.
     pub(super) fn held(&self) -> usize {
-        self.names.held() + self.confirmed.len() * size_of::<(u32, u64)>()
+        self.names.held() + self.confirmed.len() * size_of::<Confirmed>()
     }
 
-    /// Offset in the transfer at this confirmed checkpoint.
-    pub(super) fn offset(&self, serial: u32) -> Option<u64> {
-        self.confirmed.iter().find(|(s, _)| *s == serial).map(|(_, offset)| *offset)
+    /// The confirmed checkpoint of this serial number.
+    pub(super) fn checkpoint(&self, serial: u32) -> Option<Confirmed> {
+        self.confirmed.iter().find(|checkpoint| checkpoint.serial == serial).copied()
     }
 }
 

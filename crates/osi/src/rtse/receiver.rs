@@ -1,7 +1,7 @@
 //! Transfer, as the end without the turn sees it (X.228 7.3, 7.6, 7.8).
 
 use super::inflow::{Form, Inflow};
-use super::interrupted::{InterruptedReceive, Names};
+use super::interrupted::{Confirmed, InterruptedReceive, Names};
 use super::machine::{Rtse, With};
 use super::pdu::{decode_activity, normalized};
 use crate::api::{AbortReason, Indication, Request};
@@ -26,9 +26,7 @@ const MAX_NOTED: usize = 128;
 /// A checkpoint that awaits our confirm.
 #[derive(Clone, Debug)]
 struct Pending {
-    serial: u32,
-    /// Offset in the transfer.
-    offset: u64,
+    checkpoint: Confirmed,
     /// Octets the user had been given.
     user: u64,
     /// The transfer as it was then.
@@ -43,7 +41,7 @@ pub(super) struct Receiving {
     /// The RTTR that is open: its reader, and whether its header was read.
     rttr: Option<(RawReader, bool)>,
     pending: VecDeque<Pending>,
-    confirmed: VecDeque<(u32, u64)>,
+    confirmed: VecDeque<Confirmed>,
     /// It is beyond a limit of ours: what still comes is thrown away.
     faulty: bool,
 }
@@ -66,7 +64,7 @@ impl Receiving {
         let last = reached().last()?;
         let mut names = self.names.clone();
         names.settle();
-        let new = reached().map(|checkpoint| (checkpoint.serial, checkpoint.offset));
+        let new = reached().map(|pending| pending.checkpoint);
         let mut confirmed: VecDeque<_> = self.confirmed.iter().copied().chain(new).collect();
         confirmed.drain(..confirmed.len().saturating_sub(MAX_NOTED));
         Some(InterruptedReceive { names, confirmed, inflow: last.inflow.clone(), completed: false })
@@ -76,7 +74,7 @@ impl Receiving {
     pub(super) fn held(&self) -> usize {
         self.names.held()
             + self.pending.len() * size_of::<Pending>()
-            + self.confirmed.len() * size_of::<(u32, u64)>()
+            + self.confirmed.len() * size_of::<Confirmed>()
     }
 
     /// Whether our user has confirmed all checkpoints.
@@ -147,7 +145,7 @@ impl Receiving {
 }
 
 /// Octets of one transfer kept, besides its fixed size.
-const MAX_KEPT: usize = Names::MAX_HELD + MAX_CONFIRMED * size_of::<(u32, u64)>();
+const MAX_KEPT: usize = Names::MAX_HELD + MAX_CONFIRMED * size_of::<Confirmed>();
 
 impl Rtse {
     /// The transfer that is being received, at the last checkpoint before so many octets of the user's.
@@ -214,8 +212,8 @@ impl Rtse {
         let found = at.and_then(|at| self.interrupted.remove(at));
         // In the other mode its octets would be framed otherwise.
         let found = found.filter(|i| i.inflow.is_framed() != self.mode.is_x410());
-        let found = found.and_then(|i| Some((i.offset(resume.serial)?, i)));
-        let Some((offset, mut state)) = found else {
+        let found = found.and_then(|i| Some((i.checkpoint(resume.serial)?, i)));
+        let Some((from, mut state)) = found else {
             let serial = resume.serial;
             let detail = format!(
                 "rtse: no activity {old} with a confirmed checkpoint {serial} (X.228 7.8.1)"
@@ -224,8 +222,8 @@ impl Rtse {
         };
         let activity = decode_activity(&resume.activity);
         state.names.add(self.reference.clone(), activity);
-        state.confirmed.retain(|(serial, _)| *serial <= resume.serial);
-        state.inflow.rewind(offset);
+        state.confirmed.retain(|checkpoint| checkpoint.serial <= resume.serial);
+        state.inflow.rewind(from.offset, from.sum);
         self.receiving = Some(Receiving {
             names: state.names,
             inflow: state.inflow,
@@ -258,6 +256,12 @@ impl Rtse {
     fn value_data(&mut self, below: &mut Below, bytes: Bytes) {
         let Some(receiving) = &mut self.receiving else { return };
         match receiving.take(bytes, below.contexts(), &mut self.up) {
+            Ok(()) if !receiving.inflow.is_as_before() => {
+                self.receiving = None;
+                let detail = "rtse: behind the checkpoint other octets came than before the transfer was cut off \
+                              (X.228 7.8.1)";
+                self.fail(below, AbortReason::UnrecognizedActivity, detail.to_owned());
+            }
             Ok(()) => {}
             Err(e) if matches!(e.fault, Fault::TooDeep(_)) => {
                 receiving.faulty = true;
@@ -289,9 +293,9 @@ impl Rtse {
         // While a resumed sender repeats itself, this is more than lies before the checkpoint: it
         // is confirmed no sooner than what was received earlier is stored.
         let user = receiving.inflow.user_octets();
-        let offset = receiving.inflow.position();
         let inflow = receiving.inflow.clone();
-        receiving.pending.push_back(Pending { serial, offset, user, inflow });
+        let checkpoint = Confirmed { serial, offset: inflow.position(), sum: inflow.sum() };
+        receiving.pending.push_back(Pending { checkpoint, user, inflow });
         self.up.push_back(Indication::Checkpoint { octets: user });
         Ok(())
     }
@@ -318,11 +322,11 @@ impl Rtse {
         let receiving = self.receiving.as_mut()?;
         let mut last = None;
         while let Some(first) = receiving.pending.pop_front_if(|first| first.user <= octets) {
-            receiving.confirmed.push_back((first.serial, first.offset));
+            receiving.confirmed.push_back(first.checkpoint);
             if receiving.confirmed.len() > MAX_CONFIRMED {
                 receiving.confirmed.pop_front();
             }
-            last = Some(first.serial);
+            last = Some(first.checkpoint.serial);
         }
         if last.is_some() {
             receiving.names.settle();

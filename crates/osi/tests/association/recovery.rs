@@ -1,6 +1,6 @@
 //! Lost associations and the transfers that go on in others.
 
-use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit};
+use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit, unit_octet};
 use crate::{bytes_of, transfer};
 use bytes::Bytes;
 use osi::api::{
@@ -236,6 +236,55 @@ fn a_transfer_is_not_resumed_in_the_other_mode() {
     let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", pair.log()) };
     assert_eq!(reason, Some(AbortReason::UnrecognizedActivity));
     assert!(resume_point(&pair.sides[A]).is_none(), "it is sent again from its first octet");
+}
+
+/// A sender whose content cannot be read fills up what it has announced; if it is cut off before the discard, its next
+/// attempt has other octets behind the checkpoint. What it sent before is not what the receiver keeps.
+#[test]
+fn other_octets_behind_the_checkpoint_are_not_the_transfer() {
+    let unit = unit(6_000);
+    let octets: Vec<u8> = (0..unit.length()).map(|at| unit_octet(&unit, at)).collect();
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 2));
+    let begin = |lost_after: u64, octets: Vec<u8>| {
+        let mut lost = Pair::new(config.clone(), config.clone());
+        lost.pipe.lost_after = Some(lost_after);
+        lost.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
+        lost.run();
+        lost.ask(A, transfer(Payload::whole(octets)));
+        lost.run();
+        let kept = lost.sides[B].stack.take_interrupted();
+        Some((resume_point(&lost.sides[A])?, kept?))
+    };
+    let mut noticed = 0;
+    for lost_after in (3_000..6_000).step_by(211) {
+        let Some((point, _)) = begin(lost_after, octets.clone()) else { continue };
+        let known = usize::try_from(point.octets).unwrap();
+        let mut filled = octets.clone();
+        filled[known..].fill(0);
+        let (point, kept) = begin(lost_after, filled).expect("as before");
+        if kept.octets() <= known as u64 {
+            continue; // it has nothing of the zeros
+        }
+        let config = Config { reference: reference(b"assoc-2"), ..config.clone() };
+        let mut pair = Pair::new(config.clone(), config);
+        pair.ask(A, Request::Recover { reference: point.reference.clone(), received: None });
+        pair.run();
+        pair.ask(B, Request::AcceptRecover(Some(kept)));
+        pair.run();
+        pair.ask(
+            A,
+            Request::Transfer { payload: Payload::whole(octets.clone()), resume: Some(point) },
+        );
+        pair.run();
+        noticed += 1;
+        let aborted = pair.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
+        let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", pair.log()) };
+        assert_eq!(reason, Some(AbortReason::UnrecognizedActivity));
+        assert!(!pair.sides[B].has_indication(|i| matches!(i, Indication::TransferEnd)));
+        assert!(resume_point(&pair.sides[A]).is_none(), "it is sent again from its first octet");
+        assert!(pair.sides[B].stack.take_interrupted().is_none());
+    }
+    assert!(noticed > 5, "{noticed}");
 }
 
 #[test]
