@@ -1,4 +1,4 @@
-//! A peer that does what none should: PDUs of the session layer are changed on their way.
+//! A peer that does what none should: PDUs of the session layer are changed in transit.
 
 use crate::world::Lie;
 use bytes::{Bytes, BytesMut};
@@ -39,7 +39,7 @@ impl Frames {
 }
 
 /// What goes out instead of this TPKT; `None` if the lie does not fit it.
-pub(crate) fn told(lie: Lie, frame: &Bytes) -> Option<Bytes> {
+pub(crate) fn instead(lie: Lie, frame: &Bytes) -> Option<Bytes> {
     let spdus = frame.get(HEADER..)?;
     if frame.get(4..HEADER) != Some(&[2, 0xF0, 0x80]) {
         return None;
@@ -95,10 +95,10 @@ mod tests {
     #[test]
     fn a_lie_is_a_pdu_of_its_own() {
         let ack = framed(&[1, 0, 50, 3, 42, 1, b'7']);
-        assert_eq!(told(Lie::Ahead, &ack), Some(framed(&[1, 0, 50, 4, 42, 2, b'1', b'0'])));
-        assert_eq!(told(Lie::Behind, &ack), Some(framed(&[1, 0, 50, 3, 42, 1, b'5'])));
-        assert_eq!(told(Lie::Repeats, &ack).map(|all| all.len()), Some(2 * ack.len()));
-        assert_eq!(told(Lie::Aborts, &ack), Some(framed(&[25, 3, 17, 1, 3])));
-        assert_eq!(told(Lie::Ahead, &framed(&[25, 0])), None);
+        assert_eq!(instead(Lie::Ahead, &ack), Some(framed(&[1, 0, 50, 4, 42, 2, b'1', b'0'])));
+        assert_eq!(instead(Lie::Behind, &ack), Some(framed(&[1, 0, 50, 3, 42, 1, b'5'])));
+        assert_eq!(instead(Lie::Repeats, &ack).map(|all| all.len()), Some(2 * ack.len()));
+        assert_eq!(instead(Lie::Aborts, &ack), Some(framed(&[25, 3, 17, 1, 3])));
+        assert_eq!(instead(Lie::Ahead, &framed(&[25, 0])), None);
     }
 }

@@ -81,11 +81,11 @@ impl LineWire {
     }
 
     /// What goes out for these octets: mostly themselves, at once. While there are lies, only whole TPKTs.
-    fn told(&mut self, octets: Bytes) -> Bytes {
+    fn after_lies(&mut self, octets: Bytes) -> Bytes {
         let mut all = Vec::new();
         for frame in self.frames.push(&octets) {
             let mut line = self.line.borrow_mut();
-            let other = line.lies.front().and_then(|lie| lie::told(*lie, &frame));
+            let other = line.lies.front().and_then(|lie| lie::instead(*lie, &frame));
             if other.is_some() {
                 line.lies.pop_front();
             }
@@ -106,7 +106,7 @@ impl LineWire {
 
 impl Wire for LineWire {
     fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
-        let mut rest = self.told(octets);
+        let mut rest = self.after_lies(octets);
         self.octets += rest.len();
         self.line.borrow_mut().written += rest.len() as u64;
         while !rest.is_empty() {

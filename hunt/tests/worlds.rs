@@ -24,6 +24,11 @@ const KEPT: &[(&str, &str)] = &[
         "an RTTR is filled up with zeros, the line is cut before the discard, the activity is resumed at the checkpoint \
          before them, and the receiver keeps the zeros: an altered message is delivered",
     ),
+    (
+        "cancelled-after-clock-step",
+        "one copy of a deferred message is delivered at its time; then the clock is set, and the originator is answered \
+         that the message is cancelled",
+    ),
 ];
 
 fn kept(name: &str) -> World {

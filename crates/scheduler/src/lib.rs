@@ -28,6 +28,7 @@
 
 pub mod agenda;
 mod configure;
+pub mod deferred;
 mod items;
 mod machine;
 mod peer;

@@ -36,7 +36,7 @@ impl Transfer<'_> {
     }
 
     /// A rule that lets it pass is in its detail, and that it is resumed.
-    fn is_licensed(&self) -> bool {
+    fn may_pass(&self) -> bool {
         self.event.detail.contains("by rule") || self.is_resumed()
     }
 
@@ -105,7 +105,7 @@ impl Check<'_> {
             Hold::Off => first.channel() == then.channel(),
             Hold::Conserving | Hold::Strict => first.peer() == then.peer(),
         };
-        if first.is_licensed() || then.is_resumed() || !same || then.ready()? >= first.from {
+        if first.may_pass() || then.is_resumed() || !same || then.ready()? >= first.from {
             return None;
         }
         let (high, low) = (then.event.precedence?, first.event.precedence?);
@@ -116,13 +116,14 @@ impl Check<'_> {
         (high > low || before).then(|| format!("{one} at {:?} before {other}", first.from))
     }
 
-    /// A lower one starts beside a higher one in transfer.
+    /// A lower one starts beside a higher one in transfer. Its start is logged once its record is read.
     fn beside(&self, site: usize, low: &Transfer<'_>, high: &Transfer<'_>) -> Option<String> {
         let held = self.world.sites[site].hold != Hold::Off && low.peer() == high.peer();
         let is_higher = high.event.precedence? > low.event.precedence?;
-        let is_beside =
-            high.from < low.from && low.from < high.until && low.from < high.from + STALL;
-        let broken = held && is_higher && is_beside && !low.is_licensed();
+        let is_beside = high.from + PREPARED < low.from
+            && low.from < high.until
+            && low.from < high.from + STALL;
+        let broken = held && is_higher && is_beside && !low.may_pass();
         broken.then(|| format!("{} starts beside {}", low.message(), high.message()))
     }
 

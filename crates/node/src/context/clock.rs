@@ -105,6 +105,7 @@ impl Context {
         let shift = step(at, now);
         if !size(shift).is_zero() {
             self.queue.scheduler.shift(now.mono, shift);
+            self.queue.deferred.shift(now.mono, shift);
         }
     }
 

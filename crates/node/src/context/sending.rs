@@ -100,6 +100,11 @@ impl Context {
                 } else {
                     drop(draft);
                 }
+                // What is filled up is no part of it: a peer may keep that, so nothing is resumed.
+                let association = self.associations.get_mut(&id);
+                if let Some(sending) = association.and_then(|a| a.sending_mut()) {
+                    sending.resume = None;
+                }
                 self.request(id, Request::ContentFailed);
             }
         }

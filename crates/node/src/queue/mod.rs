@@ -1,14 +1,13 @@
 //! The node's index of the durable queue: its entries, and how many of them need each content. Records
 //! stay on disk until they are sent.
 
-pub(crate) mod deferred;
 pub(crate) mod holds;
 
 use crate::config::times::Times;
-use crate::queue::deferred::Deferred;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, Concluded, ContentCopies, NewEntry, NextHop, Record};
+use scheduler::deferred::Deferred;
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};

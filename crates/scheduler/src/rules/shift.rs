@@ -19,7 +19,8 @@ pub enum Shift {
 }
 
 impl Shift {
-    fn apply(self, at: Instant) -> Instant {
+    /// This time after the shift.
+    pub fn apply(self, at: Instant) -> Instant {
         match self {
             _ if at == NEVER => NEVER,
             Shift::Sooner(by) => at - by,

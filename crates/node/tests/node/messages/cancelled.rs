@@ -18,8 +18,12 @@ use testkit::build::{Submission, canonical};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A user who has submitted a message for himself and for a peer, deferred for an hour.
+/// A user who has submitted a message for himself, deferred for an hour.
 fn deferred() -> (Bench, AssociationId) {
+    deferred_for(&[user_address("OPS")], 60 * MINUTE)
+}
+
+fn deferred_for(to: &[String], by: Duration) -> (Bench, AssociationId) {
     let mut bench = two_peers(Limits::default(), |config| {
         config.mailboxes.push(canonical(&user_address("LOG")));
     });
@@ -27,10 +31,10 @@ fn deferred() -> (Bench, AssociationId) {
     bench.store.unread = false;
     let user = bench.user("192.0.2.9", "OPS", "secret");
     bench.settle();
-    let mut submission = Submission::new(&user_address("OPS"), [user_address("OPS")]);
-    submission.deferred = Some(bench.clock().utc + 60 * MINUTE);
+    let mut submission = Submission::new(&user_address("OPS"), to.iter().cloned());
+    submission.deferred = Some(bench.clock().utc + by);
     bench.submit(user, &submission, 0);
-    assert_eq!(queued(&bench), 1);
+    assert_eq!(queued(&bench), to.len());
     (bench, user)
 }
 
@@ -134,6 +138,24 @@ fn after_its_time_it_is_not_cancelled() {
     let invoke = cancel(&mut bench, user, &identifier);
     bench.pass(MINUTE);
     assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Error(8)));
+}
+
+/// The clock is set forward: one copy is delivered. Then it is right again, and the other copy waits.
+#[test]
+fn once_one_copy_is_delivered_no_step_of_the_clock_makes_it_cancellable() {
+    let to = [user_address("OPS"), user_address("LOG")];
+    let (mut bench, user) = deferred_for(&to, Duration::from_secs(50));
+    let identifier = identifier(&bench);
+    for step in [Duration::from_secs(55), Duration::ZERO] {
+        bench.step = step;
+        bench.feed(Input::Tick);
+        bench.pass(Duration::from_secs(2));
+        assert_eq!((bench.count(Kind::Delivered), queued(&bench)), (1, 1), "LOG is not bound");
+        let invoke = cancel(&mut bench, user, &identifier);
+        bench.pass(Duration::from_secs(1));
+        assert_eq!(bench.answer_to(user, invoke), Some(ClientAnswer::Error(8)), "{step:?}");
+    }
+    assert_eq!(queued(&bench), 1);
 }
 
 #[test]

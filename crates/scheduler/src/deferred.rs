@@ -1,11 +1,12 @@
 //! Entries that are deferred, by the message they are copies of: for its cancelling.
 
+use crate::Shift;
 use base::{EntryId, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deferred entries.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred {
+pub struct Deferred {
     by_message: BTreeMap<String, BTreeSet<EntryId>>,
     by_time: BTreeSet<(Instant, EntryId)>,
     messages: BTreeMap<EntryId, (Instant, String)>,
@@ -13,7 +14,7 @@ pub(crate) struct Deferred {
 
 impl Deferred {
     /// An entry of this message is deferred until then.
-    pub(crate) fn add(&mut self, id: EntryId, until: Instant, message: &str) {
+    pub fn add(&mut self, id: EntryId, until: Instant, message: &str) {
         self.remove(id);
         self.by_message.entry(message.to_owned()).or_default().insert(id);
         self.by_time.insert((until, id));
@@ -21,17 +22,17 @@ impl Deferred {
     }
 
     /// Whether this entry is deferred.
-    pub(crate) fn has(&self, id: EntryId) -> bool {
+    pub fn has(&self, id: EntryId) -> bool {
         self.messages.contains_key(&id)
     }
 
     /// Until when it waits.
-    pub(crate) fn until(&self, id: EntryId) -> Option<Instant> {
+    pub fn until(&self, id: EntryId) -> Option<Instant> {
         self.messages.get(&id).map(|(until, _)| *until)
     }
 
     /// An entry is gone.
-    pub(crate) fn remove(&mut self, id: EntryId) {
+    pub fn remove(&mut self, id: EntryId) {
         let Some((until, message)) = self.messages.remove(&id) else { return };
         self.by_time.remove(&(until, id));
         if let Some(entries) = self.by_message.get_mut(&message) {
@@ -43,14 +44,24 @@ impl Deferred {
     }
 
     /// Forgets those whose time has come.
-    pub(crate) fn pass(&mut self, now: Instant) {
+    pub fn pass(&mut self, now: Instant) {
         while let Some((_, id)) = self.by_time.first().copied().filter(|(until, _)| *until <= now) {
             self.remove(id);
         }
     }
 
+    /// The wall clock was set. What had its time has it still: some of the message may be delivered.
+    pub fn shift(&mut self, now: Instant, shift: Shift) {
+        self.pass(now);
+        self.by_time = self.by_time.iter().map(|(until, id)| (shift.apply(*until), *id)).collect();
+        for (until, _) in self.messages.values_mut() {
+            *until = shift.apply(*until);
+        }
+        self.pass(now);
+    }
+
     /// The deferred entries of a message.
-    pub(crate) fn entries(&self, message: &str) -> Vec<EntryId> {
+    pub fn entries(&self, message: &str) -> Vec<EntryId> {
         self.by_message.get(message).into_iter().flatten().copied().collect()
     }
 }
@@ -58,6 +69,7 @@ impl Deferred {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn entries_are_known_until_their_time() {
@@ -70,6 +82,9 @@ mod tests {
         assert_eq!(deferred.entries("a"), [EntryId(1), EntryId(3)]);
         deferred.pass(Instant(10));
         assert_eq!(deferred.entries("a"), [EntryId(3)]);
+        deferred.shift(Instant(11), Shift::Later(Duration::from_micros(5)));
+        assert_eq!(deferred.until(EntryId(4)), Some(Instant(25)));
+        deferred.shift(Instant(12), Shift::Sooner(Duration::from_micros(5)));
         deferred.pass(Instant(29));
         assert_eq!((deferred.entries("b"), deferred.entries("a").len()), (Vec::new(), 1));
         deferred.pass(Instant(30));
