@@ -34,6 +34,9 @@ struct Args {
     /// Plays worlds until it is stopped
     #[arg(long)]
     forever: bool,
+    /// Plays the worlds in the files of this folder first
+    #[arg(long, value_name = "FOLDER")]
+    first: Option<PathBuf>,
     /// Worlds of two sites only
     #[arg(long)]
     pair: bool,
@@ -56,12 +59,12 @@ impl Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let world = match (&args.world, args.seed) {
-        (Some(file), _) => read(file),
-        (None, Some(seed)) => Ok(draw(seed, args.size())),
-        (None, None) => return many(&args),
+    let done = match (&args.world, args.seed) {
+        (Some(file), _) => read(file).and_then(|world| one(&args, world)),
+        (None, Some(seed)) => one(&args, draw(seed, args.size())),
+        (None, None) => kept(&args).map(|worlds| many(&args, &worlds)),
     };
-    match world.and_then(|world| one(&args, world)) {
+    match done {
         Ok(code) => code,
         Err(error) => {
             eprintln!("hunt: {error}");
@@ -73,6 +76,18 @@ fn main() -> ExitCode {
 fn read(file: &Path) -> Result<World, String> {
     let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// The worlds in the folder that is to be played first.
+fn kept(args: &Args) -> Result<Vec<World>, String> {
+    let Some(folder) = &args.first else { return Ok(Vec::new()) };
+    let named = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(named)?;
+    let files: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut files = files.map_err(named)?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    files.iter().map(|file| read(file)).collect()
 }
 
 /// Plays one world, and prints its story.
@@ -138,12 +153,17 @@ impl Sums {
 
 /// Plays worlds until the time is over or one is broken.
 #[expect(clippy::disallowed_methods, reason = "a stopwatch for the person who waits")]
-fn many(args: &Args) -> ExitCode {
+fn many(args: &Args, kept: &[World]) -> ExitCode {
     let begin = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     let last = args.seeds.map(|seeds| args.from + seeds);
     let (next, stops) = (AtomicU64::new(args.from), AtomicBool::new(false));
-    let sums = Mutex::new(Sums::default());
+    let mut first = Sums::default();
+    for world in kept {
+        first.add(world.seed, &run(world, None, false));
+    }
+    stops.store(!first.broken.is_empty() && !args.go_on, Ordering::Relaxed);
+    let sums = Mutex::new(first);
     std::thread::scope(|scope| {
         for _ in 0..args.threads {
             scope.spawn(|| {
