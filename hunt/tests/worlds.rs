@@ -31,8 +31,25 @@ const KEPT: &[(&str, &str)] = &[
     ),
 ];
 
+/// Worlds that break still, and how: who mends one moves its file.
+const OPEN: &[(&str, Broken)] = &[("cancelled-after-doubted-restart", Broken::Ordered)];
+
+#[test]
+fn what_is_open_breaks_still() {
+    let files = std::fs::read_dir(format!("{}/open", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert_eq!(files.count(), OPEN.len(), "each file is in the table");
+    for (name, broken) in OPEN {
+        let failures = run(&read("open", name), None, false).failures;
+        assert!(failures.iter().any(|failure| failure.broken == *broken), "{name}: {failures:?}");
+    }
+}
+
 fn kept(name: &str) -> World {
-    let file = format!("{}/worlds/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    read("worlds", name)
+}
+
+fn read(folder: &str, name: &str) -> World {
+    let file = format!("{}/{folder}/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_slice(&std::fs::read(file).expect("a world")).expect("a world")
 }
 
