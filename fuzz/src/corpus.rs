@@ -1,5 +1,5 @@
 //! Where inputs are kept: `corpus/<target>/` and `regressions/<target>/`, as hexadecimal text
-//! (`.hex`) or as they are (`.bin`).
+//! (`.hex`) or as they are (`.bin`). `reached/<target>/` has what `cargo xtask guided` has kept.
 
 use crate::{Target, hex, seeds};
 use anyhow::{Context, Result, bail};
@@ -35,13 +35,14 @@ pub fn load(directory: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(inputs)
 }
 
-/// Corpus and regressions of a target.
+/// Corpus and regressions of a target, and what libFuzzer has found to reach more code.
 ///
 /// # Errors
 /// As [`load`].
 pub fn inputs(target: &Target) -> Result<Vec<(String, Vec<u8>)>> {
     let mut inputs = load(&root().join("corpus").join(target.name))?;
     inputs.extend(load(&root().join("regressions").join(target.name))?);
+    inputs.extend(load(&root().join("reached").join(target.name))?);
     Ok(inputs)
 }
 

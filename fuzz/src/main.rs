@@ -46,6 +46,9 @@ struct Args {
     /// Writes the seed corpus of the target from our encoders and the vectors, and runs nothing.
     #[arg(long)]
     make_corpus: bool,
+    /// Writes the inputs of the target as octets into this folder, and runs nothing.
+    #[arg(long, value_name = "FOLDER")]
+    octets: Option<PathBuf>,
     /// Runs one target in this process.
     #[arg(long, hide = true)]
     alone: bool,
@@ -61,6 +64,15 @@ fn main() -> Result<ExitCode> {
     if args.make_corpus {
         for target in chosen {
             println!("{:16} {} seeds", target.name, corpus::make(target)?);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(folder) = &args.octets {
+        for target in chosen {
+            std::fs::create_dir_all(folder)?;
+            for (name, octets) in corpus::inputs(target)? {
+                std::fs::write(folder.join(name), octets)?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -111,6 +111,12 @@ impl Cmd {
         Ok((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
+    /// Runs it silently; whether it ended with 0, and what it printed on standard error.
+    pub fn complaint(mut self) -> anyhow::Result<(bool, String)> {
+        let output = self.inner.output().with_context(|| format!("cannot run `{}`", self.shown))?;
+        Ok((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+
     /// Runs it silently and returns its standard output; anything but 0 is an error that carries
     /// its standard error.
     pub fn output(mut self) -> anyhow::Result<String> {

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use checks::{conformance, deny, edges, purity, ratio, tidy};
-use faults::{hunt, mutants, soak};
+use faults::{guided, hunt, mutants, soak};
 use workspace::Workspace;
 pub(crate) use xtask::{Outcome, command, workspace};
 
@@ -52,6 +52,7 @@ verbs! {
     soak,
     hunt,
     mutants,
+    guided,
     studies,
     results,
     conformance,
