@@ -401,7 +401,7 @@ fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
 }
 
 /// The node takes a message of a peer and a submission of a user as if nothing had been.
-fn serves(site: &mut Site) {
+pub(super) fn serves(site: &mut Site) {
     let mut good = peer(&[crate::seeds::p1::good_message()]);
     site.converse(0, &mut good);
     assert_eq!(good.count("TransferConfirmed"), 1, "{:?}", good.observed);
