@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use hunt::{Outcome, Size, World, draw, run, shrink};
-use std::io::IsTerminal as _;
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +38,9 @@ struct Args {
     /// Plays the worlds in the files of this folder first
     #[arg(long, value_name = "FOLDER")]
     first: Option<PathBuf>,
+    /// Adds a line on this run to a file
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// Worlds of two sites only
     #[arg(long)]
     pair: bool,
@@ -120,11 +124,38 @@ struct Sums {
     deliveries: usize,
     reports: usize,
     deaths: usize,
+    /// How often each kind of event was drawn.
+    events: BTreeMap<String, u64>,
     /// When progress was shown last.
     shown: Duration,
 }
 
 impl Sums {
+    /// A line for the log, which is made if there is none.
+    fn log(&self, file: &Path, args: &Args, seconds: f64) -> std::io::Result<()> {
+        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+        if log.metadata()?.len() == 0 {
+            log.write_all(HEADER.as_bytes())?;
+        }
+        let events: Vec<String> =
+            self.events.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
+        let broken: Vec<String> = self.broken.iter().map(u64::to_string).collect();
+        let line = format!(
+            "{}\t{}\t{}\t{:.1}\t{:.0}\t{}\t{}\t{}\t{}\t{}\n",
+            args.from,
+            self.worlds,
+            if args.pair { "2" } else { "2-6" },
+            seconds / 60.0,
+            self.lasted.as_secs_f64() / 3600.0,
+            self.deliveries,
+            self.reports,
+            self.deaths,
+            events.join(", "),
+            if broken.is_empty() { "none".to_owned() } else { broken.join(" ") }
+        );
+        log.write_all(line.as_bytes())
+    }
+
     /// A line that is written over, where somebody looks.
     fn show_progress(&mut self, elapsed: Duration) {
         if std::io::stderr().is_terminal() && elapsed >= self.shown + Duration::from_secs(1) {
@@ -134,8 +165,14 @@ impl Sums {
         }
     }
 
-    fn add(&mut self, seed: u64, outcome: &Outcome) {
+    fn add(&mut self, world: &World, outcome: &Outcome) {
+        let seed = world.seed;
         self.worlds += 1;
+        for event in &world.events {
+            let kind = format!("{:?}", event.what);
+            let kind = kind.split('(').next().unwrap_or_default().to_lowercase();
+            *self.events.entry(kind).or_default() += 1;
+        }
         self.lasted += outcome.lasted;
         self.deliveries += outcome.deliveries;
         self.reports += outcome.reports;
@@ -151,6 +188,8 @@ impl Sums {
     }
 }
 
+const HEADER: &str = "first seed\tworlds\tsites\tminutes\thours of virtual time\tdeliveries\treports\tdeaths\tevents\tbroken\n";
+
 /// Plays worlds until the time is over or one is broken.
 #[expect(clippy::disallowed_methods, reason = "a stopwatch for the person who waits")]
 fn many(args: &Args, kept: &[World]) -> ExitCode {
@@ -160,7 +199,7 @@ fn many(args: &Args, kept: &[World]) -> ExitCode {
     let (next, stops) = (AtomicU64::new(args.from), AtomicBool::new(false));
     let mut first = Sums::default();
     for world in kept {
-        first.add(world.seed, &run(world, None, false));
+        first.add(world, &run(world, None, false));
     }
     stops.store(!first.broken.is_empty() && !args.go_on, Ordering::Relaxed);
     let sums = Mutex::new(first);
@@ -175,10 +214,11 @@ fn many(args: &Args, kept: &[World]) -> ExitCode {
                     if is_over {
                         return;
                     }
-                    let outcome = run(&draw(seed, args.size()), None, false);
+                    let world = draw(seed, args.size());
+                    let outcome = run(&world, None, false);
                     let failed = !outcome.failures.is_empty();
                     let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-                    sums.add(seed, &outcome);
+                    sums.add(&world, &outcome);
                     sums.show_progress(begin.elapsed());
                     drop(sums);
                     if failed && !args.go_on {
@@ -206,5 +246,11 @@ fn many(args: &Args, kept: &[World]) -> ExitCode {
         sums.broken.len(),
         sums.broken.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
     );
+    if let Some(file) = &args.log
+        && let Err(error) = sums.log(file, args, seconds)
+    {
+        eprintln!("hunt: {}: {error}", file.display());
+        return ExitCode::from(2);
+    }
     if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

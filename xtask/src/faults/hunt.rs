@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     from: u64,
+    /// Add a line on this run to a file: worlds, faults drawn, findings
+    #[arg(long, value_name = "FILE")]
+    log: Option<String>,
     /// Worlds of two sites only
     #[arg(long)]
     pair: bool,
@@ -54,6 +57,9 @@ impl Args {
         }
         if let Some(file) = self.save {
             add("--save", file);
+        }
+        if let Some(file) = self.log {
+            add("--log", file);
         }
         arguments.extend(self.forever.then(|| "--forever".to_owned()));
         for (is_set, name) in
