@@ -18,8 +18,8 @@
 )]
 
 pub mod fingerprint;
-
+pub mod operations;
 pub mod pair;
 pub mod reliable;
 pub mod search;
-
+pub mod session;

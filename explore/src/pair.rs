@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::rc::Rc;
 
 /// Most steps until both ends are over, once one aborts or the connection is cut.
-const MOST_STEPS: usize = 64;
+const MAX_STEPS: usize = 64;
 
 /// Whom an end waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,10 @@ pub trait End: Clone + Debug {
     fn closed(&self) -> bool;
     /// Whether its user knows that all is over.
     fn ended(&self) -> bool;
+    /// Whether its user knows of the connection.
+    fn begun(&self) -> bool {
+        true
+    }
     /// Whether its user knows that it was released in order.
     fn released(&self) -> bool;
     /// Whom it waits for.
@@ -67,6 +71,10 @@ pub trait End: Clone + Debug {
     fn again(&self) -> Option<Self> {
         None
     }
+    /// The same for ends that behave in the same way.
+    fn fingerprint(&self, now: Instant) -> u128 {
+        fingerprint(self, now)
+    }
     /// Named states beside those of the automata.
     fn names(&self) -> Vec<String> {
         Vec::new()
@@ -79,20 +87,23 @@ pub enum Planted {
     /// None.
     #[default]
     Nothing,
-    /// Packets to B that have these octets vanish.
-    Lost(&'static [u8], usize),
+    /// Packets to this end that have these octets vanish.
+    Lost(usize, &'static [u8]),
     /// The timers of this end never expire.
     Stopped(usize),
+    /// This end takes no abort, and does not see the end of the connection.
+    Deaf(usize),
 }
 
 #[derive(Clone, Debug)]
 struct Side<E> {
     end: E,
     now: Instant,
-    print: u128,
+    /// Its digest, where that is known.
+    print: Option<u128>,
 }
 
-/// Octets on their way to one end.
+/// Octets in transit to one end.
 #[derive(Clone, Debug, Default)]
 struct Wire {
     octets: Vec<u8>,
@@ -112,7 +123,8 @@ pub struct Pair<E> {
     garbage: bool,
     /// Further connections that may be made.
     further: usize,
-    /// Whether cuts and garbage happen.
+    /// No deadline passes and no garbage comes.
+    calm: bool,
     planted: Planted,
 }
 
@@ -135,16 +147,18 @@ pub enum Move<A> {
     Again,
 }
 
-/// A TPKT with a DT of X.224 that carries an SPDU no one knows.
+/// A TPKT with a DT of X.224 whose SPDU has an unknown identifier.
 const GARBAGE: &[u8] = &[3, 0, 0, 9, 2, 0xF0, 0x80, 0xFF, 0];
+
+/// A DT of X.224 with the ABORT SPDU.
+const ABORT: &[u8] = &[2, 0xF0, 0x80, 0x19];
 
 impl<E: End> Pair<E> {
     /// Two ends on a connection just made.
     pub fn new(initiator: E, responder: E) -> Pair<E> {
         let side = |end: E| {
             let now = Instant(1_000_000);
-            let print = fingerprint(&end, now);
-            Rc::new(Side { end, now, print })
+            Rc::new(Side { end, now, print: None })
         };
         Pair {
             sides: [side(initiator), side(responder)],
@@ -153,8 +167,16 @@ impl<E: End> Pair<E> {
             troubled: false,
             garbage: true,
             further: 0,
+            calm: false,
             planted: Planted::Nothing,
         }
+    }
+
+    /// Without moves of timers and without garbage.
+    #[must_use]
+    pub fn calm(mut self) -> Pair<E> {
+        (self.calm, self.garbage) = (true, false);
+        self
     }
 
     /// With so many further connections once both ends are over.
@@ -171,17 +193,44 @@ impl<E: End> Pair<E> {
         self
     }
 
+    /// After these moves, in which nothing is broken.
+    ///
+    /// # Errors
+    /// What is broken on the path, or a move that cannot be made.
+    pub fn played(mut self, moves: &[Move<E::Act>]) -> Result<Pair<E>, String> {
+        for step in moves {
+            if !self.moves().contains(step) {
+                return Err(format!("{step:?} cannot be made: {:?}", self.moves()));
+            }
+            self = self.after(step).ok_or_else(|| format!("{step:?} is not allowed"))?;
+            self.check()?;
+        }
+        Ok(self)
+    }
+
+    /// After this, and what it leads to on its own.
+    ///
+    /// # Errors
+    /// As [`Pair::played`].
+    pub fn settled(self, step: Move<E::Act>) -> Result<Pair<E>, String> {
+        let mut pair = self.played(&[step])?;
+        while let Some(side) = [0, 1].into_iter().find(|side| pair.arrives(*side)) {
+            pair = pair.played(&[Move::Deliver(side)])?;
+        }
+        Ok(pair)
+    }
+
     /// The machine and user of an end.
     pub fn end(&self, side: usize) -> &E {
         &self.sides[side].end
     }
 
-    /// An end takes something; what it writes is on its way then.
+    /// An end takes something; what it writes is in transit then.
     fn touch(&mut self, side: usize, what: impl FnOnce(&mut E, Instant) -> bool) -> bool {
         let this = Rc::make_mut(&mut self.sides[side]);
         let allowed = what(&mut this.end, this.now);
         let written = this.end.written();
-        this.print = fingerprint(&this.end, this.now);
+        this.print = None;
         let closed = this.end.closed();
         let lost = self.cut || self.sides[1 - side].end.closed();
         if !lost && !written.is_empty() {
@@ -196,6 +245,14 @@ impl<E: End> Pair<E> {
         allowed
     }
 
+    /// Keeps the digests of the ends.
+    fn digested(&mut self) {
+        for side in self.sides.iter_mut().filter(|side| side.print.is_none()) {
+            let side = Rc::make_mut(side);
+            side.print = Some(side.end.fingerprint(side.now));
+        }
+    }
+
     /// Whether something arrives at this end.
     fn arrives(&self, side: usize) -> bool {
         !self.wires[side].octets.is_empty() || self.wires[side].ends
@@ -205,6 +262,9 @@ impl<E: End> Pair<E> {
         let wire = Rc::make_mut(&mut self.wires[side]);
         if wire.octets.is_empty() {
             wire.ends = false;
+            if self.planted == Planted::Deaf(side) {
+                return;
+            }
             self.touch(side, |end, now| {
                 end.eof(now);
                 true
@@ -217,8 +277,12 @@ impl<E: End> Pair<E> {
         };
         let rest = wire.octets.split_off(length.clamp(1, wire.octets.len()));
         let packet = std::mem::replace(&mut wire.octets, rest);
-        if let Planted::Lost(octets, to) = self.planted
-            && to == side
+        let lost = match self.planted {
+            Planted::Lost(to, octets) if to == side => Some(octets),
+            Planted::Deaf(to) if to == side => Some(ABORT),
+            _ => None,
+        };
+        if let Some(octets) = lost
             && packet.windows(octets.len()).any(|part| part == octets)
         {
             return;
@@ -269,13 +333,13 @@ impl<E: End> Pair<E> {
         let further = self.further.checked_sub(1).filter(|_| self.is_over())?;
         let [a, b] = [self.end(0).again()?, self.end(1).again()?];
         let mut pair = Pair::new(a, b).further(further).planted(self.planted);
-        (pair.troubled, pair.garbage) = (true, false);
+        (pair.troubled, pair.garbage, pair.calm) = (true, false, self.calm);
         Some(pair)
     }
 
     /// All that is in flight arrives, and nothing else happens. Whether that ends.
     fn settle(&mut self) -> bool {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             match [0, 1].into_iter().find(|side| self.arrives(*side)) {
                 Some(side) => self.deliver(side),
                 None => return true,
@@ -286,7 +350,7 @@ impl<E: End> Pair<E> {
 
     /// Everything arrives, every cut is noticed and every deadline passes. Whether all comes to rest.
     fn run_out(&mut self) -> bool {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let side = |is: &dyn Fn(usize) -> bool| [0, 1].into_iter().find(|side| is(*side));
             if let Some(side) = side(&|side| self.arrives(side)) {
                 self.deliver(side);
@@ -311,7 +375,7 @@ impl<E: End> Pair<E> {
             if let Some(fault) = end.fault() {
                 return Err(format!("{name}: {fault}"));
             }
-            if end.closed() && !end.ended() {
+            if end.closed() && end.begun() && !end.ended() {
                 return Err(format!("{name} closed the connection, and its user knows no end"));
             }
             if end.held() > end.most_held() {
@@ -340,7 +404,7 @@ impl<E: End> Pair<E> {
         for (side, name) in ["A", "B"].into_iter().enumerate() {
             let (this, other) = (pair.end(side), pair.end(1 - side));
             if this.waits() == Waits::Peer && other.waits() != Waits::User {
-                return Err(format!("{name} waits for its peer, and the peer owes nothing"));
+                return Err(format!("{name} waits for its peer, and nothing of the peer is due"));
             }
         }
         Ok(())
@@ -351,7 +415,7 @@ impl<E: End> Pair<E> {
         let mut pair = self.clone();
         pair.cut();
         let mut ticks = 0;
-        while pair.deadline(side).is_some() && ticks < MOST_STEPS {
+        while pair.deadline(side).is_some() && ticks < MAX_STEPS {
             pair.tick(side);
             ticks += 1;
         }
@@ -403,7 +467,7 @@ impl<E: End> Model for Pair<E> {
             if self.notices(side) {
                 moves.push(Move::Notice(side));
             }
-            if self.deadline(side).is_some() {
+            if self.deadline(side).is_some() && !self.calm {
                 moves.push(Move::Tick(side));
             }
             moves.extend(end.acts().into_iter().map(|act| Move::Act(side, act)));
@@ -443,15 +507,18 @@ impl<E: End> Model for Pair<E> {
                     true
                 });
             }
-            Move::Again => return self.again(),
+            Move::Again => pair = self.again()?,
         }
+        pair.digested();
         Some(pair)
     }
 
     fn fingerprint(&self) -> u128 {
         let mut all = Vec::with_capacity(128);
         for side in [0, 1] {
-            all.extend(self.sides[side].print.to_le_bytes());
+            let this = &self.sides[side];
+            let print = this.print.unwrap_or_else(|| this.end.fingerprint(this.now));
+            all.extend(print.to_le_bytes());
             all.extend(digest(&self.wires[side].octets).to_le_bytes());
             all.push(u8::from(self.wires[side].ends));
         }
@@ -486,8 +553,9 @@ impl<E: End> Model for Pair<E> {
             }
             self.check_alone(side)?;
             let mut pair = self.clone();
-            pair.touch(side, |end, now| end.act(now, &E::ABORT));
-            self.check_end(["an abort of A", "an abort of B"][side], pair)?;
+            if pair.touch(side, |end, now| end.act(now, &E::ABORT)) {
+                self.check_end(["an abort of A", "an abort of B"][side], pair)?;
+            }
         }
         let mut pair = self.clone();
         pair.cut();

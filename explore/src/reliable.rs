@@ -1,5 +1,6 @@
 //! An association with RTSE and its user: an MTA that keeps the rules of X.218.
 
+use crate::fingerprint::fingerprint;
 use crate::pair::{End, Waits};
 use base::Instant;
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub struct Budget {
     pub turns: u8,
     /// Interrupts and pauses.
     pub stops: u8,
+    /// Refusals, contents that cannot be had, connections that are closed without a release.
+    pub failures: u8,
 }
 
 /// What is explored.
@@ -44,8 +47,7 @@ impl Setting {
     fn config(&self, connection: u8) -> Config {
         let user = vec![4, 1, b'1' + connection];
         let common = Bytes::from_static(b"\x17\x0d260102030405Z");
-        let reference =
-            ConnectionReference { user: user.into(), common, additional: Bytes::new() };
+        let reference = ConnectionReference { user: user.into(), common, additional: Bytes::new() };
         let config = profiles::p1(Selectors::default(), Selectors::default(), reference);
         let mut config = Config { mode: self.mode, ..config };
         if let Service::Rtse(rtse) = &mut config.service {
@@ -106,6 +108,8 @@ pub struct Talker {
     stack: Association,
     user: User,
     setting: Still<Setting>,
+    /// A fault that is put in: it confirms transfers that its user did not secure.
+    hasty: Still<bool>,
     closed: bool,
     writes: Vec<u8>,
 }
@@ -133,8 +137,8 @@ struct User {
     sending: Option<(Option<usize>, bool)>,
     /// One to us: octets so far, whether the last was among them.
     receiving: Option<(u64, bool)>,
-    /// Octets of one that was cut off.
-    left: u64,
+    /// The same of one that was cut off: nothing that was given is given again.
+    left: (u64, bool),
     /// Checkpoints to be answered.
     checkpoints: Vec<u64>,
     /// The end of a transfer is to be answered.
@@ -167,7 +171,7 @@ impl Talker {
                 called: None,
                 sending: None,
                 receiving: None,
-                left: 0,
+                left: (0, false),
                 checkpoints: Vec::new(),
                 at_end: false,
                 refused: false,
@@ -181,13 +185,30 @@ impl Talker {
                 fault: None,
             },
             setting: Still(setting),
+            hasty: Still(false),
             closed: false,
             writes: Vec::new(),
         }
     }
 
+    /// With a fault put in, to prove that it is found: it confirms what its user did not secure.
+    #[must_use]
+    pub fn hasty(mut self) -> Talker {
+        self.hasty = Still(true);
+        self
+    }
+
     fn handle(&mut self, now: Instant, input: Input<'_>) {
         self.stack.handle(now, input);
+        self.drain();
+        if self.hasty.0 && self.user.at_end {
+            self.user.end_receiving();
+            self.stack.handle(now, Input::Request(Request::TransferSecured));
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
         while let Some(output) = self.stack.poll() {
             if self.closed {
                 self.user.fault = Some(format!("{output:?} after the connection was closed"));
@@ -223,6 +244,7 @@ impl Talker {
                 }
             }
             Act::Refuse => {
+                user.budget.failures -= 1;
                 Request::Refuse { reason: RefuseReason::Busy, bind_error: None }
             }
             Act::Transfer | Act::Resume => {
@@ -242,6 +264,7 @@ impl Talker {
                 Request::Content(vec![0; asked.unwrap_or(1)].into())
             }
             Act::ContentFailed => {
+                user.budget.failures -= 1;
                 user.sending = Some((None, false));
                 Request::ContentFailed
             }
@@ -266,6 +289,7 @@ impl Talker {
                 Request::TransferSecured
             }
             Act::RefuseForNow | Act::RefuseForGood => {
+                user.budget.failures -= 1;
                 (user.refused, user.at_end) = (true, false);
                 user.checkpoints.clear();
                 Request::TransferRefused(match act {
@@ -278,7 +302,9 @@ impl Talker {
                 Request::TurnPlease(0)
             }
             Act::TurnGive => {
-                user.budget.turns -= 1;
+                if user.role == Role::Initiator {
+                    user.budget.turns -= 1;
+                }
                 user.turn = false;
                 Request::TurnGive
             }
@@ -305,7 +331,8 @@ impl User {
 
     fn indication(&mut self, indication: Indication, whole: u64) {
         use Indication as I;
-        let fails = |user: &mut User, why: &str| user.fault = Some(format!("{why}: {indication:?}"));
+        let fails =
+            |user: &mut User, why: &str| user.fault = Some(format!("{why}: {indication:?}"));
         if self.phase == Phase::Over {
             return fails(self, "an indication after the end");
         }
@@ -333,12 +360,12 @@ impl User {
                 fails(self, "in the middle of another, or of our turn");
             }
             I::TransferStart { .. } => self.receiving = Some((0, false)),
-            I::TransferResumed { .. } => self.receiving = Some((self.left, false)),
+            I::TransferResumed { .. } => self.receiving = Some(self.left),
             I::Data { bytes, last } => match &mut self.receiving {
                 Some((octets, ended)) if !*ended => {
                     *octets += bytes.len() as u64;
-                    self.left = *octets;
                     *ended = *last;
+                    self.left = (*octets, *ended);
                 }
                 _ => fails(self, "outside a transfer"),
             },
@@ -368,12 +395,6 @@ impl User {
                 (self.sending, self.resume) = (None, resume.clone());
             }
             I::TurnGiven => self.turn = true,
-            I::Aborted { reason: Some(AbortReason::TransferCompleted), .. } => {
-                // The receiver secured it before the association was lost.
-                self.confirmed += 1;
-                self.resume = None;
-                self.over();
-            }
             I::Refused { .. } | I::Aborted { .. } => self.over(),
             I::Released => {
                 self.released = true;
@@ -393,8 +414,7 @@ impl User {
 
 impl End for Talker {
     type Act = Act;
-    const LAYERS: &'static [&'static str] =
-        &["cotp", "session", "presentation", "acse", "rtse"];
+    const LAYERS: &'static [&'static str] = &["cotp", "session", "presentation", "acse", "rtse"];
     const ABORT: Act = Act::Abort;
 
     fn acts(&self) -> Vec<Act> {
@@ -413,25 +433,27 @@ impl End for Talker {
         let two_way = self.setting.0.dialogue == Dialogue::TwoWayAlternate;
         may(Act::Open, initiator && user.phase == Phase::Fresh);
         may(Act::Accept, user.called.is_some());
-        may(Act::Refuse, user.called.is_some());
+        let fails = budget.failures > 0;
+        may(Act::Refuse, user.called.is_some() && fails);
         let can_send = user.is_idle() && user.turn;
         may(Act::Transfer, can_send && budget.transfers > 0);
         may(Act::Resume, can_send && user.resume.is_some() && budget.resumes > 0);
         may(Act::Release, can_send && initiator);
-        may(Act::Close, user.is_idle());
-        may(Act::TurnGive, can_send && two_way && budget.turns > 0);
+        may(Act::Close, user.is_idle() && fails);
+        // Only the initiator releases: it gets the turn back.
+        may(Act::TurnGive, can_send && two_way && (budget.turns > 0 || !initiator));
         let asks = user.phase == Phase::Open && !user.turn && budget.turns > 0;
         may(Act::TurnPlease, asks);
         if let Some((asked, paused)) = user.sending {
             may(Act::Content, asked.is_some());
-            may(Act::ContentFailed, asked.is_some());
+            may(Act::ContentFailed, asked.is_some() && fails);
             may(Act::Interrupt, budget.stops > 0);
             may(Act::Pause, budget.stops > 0 && !paused);
             may(Act::Proceed, paused);
         }
         may(Act::Stored, !user.checkpoints.is_empty());
         may(Act::Secured, user.at_end);
-        let refuses = user.receiving.is_some() && !user.refused;
+        let refuses = user.receiving.is_some() && !user.refused && fails;
         may(Act::RefuseForNow, refuses);
         may(Act::RefuseForGood, refuses);
         may(Act::Abort, true);
@@ -535,6 +557,15 @@ impl End for Talker {
             ..next.user
         };
         Some(next)
+    }
+
+    fn fingerprint(&self, now: Instant) -> u128 {
+        if !self.closed {
+            return fingerprint(self, now);
+        }
+        // It does nothing more: only what it leaves counts.
+        let left = self.stack.clone().take_interrupted();
+        fingerprint(&(&self.user, left), now)
     }
 
     fn names(&self) -> Vec<String> {
