@@ -1,11 +1,9 @@
 //! Faults that are put in between a node and its store, to prove that the model finds them.
 
 use base::rng::Rng;
-use base::Now;
+use base::{EntryId, Now, Precedence};
 use engine::journal::{Batch, Op};
 use node::{Input, Output};
-use std::collections::VecDeque;
-use std::time::Duration;
 use testkit::{Death, Delays, Durable, FaultyStore, Opened, Reply};
 
 /// A fault.
@@ -13,7 +11,7 @@ use testkit::{Death, Delays, Durable, FaultyStore, Opened, Reply};
 pub(super) enum Fault {
     #[default]
     None,
-    /// A commit is answered at once, and durable only after the next.
+    /// A commit is answered, and its entries are durable only after the next.
     Hasty,
     /// Of an arrival's entries the second is not written.
     OneEntry,
@@ -28,7 +26,8 @@ pub(super) enum Fault {
 pub(super) struct Planted {
     pub(super) store: FaultyStore,
     fault: Fault,
-    late: VecDeque<Batch>,
+    /// The entries that the last commit wrote.
+    last: Vec<(Precedence, EntryId)>,
 }
 
 impl Planted {
@@ -58,17 +57,15 @@ impl Durable for Planted {
         rng: &mut Rng,
         mut output: Output,
     ) -> Result<Reply, Output> {
-        if let Output::Commit { token, batch, .. } = &mut output {
+        if let Output::Commit { batch, .. } = &mut output {
             self.spoil(batch);
-            if self.fault == Fault::Hasty {
-                self.late.push_back(std::mem::take(batch));
-                if self.late.len() > 1
-                    && let Some(batch) = self.late.pop_front()
-                {
-                    self.store.apply(batch).expect("a sound batch");
-                }
-                let answer = Input::Committed { token: *token, result: Ok(()) };
-                return Ok(Reply::After(Duration::from_micros(10), answer));
+            let put = batch.iter().filter_map(|op| match op {
+                Op::PutEntry { precedence, id, .. } => Some((*precedence, *id)),
+                _ => None,
+            });
+            let put: Vec<_> = put.collect();
+            if !put.is_empty() {
+                self.last = put;
             }
         }
         self.store.handle(now, delays, rng, output)
@@ -79,8 +76,12 @@ impl Durable for Planted {
     }
 
     fn die(&mut self, death: Death, made: usize, rng: &mut Rng) {
-        self.late.clear();
         self.store.die(death, made, rng);
+        if self.fault == Fault::Hasty {
+            for key in self.last.drain(..) {
+                self.store.entries.remove(&key);
+            }
+        }
     }
 
     fn start(&mut self, now: Now) -> Result<Opened, String> {

@@ -268,14 +268,17 @@ impl Play {
         for (message, (from, to)) in self.sent.iter().enumerate() {
             let user = &self.network.users[self.users[&(*from, "OPS")]];
             let answers = user.answered.iter().zip(&user.answers);
-            let mut accepted =
-                answers.filter(|(tag, answer)| answer.is_ok() && self.nth_of(*from, **tag) == Some(message));
+            let mut accepted = answers.filter(|(tag, answer)| {
+                answer.is_ok() && self.nth_of(*from, **tag) == Some(message)
+            });
             if accepted.next().is_none() {
                 continue;
             }
             for recipient in to {
                 if !self.has(&held, message, *recipient) {
-                    return Err(format!("{when}: nobody has {message} for {recipient:?}: {held:?}"));
+                    return Err(format!(
+                        "{when}: nobody has {message} for {recipient:?}: {held:?}"
+                    ));
                 }
             }
         }
