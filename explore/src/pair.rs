@@ -141,7 +141,7 @@ pub enum Move<A> {
     Cut,
     /// This end notices the cut.
     Notice(usize),
-    /// What is no SPDU arrives at this end.
+    /// An SPDU that nobody knows arrives at this end.
     Garbage(usize),
     /// Both ends are over and go on, on another connection.
     Again,

@@ -132,6 +132,9 @@ fn reliable_transfer(name: &str, mode: Mode, dialogue: Dialogue) {
     group.explore(&row("transfers of both"), both, &WHOLE);
     let recovers = associated(pair(1, TRANSFER).calm().further(1));
     group.explore(&row("recovered"), recovers, &WHOLE);
+    let everything = Budget { stops: 1, failures: 1, ..TRANSFER };
+    let fails = associated(pair(1, everything).calm().further(1));
+    group.explore(&row("stopped, refused and recovered"), fails, &Depth(9, usize::MAX));
     group.requires("rtse", RTSE);
     group.requires("session", &["Sta04B", "Sta05B", "Sta05C", "Sta10B", "Sta19"]);
     group.requires("user", &["released", "confirmed", "paused", "resumes", "recovered"]);
