@@ -217,7 +217,7 @@ impl Talker {
                 Output::Send(octets) => self.writes.extend_from_slice(&octets),
                 Output::Close => self.closed = true,
                 Output::Indication(indication) => {
-                    self.user.indication(indication, self.setting.0.unit().length());
+                    self.user.indication(&indication, self.setting.0.unit().length());
                 }
             }
         }
@@ -329,14 +329,14 @@ impl User {
         (self.at_end, self.refused) = (false, false);
     }
 
-    fn indication(&mut self, indication: Indication, whole: u64) {
+    fn indication(&mut self, indication: &Indication, whole: u64) {
         use Indication as I;
         let fails =
             |user: &mut User, why: &str| user.fault = Some(format!("{why}: {indication:?}"));
         if self.phase == Phase::Over {
             return fails(self, "an indication after the end");
         }
-        match &indication {
+        match indication {
             I::Open { reference, .. } => {
                 self.called = Some(false);
                 self.reference = Some(reference.clone());
