@@ -1,6 +1,7 @@
 //! Conversations of foreign MTAs (`tests/foreign`), with the peer as initiator and as responder: against our stack in
-//! memory, the responder at every division of the octets.
+//! memory, the responder at every division of the octets; and the daemon, called.
 
+use super::daemon::Here;
 use super::memory::{Cut, Foreign, Memory, config};
 use super::peer::Peer;
 use super::script::Side;
@@ -160,6 +161,23 @@ fn a_call_in_x410_mode_is_as_observed_in_both_roles() {
     assert_eq!(peer.wire.user.events, ["Opened"]);
     peer.wire.request(Request::Release);
     peer.converse(Side::Responder, &["x410-release"]).expect_end();
+}
+
+/// The daemon as the one that is called: what it sends differs by nothing from what the stack sends.
+#[test]
+fn the_daemon_answers_as_captured() {
+    let between = |lines: &str| {
+        let own = format!("own_name = \"guinevere.smhs.co.uk\"\n{lines}");
+        Here::between(&own, "percival.smhs.co.uk", ["merlin", "excalibur"])
+    };
+    let here = between("");
+    for conversations in
+        [&["bind", "release"][..], &["refused"], &["recover"], &["bind", "release"]]
+    {
+        here.connect().converse(Side::Initiator, conversations).expect_end();
+    }
+    let here = between("profile = \"x410-1984\"\nbyte_swapped = true");
+    here.connect().converse(Side::Initiator, &["x410-bind", "x410-release"]).expect_end();
 }
 
 /// Each conversation is played: a folder that no test names is found.

@@ -12,7 +12,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Whom messages are for.
-const RECIPIENTS: [Name; 6] = [(0, "OPS"), (1, "OPS"), (2, "OPS"), (2, "NOBODY"), LIST, REDIRECTED];
+const RECIPIENTS: [Name; 7] =
+    [(0, "OPS"), (1, "OPS"), (2, "OPS"), (2, "NOBODY"), (2, "NIL"), LIST, REDIRECTED];
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ enum Act {
 fn op() -> impl Strategy<Value = Op> {
     let act = prop_oneof![Just(Act::Delete), Just(Act::Expire), Just(Act::Reroute)];
     prop_oneof![
-        5 => (0..3usize, 1..64u8, prop_oneof![Just(50), Just(9_000)], 0..120u64)
+        5 => (0..3usize, 1..128u8, prop_oneof![Just(50), Just(9_000)], 0..120u64)
             .prop_map(|(from, to, size, millis)| Op::Submit { from, to, size, millis }),
         2 => (0..3usize, any::<bool>(), any::<bool>(), 0..120u64)
             .prop_map(|(site, power, durable, millis)| Op::Crash { site, power, durable, millis }),

@@ -109,7 +109,7 @@ impl Model {
             _ if next != site => self.moves(duty, Holder::Mta(next)),
             LIST => (self.becomes(duty, site, &MEMBERS), true).1,
             REDIRECTED => (self.becomes(duty, site, &[ALTERNATE]), true).1,
-            (_, "NOBODY") => (self.given_up(duty, site), true).1,
+            (_, "NOBODY" | "NIL") => (self.given_up(duty, site), true).1,
             user if self.away.contains(&user) => false,
             _ => self.moves(duty, Holder::User),
         }
