@@ -169,21 +169,36 @@ fn rtse_of_1984_two_way_alternate() {
     reliable_transfer("x410, two-way alternate", X410, Dialogue::TwoWayAlternate);
 }
 
-/// Two checkpoints within the window, cut off twice.
+/// Two checkpoints within the window.
+fn long_transfers(budget: Budget, further: usize) -> Pair<Talker> {
+    let (mode, dialogue) = (Mode::Normal, Dialogue::Monologue);
+    let setting = Setting { mode, dialogue, content: 2200, window: 2, budget };
+    let [a, b] = [Role::Initiator, Role::Responder].map(|role| Talker::new(setting, role));
+    associated(Pair::new(a, b).calm().further(further))
+}
+
 #[test]
 fn recovered_twice() {
-    let setting = Setting {
-        mode: Mode::Normal,
-        dialogue: Dialogue::Monologue,
-        content: 2200,
-        window: 2,
-        budget: Budget { resumes: 2, ..TRANSFER },
-    };
-    let ends = [Role::Initiator, Role::Responder].map(|role| Talker::new(setting, role));
-    let [a, b] = ends;
-    let pair = associated(Pair::new(a, b).calm().further(2));
+    let pair = long_transfers(Budget { resumes: 2, ..TRANSFER }, 2);
     let depth = Depth(24, usize::MAX);
     Group::default().explore("rtse, monologue, recovered twice", pair, &depth);
+}
+
+/// Stopped twice, refused, and all over again.
+#[test]
+fn two_transfers_one_after_the_other() {
+    let budget = Budget { transfers: 2, resumes: 1, turns: 0, stops: 2, failures: 1 };
+    let (pair, depth) = (long_transfers(budget, 0), Depth(9, usize::MAX));
+    Group::default().explore("rtse, monologue, two transfers", pair, &depth);
+}
+
+/// Transfers of both ends, and what each left is resumed on another association.
+#[test]
+fn both_recover() {
+    let budget = Budget { turns: 1, ..TRANSFER };
+    let pair = talkers(Mode::Normal, Dialogue::TwoWayAlternate, 1, budget).calm().further(1);
+    let depth = Depth(14, usize::MAX);
+    Group::default().explore("rtse, two-way alternate, both recovered", associated(pair), &depth);
 }
 
 // ----- that faults are found --------------------------------------------------------------------
