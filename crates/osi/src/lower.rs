@@ -76,7 +76,7 @@ pub struct Misuse {
 }
 
 /// Transport and session of one association.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Lower {
     transport: cotp::Machine,
     session: session::Machine,

@@ -35,7 +35,7 @@ pub fn least_progress(time: Duration) -> u64 {
 /// A request that the state does not allow is a fault of the caller: it ends the association with
 /// [`Indication::Aborted`], which names request and state. One that crossed an event of the peer
 /// (an answer to a transfer that was cut off meanwhile) is dropped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Association {
     lower: Lower,
     upper: Upper,

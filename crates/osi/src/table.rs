@@ -49,7 +49,7 @@ pub(crate) enum Origin {
 }
 
 /// One row of a table: the cells of its states and events that have the same content.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Row<T: Table> {
     /// The states it is for.
     pub(crate) states: &'static [T::State],
@@ -66,7 +66,7 @@ pub(crate) struct Row<T: Table> {
 }
 
 /// What a table has for events without a cell.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Otherwise<S> {
     /// The clause for a misuse.
     pub(crate) misuse: &'static str,
@@ -167,7 +167,7 @@ impl<T: Table> Entered<T> {
 }
 
 /// A cell as found for a state and an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found<T: Table> {
     /// Number of its row; `None` for a default cell.
     #[cfg_attr(not(test), expect(dead_code, reason = "names the cell for tests"))]
@@ -178,7 +178,7 @@ pub(crate) struct Found<T: Table> {
 }
 
 /// The state of one machine, driven by its table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Automaton<T: Table> {
     state: T::State,
 }

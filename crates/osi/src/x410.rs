@@ -28,7 +28,7 @@ const BY_USER: u8 = 2;
 const VALIDATION_FAILURE: i64 = 2;
 
 /// What stands between session and RTSE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Direct {
     role: Role,
     local: Selectors,

@@ -34,6 +34,11 @@ impl Here {
 
     /// With this line in the configuration of both peers, a profile for example.
     pub(crate) fn with(peers: &str) -> Here {
+        Here::between(peers, "MTA-PEER", ["harbour", "lantern"])
+    }
+
+    /// The same, for a peer of this name; our password and its.
+    pub(crate) fn between(peers: &str, peer_name: &str, passwords: [&str; 2]) -> Here {
         let place = SiteLocation::new();
         let listens = place.free_port().unwrap();
         let peer = TcpListener::bind((listens.ip(), 0)).unwrap();
@@ -50,7 +55,7 @@ impl Here {
             [[peer]]
             name = "peer"
             {peers}
-            mta_name = "MTA-PEER"
+            mta_name = "{peer_name}"
             password = {{ file = "secrets/ours" }}
             expect = {{ file = "secrets/theirs" }}
             [[peer.channel]]
@@ -83,7 +88,7 @@ impl Here {
             builder = builder.set(key, table.remove(key).unwrap());
         }
         let mut site = builder.build().unwrap();
-        for (file, password) in [("ours", "harbour"), ("theirs", "lantern")] {
+        for (file, password) in [("ours", passwords[0]), ("theirs", passwords[1])] {
             use std::io::Write as _;
             let path = site.path().join("secrets").join(file);
             let options =

@@ -54,8 +54,19 @@ pub(crate) struct User {
     content: Vec<u8>,
     /// Refuses every transfer with this reason.
     pub(crate) refuses: Option<AbortReason>,
+    /// The peer's name and password, and our bind, if they are not those of most cases.
+    pub(crate) foreign: Option<Foreign>,
     /// What a lost association left behind.
     lost: Option<InterruptedReceive>,
+}
+
+/// A peer that is known by another name, and how we are known to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Foreign {
+    /// The octets of its name and of its password, as its bind has them.
+    pub(crate) known_by: [&'static [u8]; 2],
+    /// Our MTABindResult.
+    pub(crate) own: &'static [u8],
 }
 
 /// Our site's configuration of an association.
@@ -165,13 +176,19 @@ impl User {
         event.truncate(event.find([' ', '(', '{']).unwrap_or(event.len()));
         match indication {
             Indication::Open { bind, .. } => {
-                let known = contains(&bind, b"\x80\x08MTA-PEER")
-                    && [b"\x16\x07lantern", b"\x04\x07lantern"]
-                        .iter()
-                        .any(|password| contains(&bind, *password));
+                let known = match self.foreign {
+                    Some(foreign) => foreign.known_by.iter().all(|part| contains(&bind, part)),
+                    None => {
+                        contains(&bind, b"\x80\x08MTA-PEER")
+                            && [b"\x16\x07lantern", b"\x04\x07lantern"]
+                                .iter()
+                                .any(|password| contains(&bind, *password))
+                    }
+                };
                 self.events.push(event);
+                let own = self.foreign.map_or(OUR_NAME, |foreign| foreign.own);
                 return Some(if known {
-                    Request::Accept { bind: Bytes::from_static(OUR_NAME) }
+                    Request::Accept { bind: Bytes::from_static(own) }
                 } else {
                     // INTEGER authentication-error(2).
                     let bind_error = Some(Bytes::from_static(&[2, 1, 2]));

@@ -8,6 +8,7 @@
 mod blue_book;
 mod closing;
 pub(crate) mod daemon;
+mod foreign;
 mod memory;
 pub(crate) mod peer;
 mod reader;

@@ -1,6 +1,6 @@
 //! The peer: plays cases over whatever carries octets to the other side.
 
-use super::script::{self, Direction, Names, Step, dump};
+use super::script::{self, Direction, Names, Side, Step, dump};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -34,6 +34,16 @@ impl<W: Wire> Peer<W> {
     pub(crate) fn play(&mut self, cases: &[&str]) -> &mut Self {
         for case in cases {
             for step in script::load(case) {
+                self.step(&step);
+            }
+        }
+        self
+    }
+
+    /// Plays these conversations as this side of them.
+    pub(crate) fn converse(&mut self, side: Side, conversations: &[&str]) -> &mut Self {
+        for conversation in conversations {
+            for step in script::conversation(conversation, side) {
                 self.step(&step);
             }
         }

@@ -3,6 +3,9 @@
 //! A file is text. `#` begins a comment. Two hexadecimal digits are an octet, `??` is any octet and
 //! `..` any number of them, in expectations only. `{name:2}` takes so many octets and gives them a
 //! name, `{name}` stands for the octets of that name.
+//!
+//! A file of a conversation (`tests/foreign`) belongs to one side of it. Behind a line `ours` stands what is expected of us
+//! in that place, where our form is another.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +52,46 @@ pub(crate) fn load(case: &str) -> Vec<Step> {
     paths.into_iter().map(Step::load).collect()
 }
 
+/// A side of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Initiator,
+    Responder,
+}
+
+/// The steps of a conversation of `tests/foreign`, in order, with the peer as this side.
+pub(crate) fn conversation(name: &str, peer: Side) -> Vec<Step> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign").join(name);
+    let entries =
+        std::fs::read_dir(&directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{} is empty", directory.display());
+    paths.into_iter().map(|path| Step::of_conversation(path, peer)).collect()
+}
+
 impl Step {
+    fn of_conversation(path: PathBuf, peer: Side) -> Step {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let side = match stem.split_once('-').map(|(_, side)| side) {
+            Some("initiator") => Side::Initiator,
+            Some("responder") => Side::Responder,
+            _ => panic!("{}: neither initiator nor responder", path.display()),
+        };
+        let direction = if side == peer { Direction::Send } else { Direction::Expect };
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Lines keep their numbers: what is left out becomes empty.
+        let mut in_ours = false;
+        let has_ours = text.lines().any(|line| line == "ours");
+        let lines = text.lines().map(|line| {
+            in_ours |= line == "ours";
+            let counts = has_ours && direction == Direction::Expect;
+            if line == "ours" || counts != in_ours { "" } else { line }
+        });
+        let chosen = lines.collect::<Vec<_>>().join("\n");
+        Step::parse_as(path, direction, &chosen)
+    }
+
     fn load(path: PathBuf) -> Step {
         let text = std::fs::read_to_string(&path).unwrap();
         Step::parse(path, &text)
@@ -62,6 +104,10 @@ impl Step {
             Some("expect") => Direction::Expect,
             _ => panic!("{}: neither send nor expect", path.display()),
         };
+        Step::parse_as(path, direction, text)
+    }
+
+    fn parse_as(path: PathBuf, direction: Direction, text: &str) -> Step {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut items = Vec::new();
         for (number, line) in lines.iter().enumerate() {

@@ -14,5 +14,6 @@ mod habits;
 mod messages;
 mod operation;
 mod recovery;
+mod responsibility;
 mod scheduling;
 mod store;

@@ -58,7 +58,7 @@ pub(crate) enum Indication {
 }
 
 /// The parameters of an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum With {
     /// Nothing.
     Nothing,
@@ -87,7 +87,7 @@ fn shown(values: &[Value]) -> String {
 }
 
 /// The machine. It calls the presentation below; the user takes its indications from `up`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Acse {
     automaton: Automaton<Table>,
     role: Role,

@@ -76,7 +76,7 @@ enum End {
 }
 
 /// One transport connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     config: LowerConfig,
     automaton: Automaton<Table>,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use std::fmt;
 
 /// Why a CP is refused.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Refusal {
     /// We are the initiator.
     Initiator,

@@ -20,14 +20,14 @@ use std::collections::VecDeque;
 const SMALL: usize = 4096;
 
 /// A P-DATA.request that is not complete yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sending {
     small: BytesMut,
     trailer: Bytes,
 }
 
 /// The parameters of an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum With {
     /// A request of ACSE, RTSE or ROSE.
     Request(Request),
@@ -56,7 +56,7 @@ pub(super) enum With {
 
 /// The machine. Requests and indications go in by method; its requests to the session are taken from
 /// `down`, its indications from `up`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Presentation {
     automaton: Automaton<Table>,
     pub(super) role: Role,

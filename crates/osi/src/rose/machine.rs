@@ -24,7 +24,7 @@ pub(super) const MAX_INVOCATIONS: usize = 256;
 const MAX_REJECT: usize = 2 + 10 + 3;
 
 /// The parameters of an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum With {
     /// Nothing.
     Nothing,
@@ -51,7 +51,7 @@ pub(super) enum With {
 }
 
 /// An A-ASSOCIATE confirm, rejected.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Refused {
     pub(super) transient: bool,
     pub(super) diagnostic: Option<i64>,
@@ -60,7 +60,7 @@ pub(super) struct Refused {
 }
 
 /// The machine. It calls ACSE and presentation below; its indications are taken from `up`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rose {
     pub(super) automaton: Automaton<Table>,
     pub(super) role: Role,

@@ -16,7 +16,7 @@ use bytes::Bytes;
 pub(super) const MAX_QUEUED: usize = 1024;
 
 /// An APDU to be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) context: i64,
     /// The invocation it makes, whose answer is awaited once it is sent.

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The parameters of an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum With {
     /// Nothing.
     Nothing,
@@ -61,7 +61,7 @@ pub(super) enum With {
 }
 
 /// The machine. It calls ACSE and presentation below; the user takes its indications from `up`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rtse {
     pub(super) automaton: Automaton<Table>,
     pub(super) parameters: RtseParameters,

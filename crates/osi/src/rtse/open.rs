@@ -13,7 +13,7 @@ use crate::table::{Lacking, Performed};
 use bytes::Bytes;
 
 /// An A-ASSOCIATE confirm, rejected.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Refused {
     pub(super) transient: bool,
     pub(super) diagnostic: Option<i64>,

@@ -34,7 +34,7 @@ struct Pending {
 }
 
 /// A transfer being received.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Receiving {
     names: Names,
     inflow: Inflow,

@@ -45,7 +45,7 @@ pub enum Output {
 }
 
 /// The parameters of an event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum With {
     /// Nothing.
     Nothing,
@@ -75,7 +75,7 @@ pub(super) enum Receiving {
 }
 
 /// One session connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     pub(super) config: LowerConfig,
     pub(super) automaton: Automaton<Table>,

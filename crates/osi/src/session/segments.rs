@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 const HEADERS: usize = 7;
 
 /// Cuts SSDUs into the user information of DTs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Segments {
     /// Most octets of user information in a TSDU.
     most: usize,

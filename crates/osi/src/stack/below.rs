@@ -8,7 +8,7 @@ use crate::session::service as session;
 use crate::x410::{self, Direct};
 
 /// The two machines, and what is there instead of them in X.410 mode.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Below {
     presentation: Presentation,
     acse: Acse,
@@ -18,7 +18,7 @@ pub(crate) struct Below {
 }
 
 /// Their indications to RTSE or ROSE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Above {
     Association(acse::Indication),
     Presentation(presentation::Indication),

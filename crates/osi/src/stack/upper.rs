@@ -8,14 +8,14 @@ use crate::session::service as session;
 use base::time::Instant;
 use std::time::Duration;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum User {
     Rtse(Box<Rtse>),
     Rose(Box<Rose>),
 }
 
 /// An output of the upper layers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum UpperOutput {
     /// Hand this to the session.
     Session(session::Request),
@@ -26,7 +26,7 @@ pub(crate) enum UpperOutput {
 }
 
 /// The machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Upper {
     below: Below,
     user: User,
