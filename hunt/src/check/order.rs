@@ -136,11 +136,16 @@ impl Check<'_> {
             return None;
         }
         let ready = one.ready().filter(|_| !one.is_resumed())?;
-        // Equals go in their order, and what is higher first.
+        // Equals go in their order, and what is higher first: with rule 1 also on another channel.
+        let holds = self.world.sites[site].hold != Hold::Off;
+        let goes_first = |other: &&Transfer<'_>| match other.channel() == one.channel() {
+            true => other.event.precedence >= Some(precedence),
+            false => {
+                holds && other.peer() == one.peer() && other.event.precedence > Some(precedence)
+            }
+        };
         let mut busy: Vec<(Instant, Instant)> = (all.iter())
-            .filter(|other| {
-                other.channel() == one.channel() && other.event.precedence >= Some(precedence)
-            })
+            .filter(goes_first)
             .map(|other| (other.from.max(ready), other.until.min(one.from)))
             .filter(|(from, until)| from < until)
             .collect();
@@ -185,6 +190,6 @@ impl Check<'_> {
 
 /// The time in which an association is opened over a line, and a transfer ends that is nearly over.
 fn setup(link: &Link) -> Duration {
-    let octets = Duration::from_micros(24_000 * 1_000_000 / link.rate.max(1));
-    octets + link.latency * 16 + Duration::from_secs(10)
+    let octets = Duration::from_micros(6_000 * 1_000_000 / link.rate.max(1));
+    octets + link.latency * 16 + Duration::from_secs(3)
 }
