@@ -81,9 +81,9 @@ impl LineWire {
     }
 
     /// What goes out for these octets: mostly themselves, at once. While there are lies, only whole TPKTs.
-    fn after_lies(&mut self, octets: Bytes) -> Bytes {
+    fn after_lies(&mut self, octets: &[u8]) -> Bytes {
         let mut all = Vec::new();
-        for frame in self.frames.push(&octets) {
+        for frame in self.frames.push(octets) {
             let mut line = self.line.borrow_mut();
             let other = line.lies.front().and_then(|lie| lie::instead(*lie, &frame));
             if other.is_some() {
@@ -106,7 +106,7 @@ impl LineWire {
 
 impl Wire for LineWire {
     fn write(&mut self, moment: WireMoment<'_>, octets: Bytes) {
-        let mut rest = self.after_lies(octets);
+        let mut rest = self.after_lies(&octets);
         self.octets += rest.len();
         self.line.borrow_mut().written += rest.len() as u64;
         while !rest.is_empty() {

@@ -15,7 +15,7 @@ fn target() -> &'static Target {
     TARGET.get_or_init(|| {
         let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
         targets::find(&name).unwrap_or_else(|| {
-            eprintln!("FUZZ_TARGET={name:?} is no target; `cargo run -p fuzz` lists them");
+            eprintln!("FUZZ_TARGET={name:?} names nothing; `cargo run -p fuzz` lists them");
             std::process::exit(2)
         })
     })

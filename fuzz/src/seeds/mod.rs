@@ -56,7 +56,7 @@ pub fn of_target(target: &str) -> Vec<Seed> {
             [good, stack::p1_initiator(), vectors::p1_initiator()].concat()
         }
         "node-delivery" => named(&[("good", crate::targets::node::fetched())]),
-        "node-conversation" => crate::targets::conversation::seeds(),
+        "node-conversation" => crate::targets::node::conversation::seeds(),
         "kept" => named(&crate::targets::kept::seeds()),
         "segment" => named(&crate::targets::segment::seeds()),
         "admin" => files::admin(),

@@ -5,7 +5,6 @@ pub mod association;
 mod ber;
 mod capture;
 pub mod checked;
-pub mod conversation;
 mod files;
 pub mod kept;
 mod lower;
@@ -68,7 +67,7 @@ targets! {
     "node-p7" node::p7, "a whole MTA whose user reads his mailbox with this, and which must go on";
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
-    "node-conversation" conversation::run, "whole conversations with an MTA, on several connections: valid PDUs in any order";
+    "node-conversation" node::conversation::run, "whole conversations with an MTA, on several connections: valid PDUs in any order";
     "kept" kept::run, "what a node that starts finds of transfers that were cut off";
     "segment" segment::run, "a segment of the queue's log: it opens, and goes on";
     "admin" admin::run, "a line of the admin socket, either way";

@@ -1,5 +1,7 @@
 //! A whole MTA, and an edge that does at once whatever the MTA wants.
 
+pub mod conversation;
+
 use super::association::{p1_config, p3_config, p7_config, packets};
 use super::checked::{AssociationPlan, CheckedAssociation};
 use base::ber::Writer;
@@ -401,7 +403,7 @@ fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
 }
 
 /// The node takes a message of a peer and a submission of a user as if nothing had been.
-pub(super) fn serves(site: &mut Site) {
+fn serves(site: &mut Site) {
     let mut good = peer(&[crate::seeds::p1::good_message()]);
     site.converse(0, &mut good);
     assert_eq!(good.count("TransferConfirmed"), 1, "{:?}", good.observed);

@@ -133,7 +133,7 @@ fn targets(workspace: &Workspace, only: Option<&str>) -> anyhow::Result<Vec<Stri
     let Some(only) = only else { return Ok(all) };
     let chosen: Vec<String> = only.split(',').map(str::to_owned).collect();
     match chosen.iter().find(|name| !all.contains(name)) {
-        Some(name) => bail!("{name} is no target: {}", all.join(" ")),
+        Some(name) => bail!("{name} names nothing: {}", all.join(" ")),
         None => Ok(chosen),
     }
 }

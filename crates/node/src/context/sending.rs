@@ -100,7 +100,7 @@ impl Context {
                 } else {
                     drop(draft);
                 }
-                // What is filled up is no part of it: a peer may keep that, so nothing is resumed.
+                // A peer may keep what is filled up: nothing is resumed.
                 let association = self.associations.get_mut(&id);
                 if let Some(sending) = association.and_then(|a| a.sending_mut()) {
                     sending.resume = None;

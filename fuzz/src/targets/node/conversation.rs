@@ -1,8 +1,7 @@
 //! Whole conversations of peers and users with an MTA, made of valid PDUs: the input is a programme that decides which comes
 //! when, on which connection, and what is left out, repeated, damaged or cut. So what is found lies behind the decoders.
 
-use super::association::packets;
-use super::node::{Site, serves};
+use super::{Site, packets, serves};
 use crate::seeds;
 use base::AssociationId;
 use std::sync::OnceLock;
@@ -61,7 +60,8 @@ impl Talk {
     fn open(&mut self, conversation: u8) {
         let valid = valid();
         let conversation = usize::from(conversation) % valid.len();
-        let association = self.site.accept(valid[conversation].listener);
+        let Some(Valid { listener, .. }) = valid.get(conversation) else { return };
+        let association = self.site.accept(*listener);
         if self.connections.len() == CONNECTIONS {
             let oldest = self.connections.remove(0);
             self.site.hang_up(oldest.association);
@@ -111,7 +111,7 @@ impl Talk {
             }
             9 | 10 => {
                 // One of another conversation.
-                let other = &valid()[first % valid().len()].packets;
+                let other = valid().get(first % valid().len()).map_or(&[][..], |v| &v.packets);
                 if let Some(packet) = other.get(second % other.len().max(1)) {
                     self.send(packet);
                 }
@@ -129,7 +129,7 @@ impl Talk {
             13 => {
                 // Half of one, and the connection is gone.
                 let Some(packet) = self.packet(0) else { return };
-                self.send(&packet[..first * packet.len() / 256]);
+                self.send(packet.get(..first * packet.len() / 256).unwrap_or(packet));
                 self.hang_up();
             }
             14 => self.hang_up(),
@@ -144,7 +144,7 @@ impl Talk {
     }
 }
 
-pub(super) fn run(octets: &[u8]) {
+pub(in crate::targets) fn run(octets: &[u8]) {
     let mut talk = Talk { site: Site::new(), connections: Vec::new(), at: 0 };
     for step in octets.as_chunks::<STEP>().0.iter().take(STEPS) {
         talk.step(*step);
@@ -173,7 +173,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         all.push((format!("two-{number:02}"), two.concat()));
     }
     let spdus = valid().len() - 1;
-    for spdu in 0..valid()[spdus].packets.len() {
+    for spdu in 0..valid().last().map_or(0, |spdus| spdus.packets.len()) {
         let ([last, ..], [spdu, ..]) = (spdus.to_le_bytes(), spdu.to_le_bytes());
         let within = [[0, 2, 0], [2, 5, 0], [9, last, spdu], [2, 7, 0]].concat();
         all.push((format!("within-{spdu:02}"), within));
