@@ -340,6 +340,8 @@ pub enum Kind {
     SpaceBack,
     /// The disk changed or lost a record or a content: its message is set aside, or reported.
     Damaged,
+    /// The recording of inputs ended before the node: at its limit, or because it could not be written.
+    RecordingEnded,
 }
 
 impl Kind {
@@ -400,6 +402,7 @@ impl Kind {
             Kind::SpaceLow => "space_low",
             Kind::SpaceBack => "space_back",
             Kind::Damaged => "damaged",
+            Kind::RecordingEnded => "recording_ended",
         }
     }
 }
