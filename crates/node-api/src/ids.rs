@@ -5,7 +5,9 @@ use base::PeerId;
 pub use settings::ListenerId;
 
 /// Pairs an output with the input that answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Token(pub u64);
 
 /// Whose password is to be checked.

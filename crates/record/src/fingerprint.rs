@@ -65,7 +65,8 @@ impl Default for Fingerprints {
 impl Fingerprints {
     /// Takes note of an input, before the node takes it.
     pub fn input(&mut self, input: &Input) {
-        if let Input::Closed { association, .. } | Input::ConnectFailed { association, .. } = input {
+        if let Input::Closed { association, .. } | Input::ConnectFailed { association, .. } = input
+        {
             self.written.forget(*association);
         }
     }
@@ -93,7 +94,9 @@ impl Fingerprints {
             Output::Admitted { connection, association } => {
                 (Kind::Admitted, put(to, &(connection, association)))
             }
-            Output::Write { association, bytes } => (Kind::Write, self.write(to, *association, bytes)),
+            Output::Write { association, bytes } => {
+                (Kind::Write, self.write(to, *association, bytes))
+            }
             Output::Measure { association } => (Kind::Measure, put(to, association)),
             Output::Close { association } => (Kind::Close, put(to, association)),
             Output::Drop { association } => (Kind::Drop, put(to, association)),
@@ -111,7 +114,9 @@ impl Fingerprints {
             Output::Commit { token, precedence, batch } => {
                 (Kind::Commit, put(to, &(token, precedence, batch)))
             }
-            Output::Load { token, precedence, id } => (Kind::Load, put(to, &(token, precedence, id))),
+            Output::Load { token, precedence, id } => {
+                (Kind::Load, put(to, &(token, precedence, id)))
+            }
             Output::LookUp { token, precedence, keys } => {
                 (Kind::LookUp, put(to, &(token, precedence, keys)))
             }

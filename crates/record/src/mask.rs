@@ -22,7 +22,6 @@ use cipher::Cipher;
 use std::collections::BTreeMap;
 use transport::Transport;
 
-
 /// Octets that stand in the place of others: where, in order, and which.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Masked(Vec<(usize, u8)>);

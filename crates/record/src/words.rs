@@ -82,7 +82,8 @@ fn of_association(input: &Input) -> Option<String> {
 fn answer(input: &Input) -> Option<String> {
     Some(match input {
         Input::Synced { spool, token, result } => {
-            let result = result.as_ref().map_or_else(ToString::to_string, |n| format!("{n} octets"));
+            let result =
+                result.as_ref().map_or_else(ToString::to_string, |n| format!("{n} octets"));
             format!("Synced spool {}, token {}: {}", spool.0, token.0, text(&result))
         }
         Input::SpoolFailed { spool, error } => format!("SpoolFailed {}: {}", spool.0, text(error)),
@@ -144,7 +145,11 @@ fn order(input: &Input) -> String {
         ),
         Input::Operate { request, entries, act, by } => {
             let of = entries.len();
-            format!("Operate request {request}: {} of {of} entries by {}", act.name(), text(&by.to_string()))
+            format!(
+                "Operate request {request}: {} of {of} entries by {}",
+                act.name(),
+                text(&by.to_string())
+            )
         }
         other => text(&format!("{other:?}")),
     }
@@ -211,7 +216,9 @@ pub fn output(output: &Output) -> String {
         Output::Operated { request, result } => {
             format!("Operated request {request}: {}", ended(result))
         }
-        Output::Purged { request, result } => format!("Purged request {request}: {}", ended(result)),
+        Output::Purged { request, result } => {
+            format!("Purged request {request}: {}", ended(result))
+        }
         Output::ListsChanged { request, result } => {
             format!("ListsChanged request {request}: {}", ended(result))
         }

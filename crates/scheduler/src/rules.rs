@@ -15,7 +15,9 @@ use base::{PeerId, Precedence};
 use std::time::Duration;
 
 /// A channel: a peer and the index of the channel in its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ChannelId {
     /// The peer.
     pub peer: PeerId,

@@ -31,7 +31,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// A configured listener ([`Listener::id`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ListenerId(pub u32);
 
 /// A whole MTA.

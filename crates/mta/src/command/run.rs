@@ -3,8 +3,8 @@
 use super::output::{load, print_error};
 use super::{DONE, FAILED, WRONG};
 use crate::clock::Clock;
-use crate::driver::{self, Files, WantedRecording};
 use crate::driver::monitoring::log::LogFormat;
+use crate::driver::{self, Files, WantedRecording};
 use crate::pcap::Wanted;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -148,12 +148,7 @@ pub struct Files {
 ///
 /// # Errors
 /// [`DriverError`]: it could not start, or could not go on.
-pub async fn run(
-    site: Site,
-    file: PathBuf,
-    clock: Clock,
-    files: Files,
-) -> Result<(), DriverError> {
+pub async fn run(site: Site, file: PathBuf, clock: Clock, files: Files) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
     let store = start::open_store(&site)?;

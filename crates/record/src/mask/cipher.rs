@@ -38,7 +38,8 @@ impl Cipher {
         progress.0 = Some(after.finalize().into());
         let class = class_of(octet);
         let at = class.iter().position(|of| *of == octet).unwrap_or_default();
-        let permutation = Sha256::new().chain_update(b"permutation").chain_update(before).finalize();
+        let permutation =
+            Sha256::new().chain_update(b"permutation").chain_update(before).finalize();
         let seed = permutation.iter().take(8).fold(0, |seed, octet| seed << 8 | u64::from(*octet));
         shuffled(class, seed).get(at).copied().unwrap_or(MASK)
     }

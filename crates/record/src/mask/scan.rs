@@ -79,7 +79,13 @@ impl Scan {
     }
 
     /// Reads the next octets; they are at `base` of what `masked` is about.
-    pub(super) fn read(&mut self, octets: &[u8], base: usize, cipher: &Cipher, masked: &mut Masked) {
+    pub(super) fn read(
+        &mut self,
+        octets: &[u8],
+        base: usize,
+        cipher: &Cipher,
+        masked: &mut Masked,
+    ) {
         let mut rest = octets;
         while !self.lost && !self.is_done() {
             match self.tokens.next(&mut rest) {
@@ -101,11 +107,7 @@ impl Scan {
     fn token(&mut self, token: &Token<'_>, after: usize, cipher: &Cipher, masked: &mut Masked) {
         match token {
             Token::Begin { header, .. } => {
-                self.open = if header.constructed {
-                    Open::Nothing
-                } else {
-                    self.begin(header.tag)
-                };
+                self.open = if header.constructed { Open::Nothing } else { self.begin(header.tag) };
                 if !is_string(header.tag) || !self.path.last().copied().is_some_and(is_string) {
                     self.progress = Progress::default();
                 }
@@ -184,7 +186,9 @@ impl Scan {
             // initiator-credentials of an MTA's bind.
             [.., a, b] if [*a, *b] == [Tag::context(1); 2] => true,
             // Those of a user's bind.
-            [front @ .., u::SET, b] if *b == Tag::context(2) && front.contains(&USER_INFORMATION) => {
+            [front @ .., u::SET, b]
+                if *b == Tag::context(2) && front.contains(&USER_INFORMATION) =>
+            {
                 true
             }
             _ if AUTHENTICATION.iter().any(|value| is_in_acse(around, *value)) => true,
@@ -201,7 +205,8 @@ impl Scan {
 
     /// Where the path is inside an invoke: the tags from its argument on.
     fn argument(&self) -> Option<&[Tag]> {
-        let value = self.path.windows(2).position(|two| two == [Tag::context(0), Tag::context(1)])?;
+        let value =
+            self.path.windows(2).position(|two| two == [Tag::context(0), Tag::context(1)])?;
         self.path.get(value + 2..)
     }
 
@@ -224,7 +229,8 @@ impl Scan {
         if self.what == What::Bind {
             return;
         }
-        let is_value = self.path.len() >= 2 && self.path.get(self.path.len() - 2) == Some(&Tag::context(0));
+        let is_value =
+            self.path.len() >= 2 && self.path.get(self.path.len() - 2) == Some(&Tag::context(0));
         let last = self.path.last().copied();
         if self.argument().is_none() {
             // A result, an error or a reject.

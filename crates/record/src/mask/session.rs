@@ -91,7 +91,13 @@ impl Session {
     }
 
     /// Reads octets of a TSDU; they are at `base` of what `masked` is about.
-    pub(super) fn read(&mut self, octets: &[u8], base: usize, cipher: &Cipher, masked: &mut Masked) {
+    pub(super) fn read(
+        &mut self,
+        octets: &[u8],
+        base: usize,
+        cipher: &Cipher,
+        masked: &mut Masked,
+    ) {
         let mut at = 0;
         while let Some(rest) = octets.get(at..).filter(|rest| !rest.is_empty()) {
             match &mut self.place {

@@ -52,8 +52,8 @@ impl Recorded {
                 return Ok(Some(record));
             }
             let read = self.file.read(&mut self.piece);
-            let read = read
-                .map_err(|error| RecordingError::Read { path: self.path.clone(), error })?;
+            let read =
+                read.map_err(|error| RecordingError::Read { path: self.path.clone(), error })?;
             if read == 0 {
                 return Ok(None);
             }

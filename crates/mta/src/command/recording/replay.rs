@@ -266,7 +266,8 @@ impl Replay<'_> {
         }
         let time = now.utc.to_string();
         let clock = time.split_once('T').map_or(time.as_str(), |(_, clock)| clock);
-        let mut text = format!("{:>7} {seconds:>11.6} {clock}  {}\n", self.steps, shown::line(input));
+        let mut text =
+            format!("{:>7} {seconds:>11.6} {clock}  {}\n", self.steps, shown::line(input));
         for output in outputs {
             text.push_str(&format!("{:37}> {}\n", "", shown::line(output)));
         }
@@ -289,7 +290,9 @@ fn how_it_ended(recorded: &Recorded, player: &Player, steps: u64) -> String {
         (None, _, true) => {
             format!("the recording was cut off while the node took the input of step {steps}")
         }
-        (None, 0, false) => "the recording was not ended: the process was killed, or still runs".to_owned(),
+        (None, 0, false) => {
+            "the recording was not ended: the process was killed, or still runs".to_owned()
+        }
         (None, torn, false) => {
             format!("the recording was cut off within a record: {torn} octets of it are left")
         }
