@@ -20,7 +20,8 @@ fn inputs() -> Vec<Input> {
     let channel = config.peers[0].channels().next().unwrap().0;
     vec![
         Input::Recovered { precedence: Precedence::Flash, id: EntryId(9), record: octets.clone() },
-        Input::Bytes { association, bytes: octets.clone() },
+        // The front of a TPKT: what cannot be read would be overwritten.
+        Input::Bytes { association, bytes: Bytes::from_static(&[3, 0]) },
         Input::Closed { association, error: Some("reset".to_owned()) },
         Input::Accepted {
             connection: 1,
@@ -85,4 +86,4 @@ fn the_layout_is_that_of_this_format() {
 }
 
 /// XXH3 of a recording of all of them.
-const LAYOUT: u64 = 7900485662052023354;
+const LAYOUT: u64 = 9481711561875031274;
