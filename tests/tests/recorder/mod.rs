@@ -6,6 +6,7 @@ mod traffic;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use testbed::Site;
 
 /// The recordings of a site, the oldest first.
@@ -26,9 +27,17 @@ fn record(site: &Site) -> String {
 /// What `mta replay` prints of a recording whose replay equals the run.
 fn replayed(site: &Site, file: &Path, arguments: &[&str]) -> String {
     let file = file.display().to_string();
-    let replay = site.mta(&[&["replay", &file][..], arguments].concat()).unwrap();
-    assert_eq!(replay.status.code(), Some(0), "{}{}", replay.stdout, replay.stderr);
-    replay.stdout
+    let (code, printed) = mta(site, &[&["replay", &file][..], arguments].concat());
+    assert_eq!(code, Some(0), "{printed}");
+    printed
+}
+
+/// Runs a verb of `mta` that needs no configuration; gives its exit code and what it printed.
+fn mta(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
+    let program = site.xuxa_program().with_file_name("mta");
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(printed).unwrap())
 }
 
 /// Each recording of a site equals its run, is for its owner only, and has no password of these sites.

@@ -1,9 +1,10 @@
 //! Traffic of every precedence, with restarts, refusals, changes and kills, while two daemons record.
 
-use super::{assert_recorded, contains, record, recordings, replayed};
+use super::{assert_recorded, contains, mta, record, recordings, replayed};
+use nix::sys::signal::Signal;
 use std::fs;
 use std::time::Duration;
-use testbed::{Pair, PeerSettings, Signal, Site};
+use testbed::{Pair, PeerSettings, Site};
 
 const SOON: Duration = Duration::from_secs(60);
 const ALL: [&str; 6] = ["override", "flash", "immediate", "priority", "routine", "deferred"];
@@ -118,10 +119,8 @@ fn a_recording_that_reaches_its_limit_ends_with_an_event_and_the_daemon_serves()
 fn a_copy_without_contents_is_read_and_not_run() {
     let mut pair = recorded(PeerSettings::default());
     let text = "the harbour is closed";
-    let file = pair.naples.path().join("text");
-    fs::write(&file, text).unwrap();
-    let (to, file) = (pair.act.address("OPS"), file.display().to_string());
-    let sent = pair.naples.send("OPS", &["--to", &to, "--body-file", &file]).unwrap();
+    let to = pair.act.address("OPS");
+    let sent = pair.naples.send("OPS", &["--to", &to, "--text", text]).unwrap();
     assert_eq!(pair.act.receive("OPS", 1).unwrap().messages().count(), 1);
     pair.naples.stop().unwrap();
     let recording = &recordings(&pair.naples)[0];
@@ -129,17 +128,18 @@ fn a_copy_without_contents_is_read_and_not_run() {
     let copy = pair.naples.path().join("copy");
     let (from, to) = (recording.display().to_string(), copy.display().to_string());
     let strip = |code| {
-        let strip = pair.naples.mta(&["record", "strip", &from, &to]).unwrap();
-        assert_eq!(strip.status.code(), Some(code), "{}", strip.stderr);
+        let strip = mta(&pair.naples, &["record", "strip", &from, &to]);
+        assert_eq!(strip.0, Some(code), "{}", strip.1);
     };
     strip(0);
     strip(1);
     assert!(!contains(&fs::read(&copy).unwrap(), text.as_bytes()));
-    let refused = pair.naples.mta(&["replay", &to]).unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(refused.stderr.contains("--show"), "{}", refused.stderr);
+    let (code, printed) = mta(&pair.naples, &["replay", &to]);
+    assert_eq!(code, Some(2));
+    assert!(printed.contains("--show"), "{printed}");
     let shown = replayed(&pair.naples, &copy, &["--show"]);
     assert!(shown.contains("! submitted") && shown.contains(&sent.messages[0].mts_identifier));
-    let wrong = pair.naples.mta(&["replay", &file]).unwrap();
-    assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stdout);
+    let log = pair.naples.log().display().to_string();
+    let (code, printed) = mta(&pair.naples, &["replay", &log]);
+    assert_eq!(code, Some(2), "{printed}");
 }
