@@ -133,11 +133,16 @@ pub(crate) fn append(to: &mut Vec<u8>, number: u64, record: &RecordRef<'_>) -> R
     if body.len() > MAX_RECORD {
         return Err(format!("it has {} octets, and {MAX_RECORD} is the most", body.len()));
     }
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    to.extend_from_slice(&length.to_le_bytes());
-    to.extend_from_slice(&xxh3_64_with_seed(&body, number).to_le_bytes());
-    to.extend_from_slice(&body);
+    to.extend_from_slice(&framed(number, &body));
     Ok(())
+}
+
+/// A body with what stands before it in the file.
+#[must_use]
+pub fn framed(number: u64, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let check = xxh3_64_with_seed(body, number);
+    [&length.to_le_bytes()[..], &check.to_le_bytes(), body].concat()
 }
 
 /// Reads a recording, in whatever pieces its octets come.

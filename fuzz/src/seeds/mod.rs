@@ -57,6 +57,10 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         }
         "node-delivery" => named(&[("good", crate::targets::node::fetched())]),
         "kept" => named(&crate::targets::kept::seeds()),
+        "recording" => {
+            let made = named(&crate::targets::recording::seeds());
+            [made, stack::p1_responder(), stack::p3_responder()].concat()
+        }
         "segment" => named(&crate::targets::segment::seeds()),
         "admin" => files::admin(),
         "config" => files::configs(),
