@@ -72,7 +72,7 @@ impl Fingerprints {
     }
 
     /// That of the next output.
-    pub fn of(&mut self, output: &Output) -> Fingerprint {
+    pub fn fingerprint(&mut self, output: &Output) -> Fingerprint {
         if let Output::Drop { association } = output {
             self.written.forget(*association);
         }

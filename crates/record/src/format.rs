@@ -64,7 +64,7 @@ pub(crate) enum RecordRef<'a> {
 pub struct Shown {
     /// The input.
     pub input: String,
-    /// The outputs that are no events.
+    /// The outputs that are not events.
     pub outputs: Vec<String>,
     /// The events.
     pub events: Vec<String>,

@@ -127,7 +127,7 @@ impl Player {
         self.fingerprints.input(&input);
         self.node.handle(now, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| self.node.poll()).collect();
-        let of = |output| (self.fingerprints.of(output), words::output(output));
+        let of = |output| (self.fingerprints.fingerprint(output), words::output(output));
         let last = Last { now, input: shown.clone(), outputs: outputs.iter().map(of).collect() };
         self.last = Some(last);
         Step { number: self.steps, now, input: shown, outputs }

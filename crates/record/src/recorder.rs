@@ -93,7 +93,7 @@ impl Recorder {
             Output::Stopped => self.has_stopped = true,
             _ => {}
         }
-        let fingerprint = self.fingerprints.of(output);
+        let fingerprint = self.fingerprints.fingerprint(output);
         self.outputs.push(fingerprint);
     }
 

@@ -58,7 +58,7 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "node-delivery" => named(&[("good", crate::targets::node::fetched())]),
         "kept" => named(&crate::targets::kept::seeds()),
         "recording" => {
-            let made = named(&crate::targets::recording::seeds());
+            let made = named(&crate::targets::message::recording::seeds());
             [made, stack::p1_responder(), stack::p3_responder()].concat()
         }
         "segment" => named(&crate::targets::segment::seeds()),

@@ -12,7 +12,6 @@ pub(crate) mod message;
 pub mod network;
 pub mod node;
 mod packet;
-pub mod recording;
 pub mod segment;
 mod upper;
 
@@ -69,7 +68,7 @@ targets! {
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
     "kept" kept::run, "what a node that starts finds of transfers that were cut off";
-    "recording" recording::run, "a recording of inputs, at any cut, its bodies and the passwords in its octets";
+    "recording" message::recording::run, "a recording of inputs, at any cut, its bodies and the passwords in its octets";
     "segment" segment::run, "a segment of the queue's log: it opens, and goes on";
     "admin" admin::run, "a line of the admin socket, either way";
     "config" files::config, "the configuration file";

@@ -231,9 +231,9 @@ mod tests {
         let sink = wanted.create(Clock::start()).unwrap();
         assert_eq!(sink.file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(create(&sink.path).is_err(), "it exists");
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(directory.path().join("nowhere"), &link).unwrap();
-        assert!(create(&link).is_err(), "a link is not followed");
+        let symlink = directory.path().join("symlink");
+        std::os::unix::fs::symlink(directory.path().join("nowhere"), &symlink).unwrap();
+        assert!(create(&symlink).is_err(), "it is not followed");
         assert_eq!(name(Utc(1_767_323_045_000_006), 77), "20260102T030405Z-77.record");
     }
 }

@@ -98,7 +98,7 @@ impl Scan {
             }
         }
         if (self.lost || self.tokens.is_done()) && self.what == What::Bind {
-            // What follows is no part of a bind that anybody could read.
+            // What follows is not a part of a bind that anybody could read.
             masked.blank(base + octets.len() - rest.len(), rest.len());
         }
     }
@@ -224,7 +224,7 @@ impl Scan {
         }
     }
 
-    /// Ends with the first element that shows that this is no change of credentials.
+    /// Ends with the first element that shows that this is another operation than a change of credentials.
     fn look_at_operation(&mut self) {
         if self.what == What::Bind {
             return;

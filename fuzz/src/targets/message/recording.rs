@@ -1,7 +1,7 @@
 //! Recordings of inputs: the file at any cut, any octets as the body of a record, and any octets of an
 //! association, whose passwords are looked for.
 
-use super::cut;
+use crate::targets::cut;
 use base::AssociationId;
 use bytes::Bytes;
 use record::format::framed;
@@ -29,7 +29,7 @@ fn front() -> &'static [u8] {
 }
 
 /// A whole recording, and bodies of its records.
-pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut rest = sample().get(front().len()..).unwrap_or_default();
     let mut body = || {
         let (length, after) = rest.split_first_chunk()?;
@@ -66,7 +66,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, bool) {
 }
 
 /// Octets as a file, as a body, and as those of an association.
-pub fn run(octets: &[u8]) {
+pub(crate) fn run(octets: &[u8]) {
     let whole = read(std::iter::once(octets));
     assert_eq!(read(cut(octets).into_iter()), whole, "the cut matters");
     read([front(), &framed(1, octets)].into_iter());
