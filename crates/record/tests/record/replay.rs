@@ -18,7 +18,7 @@ fn played(seed: u64) -> Vec<Vec<u8>> {
     }
     pair.run(1);
     pair.cut();
-    pair.crash(if seed % 2 == 0 { NAPLES } else { ACT });
+    pair.crash(if seed.is_multiple_of(2) { NAPLES } else { ACT });
     pair.bind_all();
     pair.submit(Precedence::Flash, 300_000);
     pair.run(60);
