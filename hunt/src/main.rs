@@ -23,6 +23,9 @@ struct Args {
     /// Writes the world that was played into this file
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// With --seed or --world: writes a recording of each process of each site into this directory, for `mta replay`
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     /// The first seed; each world has the next one
     #[arg(long, default_value_t = 1)]
     from: u64,
@@ -101,7 +104,11 @@ fn one(args: &Args, world: World) -> Result<ExitCode, String> {
     if !outcome.failures.is_empty() && !args.whole {
         world = shrink(&world, None, 400);
     }
+    testkit::record_nodes(args.record.is_some());
     let outcome = run(&world, None, true);
+    if let Some(directory) = &args.record {
+        write_recordings(directory, &world, &outcome)?;
+    }
     println!("{world}\n{}", outcome.story);
     for failure in &outcome.failures {
         println!("{failure}");
@@ -113,6 +120,18 @@ fn one(args: &Args, world: World) -> Result<ExitCode, String> {
         std::fs::write(file, text + "\n").map_err(|e| format!("{}: {e}", file.display()))?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A file for each process of each site: `seed-5-site-0-process-1.record`.
+fn write_recordings(directory: &Path, world: &World, outcome: &Outcome) -> Result<(), String> {
+    for (site, processes) in outcome.recordings.iter().enumerate() {
+        for (recording, process) in processes.iter().zip(1..) {
+            let name = format!("seed-{}-site-{site}-process-{process}.record", world.seed);
+            let file = directory.join(name);
+            std::fs::write(&file, recording).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Debug, Default)]

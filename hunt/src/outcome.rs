@@ -26,6 +26,8 @@ pub struct Outcome {
     pub deaths: usize,
     /// The story, where it is asked for.
     pub story: String,
+    /// Of each site the recordings of its processes, where nodes are recorded ([`testkit::record_nodes`]).
+    pub recordings: Vec<Vec<Vec<u8>>>,
 }
 
 thread_local! {
@@ -59,7 +61,9 @@ pub fn run(world: &World, mutant: Option<Mutant>, with_story: bool) -> Outcome {
             true => crate::story::story(&play),
             false => String::new(),
         };
+        let recordings = play.network.sites.iter_mut().map(|site| site.take_recordings()).collect();
         Outcome {
+            recordings,
             failures,
             lasted: Duration::from_micros(play.network.now.0),
             drained: play.drained,

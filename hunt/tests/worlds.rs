@@ -132,3 +132,21 @@ fn a_world_is_the_same_after_it_was_written_and_read() {
         assert_eq!(format!("{world}"), format!("{read}"));
     }
 }
+
+/// A found seed and a recording are the same kind of thing: each process of each site runs again from its recording.
+#[test]
+fn what_was_recorded_of_a_world_replays_as_it_ran() {
+    let mut processes = 0;
+    for seed in 1..=6 {
+        testkit::record_nodes(true);
+        let outcome = run(&draw(seed, Size::NETWORK), None, false);
+        testkit::record_nodes(false);
+        let recordings: Vec<&Vec<u8>> = outcome.recordings.iter().flatten().collect();
+        assert_eq!(outcome.failures, Vec::new(), "seed {seed}");
+        for recording in &recordings {
+            testkit::assert_replays(recording);
+        }
+        processes += recordings.len();
+    }
+    assert!(processes > 12, "{processes}");
+}

@@ -29,6 +29,7 @@ mod pair;
 pub mod real;
 mod sites;
 mod store;
+mod tape;
 mod wire;
 
 pub use bench::Bench;
@@ -40,6 +41,7 @@ pub use sites::{
     site_config,
 };
 pub use store::{Delays, FaultyStore, Reply};
+pub use tape::{assert_replays, record_nodes};
 pub use wire::{Delayed, Direct, Paced, VirtualTcp, Wire, WireArrival, WireMoment};
 
 /// Thursday, 1 January 2026, 00:00 UTC in microseconds since 1970: every test begins here.

@@ -14,6 +14,7 @@ mod hostile;
 mod kill;
 mod netns;
 mod pasted;
+mod recorder;
 mod restore;
 mod scripted;
 mod start;

@@ -27,6 +27,7 @@ pub const PURE: &[&str] = &[
     "node-api",
     "association",
     "node",
+    "record",
     "router",
     "network",
     "study",

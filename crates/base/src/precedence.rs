@@ -73,7 +73,9 @@ impl fmt::Display for Precedence {
 }
 
 /// One value for each precedence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct PerPrecedence<T>([T; 6]);
 
 impl<T> PerPrecedence<T> {

@@ -42,7 +42,7 @@ impl Sub<Duration> for Instant {
 pub struct Utc(pub u64);
 
 /// Both clocks, read at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
     /// For timers.
     pub mono: Instant,

@@ -49,7 +49,7 @@ pub enum WindowError {
 }
 
 /// One window, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Window {
     /// Days on which it begins, Monday the lowest bit.
     days: u8,
@@ -174,7 +174,7 @@ fn runs(days: u8) -> Vec<(&'static str, &'static str)> {
 }
 
 /// A list of windows: open while any of them is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Windows {
     written: Vec<Window>,
     /// Minutes of the week, in order, apart from each other.

@@ -19,7 +19,7 @@ use p1::time::Time;
 use std::time::Duration;
 
 /// How long copies may wait for a peer, by precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Periods(pub PerPrecedence<Duration>);
 
 impl Default for Periods {
@@ -37,7 +37,7 @@ impl Periods {
 }
 
 /// The age from which on a copy is late, counted from our acceptance or the end of its deferral.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Alerts(pub PerPrecedence<Duration>);
 
 impl Default for Alerts {

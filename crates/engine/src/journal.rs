@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// A content being received: in memory while small, else in a file. Valid for one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SpoolId(pub u64);
 
 /// 32 octets of SHA-256 over a canonical form of what must not be accepted twice.
@@ -64,7 +64,7 @@ impl ItemId {
 }
 
 /// The source of a body at its commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BodySource {
     /// The octets of a spool, which the commit consumes.
     Spool(SpoolId),
@@ -97,7 +97,7 @@ impl BodySource {
 }
 
 /// One durable change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
     /// Writes or replaces a queue entry.
     PutEntry {

@@ -15,7 +15,7 @@ use base::Precedence;
 use std::fmt;
 
 /// Room on the disk of the store, in octets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DiskSpace {
     /// What a process of this user may still allocate.
     pub free: u64,

@@ -13,5 +13,5 @@ mod names;
 mod share;
 
 pub use limits::{Limit, Limits};
-pub use names::{NameDigest, Secret};
+pub use names::{MASK, NameDigest, Secret};
 pub use share::kept;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// Bounds on what others can make us hold or do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Limits {
     /// Most octets of an envelope, or of a report or probe as a whole.
     pub envelope: usize,

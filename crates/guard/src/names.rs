@@ -1,11 +1,22 @@
 //! Names and passwords as others present them.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-/// Octets that no log, dump or status ever shows.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// Octets that no log, dump or status ever shows, and that no recording holds: what is serialised is a mask of
+/// the same length.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Secret(pub Bytes);
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Bytes::from(vec![MASK; self.0.len()]).serialize(serializer)
+    }
+}
+
+/// What stands for each octet of a secret.
+pub const MASK: u8 = b'*';
 
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

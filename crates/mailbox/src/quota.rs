@@ -5,7 +5,7 @@ use crate::totals::{Level, Totals};
 use base::Precedence;
 
 /// The bounds of one mailbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Quota {
     /// Most items; no bound if `None`.
     pub items: Option<u64>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const MAX_RULES: usize = 16;
 
 /// Items of this status are deleted at this age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rule {
     /// Their status; any if `None`.
     pub status: Option<Status>,
@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// The rules of a mailbox. An item is deleted as soon as one of them gives it up; without rules nothing is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rules(Vec<Rule>);
 
 impl Rules {

@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// What the edge hands in.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub enum Input {
     /// The value of [`crate::api::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),

@@ -5,7 +5,7 @@ use engine::{Record, RecordError};
 use thiserror::Error;
 
 /// The edge could not do what it was asked for. The text is for the log.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, serde::Serialize, serde::Deserialize)]
 #[error("{0}")]
 pub struct EdgeError(pub String);
 
@@ -16,7 +16,7 @@ impl From<String> for EdgeError {
 }
 
 /// The edge could not read what it was asked for. The text is for the log.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, serde::Serialize, serde::Deserialize)]
 pub enum ReadError {
     /// The disk changed or lost it: another attempt will not help.
     #[error("{0}")]
@@ -27,7 +27,7 @@ pub enum ReadError {
 }
 
 /// A batch is not durable: nothing of it was made. An edge that does not know gives no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, serde::Serialize, serde::Deserialize)]
 pub enum CommitError {
     /// A key that had to be absent is remembered: the same was accepted meanwhile by another MTA
     /// that shares the store.
@@ -51,7 +51,7 @@ impl From<CommitError> for EdgeError {
 }
 
 /// A password is not changed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, serde::Serialize, serde::Deserialize)]
 pub enum PasswordProblem {
     /// The old one is wrong: old-credentials-incorrectly-specified.
     #[error("the old password is wrong")]

@@ -5,11 +5,13 @@ use base::PeerId;
 pub use settings::ListenerId;
 
 /// Pairs an output with the input that answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Token(pub u64);
 
 /// Whose password is to be checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Principal {
     /// A peer MTA that binds to us.
     Peer(PeerId),

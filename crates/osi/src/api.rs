@@ -19,7 +19,7 @@ pub enum Role {
 }
 
 /// One end's selectors: opaque octets. `None` is absent, which differs from empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Selectors {
     /// TSEL, up to 32 octets.
     pub transport: Option<Bytes>,
@@ -35,7 +35,7 @@ pub(crate) fn calls_another(called: Option<&Bytes>, ours: Option<&Bytes>) -> boo
 }
 
 /// The dialogue mode (X.218): which end may send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Dialogue {
     /// Only the end with the initial turn sends.
     Monologue,
@@ -44,7 +44,7 @@ pub enum Dialogue {
 }
 
 /// The mode of an association: the mode-selector of its connect PPDU (X.226 8.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Mode {
     /// normal-mode (1): RTSE on ACSE and presentation.
     #[default]
@@ -69,7 +69,7 @@ impl Mode {
 }
 
 /// Proposals for RTSE (X.228 7.1.1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RtseParameters {
     /// Checkpoint size in units of 1,024 octets. As initiator 0 lets the responder choose; as
     /// responder 0 answers that there are no checkpoints, and else is the most we accept.

@@ -6,7 +6,19 @@ use base::shown;
 use std::fmt;
 
 /// Which universal string type carries a [`Text`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum StringType {
     /// NumericString.
     Numeric,
@@ -23,7 +35,18 @@ pub enum StringType {
 ///
 /// Each octet on the wire is one character of `value` with the same code (so Latin-1), which makes
 /// every string pass unchanged, whatever the peer meant by its octets above 127.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Text {
     /// The string type.
     pub kind: StringType,

@@ -15,7 +15,9 @@ use base::{PeerId, Precedence};
 use std::time::Duration;
 
 /// A channel: a peer and the index of the channel in its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ChannelId {
     /// The peer.
     pub peer: PeerId,
@@ -44,7 +46,7 @@ pub struct ChannelRules {
 }
 
 /// Whether a higher message for a peer holds the lower ones (rule 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Hold {
     /// No: each channel serves its own precedences, highest first.
     Off,
@@ -56,7 +58,7 @@ pub enum Hold {
 }
 
 /// The policy for all peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Policy {
     /// Rules 1 and 2.
     pub hold: Hold,

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const CLOCK: &str = "clock";
 
 /// When a clock that was set is believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClockRules {
     /// Steps up to so much, alone or together, are followed at once.
     pub step: Duration,

@@ -78,7 +78,7 @@ impl Effect {
 }
 
 /// Keys that changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// Their names.
     pub names: Vec<String>,
@@ -119,7 +119,7 @@ impl Keys {
 
 /// What changed of that which only the edge has to do with: files, sockets, and the passwords that
 /// peers present.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeChanges {
     /// Keys whose change takes a restart.
     pub restart: Vec<String>,

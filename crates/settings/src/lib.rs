@@ -31,11 +31,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// A configured listener ([`Listener::id`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ListenerId(pub u32);
 
 /// A whole MTA.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct NodeConfig {
     /// Our name.
     pub mta: MtaName,
@@ -75,7 +77,7 @@ pub struct NodeConfig {
 }
 
 /// The message store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct StoreConfig {
     /// Canonical addresses of those whose messages are delivered into it. Others take deliveries over P3.
     pub users: BTreeSet<String>,
@@ -99,7 +101,7 @@ impl Default for StoreConfig {
 pub const MESSAGE_ABORTS: u32 = 4;
 
 /// A peer MTA.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Peer {
     /// Name in configuration, log and status.
     pub name: String,
@@ -142,7 +144,7 @@ pub struct Peer {
 }
 
 /// X.410 (1984) mode with a peer: it is called in it, and may call in it or in normal mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct X410 {
     /// applicationProtocol (X.228 9): 12 is P1 of 1988, 1 is P1 of 1984, and what is expected where a call has none.
     pub protocol: i64,
@@ -161,7 +163,7 @@ impl X410 {
 }
 
 /// How we end an association with a peer in order, where nothing is in flight on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Release {
     /// RT-CLOSE: RLRQ in a FINISH (X.228 7.2, X.227 7.2, X.225 8.3.9), or an abort where the turn, and with it the right
     /// to release, is the peer's.
@@ -172,7 +174,7 @@ pub enum Release {
 }
 
 /// Who may ask for the recovery of an association on which a transfer was cut off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Resume {
     /// Who opened it, as X.228 7.8.3 has it.
     #[default]
@@ -260,7 +262,7 @@ impl NodeConfig {
 }
 
 /// One of several independent channels to the same peer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Channel {
     /// Its number, which no other channel of this peer has or had before it: a reference to a
     /// channel stays valid when the configuration changes.
@@ -295,7 +297,7 @@ pub struct Channel {
 }
 
 /// How long to wait before an association that was lost or could not be opened is opened again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Reopen {
     /// After the first failure; doubled with each that follows.
     pub first: Duration,
@@ -338,7 +340,7 @@ fn jittered(wait: Duration, seed: u64) -> Duration {
 }
 
 /// When a channel's associations exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Connection {
     /// Always; reopened when lost.
     Permanent,
@@ -362,7 +364,7 @@ impl Connection {
 }
 
 /// Where connections arrive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Listener {
     /// Its number, which no other listener has or had before it.
     pub id: ListenerId,
@@ -371,7 +373,7 @@ pub struct Listener {
 }
 
 /// What is spoken on a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum ListenerService {
     /// P1 with one peer on one channel.
     P1 {
@@ -393,7 +395,7 @@ pub enum ListenerService {
 }
 
 /// One line of the routing table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Route {
     /// Every attribute given here must be the recipient's.
     pub prefix: ORAddress,
@@ -402,7 +404,7 @@ pub struct Route {
 }
 
 /// Where a route leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Target {
     /// A peer.
     Peer(PeerId),

@@ -4,7 +4,7 @@ use engine::{Alerts, Periods};
 use scheduler::wall::ClockRules;
 
 /// How long copies may wait: until they are late, and until they are given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Times {
     /// Given up after so long.
     pub expire: Periods,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// How much an operator should care.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum LogLevel {
     /// Everyday steps.
     Info,
@@ -23,7 +23,7 @@ pub const MAX_RECIPIENTS: usize = 1_000;
 const MAX_LINE_RECIPIENTS: usize = 10;
 
 /// From whom and to whom a message is: on the events with which it is first seen, and where it is delivered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Parties {
     /// The canonical address of its originator; a report has none.
     pub originator: Option<String>,
@@ -39,7 +39,7 @@ pub struct Parties {
 }
 
 /// One event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogEvent {
     /// How much an operator should care.
     pub level: LogLevel,
@@ -71,7 +71,7 @@ pub struct LogEvent {
 }
 
 /// An operator's name and number, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OrderedBy(pub String);
 
 impl LogEvent {
@@ -230,7 +230,7 @@ impl Gap<'_> {
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Kind {
     /// The wall clock was set while we ran: the times of what is queued follow it.
     ClockSet,
@@ -340,6 +340,8 @@ pub enum Kind {
     SpaceBack,
     /// The disk changed or lost a record or a content: its message is set aside, or reported.
     Damaged,
+    /// The recording of inputs ended before the node: at its limit, or because it could not be written.
+    RecordingEnded,
 }
 
 impl Kind {
@@ -400,6 +402,7 @@ impl Kind {
             Kind::SpaceLow => "space_low",
             Kind::SpaceBack => "space_back",
             Kind::Damaged => "damaged",
+            Kind::RecordingEnded => "recording_ended",
         }
     }
 }

@@ -58,6 +58,10 @@ pub fn of_target(target: &str) -> Vec<Seed> {
         "node-delivery" => named(&[("good", crate::targets::node::fetched())]),
         "node-conversation" => crate::targets::node::conversation::seeds(),
         "kept" => named(&crate::targets::kept::seeds()),
+        "recording" => {
+            let made = named(&crate::targets::message::recording::seeds());
+            [made, stack::p1_responder(), stack::p3_responder()].concat()
+        }
         "segment" => named(&crate::targets::segment::seeds()),
         "admin" => files::admin(),
         "config" => files::configs(),

@@ -8,3 +8,4 @@ pub(crate) mod p3;
 pub(crate) mod p7;
 pub(crate) mod p772;
 pub(crate) mod record;
+pub(crate) mod recording;

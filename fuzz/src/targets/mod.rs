@@ -69,6 +69,7 @@ targets! {
     "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
     "node-conversation" node::conversation::run, "whole conversations with an MTA, on several connections: valid PDUs in any order";
     "kept" kept::run, "what a node that starts finds of transfers that were cut off";
+    "recording" message::recording::run, "a recording of inputs, at any cut, its bodies and the passwords in its octets";
     "segment" segment::run, "a segment of the queue's log: it opens, and goes on";
     "admin" admin::run, "a line of the admin socket, either way";
     "config" files::config, "the configuration file";

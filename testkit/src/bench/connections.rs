@@ -100,7 +100,8 @@ impl Bench {
     /// Offers the node a connection to a listener; `None` if it has no socket left.
     pub fn admit(&mut self, listener: ListenerId, from: &str) -> Option<AssociationId> {
         let (now, remote) = (self.clock(), from.parse().expect("an address"));
-        let (admitted, events) = edge::accept(&mut self.node, now, listener, remote);
+        let (admitted, events) =
+            edge::accept(&mut self.node, self.tape.as_mut(), now, listener, remote);
         events.into_iter().for_each(|event| self.carry_out(Output::Event(Box::new(event))));
         if let Some(id) = admitted {
             self.join(id, None, None);

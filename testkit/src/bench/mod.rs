@@ -10,6 +10,7 @@ mod store;
 
 use crate::events::Events;
 use crate::store::{Delays, FaultyStore, Reply};
+use crate::tape::Tape;
 use crate::wire::{Direct, Wire};
 use base::rng::Rng;
 use base::{AssociationId, EntryId, Instant, Now, Precedence, Utc};
@@ -96,6 +97,7 @@ pub struct Bench {
     pub ordered: Vec<(u64, Result<ChannelOutcome, EdgeError>)>,
     /// Whether the node has stopped in order.
     pub stopped: bool,
+    tape: Option<Tape>,
     rng: Rng,
     /// Records of the entries that are queued here begin as this one.
     template: Option<Record>,
@@ -107,6 +109,15 @@ pub struct Bench {
     inputs: VecDeque<Input>,
     /// Connections whose wires may have something.
     busy: VecDeque<AssociationId>,
+}
+
+/// With the variable `RECORD_TESTS`, what was recorded is replayed.
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(tape) = self.tape.take() {
+            tape.judge();
+        }
+    }
 }
 
 impl Events for Bench {
@@ -122,6 +133,7 @@ impl Bench {
         let name = config.peers.first().map(|peer| peer.mta.0.clone()).unwrap_or_default();
         Bench {
             node: Node::new(config.clone()),
+            tape: Tape::begin("bench", Now::default(), &config, None),
             config,
             now: Instant(0),
             step: Duration::ZERO,
@@ -233,6 +245,9 @@ impl Bench {
 
     fn handle(&mut self, input: Input) {
         let now = self.clock();
+        if let Some(tape) = &mut self.tape {
+            tape.input(now, &input);
+        }
         match &mut self.handler {
             Some(handler) => handler(&mut self.node, now, input),
             None => self.node.handle(now, input),
@@ -245,8 +260,30 @@ impl Bench {
 
     fn drain(&mut self) {
         while let Some(output) = self.node.poll() {
+            if let Some(tape) = &mut self.tape {
+                tape.output(&output);
+            }
             self.carry_out(output);
         }
+        if let Some(tape) = &mut self.tape {
+            tape.step_ended();
+        }
+    }
+
+    /// Another process begins, with a new node of the present configuration.
+    pub fn renew(&mut self) {
+        self.node = Node::new(self.config.clone());
+        self.tape = Tape::begin("bench", self.clock(), &self.config, None);
+    }
+
+    /// The node is not recorded: the test hands it inputs itself.
+    pub fn leave_unrecorded(&mut self) {
+        self.tape = None;
+    }
+
+    /// The recording of the node so far, if nodes are recorded ([`crate::record_nodes`]).
+    pub fn take_recording(&mut self) -> Option<Vec<u8>> {
+        self.tape.take().map(Tape::end)
     }
 
     fn carry_out(&mut self, output: Output) {

@@ -3,7 +3,7 @@
 use super::durable::{Durable, Opened};
 use super::{Happening, Network};
 use crate::sites;
-use node::{Input, Node};
+use node::Input;
 use std::time::Duration;
 
 /// The end of a process.
@@ -65,6 +65,7 @@ impl<S: Durable> Network<S> {
     fn kill(&mut self, site: usize, death: Death, made: usize, stays_down: bool) {
         let s = &mut self.sites[site];
         s.store.die(death, made, &mut self.rng);
+        s.end_tape();
         s.epoch += 1;
         s.deaths.push(self.now);
         s.is_down = stays_down;
@@ -97,7 +98,7 @@ impl<S: Durable> Network<S> {
             s.config = sites::config(site, s.epoch, self.setup, self.suffix, &s.others);
         }
         s.config.epoch = number.unwrap_or(s.epoch);
-        s.node = Node::new(s.config.clone()).numbering_entries(first);
+        s.renew(now, first);
         (s.is_down, s.stopped) = (false, false);
         let epoch = s.epoch;
         for input in inputs {

@@ -221,6 +221,7 @@ impl<S: Durable> Network<S> {
             let config = sites::config(site, 1, setup, "", &others);
             network.sites.push(Site::new(config, others, store));
         }
+        network.sites.iter_mut().for_each(|site| site.renew(Now::default(), None));
         network
     }
 
@@ -252,6 +253,9 @@ impl<S: Durable> Network<S> {
             return;
         }
         let now = self.clock_at(site);
+        if let Some(tape) = &mut self.sites[site].tape {
+            tape.input(now, &input);
+        }
         self.sites[site].node.handle(now, input);
         self.drain(site);
     }
@@ -259,11 +263,17 @@ impl<S: Durable> Network<S> {
     /// Carries out the node's outputs, and notes its deadline.
     fn drain(&mut self, site: usize) {
         while let Some(output) = self.sites[site].node.poll() {
+            if let Some(tape) = &mut self.sites[site].tape {
+                tape.output(&output);
+            }
             let counts = !matches!(output, Output::Event(_));
             self.carry_out(site, output);
             if self.has_ended(site) || counts && self.is_struck(site) {
                 return;
             }
+        }
+        if let Some(tape) = &mut self.sites[site].tape {
+            tape.step_ended();
         }
         if let Some(at) = self.sites[site].node.deadline() {
             self.at(at.max(self.now + Duration::from_micros(1)), Happening::Tick(site));
@@ -421,7 +431,8 @@ impl<S: Durable> Network<S> {
             return self.lose(id);
         }
         let (now, remote) = (self.clock_at(site), "192.0.2.1".parse().expect("an address"));
-        let (there, events) = edge::accept(&mut self.sites[site].node, now, listener, remote);
+        let s = &mut self.sites[site];
+        let (there, events) = edge::accept(&mut s.node, s.tape.as_mut(), now, listener, remote);
         let events = events.into_iter().map(|event| (self.now, event));
         self.sites[site].events.extend(events);
         let there = there.expect("a socket is free");

@@ -4,7 +4,8 @@ use super::Operated;
 use super::crash::Strike;
 use crate::events::Events;
 use crate::store::{Delays, FaultyStore};
-use base::Instant;
+use crate::tape::Tape;
+use base::{EntryId, Instant, Now};
 use node::Node;
 use node::config::NodeConfig;
 use node::event::LogEvent;
@@ -50,6 +51,9 @@ pub struct Site<S = FaultyStore> {
     pub delays: Option<Delays>,
     /// The sites to which it has a link.
     pub(super) others: Vec<usize>,
+    /// The recordings of its processes that have ended, the oldest first, if nodes are recorded.
+    pub recordings: Vec<Vec<u8>>,
+    pub(super) tape: Option<Tape>,
 }
 
 impl<S> Site<S> {
@@ -74,6 +78,37 @@ impl<S> Site<S> {
             clock_set: 0,
             delays: None,
             others,
+            recordings: Vec::new(),
+            tape: None,
+        }
+    }
+
+    /// A new process has this node.
+    pub(super) fn renew(&mut self, now: Now, first: Option<EntryId>) {
+        self.end_tape();
+        self.node = Node::new(self.config.clone()).numbering_entries(first);
+        let origin = format!("{}, process {}", self.config.mta.0, self.epoch);
+        self.tape = Tape::begin(&origin, now, &self.config, first);
+    }
+
+    /// Its recordings, with that of the present process.
+    pub fn take_recordings(&mut self) -> Vec<Vec<u8>> {
+        self.end_tape();
+        std::mem::take(&mut self.recordings)
+    }
+
+    /// Its process is over, and its recording.
+    pub(super) fn end_tape(&mut self) {
+        let tape = self.tape.take().filter(|tape| tape.used);
+        self.recordings.extend(tape.map(Tape::end));
+    }
+}
+
+/// With the variable `RECORD_TESTS`, what was recorded is replayed.
+impl<S> Drop for Site<S> {
+    fn drop(&mut self) {
+        if let Some(tape) = self.tape.take() {
+            tape.judge();
         }
     }
 }

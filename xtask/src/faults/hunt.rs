@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// With --seed or --world: write the world that was played into this file
     #[arg(long, value_name = "FILE")]
     save: Option<String>,
+    /// With --seed or --world: write a recording of each process of each site into this directory, for mta replay
+    #[arg(long, value_name = "DIR")]
+    record: Option<String>,
     /// Play worlds for so many minutes
     #[arg(long, default_value_t = 1.0, conflicts_with = "forever")]
     minutes: f64,
@@ -60,6 +63,9 @@ impl Args {
         }
         if let Some(file) = self.log {
             add("--log", file);
+        }
+        if let Some(directory) = self.record {
+            add("--record", directory);
         }
         arguments.extend(self.forever.then(|| "--forever".to_owned()));
         for (is_set, name) in

@@ -27,7 +27,7 @@ use p1::{Clearance, ContentLabels, NotCleared, SecurityContext};
 use std::collections::BTreeMap;
 
 /// What peers and users are cleared for, as configured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Clearances {
     /// Peers.
     pub peers: BTreeMap<PeerId, Clearance>,

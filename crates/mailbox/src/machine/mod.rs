@@ -43,7 +43,7 @@ pub const NAMES: &str = "mailboxes";
 pub struct Ticket(pub u64);
 
 /// What is read of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Read {
     /// The named values of a mailbox, and how many items the store counts.
     Open {
@@ -57,7 +57,7 @@ pub enum Read {
 }
 
 /// The answer to a [`Read`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Found {
     /// Of [`Read::Open`].
     Opened {
@@ -222,7 +222,7 @@ pub enum Refusal {
 }
 
 /// What holds for every mailbox.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     /// What a mailbox may hold.
     pub quota: Quota,

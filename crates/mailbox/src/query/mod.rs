@@ -57,7 +57,7 @@ use summarize::Summarize;
 pub const PAGE: usize = 128;
 
 /// What a query asks of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ask {
     /// The items of one level after a number, in order: at most `limit`, and at least one if any is left.
     Items {
@@ -75,7 +75,7 @@ pub enum Ask {
 }
 
 /// An item as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Row {
     /// Its level.
     pub precedence: Precedence,

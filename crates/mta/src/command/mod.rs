@@ -10,6 +10,7 @@ mod mailbox;
 mod minimize;
 mod output;
 mod queue;
+mod recording;
 mod reload;
 mod run;
 mod status;
@@ -78,6 +79,10 @@ enum Verb {
     Clock(clock::Arguments),
     /// Checks the queue and the contents on disk for damage, and repairs them.
     Store(store::Arguments),
+    /// Runs a recording of `mta run --record` through the same node, and compares what it gives out.
+    Replay(recording::replay::Arguments),
+    /// Copies a recording without contents.
+    Record(recording::strip::Arguments),
     /// Copies queue, mailboxes and users to a new directory, while the daemon works.
     Backup(backup::BackupArguments),
     /// Puts a backup into the data directory.
@@ -108,6 +113,8 @@ pub fn main() -> ExitCode {
         Verb::Report(arguments) => tracking::report::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
+        Verb::Replay(arguments) => recording::replay::run(&arguments),
+        Verb::Record(arguments) => recording::strip::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),
         Verb::Restore(arguments) => backup::restore(&arguments),
         Verb::Store(arguments) => store::run(&arguments),

@@ -3,8 +3,8 @@
 use super::output::{load, print_error};
 use super::{DONE, FAILED, WRONG};
 use crate::clock::Clock;
-use crate::driver;
 use crate::driver::monitoring::log::LogFormat;
+use crate::driver::{self, Files, WantedRecording};
 use crate::pcap::Wanted;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,6 +34,17 @@ pub(super) struct Arguments {
     /// The association to record: PEER/CHANNEL or p3. Default: the first P1 association.
     #[arg(long, value_name = "NAME", requires = "pcap")]
     pcap_association: Option<String>,
+    /// Record every input of the node from the start on, for `mta replay`. FILE must not exist; in a directory a
+    /// new file is named by the time. It has contents in clear, and passwords masked.
+    #[arg(long, value_name = "FILE", env = "MTA_RECORD")]
+    record: Option<PathBuf>,
+    /// Longest recording, such as 500MB: then it ends, and the daemon continues.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = octets)]
+    record_limit: u64,
+}
+
+fn octets(text: &str) -> Result<u64, String> {
+    base::quantity::octets(text).map_err(|error| error.to_string())
 }
 
 pub(super) fn run(arguments: Arguments) -> u8 {
@@ -50,6 +61,11 @@ pub(super) fn run(arguments: Arguments) -> u8 {
         let path = wanted.path.display();
         print_error(&format!("warning: {path} will hold passwords and contents in clear"));
     }
+    let limit = arguments.record_limit;
+    let record = arguments.record.map(|path| WantedRecording { path, limit });
+    if let Some(WantedRecording { path, .. }) = &record {
+        print_error(&format!("warning: {} will hold contents in clear", path.display()));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -61,7 +77,8 @@ pub(super) fn run(arguments: Arguments) -> u8 {
             return FAILED;
         }
     };
-    let ended = runtime.block_on(driver::run(site, arguments.config, clock, pcap));
+    let files = Files { pcap, record };
+    let ended = runtime.block_on(driver::run(site, arguments.config, clock, files));
     // Short work (a password check) may finish; long work (a name lookup) is abandoned.
     runtime.shutdown_timeout(SHUTDOWN_GRACE);
     match ended {

@@ -77,7 +77,8 @@ fn damaged(damage: DamageStatus) -> String {
     format!("store: damaged or lost: {}; see mta store check\n\n", of.join(", "))
 }
 
-fn to_text(status: &Status) -> String {
+/// The tables of a status.
+pub(super) fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
     if status.reading_queue {

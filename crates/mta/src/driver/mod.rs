@@ -24,6 +24,7 @@ mod inbox;
 pub mod monitoring;
 mod operations;
 mod pool;
+pub(crate) mod recording;
 mod reload;
 mod send_timeout;
 pub(crate) mod socket;
@@ -32,6 +33,7 @@ mod stopping;
 mod transports;
 pub(crate) mod verify;
 
+pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
 pub(crate) use start::{SITE, STORE};
@@ -56,6 +58,8 @@ use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
 use node::{CommitError, Input, ListenerId, Node, Output, Token};
+use record::Header;
+use recording::Recording;
 use reload::Listening;
 use socket::{ConnectError, Connected};
 use start::reading::{QueuePart, QueueReader};
@@ -108,6 +112,7 @@ struct Driver {
     quotas: Quotas,
     verifier: Verifier,
     pcap: Option<Pcap>,
+    recording: Option<Recording>,
     events: Option<EventLogFile>,
     tracker: Option<Tracker>,
     inbox: Arc<Inbox>,
@@ -130,20 +135,24 @@ struct Driver {
     last_request: u64,
 }
 
+/// What a run writes besides, where that is asked for.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// One association, for Wireshark.
+    pub pcap: Option<Wanted>,
+    /// Every input of the node.
+    pub record: Option<WantedRecording>,
+}
+
 /// Runs the MTA of a site, as read from this file, until a signal stops it.
 ///
 /// # Errors
 /// [`DriverError`]: it could not start, or could not go on.
-pub async fn run(
-    site: Site,
-    file: PathBuf,
-    clock: Clock,
-    pcap: Option<Wanted>,
-) -> Result<(), DriverError> {
+pub async fn run(site: Site, file: PathBuf, clock: Clock, files: Files) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
     let store = start::open_store(&site)?;
-    let ended = serve(site, file, clock, pcap, &store, &mut signals).await;
+    let ended = serve(site, file, clock, files, &store, &mut signals).await;
     // Whatever ended the daemon: other holders of the store find it closed.
     let closing = tokio::task::spawn_blocking(move || store.close());
     in_time(closing, disk_wait(&ended), &mut signals).await;
@@ -157,16 +166,20 @@ async fn serve(
     site: Site,
     file: PathBuf,
     clock: Clock,
-    pcap: Option<Wanted>,
+    files: Files,
     store: &Arc<dyn QueueStore>,
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
     let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     let users = Users::read(&site.paths.data_dir)?;
-    let node = start::make_node(&site, &users, &**store, clock.now().utc)?;
+    let sink = start::create_recording(files.record.as_ref(), clock)?;
+    let (config, first) = start::configure_node(&site, &users, &**store, clock.now().utc)?;
+    let header = Header::new("mta run".to_owned(), clock.now(), config, first);
+    let node = header.node();
+    let recording = start::begin_recording(sink, &header)?;
     let events = start::open_events(&site, clock)?;
     let tracker = start::start_tracking(&site);
-    let pcap = start::open_pcap(pcap, clock)?;
+    let pcap = start::open_pcap(files.pcap, clock)?;
 
     let inbox = Arc::<Inbox>::default();
     let (incoming, arriving) = mpsc::channel(MAX_INCOMING);
@@ -190,6 +203,7 @@ async fn serve(
         quotas: Quotas::new(&site.paths.data_dir),
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
+        recording,
         events,
         tracker,
         inbox,
@@ -366,6 +380,9 @@ impl Driver {
     /// Passes an input to the node and executes its outputs.
     fn input(&mut self, input: Input) {
         let now = self.clock.now();
+        if let Some(recording) = &mut self.recording {
+            recording.input(now, &input);
+        }
         self.node.handle(now, input);
         self.drain(now);
     }
@@ -385,7 +402,13 @@ impl Driver {
 
     fn drain(&mut self, now: Now) {
         while let Some(output) = self.node.poll() {
+            if let Some(recording) = &mut self.recording {
+                recording.output(&output);
+            }
             self.perform(now, output);
+        }
+        if let Some(ended) = self.recording.as_mut().and_then(Recording::step_ended) {
+            self.event(now.utc, ended);
         }
     }
 

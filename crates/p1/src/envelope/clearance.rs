@@ -30,11 +30,11 @@ const UNLABELLED: &str = "unlabelled";
 const TOP: Classification = Classification(5);
 
 /// What somebody is cleared for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Clearance(pub Vec<ClearanceEntry>);
 
 /// One line of a clearance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClearanceEntry {
     /// Messages without a label.
     Unlabelled,
@@ -43,7 +43,7 @@ pub enum ClearanceEntry {
 }
 
 /// Labels of one policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClearedLabels {
     /// The security-policy-identifier; `None` for labels without one.
     pub policy: Option<Oid>,
@@ -54,7 +54,7 @@ pub struct ClearedLabels {
 }
 
 /// security-categories that a label may have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClearedCategory {
     /// All.
     Any,

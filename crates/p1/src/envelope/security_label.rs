@@ -14,7 +14,9 @@ pub const MAX_PRIVACY_MARK: usize = 128;
 pub const MAX_CATEGORIES: usize = 64;
 
 /// security-classification: 0 to 5 have names in X.411, the rest belongs to the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Classification(pub i64);
 
 /// The names that X.411 gives, by number.

@@ -8,7 +8,18 @@ use std::borrow::Cow;
 ///
 /// The attributes of the extension part (common name, teletex and universal forms, postal ones) stay
 /// as elements in `extensions`, in the order they came; accessors read the ones that matter here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct ORAddress {
     /// country-name: X.121 country code (Numeric) or ISO 3166 alpha-2 (Printable).
     pub country: Option<Text>,
@@ -35,7 +46,18 @@ pub struct ORAddress {
 }
 
 /// personal-name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct PersonalName {
     /// surname, up to 40 characters.
     pub surname: String,
@@ -48,7 +70,18 @@ pub struct PersonalName {
 }
 
 /// A domain-defined attribute: a pair only the recipient's domain understands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct DomainDefinedAttribute {
     /// type, up to 8 characters.
     pub kind: String,
@@ -57,7 +90,9 @@ pub struct DomainDefinedAttribute {
 }
 
 /// An extension attribute of an O/R address.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct ExtensionAttribute {
     /// extension-attribute-type (X.411 Annex, 0 to 256).
     pub number: i64,
@@ -94,7 +129,18 @@ pub mod extension_attribute {
 }
 
 /// An O/R name: an address, a directory name, or both (X.411 8.5.5).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct ORName {
     /// The address; empty where only a directory name was given.
     pub address: ORAddress,

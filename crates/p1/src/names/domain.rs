@@ -7,7 +7,18 @@ use base::shown;
 use std::fmt;
 
 /// GlobalDomainIdentifier: a management domain (X.411 8.5.3).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct GlobalDomainId {
     /// country-name.
     pub country: Text,
@@ -27,7 +38,18 @@ pub struct MtsIdentifier {
 }
 
 /// MTAName: IA5, 1 to 32 characters (X.411 8.1.1.1.1.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct MtaName(pub String);
 
 impl GlobalDomainId {

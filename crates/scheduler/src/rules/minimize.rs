@@ -11,7 +11,9 @@ use base::{PeerId, Precedence};
 use std::fmt;
 
 /// The scope of a floor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Scope {
     /// All peers.
     Mta,

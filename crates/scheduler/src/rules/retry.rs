@@ -10,7 +10,7 @@ use base::{Instant, Precedence};
 use std::time::Duration;
 
 /// The delays of one precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Retry {
     /// After the first failure, before jitter; it grows by half each time.
     pub first: Duration,

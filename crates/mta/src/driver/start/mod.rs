@@ -4,17 +4,19 @@ mod epoch;
 pub(super) mod reading;
 
 use super::monitoring::event_log::EventLogFile;
+use super::recording::{self, Recording, Sink};
 use super::socket::ListenError;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
-use base::{Utc, shown};
+use base::{EntryId, Utc, shown};
 use bytes::Bytes;
 use engine::journal::Op;
 use engine::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use node::Node;
+use node::config::NodeConfig;
+use record::Header;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -96,6 +98,14 @@ pub enum DriverError {
         /// The cause.
         error: io::Error,
     },
+    /// The file of `--record` cannot be written.
+    #[error("cannot write {path}: {error} (--record)")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: io::Error,
+    },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
@@ -163,6 +173,30 @@ pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<P
     wanted.map(open).transpose()
 }
 
+/// Makes the file of a recording. Called after [`open_store`], as for [`open_pcap`].
+pub(super) fn create_recording(
+    wanted: Option<&recording::Wanted>,
+    clock: Clock,
+) -> Result<Option<Sink>, DriverError> {
+    let create = |wanted: &recording::Wanted| {
+        let failed = |error| DriverError::Record { path: wanted.path.clone(), error };
+        wanted.create(clock).map_err(failed)
+    };
+    wanted.map(create).transpose()
+}
+
+/// Begins a recording with what the node is made of.
+pub(super) fn begin_recording(
+    sink: Option<Sink>,
+    header: &Header,
+) -> Result<Option<Recording>, DriverError> {
+    let begin = |sink: Sink| {
+        let path = sink.path.clone();
+        Recording::start(sink, header).map_err(|error| DriverError::Record { path, error })
+    };
+    sink.map(begin).transpose()
+}
+
 /// Opens the store and logs what it had to repair.
 pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError> {
     let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
@@ -198,13 +232,13 @@ fn epoch_of(store: &dyn QueueStore) -> Result<Option<u32>, DriverError> {
     Ok(epoch)
 }
 
-/// A node with a durable epoch that was never used before.
-pub(super) fn make_node(
+/// What a node is made of: with a durable epoch that was never used before, and the number of its first entry.
+pub(super) fn configure_node(
     site: &Site,
     users: &Users,
     store: &dyn QueueStore,
     utc: Utc,
-) -> Result<Node, DriverError> {
+) -> Result<(NodeConfig, Option<EntryId>), DriverError> {
     let file = site.paths.data_dir.join(EPOCH);
     let (stored, kept) = (epoch_of(store)?, epoch::read(&file));
     if stored == Some(0) && kept.is_some() {
@@ -238,5 +272,5 @@ pub(super) fn make_node(
     let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
     config.seed = random()?;
     config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
-    Ok(Node::new(config).numbering_entries(first_entry(store)?))
+    Ok((config, first_entry(store)?))
 }

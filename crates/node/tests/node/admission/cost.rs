@@ -84,6 +84,7 @@ impl Exchange {
     fn new(size: Size, template: &Record) -> Exchange {
         let mut bench = Bench::new(config(size));
         bench.now = Instant(1);
+        bench.leave_unrecorded();
         bench.node.leave_unchecked();
         bench.script.others = Disposition::Keep;
         bench.store.ones = true;

@@ -81,7 +81,7 @@ fn a_disabled_channel_stays_closed_over_reload_and_restart_until_it_is_enabled()
     after.script.answers = [(0, Answer::Accept)].into();
     bench.store.crash(0, &mut base::rng::Rng::new(1));
     after.store = std::mem::take(&mut bench.store);
-    after.node = node::Node::new(after.config.clone());
+    after.renew();
     for input in after.store.recovered() {
         after.feed(input);
     }

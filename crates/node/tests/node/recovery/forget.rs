@@ -39,6 +39,7 @@ fn expired_keys_are_deleted_in_slices_with_pauses_between() {
 #[test]
 fn a_stop_does_not_wait_for_the_deletion_of_keys() {
     let mut bench = two_peers(Limits::default(), |_| {});
+    bench.leave_unrecorded();
     // The deletion is requested, and not answered.
     bench.now = Instant(0) + MINUTES;
     bench.node.handle(bench.clock(), Input::Tick);

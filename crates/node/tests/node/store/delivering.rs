@@ -116,7 +116,7 @@ fn a_message_is_in_the_queue_or_in_the_mailbox_after_a_crash() {
         bench.store.withholds = false;
         let mut after = message_store(|config| config.epoch = 2);
         after.store = std::mem::take(&mut bench.store);
-        after.node = node::Node::new(after.config.clone());
+        after.renew();
         for input in after.store.recovered() {
             after.feed(input);
         }

@@ -181,7 +181,7 @@ fn what_was_held_is_held_over_a_restart() {
     let mut rng = base::rng::Rng::new(1);
     bench.store.crash(0, &mut rng);
     after.store = std::mem::take(&mut bench.store);
-    after.node = node::Node::new(after.config.clone());
+    after.renew();
     for input in after.store.recovered() {
         after.feed(input);
     }

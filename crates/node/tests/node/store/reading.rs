@@ -201,7 +201,7 @@ fn what_was_delivered_is_there_after_a_crash_and_numbers_go_on() {
     bench.store.crash(0, &mut rng);
     let mut after = message_store(|config| config.epoch = 2);
     after.store = std::mem::take(&mut bench.store);
-    after.node = node::Node::new(after.config.clone());
+    after.renew();
     let recovered: Vec<Input> = after.store.recovered();
     for input in recovered {
         after.feed(input);
