@@ -60,7 +60,7 @@ fn every_precedence_a_restart_and_a_kill_replay_as_they_ran() {
 }
 
 #[test]
-fn a_reload_an_order_a_change_of_password_and_a_wrong_one_replay_as_they_ran() {
+fn a_reload_an_order_and_wrong_passwords_replay_as_they_ran() {
     let mut pair = recorded(PeerSettings::default());
     let (naples, wrong) = (&pair.naples, "pw-wrong-0123456789");
     let right = fs::read(naples.password_file("OPS")).unwrap();

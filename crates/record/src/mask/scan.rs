@@ -86,6 +86,14 @@ impl Scan {
         cipher: &Cipher,
         masked: &mut Masked,
     ) {
+        // Octet by octet: where a bind cannot be read further does not depend on how it was cut.
+        let most = if self.what == What::Bind { 1 } else { octets.len().max(1) };
+        for (piece, at) in octets.chunks(most).zip((base..).step_by(most)) {
+            self.read_piece(piece, at, cipher, masked);
+        }
+    }
+
+    fn read_piece(&mut self, octets: &[u8], base: usize, cipher: &Cipher, masked: &mut Masked) {
         let mut rest = octets;
         while !self.lost && !self.is_done() {
             match self.tokens.next(&mut rest) {
