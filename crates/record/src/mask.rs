@@ -3,7 +3,7 @@
 //! They stand in the bind, in the user data of the CONNECT and the ACCEPT, and on P3 and P7 in the change of
 //! credentials. The octets may be divided anywhere, so each direction of an association has a reader of its
 //! own: TPKT and COTP ([`transport`]), session ([`session`]), BER ([`scan`]). It decides at the header of an
-//! element whether what follows is a password. What it cannot read in a bind is overwritten whole: the node
+//! element whether what follows is a password. From where it cannot read a bind, that is overwritten: the node
 //! refuses it as well, and what is there is not known.
 //!
 //! A node compares passwords that were presented: those that were right, and those that failed, are known by

@@ -189,15 +189,25 @@ impl Replay<'_> {
             }
         };
         let end = match (stopped, &failed) {
+            _ if difference.is_some() => "stopped at the step that differs".to_owned(),
             (true, _) => "stopped as ordered".to_owned(),
             (false, Some(error)) => error.to_string(),
-            (false, None) => how_it_ended(&recorded, &player, self.steps),
+            (false, None) => self.not_reached(how_it_ended(&recorded, &player, self.steps)),
         };
         self.conclude(&player, now, end, difference.as_deref());
         match (difference, failed) {
             (Some(_), _) => Ok(FAILED),
             (None, Some(error)) => Err(error),
             (None, None) => Ok(DONE),
+        }
+    }
+
+    /// The end, and that an order to stop earlier came to nothing.
+    fn not_reached(&self, end: String) -> String {
+        match (self.arguments.until, self.arguments.step) {
+            (Some(_), _) => format!("{end}; the time of --until was not reached"),
+            (None, Some(_)) => format!("{end}; the step of --step was not reached"),
+            (None, None) => end,
         }
     }
 
@@ -219,7 +229,10 @@ impl Replay<'_> {
         }
         match difference {
             None => print(&format!("replay equals the run: {} steps; {end}\n", self.steps)),
-            Some(difference) => print(&format!("the replay differs from the run: {difference}\n")),
+            Some(difference) => print(&format!(
+                "the replay differs from the run: {difference}\nnothing behind this step was run; mta replay --show prints the \
+                 inputs. After a bind that cannot be read, or a changed password, the masks are the likely cause\n"
+            )),
         }
     }
 
