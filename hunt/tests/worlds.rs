@@ -139,7 +139,9 @@ fn what_was_recorded_of_a_world_replays_as_it_ran() {
     let mut processes = 0;
     for seed in 1..=6 {
         testkit::record_nodes(true);
-        let outcome = run(&draw(seed, Size::NETWORK), None, false);
+        // All kinds would have octets that change: those of a bind that cannot be read are zeros in a recording.
+        let world = draw_of(seed, Size::NETWORK, &Kind::ALL[1..]);
+        let outcome = run(&world, None, false);
         testkit::record_nodes(false);
         let recordings: Vec<&Vec<u8>> = outcome.recordings.iter().flatten().collect();
         assert_eq!(outcome.failures, Vec::new(), "seed {seed}");
