@@ -35,6 +35,9 @@ const LINES: &[(&str, &str, How)] = &[
     ("CONTRIBUTING.md", "git diff", How::Not), // shows the checkout's own changes
     ("docs/performance.md", "cargo xtask", How::Read),
     ("docs/hunt.md", "cargo xtask", How::Read),
+    ("docs/fuzzing.md", "cargo xtask guided", How::Read),
+    ("docs/fuzzing.md", "apt-get", How::Not), // changes the machine
+    ("docs/recorder.md", "mta", How::Read),
     ("docs/operating.md", "mta status --config naples.toml --watch  ", How::Interrupted),
     ("docs/xuxa.md", "xuxa --profile act receive --wait", How::Interrupted),
     // The shipped sites have no [events]: the burst reports that no transfer was observed.
@@ -69,8 +72,8 @@ const BEFORE: &[(&str, &str, &str)] = &[
 /// The session of pages that go on from one another; the later ones in the directory of the first.
 const SESSIONS: &[&[&str]] = &[
     &["README.md"],
-    &["CONTRIBUTING.md", "docs/performance.md", "docs/fuzzing.md", "docs/hunt.md"],
-    &["docs/operating.md"],
+    &["CONTRIBUTING.md", "docs/performance.md", "docs/fuzzing.md", "docs/hunt.md", "docs/pairs.md"],
+    &["docs/operating.md", "docs/recorder.md"],
     &["docs/xuxa.md"],
     &["docs/lab.md", "docs/analyse.md"],
     &["docs/studies.md"],
