@@ -70,7 +70,7 @@ impl Session {
             .map(|member| std::fs::read_to_string(member.unwrap().path().join("Cargo.toml")))
             .filter_map(|manifest| Some(name(&manifest.ok()?)? + "\n"))
             .collect();
-        members.push_str("bench\nfuzz\ntests\nxtask\n");
+        members.push_str("bench\nexplore\nfuzz\nhunt\ntests\nxtask\n");
         std::fs::write(here.join(".members"), members).unwrap();
         std::fs::create_dir(here.join("bin")).unwrap();
         std::fs::write(here.join("bin/cargo"), CARGO).unwrap();
