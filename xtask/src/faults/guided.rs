@@ -117,8 +117,7 @@ fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     ensure!(found, "libFuzzer takes a C++ compiler: apt-get install g++");
     let built = workspace.root().join("target/guided/built");
     let manifest = "fuzz/guided/Cargo.toml";
-    let arguments =
-        ["build", "--locked", "--release", "--target", HOST, "--manifest-path", manifest];
+    let arguments = ["build", "--release", "--target", HOST, "--manifest-path", manifest];
     let cargo = workspace.cargo(&arguments).env("RUSTFLAGS", FLAGS);
     cargo.env("CARGO_TARGET_DIR", &built.to_string_lossy()).run()?;
     Ok(built.join(HOST).join("release/guided"))
