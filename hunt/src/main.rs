@@ -136,6 +136,7 @@ fn write_recordings(directory: &Path, world: &World, outcome: &Outcome) -> Resul
 
 #[derive(Debug, Default)]
 struct Sums {
+    is_pair: bool,
     worlds: u64,
     broken: Vec<u64>,
     lasted: Duration,
@@ -203,6 +204,10 @@ impl Sums {
             for failure in outcome.failures.iter().take(4) {
                 println!("    {failure}");
             }
+            println!(
+                "    its story, made small: cargo xtask hunt{} --seed {seed}",
+                if self.is_pair { " --pair" } else { "" }
+            );
         }
     }
 }
@@ -216,7 +221,7 @@ fn many(args: &Args, kept: &[World]) -> ExitCode {
     let limit = args.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     let last = args.seeds.map(|seeds| args.from + seeds);
     let (next, stops) = (AtomicU64::new(args.from), AtomicBool::new(false));
-    let mut first = Sums::default();
+    let mut first = Sums { is_pair: args.pair, ..Sums::default() };
     for world in kept {
         first.add(world, &run(world, None, false));
     }

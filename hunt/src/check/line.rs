@@ -33,13 +33,23 @@ impl Check<'_> {
         }
         for (number, link) in self.world.links.iter().enumerate() {
             let line = self.play.lines[number].borrow();
-            let most = self.carried(link) + line.made * (CONNECTION + twice(link));
+            let most = self.carried(link) + line.made * (CONNECTION + self.twice(link));
             if line.written > most {
                 let what = format!("link {number}: {} octets, at most {most}", line.written);
                 drop(line);
                 self.fail(Broken::Wasted, what);
             }
         }
+    }
+
+    /// What a lost connection costs: a window of checkpoints, and the one in progress; a whole message where there are none.
+    fn twice(&self, link: &Link) -> u64 {
+        let largest = self.world.messages.iter().map(|message| message.size as u64).max();
+        let octets = match u64::from(link.checkpoint) * u64::from(link.window + 1) {
+            0 => largest.unwrap_or(0) * 5 / 4,
+            units => units * 1_024,
+        };
+        u64::from(link.associations).max(1) * (octets + ENVELOPE)
     }
 
     /// Octets of all transfers over a link that were confirmed, with their reports.
@@ -58,12 +68,6 @@ impl Check<'_> {
         }
         octets
     }
-}
-
-/// What a lost connection costs: a window of checkpoints, and the one in progress; the whole where there are none.
-fn twice(link: &Link) -> u64 {
-    let units = u64::from(link.checkpoint) * u64::from(link.window + 1);
-    u64::from(link.associations).max(1) * (units * 1_024 + ENVELOPE)
 }
 
 /// Whether a transfer is resumed after it: it does not last, and both ends notice.

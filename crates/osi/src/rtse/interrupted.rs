@@ -6,6 +6,10 @@ use std::collections::VecDeque;
 /// Most names kept of one transfer.
 const MAX_NAMES: usize = 4;
 
+/// First octet of [`InterruptedReceive::encode`]. Without it, what an earlier release wrote began with a count up to
+/// [`MAX_NAMES`], and could have been read as something else.
+const FORM: u8 = 0x20;
+
 /// What a receiver keeps of a transfer that was cut off, so that it can go on in the same
 /// association or in a recovered one (X.228 7.8.1, 7.8.3).
 ///
@@ -119,12 +123,14 @@ impl InterruptedReceive {
     /// Its octets, for a store.
     pub fn encode(&self) -> Vec<u8> {
         // Plain data into a growing buffer cannot fail.
-        postcard::to_stdvec(self).unwrap_or_default()
+        let state = postcard::to_stdvec(self).unwrap_or_default();
+        [&[FORM], &state[..]].concat()
     }
 
     /// Reads one back; `None` where the octets are not those of one, or those of another release.
     pub fn decode(octets: &[u8]) -> Option<InterruptedReceive> {
-        let (state, rest) = postcard::take_from_bytes::<InterruptedReceive>(octets).ok()?;
+        let state = octets.strip_prefix(&[FORM])?;
+        let (state, rest) = postcard::take_from_bytes::<InterruptedReceive>(state).ok()?;
         let in_order = state.confirmed.iter().map(|checkpoint| checkpoint.serial).is_sorted();
         let is_one = rest.is_empty()
             && in_order

@@ -17,7 +17,7 @@ impl std::fmt::Debug for Key {
 /// How passwords are masked.
 #[derive(Debug)]
 pub(super) enum Cipher {
-    /// All octets alike.
+    /// The same mask for every octet.
     Constant,
     /// Each octet by a permutation that follows from the key and from the octets before it. So equal passwords
     /// have equal masks, and different ones different masks, as the node compares them; and an octet can be

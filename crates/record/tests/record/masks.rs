@@ -84,7 +84,7 @@ fn equal_passwords_have_equal_masks_on_every_association() {
 }
 
 #[test]
-fn our_own_are_masked_alike() {
+fn every_octet_of_our_own_has_the_same_mask() {
     let octets = packets(&connect(u::IA5_STRING, PASSWORD), 1_000);
     let masked = masked(&mut Masks::of_ours(), &octets, 4);
     assert!(contains(&masked, b"*************") && !contains(&masked, PASSWORD));
