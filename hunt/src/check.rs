@@ -1,6 +1,7 @@
 //! What must hold once a world was played.
 
 mod arrived;
+mod calm;
 mod due;
 mod line;
 mod order;
@@ -101,9 +102,8 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     for site in 0..check.world.sites.len() {
         check.site(site);
         check.marks(site);
-        if check.world.events.is_empty() {
-            check.order(site, &accepted);
-        }
+        check.associations(site);
+        check.order(site, &accepted);
     }
     for went in &play.went {
         check.fail(Broken::Ordered, went.clone());
@@ -118,7 +118,8 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     check.octets();
     check.secrets();
     check.cancelled();
-    let is_damaged = check.world.has(may_damage) && check.has(Broken::Damaged);
+    let is_damaged =
+        check.world.has(may_damage) && (check.has(Broken::Damaged) || may_seem_torn(play.world));
     if check.world.has(|what| matches!(what, What::Corrupt(_))) {
         // TCP has checksums. What gets through may be any other message.
         let stays = [Broken::Panicked, Broken::Stuck, Broken::Orphaned, Broken::Secret];
@@ -147,6 +148,14 @@ fn may_stay_half_open(world: &World) -> bool {
 /// Whether it may destroy what is stored.
 fn may_damage(what: &What) -> bool {
     matches!(what, What::Disk(_, _, Fault::Rot(_) | Fault::UnreadableOnce | Fault::Unreadable(_)))
+}
+
+/// Whether a bit may change in what was written last before a process ends: it looks like a write that was torn.
+fn may_seem_torn(world: &World) -> bool {
+    let rots = |site: usize| {
+        world.has(|what| matches!(what, What::Disk(of, _, Fault::Rot(_)) if *of == site))
+    };
+    (0..world.sites.len()).any(rots)
 }
 
 struct Check<'a> {

@@ -285,6 +285,11 @@ impl Draw {
             Kind::Down => What::Down(link, lasts),
             Kind::Slow => What::Slow(link, self.one_of(&[75, 300, 2_000]), lasts),
             Kind::Stalled => What::Stalled(link, lasts),
+            Kind::Lossy => What::Lossy(link, self.one_of(&[1, 5, 20]), lasts),
+            Kind::Late => {
+                let by = self.one_of(&[500, 3_000, 12_000, 40_000]);
+                What::Late(link, Duration::from_millis(by), lasts)
+            }
             Kind::Bleached => What::Bleached(link, lasts),
             Kind::Lies => What::Lies(
                 link,
@@ -324,6 +329,8 @@ pub enum Kind {
     Down,
     Slow,
     Stalled,
+    Lossy,
+    Late,
     Bleached,
     Lies,
     Drifts,
@@ -354,6 +361,8 @@ impl Kind {
         Kind::Down,
         Kind::Slow,
         Kind::Stalled,
+        Kind::Lossy,
+        Kind::Late,
         Kind::Partition,
         Kind::Bleached,
         Kind::Lies,
@@ -412,10 +421,6 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     if all == Kind::ALL && draw.one_in(12) {
         // It excuses so much that it is rare.
         kinds.push(Kind::Corrupt);
-    }
-    if kinds.contains(&Kind::Clock) {
-        // hunt/open/cancelled-after-doubted-restart.json: it would be found again and again.
-        kinds.retain(|kind| *kind != Kind::Cancel);
     }
     while kinds.len() < 3 {
         kinds.push(draw.one_of(all));

@@ -18,6 +18,7 @@
 mod build;
 mod check;
 mod draw;
+mod less;
 mod lie;
 mod line;
 mod outcome;

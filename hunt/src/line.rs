@@ -19,6 +19,8 @@ pub(crate) struct Line {
     pub(crate) rate: u64,
     /// Nothing arrives before.
     pub(crate) stalled_until: Instant,
+    /// Of 100 pieces so many are lost, and sent again.
+    pub(crate) loss: u8,
     /// Of the next so many pieces a bit changes.
     pub(crate) corrupts: u32,
     /// The next PDUs that these fit are replaced.
@@ -37,6 +39,7 @@ impl Line {
             latency,
             rate,
             stalled_until,
+            loss: 0,
             corrupts: 0,
             lies: VecDeque::new(),
             written: 0,
@@ -50,6 +53,10 @@ pub(crate) type Shared = Rc<RefCell<Line>>;
 
 /// Most octets of one arrival.
 const PIECE: usize = 1_400;
+
+/// After so long TCP sends again what was lost (RFC 6298 has 1 s, Linux this); at most for so long here.
+const RTO: Duration = Duration::from_millis(200);
+const MOST_LATE: Duration = Duration::from_secs(20);
 
 /// More content is read while fewer octets wait.
 const ROOM: usize = 32 << 10;
@@ -94,6 +101,17 @@ impl LineWire {
         all.concat().into()
     }
 
+    /// How much later a piece comes that is lost so often: TCP sends it again, each time after twice as long.
+    fn lost(&self, moment: &mut WireMoment<'_>) -> Duration {
+        let (loss, latency) = (self.line.borrow().loss, self.line.borrow().latency);
+        let (mut late, mut again) = (Duration::ZERO, RTO.max(latency * 2));
+        while loss > 0 && moment.rng.below(100) < u64::from(loss) && late < MOST_LATE {
+            late += again;
+            again *= 2;
+        }
+        late
+    }
+
     fn push(&mut self, now: Instant, arrival: WireArrival, octets: u64) {
         let line = self.line.borrow();
         let takes = Duration::from_micros(octets * 1_000_000 / line.rate.max(1));
@@ -116,6 +134,8 @@ impl Wire for LineWire {
                 _ => most as usize,
             };
             let piece = rest.split_to(cut);
+            let mut moment = WireMoment { now: moment.now, latency: moment.latency, rng: moment.rng };
+            self.free = self.free.max(moment.now) + self.lost(&mut moment);
             self.push(moment.now, WireArrival::Octets(piece), cut as u64);
         }
     }

@@ -56,6 +56,9 @@ struct Args {
     /// The whole world that fails, not a smaller one
     #[arg(long)]
     whole: bool,
+    /// Prints what is broken, and no story
+    #[arg(long)]
+    brief: bool,
 }
 
 impl Args {
@@ -109,17 +112,22 @@ fn one(args: &Args, world: World) -> Result<ExitCode, String> {
     if let Some(directory) = &args.record {
         write_recordings(directory, &world, &outcome)?;
     }
+    print_story(&world, &outcome);
+    let is_well = outcome.failures.is_empty();
+    if let Some(file) = &args.save {
+        let text = serde_json::to_string_pretty(&world).map_err(|error| error.to_string())?;
+        std::fs::write(file, text + "\n").map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_story(world: &World, outcome: &Outcome) {
     println!("{world}\n{}", outcome.story);
     for failure in &outcome.failures {
         println!("{failure}");
     }
     let is_well = outcome.failures.is_empty();
     println!("seed {}: {}", world.seed, if is_well { "all is well" } else { "broken" });
-    if let Some(file) = &args.save {
-        let text = serde_json::to_string_pretty(&world).map_err(|error| error.to_string())?;
-        std::fs::write(file, text + "\n").map_err(|e| format!("{}: {e}", file.display()))?;
-    }
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A file for each process of each site: `seed-5-site-0-process-1.record`.
@@ -148,6 +156,8 @@ struct Sums {
     events: BTreeMap<String, u64>,
     /// When progress was shown last.
     shown: Duration,
+    /// The first worlds that failed: their stories are printed.
+    failed: Vec<World>,
 }
 
 impl Sums {
@@ -200,17 +210,23 @@ impl Sums {
         self.longest = self.longest.max(outcome.drained.map(|time| (time, seed)));
         if !outcome.failures.is_empty() {
             self.broken.push(seed);
+            if self.failed.len() < STORIES {
+                self.failed.push(world.clone());
+            }
             println!("seed {seed}: {} failures", outcome.failures.len());
             for failure in outcome.failures.iter().take(4) {
                 println!("    {failure}");
             }
             println!(
-                "    its story, made small: cargo xtask hunt{} --seed {seed}",
+                "    again: cargo xtask hunt{} --seed {seed}",
                 if self.is_pair { " --pair" } else { "" }
             );
         }
     }
 }
+
+/// Of so many worlds that fail the stories are printed.
+const STORIES: usize = 2;
 
 const HEADER: &str = "first seed\tworlds\tsites\tminutes\thours of virtual time\tdeliveries\treports\tdeaths\tevents\tbroken\n";
 
@@ -270,6 +286,11 @@ fn many(args: &Args, kept: &[World]) -> ExitCode {
         sums.broken.len(),
         sums.broken.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
     );
+    for world in sums.failed.iter().filter(|_| !args.brief) {
+        println!("\nseed {} made small:", world.seed);
+        let world = if args.whole { world.clone() } else { shrink(world, None, 400) };
+        print_story(&world, &run(&world, None, true));
+    }
     if let Some(file) = &args.log
         && let Err(error) = sums.log(file, args, seconds)
     {

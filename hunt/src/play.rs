@@ -52,6 +52,8 @@ pub(crate) struct Play<'a> {
     pub(crate) waits: Option<String>,
     /// What was left at a site whose process still ran, in words.
     pub(crate) left: Vec<String>,
+    /// When each event of the world happened.
+    pub(crate) happened: Vec<Instant>,
     /// What was done, for the story.
     pub(crate) done: Vec<(Instant, String)>,
     /// When everything was done, counted from the last planned event; `None`: never.
@@ -74,6 +76,8 @@ enum End {
     Down(usize),
     Slow(usize),
     Bleached(usize),
+    Lossy(usize),
+    Late(usize),
     Distrusts(usize),
     Stops(usize, usize),
 }
@@ -94,6 +98,7 @@ impl<'a> Play<'a> {
             went: Vec::new(),
             waits: None,
             left: Vec::new(),
+            happened: Vec::new(),
             done: Vec::new(),
             drained: None,
             drifts: BTreeMap::new(),
@@ -248,6 +253,10 @@ impl<'a> Play<'a> {
             End::Bleached(link) => {
                 self.network.bleached.remove(&self.world.links[link].ends);
             }
+            End::Lossy(link) => self.lines[link].borrow_mut().loss = 0,
+            End::Late(link) => {
+                self.lines[link].borrow_mut().latency = self.world.links[link].latency;
+            }
             End::Distrusts(site) => self.network.sites[site].distrusts = false,
             End::Slow(link) => self.lines[link].borrow_mut().rate = self.world.links[link].rate,
         }
@@ -278,6 +287,7 @@ impl<'a> Play<'a> {
 
     fn happen(&mut self, what: &What) {
         self.note(format!("{what:?}"));
+        self.happened.push(self.network.now);
         match *what {
             What::Cut(link) => {
                 let (a, b) = self.world.links[link].ends;
@@ -294,6 +304,14 @@ impl<'a> Play<'a> {
                 self.ends.push((self.network.now + lasts, End::Slow(link)));
             }
             What::Stalled(link, lasts) => self.stall(link, lasts),
+            What::Lossy(link, percent, lasts) => {
+                self.lines[link].borrow_mut().loss = percent;
+                self.ends.push((self.network.now + lasts, End::Lossy(link)));
+            }
+            What::Late(link, by, lasts) => {
+                self.lines[link].borrow_mut().latency = self.world.links[link].latency + by;
+                self.ends.push((self.network.now + lasts, End::Late(link)));
+            }
             What::Bleached(link, lasts) => {
                 self.network.bleached.insert(self.world.links[link].ends);
                 self.ends.push((self.network.now + lasts, End::Bleached(link)));

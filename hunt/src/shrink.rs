@@ -6,7 +6,7 @@ use crate::world::World;
 use std::collections::BTreeSet;
 use testkit::real::Mutant;
 
-/// Leaves out messages and events, first many and then one by one, for so many runs at most.
+/// Leaves out messages, events, lists, redirections and sites, first many and then one by one, for so many runs at most.
 pub fn shrink(world: &World, mutant: Option<Mutant>, most: u32) -> World {
     let kinds = |world: &World| -> BTreeSet<Broken> {
         run(world, mutant, false).failures.iter().map(|failure| failure.broken).collect()
@@ -15,11 +15,19 @@ pub fn shrink(world: &World, mutant: Option<Mutant>, most: u32) -> World {
     let fails = |world: &World| !kinds(world).is_disjoint(&wanted);
     let (mut smallest, mut runs) = (world.clone(), 0);
     loop {
-        let before = smallest.messages.len() + smallest.events.len();
+        let parts = |world: &World| {
+            world.messages.len()
+                + world.events.len()
+                + world.lists.len()
+                + world.redirected.len()
+                + world.sites.len()
+        };
+        let before = parts(&smallest);
         cut(&mut smallest, &mut runs, most, &fails, |world| &mut world.events);
         cut(&mut smallest, &mut runs, most, &fails, |world| &mut world.messages);
         recipients(&mut smallest, &mut runs, most, &fails);
-        if smallest.messages.len() + smallest.events.len() == before || runs >= most {
+        sites(&mut smallest, &mut runs, most, &fails);
+        if parts(&smallest) == before || runs >= most {
             return smallest;
         }
     }
@@ -47,6 +55,28 @@ fn cut<T: Clone>(
             }
         }
         length = if length == 1 { 0 } else { length.div_ceil(2) };
+    }
+}
+
+/// Leaves out what nothing else in the world needs: a site, a list that is the last one, a redirection.
+fn sites(smallest: &mut World, runs: &mut u32, most: u32, fails: &impl Fn(&World) -> bool) {
+    let mut part = 0;
+    while *runs < most {
+        let ways = [
+            smallest.without_site(part),
+            smallest.without_redirection(part),
+            smallest.without_list(part),
+            smallest.without_link(part),
+        ];
+        let smaller = ways.into_iter().flatten().find(|smaller| {
+            *runs += 1;
+            fails(smaller)
+        });
+        match smaller {
+            Some(smaller) => *smallest = smaller,
+            None if part >= 8 => return,
+            None => part += 1,
+        }
     }
 }
 

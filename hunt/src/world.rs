@@ -206,6 +206,10 @@ pub enum What {
     Slow(usize, u64, Duration),
     /// Nothing arrives over it for so long, and then all.
     Stalled(usize, Duration),
+    /// Of 100 packets so many are lost and sent again, for so long.
+    Lossy(usize, u8, Duration),
+    /// Everything arrives so much later, for so long: the peer answers late.
+    Late(usize, Duration, Duration),
     /// A router on it removes the marks for so long.
     Bleached(usize, Duration),
     /// Instead of the next PDU over it that this fits, the peer sends something else.

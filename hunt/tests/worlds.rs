@@ -29,15 +29,21 @@ const KEPT: &[(&str, &str)] = &[
         "one copy of a deferred message is delivered at its time; then the clock is set, and the originator is answered \
          that the message is cancelled",
     ),
+    (
+        "cancelled-after-doubted-restart",
+        "one copy of a deferred message is delivered; the process is killed, and does not trust the clock, so that the other \
+         copy counts as deferred again; the originator is answered that the message is cancelled",
+    ),
 ];
 
 /// Worlds that break still, and how: who mends one moves its file.
-const OPEN: &[(&str, Broken)] = &[("cancelled-after-doubted-restart", Broken::Ordered)];
+const OPEN: &[(&str, Broken)] = &[];
 
 #[test]
 fn what_is_open_breaks_still() {
-    let files = std::fs::read_dir(format!("{}/open", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    assert_eq!(files.count(), OPEN.len(), "each file is in the table");
+    // There is no folder if there are none.
+    let files = std::fs::read_dir(format!("{}/open", env!("CARGO_MANIFEST_DIR")));
+    assert_eq!(files.map_or(0, Iterator::count), OPEN.len(), "each file is in the table");
     for (name, broken) in OPEN {
         let failures = run(&read("open", name), None, false).failures;
         assert!(failures.iter().any(|failure| failure.broken == *broken), "{name}: {failures:?}");

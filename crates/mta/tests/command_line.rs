@@ -239,7 +239,8 @@ fn a_clock_behind_the_last_run_s_is_not_trusted_until_an_operator_accepts_it() {
     {
         let store = store::open(&queue, store::Options::default()).unwrap();
         let noted = store.meta(&name).unwrap().expect("an orderly stop notes the time");
-        let years = u64::from_be_bytes(noted.as_ref().try_into().unwrap()) + (1 << 48);
+        let noted = node::wall::Noted::read(&noted).expect("two times");
+        let years = noted.trusted.0 + (1 << 48);
         let value = bytes::Bytes::copy_from_slice(&years.to_be_bytes());
         let batch = vec![engine::journal::Op::PutMeta { name, value }];
         store::queue::commit_one(&*store, store::BatchId(1), batch).unwrap();

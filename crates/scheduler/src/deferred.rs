@@ -21,6 +21,17 @@ impl Deferred {
         self.messages.insert(id, (until, message.to_owned()));
     }
 
+    /// Others of its message may have left already: it is deferred, and not cancelled any more.
+    pub fn keep(&mut self, id: EntryId) {
+        let Some((_, message)) = self.messages.get(&id) else { return };
+        if let Some(entries) = self.by_message.get_mut(message) {
+            entries.remove(&id);
+            if entries.is_empty() {
+                self.by_message.remove(message);
+            }
+        }
+    }
+
     /// Whether this entry is deferred.
     pub fn has(&self, id: EntryId) -> bool {
         self.messages.contains_key(&id)
@@ -33,13 +44,9 @@ impl Deferred {
 
     /// An entry is gone.
     pub fn remove(&mut self, id: EntryId) {
-        let Some((until, message)) = self.messages.remove(&id) else { return };
-        self.by_time.remove(&(until, id));
-        if let Some(entries) = self.by_message.get_mut(&message) {
-            entries.remove(&id);
-            if entries.is_empty() {
-                self.by_message.remove(&message);
-            }
+        self.keep(id);
+        if let Some((until, _)) = self.messages.remove(&id) {
+            self.by_time.remove(&(until, id));
         }
     }
 
@@ -60,7 +67,7 @@ impl Deferred {
         self.pass(now);
     }
 
-    /// The deferred entries of a message.
+    /// The deferred entries of a message that may be cancelled.
     pub fn entries(&self, message: &str) -> Vec<EntryId> {
         self.by_message.get(message).into_iter().flatten().copied().collect()
     }
@@ -88,6 +95,16 @@ mod tests {
         deferred.pass(Instant(29));
         assert_eq!((deferred.entries("b"), deferred.entries("a").len()), (Vec::new(), 1));
         deferred.pass(Instant(30));
+        assert!(deferred.by_message.is_empty() && deferred.messages.is_empty());
+    }
+
+    #[test]
+    fn what_may_have_left_is_deferred_and_not_cancelled() {
+        let mut deferred = Deferred::default();
+        deferred.add(EntryId(1), Instant(10), "a");
+        deferred.keep(EntryId(1));
+        assert_eq!((deferred.entries("a"), deferred.has(EntryId(1))), (Vec::new(), true));
+        deferred.pass(Instant(10));
         assert!(deferred.by_message.is_empty() && deferred.messages.is_empty());
     }
 }

@@ -4,8 +4,38 @@ use crate::Shift;
 use base::{Instant, Now, Utc};
 use std::time::Duration;
 
-/// The name of the durable time in the store: microseconds since 1970, eight octets.
+/// The name of the durable times in the store: see [`Noted`].
 pub const CLOCK: &str = "clock";
+
+/// The times that are durable, in microseconds since 1970: eight octets each. Older releases have the first only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// By the clock that was trusted last.
+    pub trusted: Utc,
+    /// The latest that the queue has gone by: what was deferred until then may have left.
+    pub gone: Utc,
+}
+
+impl Noted {
+    /// The value in the store.
+    pub fn encode(self) -> [u8; 16] {
+        let mut value = [0; 16];
+        let (trusted, gone) = value.split_at_mut(8);
+        trusted.copy_from_slice(&self.trusted.0.to_be_bytes());
+        gone.copy_from_slice(&self.gone.0.to_be_bytes());
+        value
+    }
+
+    /// Reads it; `None`: it is no such value.
+    pub fn read(value: &[u8]) -> Option<Noted> {
+        let (trusted, rest) = value.split_first_chunk()?;
+        let trusted = Utc(u64::from_be_bytes(*trusted));
+        match rest {
+            [] => Some(Noted { trusted, gone: trusted }),
+            gone => Some(Noted { trusted, gone: Utc(u64::from_be_bytes(gone.try_into().ok()?)) }),
+        }
+    }
+}
 
 /// When a clock that was set is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -52,6 +82,10 @@ pub struct Wall {
     pub doubt: Option<Doubt>,
     /// When the time was last made durable.
     pub written: Option<Instant>,
+    /// What was made durable then, or was found at the start.
+    pub noted: Option<Noted>,
+    /// What was deferred until then may have left before this process was started.
+    pub gone: Option<Utc>,
 }
 
 /// The time at this moment, by a standing of the clocks.
@@ -93,6 +127,11 @@ impl Wall {
     /// Whether the clock is doubted.
     pub fn is_doubted(&self) -> bool {
         self.doubt.is_some()
+    }
+
+    /// The time by which the queue goes.
+    pub fn queue_time(&self, mono: Instant) -> Option<Utc> {
+        self.at.map(|at| reckoned(at, mono))
     }
 
     /// The time by the clock that was trusted last, and by the clock of timers since.

@@ -14,6 +14,15 @@ struct Path {
     links: Vec<usize>,
 }
 
+/// Where a message is led on to.
+#[derive(Default)]
+struct Followed {
+    /// Who gets a copy, and its path.
+    copies: Vec<(usize, Path)>,
+    /// The recipients that copies have on their ways.
+    names: Vec<usize>,
+}
+
 impl Check<'_> {
     /// The outcome of a message for a recipient: a user, or one who does not exist.
     pub(super) fn due(&self, message: &Message, to: usize) -> Due {
@@ -40,15 +49,6 @@ impl Check<'_> {
     /// to whom it is redirected, and its alternate recipient.
     pub(super) fn indirect(&self, message: &Message) -> Vec<(usize, Due)> {
         let acted = self.play.acted.contains(&message.number);
-        let mut all = Vec::new();
-        let begin = Path { at: message.from / 2, lists: Vec::new(), links: Vec::new() };
-        for to in message.to.iter().filter(|to| self.world.leads_on(**to)) {
-            self.follow(&begin, *to, &mut all);
-        }
-        if let Some(alternate) = message.alternate {
-            let there = self.gone(&begin, self.world.users());
-            self.follow(&there, alternate, &mut all);
-        }
         let due = |(user, path): (usize, Path)| {
             let is_1984 = |link: &usize| self.world.links[*link].profile == Profile::P1Of1984;
             // P1 of 1984 has neither histories nor alternates.
@@ -60,7 +60,28 @@ impl Check<'_> {
             };
             (user, due)
         };
-        all.into_iter().map(due).collect()
+        self.followed(message).copies.into_iter().map(due).collect()
+    }
+
+    /// Where a message is led on to.
+    fn followed(&self, message: &Message) -> Followed {
+        let mut all = Followed::default();
+        let begin = Path { at: message.from / 2, lists: Vec::new(), links: Vec::new() };
+        for to in message.to.iter().filter(|to| self.world.leads_on(**to)) {
+            self.follow(&begin, *to, &mut all);
+        }
+        if let Some(alternate) = message.alternate {
+            let there = self.gone(&begin, self.world.users());
+            self.follow(&there, alternate, &mut all);
+        }
+        all
+    }
+
+    /// How many copies of a message have this name for their recipient at some time: each may be reported.
+    pub(super) fn named(&self, message: &Message, to: usize) -> usize {
+        let direct = message.to.contains(&to) && !self.world.leads_on(to);
+        let names = self.followed(message).names;
+        usize::from(direct) + names.iter().filter(|name| **name == to).count()
     }
 
     /// The path once it has led to a recipient.
@@ -73,8 +94,9 @@ impl Check<'_> {
     }
 
     /// All who get a copy for a recipient, each with the path of the copy.
-    fn follow(&self, path: &Path, to: usize, all: &mut Vec<(usize, Path)>) {
+    fn follow(&self, path: &Path, to: usize, all: &mut Followed) {
         let mut path = self.gone(path, to);
+        all.names.push(to);
         match (self.world.list(to), self.world.redirected_to(to)) {
             // It is in the history already: a loop ends there.
             (Some((number, _)), _) if path.lists.contains(&number) => {}
@@ -83,7 +105,7 @@ impl Check<'_> {
                 list.members.iter().for_each(|member| self.follow(&path, *member, all));
             }
             (None, Some(other)) => self.follow(&path, other, all),
-            (None, None) if to < self.world.users() => all.push((to, path)),
+            (None, None) if to < self.world.users() => all.copies.push((to, path)),
             (None, None) => {}
         }
     }

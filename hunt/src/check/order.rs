@@ -1,5 +1,6 @@
 //! What went in which order, and for how long what is urgent waited.
 
+use super::calm::Calm;
 use super::{Broken, Check, PREPARED};
 use crate::world::{Kept, Link, SITES};
 use base::{Instant, PeerId, Precedence};
@@ -18,7 +19,8 @@ struct Transfer<'a> {
     from: Instant,
     until: Instant,
     event: &'a LogEvent,
-    /// When the message came first, and last before it started, if it could start since. Copies come by several paths.
+    /// When the message came first, and last before it started, if it could start since. Copies come by several paths, and
+    /// an entry that starts again did not wait since then.
     came: Option<(Instant, Instant)>,
 }
 
@@ -65,7 +67,8 @@ impl Check<'_> {
                     came.entry(message).or_insert((*at, *at)).1 = *at;
                 }
                 Kind::TransferStarted => {
-                    let came = came.get(message).copied();
+                    let again = all.iter().any(|other: &Transfer<'_>| other.event.entry == event.entry);
+                    let came = came.get(message).copied().filter(|_| !again);
                     all.push(Transfer { from: *at, until: Instant(u64::MAX), event, came });
                 }
                 Kind::TransferConfirmed | Kind::TransferFailed => {
@@ -80,18 +83,19 @@ impl Check<'_> {
         all
     }
 
-    /// Where nothing goes wrong: rules 1 and 3 of the scheduler, and a bound for what is urgent.
+    /// While nothing goes wrong: rules 1 and 3 of the scheduler, and a bound for what is urgent.
     pub(super) fn order(&mut self, site: usize, accepted: &BTreeMap<String, usize>) {
+        let calm = &self.calm(site);
         let transfers = self.transfers(site, accepted);
         let mut failures = Vec::new();
         for (nth, first) in transfers.iter().enumerate() {
             for then in &transfers[nth + 1..] {
-                failures.extend(self.overtook(site, first, then));
+                failures.extend(self.overtook(site, first, then, calm));
             }
             for higher in &transfers {
-                failures.extend(self.beside(site, first, higher));
+                failures.extend(self.beside(site, first, higher, calm));
             }
-            failures.extend(self.waited(site, first, &transfers));
+            failures.extend(self.waited(site, first, &transfers, calm));
         }
         let name = SITES[site];
         failures
@@ -100,7 +104,13 @@ impl Check<'_> {
     }
 
     /// The first one started although the other one, which is higher or came before, waited for long.
-    fn overtook(&self, site: usize, first: &Transfer<'_>, then: &Transfer<'_>) -> Option<String> {
+    fn overtook(
+        &self,
+        site: usize,
+        first: &Transfer<'_>,
+        then: &Transfer<'_>,
+        calm: &Calm,
+    ) -> Option<String> {
         let same = match self.world.sites[site].hold {
             Hold::Off => first.channel() == then.channel(),
             Hold::Conserving | Hold::Strict => first.peer() == then.peer(),
@@ -113,22 +123,38 @@ impl Check<'_> {
             && first.channel() == then.channel()
             && first.came.zip(then.ready()).is_some_and(|((came, _), other)| other < came);
         let (one, other) = (first.message(), then.message());
+        if !calm.lasts(then.came?.0, first.from, &[first.channel()?, then.channel()?]) {
+            return None;
+        }
         (high > low || before).then(|| format!("{one} at {:?} before {other}", first.from))
     }
 
     /// A lower one starts beside a higher one in transfer. Its start is logged once its record is read.
-    fn beside(&self, site: usize, low: &Transfer<'_>, high: &Transfer<'_>) -> Option<String> {
+    fn beside(
+        &self,
+        site: usize,
+        low: &Transfer<'_>,
+        high: &Transfer<'_>,
+        calm: &Calm,
+    ) -> Option<String> {
         let held = self.world.sites[site].hold != Hold::Off && low.peer() == high.peer();
         let is_higher = high.event.precedence? > low.event.precedence?;
         let is_beside = high.from + PREPARED < low.from
             && low.from < high.until
             && low.from < high.from + STALL;
         let broken = held && is_higher && is_beside && !low.may_pass();
+        let broken = broken && calm.lasts(high.from, low.from, &[]);
         broken.then(|| format!("{} starts beside {}", low.message(), high.message()))
     }
 
     /// An urgent message waits for no lower one longer than an association takes.
-    fn waited(&self, site: usize, one: &Transfer<'_>, all: &[Transfer<'_>]) -> Option<String> {
+    fn waited(
+        &self,
+        site: usize,
+        one: &Transfer<'_>,
+        all: &[Transfer<'_>],
+        calm: &Calm,
+    ) -> Option<String> {
         let precedence = one.event.precedence.filter(|level| *level >= Precedence::Flash)?;
         let link = self.link_of(site, one.peer()?)?;
         let opens = link.only_caller.is_none_or(|caller| caller == site);
@@ -136,6 +162,17 @@ impl Check<'_> {
             return None;
         }
         let ready = one.ready().filter(|_| !one.is_resumed())?;
+        let came = one.came?.0;
+        if !calm.lasts(came, one.from, &[one.channel()?]) || !calm.is_fast(came, one.from) {
+            return None;
+        }
+        // One association is kept for what is above all in transfer. Where that has begun, something still higher waits.
+        let in_transfer = all.iter().filter(|other| {
+            other.channel() == one.channel() && other.from <= ready && ready < other.until
+        });
+        if in_transfer.count() > link.associations as usize {
+            return None;
+        }
         // Equals go in their order, and what is higher first: with rule 1 also on another channel.
         let holds = self.world.sites[site].hold != Hold::Off;
         let goes_first = |other: &&Transfer<'_>| match other.channel() == one.channel() {
@@ -163,7 +200,7 @@ impl Check<'_> {
         })
     }
 
-    fn link_of(&self, site: usize, peer: PeerId) -> Option<&Link> {
+    pub(super) fn link_of(&self, site: usize, peer: PeerId) -> Option<&Link> {
         let config = &self.play.network.sites[site].config;
         let index = config.peers.iter().position(|one| one.id() == peer)?;
         let (link, _) = self.world.links_of(site).nth(index)?;

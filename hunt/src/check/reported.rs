@@ -1,6 +1,7 @@
 //! The reports, and that every message is accounted for.
 
 use super::{Broken, Check, Due, Reported};
+use crate::world::{Link, Message, Profile};
 use p1::flags::ReportRequest;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Delivered;
@@ -10,7 +11,7 @@ impl Check<'_> {
     /// The reports that users took: none that is foreign, and each once.
     pub(super) fn reports(&mut self, accepted: &BTreeMap<String, usize>) -> Reported {
         let mut reported = Reported::new();
-        let addresses: BTreeMap<String, usize> = (0..=self.world.users())
+        let addresses: BTreeMap<String, usize> = (0..=self.world.users() + self.world.lists.len())
             .map(|user| (name(&self.world.address(user)).to_string(), user))
             .collect();
         for user in 0..self.world.users() {
@@ -20,12 +21,8 @@ impl Check<'_> {
                 let Delivered::Report { subject, delivered } = delivered else { continue };
                 let about = accepted.get(subject).filter(|n| self.message(**n).from == user);
                 let to = recipient.as_ref().and_then(|recipient| addresses.get(recipient));
-                let is_indirect = |number: &&usize| self.is_indirect(self.message(**number));
-                if about.is_some_and(|number| is_indirect(&number)) {
-                    continue;
-                }
                 match about.zip(to) {
-                    Some((number, to)) if self.message(*number).to.contains(to) => {
+                    Some((number, to)) if self.may_be_reported(self.message(*number), *to) => {
                         found.entry((*number, *to, *delivered)).or_default().push(at);
                     }
                     _ => {
@@ -38,13 +35,58 @@ impl Check<'_> {
                 let who = self.world.user_name(to);
                 let what = format!("the report of {number} for {who}");
                 // A copy that is expired while its transfer is in doubt is reported by both sides.
+                let entitled = self.named(self.message(number), to);
                 if !self.play.acted.contains(&number) {
-                    self.at_most(1, user, &what, &copies);
+                    self.at_most(entitled, user, &what, &copies);
                 }
                 reported.entry((number, to)).or_default().insert(delivered);
             }
         }
         reported
+    }
+
+    /// Whether a report about a message may name this one: a recipient, or one to whom it is led on.
+    fn may_be_reported(&self, message: &Message, to: usize) -> bool {
+        let mut names: Vec<usize> = message.to.iter().copied().chain(message.alternate).collect();
+        let mut next = 0;
+        while let Some(&name) = names.get(next) {
+            next += 1;
+            let members = self.world.list(name).map_or(&[][..], |(_, list)| &list.members);
+            let led_on: Vec<usize> =
+                members.iter().copied().chain(self.world.redirected_to(name)).collect();
+            let new = led_on.into_iter().filter(|name| !names.contains(name));
+            names.extend(new.collect::<Vec<_>>());
+        }
+        names.contains(&to)
+    }
+
+    /// The reports about those to whom a message is led on: true, those that were asked for, and all of them.
+    fn indirect_reports(
+        &mut self,
+        message: &Message,
+        came: &BTreeMap<usize, BTreeSet<usize>>,
+        reported: &Reported,
+    ) {
+        let number = message.number;
+        let is_1984 = |link: &Link| link.profile == Profile::P1Of1984;
+        // P1 of 1984 has no histories, by which a report finds its way back; of several copies each has its report.
+        if self.world.links.iter().any(is_1984) || self.play.acted.contains(&number) {
+            return;
+        }
+        for (user, due) in self.indirect(message) {
+            if self.copies(message, user) != 1 {
+                continue;
+            }
+            let reports = reported.get(&(number, user)).cloned().unwrap_or_default();
+            let arrived = came.get(&user).is_some_and(|came| came.contains(&number));
+            let what = format!("message {number} for {}, led on", self.world.user_name(user));
+            if reports.contains(&!arrived) || reports.contains(&true) && !asks(message, true) {
+                let what = format!("{what}: reports {reports:?}, arrived is {arrived}");
+                self.fail(Broken::Report, what);
+            } else if due == Due::Delivery && asks(message, arrived) && !reports.contains(&arrived) {
+                self.fail(Broken::Report, format!("{what}: no report, arrived is {arrived}"));
+            }
+        }
     }
 
     /// Every message is accounted for, for each of its recipients.
@@ -66,6 +108,9 @@ impl Check<'_> {
                     self.fail(Broken::Lost, what);
                 }
             }
+            if sees_reports && !indirect.is_empty() {
+                self.indirect_reports(message, came, reported);
+            }
             for to in message.to.iter().filter(|to| !world.leads_on(**to)) {
                 let number = message.number;
                 let what = format!("message {number} for {}", world.user_name(*to));
@@ -73,11 +118,7 @@ impl Check<'_> {
                 let reports = reported.get(&(number, *to)).unwrap_or(&none);
                 let due = self.due(message, *to);
                 let acted = self.play.acted.contains(&number);
-                let asks = |delivered: bool| match message.report {
-                    ReportRequest::Report => true,
-                    ReportRequest::NonDelivery => !delivered,
-                    _ => false,
-                };
+                let asks = |delivered: bool| asks(message, delivered);
                 if arrived && due == Due::NonDelivery && indirect.iter().all(|(user, _)| user != to)
                 {
                     self.fail(Broken::Ordered, format!("{what} arrived"));
@@ -101,11 +142,22 @@ impl Check<'_> {
                         self.fail(Broken::Report, what);
                     }
                 }
-                let missing = asks(arrived) && !reports.contains(&arrived);
+                // An operator ended it while nobody knew whether it had arrived.
+                let in_doubt = acted && arrived && reports.contains(&false);
+                let missing = asks(arrived) && !reports.contains(&arrived) && !in_doubt;
                 if missing && due != Due::Anything {
                     self.fail(Broken::Report, format!("{what}: no report, arrived is {arrived}"));
                 }
             }
         }
+    }
+}
+
+/// Whether its originator wants such a report.
+fn asks(message: &Message, delivered: bool) -> bool {
+    match message.report {
+        ReportRequest::Report => true,
+        ReportRequest::NonDelivery => !delivered,
+        ReportRequest::None => false,
     }
 }

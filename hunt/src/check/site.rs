@@ -2,12 +2,51 @@
 
 use super::{Broken, Check};
 use crate::world::SITES;
+use base::AssociationId;
+use node::ChannelId;
 use node::event::Kind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use store::Disk;
 use testkit::Events;
 
 impl Check<'_> {
+    /// A channel never has more associations that it opened than its configuration has, and one that is kept for what is
+    /// above all in transfer. Each transfer that is recovered has an association of its own.
+    pub(super) fn associations(&mut self, site: usize) {
+        let s = &self.play.network.sites[site];
+        let mut open: BTreeMap<ChannelId, BTreeSet<AssociationId>> = BTreeMap::new();
+        let mut deaths = s.deaths.iter().copied().peekable();
+        let mut most: BTreeMap<ChannelId, usize> = BTreeMap::new();
+        for (at, event) in &s.events {
+            while deaths.next_if(|death| death <= at).is_some() {
+                open.clear();
+            }
+            let Some((channel, id)) = event.channel.zip(event.association) else { continue };
+            let its = open.entry(channel).or_default();
+            match event.kind {
+                Kind::AssociationOpened if event.detail == "as initiator" => {
+                    its.insert(id);
+                    let so_far = most.entry(channel).or_default();
+                    *so_far = its.len().max(*so_far);
+                }
+                Kind::AssociationLost | Kind::AssociationReleased => _ = its.remove(&id),
+                _ => {}
+            }
+        }
+        for (channel, most) in most {
+            let Some(link) = self.link_of(site, channel.peer) else { continue };
+            let bound = link.associations as usize + 1;
+            if most > bound {
+                let what = format!(
+                    "at {}: {most} associations of {channel:?} at once, {bound} are the bound",
+                    SITES[site]
+                );
+                self.fail(Broken::Wasted, what);
+            }
+        }
+    }
+
     /// Nothing is left at a site, on the disk or in memory.
     pub(super) fn site(&mut self, site: usize) {
         let s = &self.play.network.sites[site];

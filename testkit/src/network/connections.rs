@@ -225,10 +225,20 @@ impl<S: Durable> Network<S> {
     fn cut_ends(&mut self, ends: Vec<End>, unnoticed_by: Option<usize>) {
         for end in ends {
             match end {
-                End::Node(at, ..) if Some(at) == unnoticed_by => _ = self.detach(end),
+                // What asks for a connection is repeated by TCP, until there is one or an error.
+                End::Node(at, ..) if Some(at) == unnoticed_by => {
+                    if !self.is_connecting(end) {
+                        self.detach(end);
+                    }
+                }
                 _ => self.unplug(end),
             }
         }
+    }
+
+    fn is_connecting(&self, end: End) -> bool {
+        let connection = self.ends.get(&end).and_then(|(id, _)| self.connections.get(id));
+        connection.is_some_and(|connection| connection.ends[1].is_none())
     }
 
     /// Polls every wire between the sites when it is due: something changed that wires do not know of.

@@ -9,18 +9,18 @@
 //! since it only gives more time, and a step forward once the clock is trusted.
 //!
 //! The time by the clock that was trusted last is durable, so that a start with a wrong clock is
-//! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
+//! noticed, too, and so is the time that the queue goes by: what was deferred until then may have left. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
 //! which the MTA last ran: nothing leaves early.
 
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::FORGET_EVERY;
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
-use base::{Instant, Now, Utc};
+use base::{Instant, Now};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
 use scheduler::Shift;
-use scheduler::wall::{CLOCK, Doubt, reckoned, size, step, way};
+use scheduler::wall::{CLOCK, Doubt, Noted, reckoned, size, step, way};
 use std::time::Duration;
 
 /// How far the clocks may part, at most, before what is queued follows.
@@ -160,9 +160,12 @@ impl Context {
 
     /// What the store has of the time we were last there; before the entries.
     pub(crate) fn recovered_clock(&mut self, now: Now, value: &[u8]) {
-        let Ok(octets) = value.try_into() else { return };
-        let then = Now { mono: now.mono, utc: Utc(u64::from_be_bytes(octets)) };
+        let Some(noted) = Noted::read(value) else { return };
+        let then = Now { mono: now.mono, utc: noted.trusted };
         let (shift, most) = (step(then, now), self.config.times.clock.step);
+        // The queue may have gone on after that, and have followed a step.
+        self.queue.wall.gone = Some(noted.gone + WRITE_EVERY + most);
+        self.queue.wall.noted = Some(noted);
         let by = size(shift).as_secs();
         match shift {
             // It ran on after it had noted the time.
@@ -209,13 +212,19 @@ impl Context {
     pub(crate) fn put_clock(&mut self, batch: &mut Batch) {
         let wall = &mut self.queue.wall;
         let due = |written: Instant| wall.looked.since(written) >= WRITE_EVERY;
-        // While it is doubted, the last time it was trusted stays: another start doubts it, too.
-        if wall.doubt.is_some() || !wall.written.is_none_or(due) {
+        if !wall.written.is_none_or(due) {
             return;
         }
-        let Some(utc) = wall.believed(wall.looked) else { return };
-        wall.written = Some(wall.looked);
-        let value = Bytes::copy_from_slice(&utc.0.to_be_bytes());
+        // While it is doubted, the last time it was trusted stays: another start doubts it, too.
+        let trusted = match wall.is_doubted() {
+            true => wall.noted.map(|noted| noted.trusted).or(wall.trusted.map(|then| then.utc)),
+            false => wall.believed(wall.looked),
+        };
+        let Some((trusted, now)) = trusted.zip(wall.queue_time(wall.looked)) else { return };
+        let gone = wall.noted.map_or(now, |noted| noted.gone.max(now));
+        let noted = Noted { trusted, gone };
+        (wall.written, wall.noted) = (Some(wall.looked), Some(noted));
+        let value = Bytes::copy_from_slice(&noted.encode());
         batch.push(Op::PutMeta { name: CLOCK.to_owned(), value });
     }
 
@@ -233,16 +242,14 @@ impl Context {
     pub(crate) fn write_clock(&mut self, now: Now) {
         self.queue.wall.looked = now.mono;
         self.queue.wall.written = None;
-        if !self.queue.wall.is_doubted() {
-            // It is put into every commit that is due for it.
-            let retry = PendingRetry {
-                batch: Batch::new(),
-                entries: Vec::new(),
-                bodies: Vec::new(),
-                order: None,
-            };
-            self.commit(Batch::new(), PendingAnswer::Retry(retry));
-        }
+        // It is put into every commit that is due for it.
+        let retry = PendingRetry {
+            batch: Batch::new(),
+            entries: Vec::new(),
+            bodies: Vec::new(),
+            order: None,
+        };
+        self.commit(Batch::new(), PendingAnswer::Retry(retry));
     }
 
     /// When to look at the clocks though nothing happens.
@@ -251,7 +258,7 @@ impl Context {
         let waits =
             self.life.is_started() && (wall.is_doubted() || !self.queue.scheduler.is_empty());
         let look = waits.then(|| wall.looked + LOOK_AGAIN);
-        let writes = waits && !wall.is_doubted() && !self.life.is_stopping();
+        let writes = self.life.is_running() && !self.queue.scheduler.is_empty();
         let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
         look.into_iter().chain(write).chain(wall.trusted_at(self.config.times.clock.steady)).min()
     }

@@ -20,6 +20,9 @@ impl Outbound {
         match Record::peek(record) {
             Ok(brief) => {
                 self.enqueue(cx, now, id, precedence, &brief);
+                if brief.not_before.is_some_and(|at| cx.queue.wall.gone >= Some(at)) {
+                    cx.queue.deferred.keep(id);
+                }
                 self.take_up_sending(cx, now, id);
                 self.reroute_if_too_long(cx, now, id, &brief, record);
             }
