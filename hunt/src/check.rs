@@ -21,9 +21,9 @@ use testkit::real::Fault;
 pub enum Broken {
     /// An acknowledged message neither arrived nor was reported.
     Lost,
-    /// It arrived with other octets, or at somebody else's.
+    /// It arrived with other octets.
     Altered,
-    /// Somebody got it twice, or it was accepted twice.
+    /// Somebody got it who is not to get it, or not again; or it was accepted twice.
     Twice,
     /// A report is missing, untrue, or one too many.
     Report,

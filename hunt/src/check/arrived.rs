@@ -41,7 +41,10 @@ impl Check<'_> {
     pub(super) fn whole(&mut self, number: usize, user: usize, octets: &[u8]) {
         let message = self.message(number);
         let (size, is_meant) = (message.size, self.copies(message, user) > 0);
-        if !is_meant || *octets != content(number, size) {
+        if !is_meant && *octets == content(number, size) {
+            let who = self.world.user_name(user);
+            self.fail(Broken::Twice, format!("message {number} at {who}, who is not to get it"));
+        } else if !is_meant || *octets != content(number, size) {
             let who = self.world.user_name(user);
             let meant = content(number, size);
             let both = 0..octets.len().min(size);

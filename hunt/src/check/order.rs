@@ -66,6 +66,9 @@ impl Check<'_> {
                 Kind::Submitted | Kind::Received if !deferred(message) => {
                     came.entry(message).or_insert((*at, *at)).1 = *at;
                 }
+                Kind::OperatorRerouted | Kind::Rerouted => {
+                    came.insert(message, (*at, *at));
+                }
                 Kind::TransferStarted => {
                     let again = all.iter().any(|other: &Transfer<'_>| other.event.entry == event.entry);
                     let came = came.get(message).copied().filter(|_| !again);
@@ -115,7 +118,8 @@ impl Check<'_> {
             Hold::Off => first.channel() == then.channel(),
             Hold::Conserving | Hold::Strict => first.peer() == then.peer(),
         };
-        if first.may_pass() || then.is_resumed() || !same || then.ready()? >= first.from {
+        // What falls back on another channel waited for its own.
+        if first.may_pass() || then.may_pass() || !same || then.ready()? >= first.from {
             return None;
         }
         let (high, low) = (then.event.precedence?, first.event.precedence?);
