@@ -144,7 +144,8 @@ impl Check<'_> {
             }
         }
         let totals = store.meta(&Totals::name(id)).ok().flatten();
-        let totals = totals.and_then(|value| Totals::decode(&value).ok());
+        // A mailbox that was only opened has none.
+        let totals = totals.map_or(Some(Totals::default()), |value| Totals::decode(&value).ok());
         let held = totals.map(|totals| Precedence::ALL.map(|level| totals.level(level).items));
         if held != Some(counts) || totals.is_none_or(|totals| totals.last < last) {
             let what = format!("{who} has {counts:?} items, the last is {last}: {totals:?}");

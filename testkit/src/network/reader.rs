@@ -1,5 +1,5 @@
 //! A user who reads his mailbox over P7: he binds, lists, fetches each item that he does not have, deletes some, and
-//! remembers what he saw of it, in order.
+//! remembers what he saw of it, in order. Now and then he hangs up while he waits for an answer.
 
 use super::store_user::{Answer, Asked, StoreEvent, StoreUser};
 use super::{Delivered, Durable, End, Network};
@@ -26,6 +26,9 @@ const WHOLE: u32 = 4;
 
 /// What is unanswered for so long is given up, with the connection.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// After one in so many questions he hangs up, before he is answered.
+const HANGS_UP: u64 = 40;
 
 /// Most items of a delete.
 const MOST: usize = 8;
@@ -129,6 +132,7 @@ pub struct Reader {
     active: Instant,
     next: Instant,
     pause: Duration,
+    hangs_up: bool,
     rng: Rng,
 }
 
@@ -164,7 +168,7 @@ impl Reader {
             (None, None) => return false,
         };
         if let Some(asked) = asked {
-            self.active = now;
+            (self.active, self.hangs_up) = (now, self.rng.below(HANGS_UP) == 0);
             self.machine.ask(now, asked);
         }
         true
@@ -348,6 +352,7 @@ impl<S: Durable> Network<S> {
             active: Instant(0),
             next: Instant(0),
             pause: LOOKS.0,
+            hangs_up: false,
             rng: Rng::new(user as u64 + 1),
         });
     }
@@ -445,6 +450,7 @@ impl<S: Durable> Network<S> {
                     reader.machine.content(now, piece);
                 }
                 Some(StoreEvent::Answered(asked, answer)) => self.answered(user, asked, answer),
+                None if std::mem::take(&mut reader.hangs_up) => return self.close(end),
                 None if reader.go_on(now) => {}
                 None => return,
             }
