@@ -1,7 +1,7 @@
 //! The configurations and the network of a world.
 
 use crate::line::{Line, LineWire, Shared};
-use crate::world::{Kept, Layout, Link, Profile, World};
+use crate::world::{Kept, Layout, Link, Profile, Reads, World};
 use base::{Precedence, Windows};
 use dscp::Dscp;
 use engine::registered::Registration;
@@ -177,6 +177,11 @@ pub(crate) fn network(world: &World, mutant: Option<Mutant>) -> (Network<RealSto
     }));
     for user in 0..world.users() {
         network.user(user / 2, crate::world::NAMES[user % 2], true);
+        match world.sites[user / 2].reads {
+            Reads::Fetches(page) if world.reads(user) => network.read_over_p7(user, false, page),
+            Reads::Deletes(page) if world.reads(user) => network.read_over_p7(user, true, page),
+            _ => {}
+        }
     }
     (network, lines)
 }

@@ -5,6 +5,7 @@ mod calm;
 mod due;
 mod line;
 mod order;
+mod reader;
 mod reported;
 mod site;
 
@@ -42,6 +43,8 @@ pub enum Broken {
     Refused,
     /// More went over a line than a cut costs.
     Wasted,
+    /// A mailbox contradicts itself, or what its user was answered.
+    Mailbox,
     /// A mark was taken for a wrong one.
     Marked,
     /// A password is in an event.
@@ -92,6 +95,7 @@ pub(crate) fn check(play: &Play<'_>) -> Vec<Failure> {
     let mut came = BTreeMap::new();
     for user in 0..check.world.users() {
         let copies = match user % 2 == 1 && check.world.sites[user / 2].has_mailbox {
+            true if check.world.reads(user) => check.reader(user, &accepted),
             true => check.mailbox(user, &accepted),
             false => check.messages(user, &accepted),
         };

@@ -1,7 +1,7 @@
 //! A world drawn from a seed. Swarm testing: each world has some kinds of faults and not others, at rates of its own,
 //! so that kinds which hide each other are also tried apart.
 
-use crate::world::{Event, Kept, Layout, Lie, Link, List, Message, Profile, Site, What, World};
+use crate::world::{Event, Kept, Layout, Lie, Link, List, Message, Profile, Reads, Site, What, World};
 use base::Precedence;
 use base::rng::Rng;
 use p1::flags::ReportRequest;
@@ -87,6 +87,7 @@ impl Draw {
             preempt: self.one_in(3),
             share: self.one_in(4).then_some(20),
             has_mailbox: self.one_in(2),
+            reads: Reads::Never,
             minimize: self.one_in(6).then(|| self.rng.below(2)),
             slow_disk: self.one_in(3),
         }
@@ -275,6 +276,16 @@ impl Draw {
         }
     }
 
+    /// Who reads his mailbox over P7.
+    fn reads(&mut self) -> Reads {
+        let page = self.one_of(&[None, None, Some(3), Some(16)]);
+        match self.below(6) {
+            0..3 => Reads::Never,
+            3 => Reads::Fetches(page),
+            _ => Reads::Deletes(page),
+        }
+    }
+
     /// What happens once, of the kinds of this world.
     fn event(&mut self, kinds: &[Kind], links: u64, sites: u64) -> Event {
         let (link, site) = (self.below(links) as usize, self.below(sites) as usize);
@@ -405,7 +416,7 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let theme = draw.theme(size);
     let links = draw.links(sites, theme);
     let slowest = links.iter().map(|link| link.rate).min().unwrap_or(1_000_000);
-    let sites: Vec<Site> = (0..sites).map(|_| draw.site()).collect();
+    let mut sites: Vec<Site> = (0..sites).map(|_| draw.site()).collect();
     let (count, users) = (draw.between(size.messages), sites.len() * 2);
     let lists = draw.lists(sites.len());
     let redirected = draw.redirected(users);
@@ -436,5 +447,9 @@ pub fn draw_of(seed: u64, size: Size, all: &[Kind]) -> World {
     let mut events: Vec<Event> =
         (0..count).map(|_| draw.event(&kinds, all_links, all_sites)).collect();
     events.sort_by_key(|event| event.at);
+    // Last, so that all else of a seed is as it was.
+    for site in sites.iter_mut().filter(|site| site.has_mailbox) {
+        site.reads = draw.reads();
+    }
     World { seed, sites, links, lists, redirected, messages, events }
 }

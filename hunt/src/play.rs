@@ -196,6 +196,7 @@ impl<'a> Play<'a> {
             if !self.network.is_bound(user) && !self.network.sites[user / 2].is_down {
                 self.network.bind(user, user / 2);
             }
+            self.network.read_mailbox(user, user / 2);
             let answers = &self.network.users[user].answers;
             let new = self.looked_at[user]..answers.len();
             self.looked_at[user] = answers.len();
@@ -233,6 +234,7 @@ impl<'a> Play<'a> {
         user.alternate = message.alternate.map(|user| self.world.address(user));
         user.content_type =
             if message.is_p2 { p1::ContentType::BuiltIn(2) } else { p1::ContentType::P22 };
+        user.submits_to_store = user.reader.is_some() && message.number.is_multiple_of(2);
         self.submitted[message.from].push(index);
         let (octets, id) = (content(message.number, message.size), identifier(message.number));
         self.network.submit(message.from, &to, message.precedence, &octets, &id, message.report);
@@ -581,6 +583,8 @@ impl<'a> Play<'a> {
         for _ in 0..150 {
             self.run_slowly(10);
         }
+        // Until nobody asks anything any more.
+        self.network.run_for(Duration::from_secs(10));
     }
 }
 

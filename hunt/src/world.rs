@@ -49,10 +49,25 @@ pub struct Site {
     pub share: Option<u8>,
     /// Whether its user LOG has a mailbox.
     pub has_mailbox: bool,
+    /// Whether he reads it over P7.
+    #[serde(default)]
+    pub reads: Reads,
     /// From this minute of the day on, and for two, only what is urgent goes out.
     pub minimize: Option<u64>,
     /// Whether its disk takes its time.
     pub slow_disk: bool,
+}
+
+/// Whether the user of a mailbox reads it over P7.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reads {
+    /// Nobody reads it.
+    #[default]
+    Never,
+    /// He lists and fetches, with lists of so many items at most.
+    Fetches(Option<i64>),
+    /// He also deletes some of what he has.
+    Deletes(Option<i64>),
 }
 
 /// The kind of a peer, as the profiles of `config/peers` have it; both ends of a link have the same.
@@ -328,6 +343,12 @@ impl World {
         way
     }
 
+    /// Whether a user reads his mailbox over P7.
+    pub fn reads(&self, user: usize) -> bool {
+        let site = &self.sites[user / 2];
+        user % 2 == 1 && site.has_mailbox && site.reads != Reads::Never
+    }
+
     /// Whether an operator does such a thing in it.
     pub fn has(&self, which: impl Fn(&What) -> bool) -> bool {
         self.events.iter().any(|event| which(&event.what))
@@ -350,11 +371,12 @@ impl fmt::Display for World {
         for (name, site) in SITES.iter().zip(&self.sites) {
             writeln!(
                 f,
-                "  {name:8} hold {:?}, preempt {}, share {:?}, mailbox {}, MINIMIZE from {:?}, slow disk {}",
+                "  {name:8} hold {:?}, preempt {}, share {:?}, mailbox {}, read {:?}, MINIMIZE from {:?}, slow disk {}",
                 site.hold,
                 site.preempt,
                 site.share,
                 site.has_mailbox,
+                site.reads,
                 site.minimize,
                 site.slow_disk
             )?;

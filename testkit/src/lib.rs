@@ -2,7 +2,7 @@
 //! them. This page is for authors of tests, fuzz targets and simulations.
 //!
 //! ```text
-//!  Network   N nodes with named sites ── Wire ── users (P3) and other nodes (P1)
+//!  Network   N nodes with named sites ── Wire ── users (P3, P7) and other nodes (P1)
 //!  Pair      a network of two: OPS in Naples submits, OPS in Act takes delivery
 //!  Bench     one node; the other end of each connection is played by hand
 //! ```
@@ -34,7 +34,9 @@ mod wire;
 
 pub use bench::Bench;
 pub use events::Events;
-pub use network::{Death, Delivered, Durable, End, Network, Opened, Site, Strike, User};
+pub use network::{
+    Death, Delivered, Durable, End, Network, Opened, Reader, Row, Seen, Site, Strike, User,
+};
 pub use pair::Pair;
 pub use sites::{
     ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, listen, node_config, route,

@@ -1,6 +1,6 @@
 //! The sites of a network: their names, addresses and configurations.
 
-use crate::build::{canonical, channel, node, p3_listener, peer};
+use crate::build::{canonical, channel, node, p3_listener, p7_listener, peer};
 use base::Precedence;
 use node::config::{Connection, Listener, ListenerService, NodeConfig, Peer, Route, Target};
 use node::{ChannelId, ListenerId};
@@ -18,6 +18,9 @@ pub(crate) const NAMES: [&str; 6] = ["naples", "act", "relay", "rome", "oslo", "
 
 /// The listener of P3; channel `n` of a pair has the one after it.
 pub const P3: ListenerId = ListenerId(0);
+
+/// The listener of P7, where there is a mailbox in the message store; no channel has its number.
+pub(crate) const P7: ListenerId = ListenerId(900);
 
 /// What a test changes of the configurations of all sites.
 #[derive(Clone, Copy)]
@@ -90,11 +93,14 @@ pub fn site_config(site: usize, others: &[usize]) -> NodeConfig {
     config(site, 1, NOTHING, "", others)
 }
 
-/// Has a listener of P3 and one for each channel.
+/// Has a listener of P3, one for each channel, and one of P7 if a user has a mailbox in the message store.
 pub fn listen(config: &mut NodeConfig) {
     let own = site_of(&config.mta);
     config.listeners.clear();
     config.listeners.push(p3_listener(P3));
+    if !config.store.users.is_empty() {
+        config.listeners.push(p7_listener(P7));
+    }
     for peer in &config.peers {
         // The other one of the first two sites has the first numbers.
         let other = site_of(&peer.mta);

@@ -94,9 +94,9 @@ impl Check<'_> {
         let none = BTreeSet::new();
         let world = self.world;
         for message in &world.messages {
-            // The reports to the user of a mailbox are items there.
-            let sees_reports =
-                !(message.from % 2 == 1 && world.sites[message.from / 2].has_mailbox);
+            // The reports to the user of a mailbox are items there, which nobody may read.
+            let sees_reports = world.reads(message.from)
+                || !(message.from % 2 == 1 && world.sites[message.from / 2].has_mailbox);
             let indirect = self.indirect(message);
             for (user, due) in &indirect {
                 if *due == Due::Delivery

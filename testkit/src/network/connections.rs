@@ -159,6 +159,7 @@ impl<S: Durable> Network<S> {
                     self.feed(site, Input::Bytes { association, bytes });
                 }
                 (WireArrival::Octets(octets), End::User(..)) => self.user_octets(end, &octets),
+                (WireArrival::Octets(octets), End::Store(..)) => self.reader_octets(end, &octets),
             }
         }
     }
@@ -169,7 +170,7 @@ impl<S: Durable> Network<S> {
         for end in ends.into_iter().flatten() {
             match end {
                 End::Node(..) => self.unplug(end),
-                End::User(..) => self.closed(end),
+                End::User(..) | End::Store(..) => self.closed(end),
             }
         }
     }
@@ -184,6 +185,7 @@ impl<S: Durable> Network<S> {
                 self.feed(site, Input::Closed { association, error: None });
             }
             End::User(..) => self.user_closed(end),
+            End::Store(..) => self.reader_closed(end),
         }
     }
 
@@ -286,6 +288,10 @@ impl<S: Durable> Network<S> {
                 Some(other @ End::User(..)) => {
                     self.detach(other);
                     self.user_closed(other);
+                }
+                Some(other @ End::Store(..)) => {
+                    self.detach(other);
+                    self.reader_closed(other);
                 }
                 None => {}
             }

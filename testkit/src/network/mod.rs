@@ -4,7 +4,9 @@
 mod connections;
 mod crash;
 mod durable;
+mod reader;
 mod site;
+mod store_user;
 mod user;
 
 use crate::edge;
@@ -24,6 +26,7 @@ use std::time::Duration;
 
 pub use crash::{Death, Strike};
 pub use durable::{Durable, Opened};
+pub use reader::{Reader, Row, Seen};
 pub use site::Site;
 pub use user::{Delivered, User};
 
@@ -35,6 +38,8 @@ pub enum End {
     Node(usize, u32, AssociationId),
     /// A user's, with the count of binds.
     User(usize, u32),
+    /// The one that a user has to the message store, with the count of binds.
+    Store(usize, u32),
 }
 
 #[derive(Debug)]
@@ -450,6 +455,7 @@ impl<S: Durable> Network<S> {
                 }
             }
             End::User(..) => self.user_connected(near),
+            End::Store(..) => self.reader_connected(near),
         }
     }
 

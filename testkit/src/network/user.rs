@@ -1,5 +1,6 @@
 //! A user at one of the sites: what tests ask of it, and the outcome of its association.
 
+use super::reader::Reader;
 use super::{Durable, End, Network};
 use crate::build::{Submission, name};
 use crate::sites::address;
@@ -78,13 +79,17 @@ pub struct User {
     pub reported: Vec<Option<String>>,
     /// The content that each report returned, in order.
     pub returned: Vec<Option<Bytes>>,
+    /// He reads his mailbox over P7.
+    pub reader: Option<Reader>,
+    /// What he submits goes through the message store.
+    pub submits_to_store: bool,
     /// Of the message that arrives.
     priority: p1::Priority,
     machine: sim::SimulatedUser,
     /// Of what was accepted.
-    identifiers: Vec<p1::MtsIdentifier>,
+    pub(super) identifiers: Vec<p1::MtsIdentifier>,
     /// The contents that it submitted.
-    contents: Vec<Bytes>,
+    pub(super) contents: Vec<Bytes>,
     /// Identifier and content of what arrives.
     arriving: (String, Vec<u8>),
 }
@@ -120,6 +125,8 @@ impl<S: Durable> Network<S> {
             priorities: Vec::new(),
             priority: p1::Priority::default(),
             returned: Vec::new(),
+            reader: None,
+            submits_to_store: false,
             machine,
             identifiers: Vec::new(),
             contents: Vec::new(),
@@ -199,7 +206,11 @@ impl<S: Durable> Network<S> {
         }
         let (tag, size) = (u.contents.len(), content.len() as u64);
         u.contents.push(Bytes::copy_from_slice(content));
-        u.machine.submit(self.now, sim::UserSubmission { tag, envelope, size });
+        let submission = sim::UserSubmission { tag, envelope, size };
+        if u.submits_to_store {
+            return self.submit_to_store(user, submission);
+        }
+        u.machine.submit(self.now, submission);
         self.user_drain(user);
     }
 
