@@ -1,7 +1,7 @@
 //! A wall clock that jumps, in virtual time: nothing expires by it until it was steady, or an operator
 //! accepts it.
 
-use base::{Precedence, Utc};
+use base::Precedence;
 use node::Input;
 use node::event::Kind;
 use p1::flags::ReportRequest;
