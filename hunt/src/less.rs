@@ -27,7 +27,7 @@ impl World {
         Some(world)
     }
 
-    /// Without a link that no event concerns, where another way leads to every site.
+    /// Without a link that no event concerns, where another path leads to every site.
     pub(crate) fn without_link(&self, number: usize) -> Option<World> {
         let concerns = |what: &What| link_of(&mut what.clone()).is_some_and(|link| *link == number);
         if number >= self.links.len() || self.has(concerns) {

@@ -56,7 +56,7 @@ const PIECE: usize = 1_400;
 
 /// After so long TCP sends again what was lost (RFC 6298 has 1 s, Linux this); at most for so long here.
 const RTO: Duration = Duration::from_millis(200);
-const MOST_LATE: Duration = Duration::from_secs(20);
+const MAX_LATE: Duration = Duration::from_secs(20);
 
 /// More content is read while fewer octets wait.
 const ROOM: usize = 32 << 10;
@@ -105,7 +105,7 @@ impl LineWire {
     fn lost(&self, moment: &mut WireMoment<'_>) -> Duration {
         let (loss, latency) = (self.line.borrow().loss, self.line.borrow().latency);
         let (mut late, mut again) = (Duration::ZERO, RTO.max(latency * 2));
-        while loss > 0 && moment.rng.below(100) < u64::from(loss) && late < MOST_LATE {
+        while loss > 0 && moment.rng.below(100) < u64::from(loss) && late < MAX_LATE {
             late += again;
             again *= 2;
         }
@@ -134,7 +134,8 @@ impl Wire for LineWire {
                 _ => most as usize,
             };
             let piece = rest.split_to(cut);
-            let mut moment = WireMoment { now: moment.now, latency: moment.latency, rng: moment.rng };
+            let mut moment =
+                WireMoment { now: moment.now, latency: moment.latency, rng: moment.rng };
             self.free = self.free.max(moment.now) + self.lost(&mut moment);
             self.push(moment.now, WireArrival::Octets(piece), cut as u64);
         }

@@ -26,7 +26,7 @@ impl Noted {
         value
     }
 
-    /// Reads it; `None`: it is no such value.
+    /// Reads it; `None`: it has another form.
     pub fn read(value: &[u8]) -> Option<Noted> {
         let (trusted, rest) = value.split_first_chunk()?;
         let trusted = Utc(u64::from_be_bytes(*trusted));

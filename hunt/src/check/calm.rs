@@ -1,4 +1,4 @@
-//! When nothing goes wrong at a site: only then the order of transfers is what the rules of the scheduler say.
+//! When nothing goes wrong at a site: only then transfers are in the order that the rules of the scheduler have.
 
 use super::Check;
 use crate::world::{What, World};

@@ -70,7 +70,8 @@ impl Check<'_> {
                     came.insert(message, (*at, *at));
                 }
                 Kind::TransferStarted => {
-                    let again = all.iter().any(|other: &Transfer<'_>| other.event.entry == event.entry);
+                    let again =
+                        all.iter().any(|other: &Transfer<'_>| other.event.entry == event.entry);
                     let came = came.get(message).copied().filter(|_| !again);
                     all.push(Transfer { from: *at, until: Instant(u64::MAX), event, came });
                 }

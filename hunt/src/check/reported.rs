@@ -83,7 +83,8 @@ impl Check<'_> {
             if reports.contains(&!arrived) || reports.contains(&true) && !asks(message, true) {
                 let what = format!("{what}: reports {reports:?}, arrived is {arrived}");
                 self.fail(Broken::Report, what);
-            } else if due == Due::Delivery && asks(message, arrived) && !reports.contains(&arrived) {
+            } else if due == Due::Delivery && asks(message, arrived) && !reports.contains(&arrived)
+            {
                 self.fail(Broken::Report, format!("{what}: no report, arrived is {arrived}"));
             }
         }

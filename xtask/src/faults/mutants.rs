@@ -144,7 +144,8 @@ impl Args {
         number: u32,
     ) -> anyhow::Result<Option<String>> {
         let (minutes, from) = (self.minutes.to_string(), self.seed.to_string());
-        let arguments = ["--minutes", &minutes, "--from", &from, "--first", "hunt/worlds", "--brief"];
+        let arguments =
+            ["--minutes", &minutes, "--from", &from, "--first", "hunt/worlds", "--brief"];
         let hunt = Cmd::new(&program.to_string_lossy(), &arguments).directory(workspace.root());
         let (held, output) = hunt.env("PLANTED", &number.to_string()).result()?;
         if held {
