@@ -12,6 +12,7 @@ mod format;
 mod layout;
 mod masks;
 mod replay;
+mod wrong_octets;
 
 use base::{Instant, Now, Utc};
 use record::mask::Key;
