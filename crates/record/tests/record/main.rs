@@ -9,6 +9,7 @@
 )]
 
 mod format;
+mod hostile;
 mod layout;
 mod masks;
 mod replay;
