@@ -1,6 +1,6 @@
 //! Names of channels and listeners, which inputs and outputs have as numbers.
 
-use base::shown;
+use base::{PeerId, shown};
 use node::config::{ListenerService, NodeConfig};
 use node::{ChannelId, Input, ListenerId};
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ const MAX_NAME: usize = 100;
 /// The names of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
+    peers: BTreeMap<PeerId, String>,
     channels: BTreeMap<ChannelId, String>,
     listeners: BTreeMap<ListenerId, String>,
 }
@@ -33,6 +34,7 @@ impl Names {
 
     fn know(&mut self, config: &NodeConfig) {
         for peer in &config.peers {
+            self.peers.insert(peer.id(), cut(&peer.name));
             for (id, channel) in peer.channels() {
                 self.channels.insert(id, cut(&format!("{}/{}", peer.name, channel.name)));
             }
@@ -47,6 +49,12 @@ impl Names {
             };
             self.listeners.insert(listener.id, name);
         }
+    }
+
+    /// The name of a peer; its number where the configuration has none.
+    #[must_use]
+    pub fn peer(&self, id: PeerId) -> String {
+        self.peers.get(&id).cloned().unwrap_or_else(|| format!("peer {id}"))
     }
 
     /// The name of a channel, such as `act/flash`; its numbers where the configuration has none.

@@ -5,6 +5,7 @@ use base::shown;
 use engine::journal::{BodySource, Op};
 use node::event::LogEvent;
 use node::{Input, Output};
+use scheduler::Scope;
 
 /// Longest text that is shown of a value from outside, characters.
 const MAX_TEXT: usize = 400;
@@ -155,6 +156,16 @@ fn order(input: &Input, names: &Names) -> String {
                 act.name(),
                 text(&by.to_string())
             )
+        }
+        Input::Minimize { scope, floor, until } => {
+            let scope = match scope {
+                Scope::Mta => "all peers".to_owned(),
+                Scope::Peer(peer) => names.peer(*peer),
+                Scope::Channel(channel) => names.channel(*channel),
+            };
+            let floor = floor.map_or("none", |floor| floor.name());
+            let until = until.map(|until| format!(" until {until}"));
+            format!("Minimize {scope}: {floor}{}", until.unwrap_or_default())
         }
         Input::ConnectChannel { request, channel } => {
             format!("ConnectChannel request {request}: {}", names.channel(*channel))

@@ -16,6 +16,8 @@ fn recorded(directory: &Path) -> PathBuf {
     let (mut daemon, _lines) = Daemon::of(&mut mta(&run_it));
     let minimize = ["minimize", "--config", config, "flash", "--channel", "act/routine"];
     assert_eq!(run(&minimize).0, Some(0));
+    let disable = ["channel", "disable", "--config", config, "act/priority"];
+    assert_eq!(run(&disable).0, Some(0));
     daemon.signal(Signal::SIGTERM);
     assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
     file
@@ -42,7 +44,7 @@ fn places(octets: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_replay_names_channels_listeners_entries_and_operators() {
+fn a_replay_names_channels_and_operators() {
     let directory = tempfile::tempdir().unwrap();
     let file = recorded(directory.path());
     for how in [&[][..], &["--show"]] {
@@ -52,8 +54,10 @@ fn a_replay_names_channels_listeners_entries_and_operators() {
     }
     let (_, out) = replayed(&file, &[]);
     assert!(out.contains("> Connect a1, act/"), "{out}");
-    let ordered = out.lines().find(|line| line.contains("! minimize")).unwrap();
-    assert!(ordered.contains(" act/routine ") && ordered.contains(" by "), "{ordered}");
+    assert!(out.contains(" Minimize act/routine: flash"), "{out}");
+    assert!(out.contains(" OrderChannel request 1: act/priority Disable by "), "{out}");
+    let ordered = out.lines().find(|line| line.contains("! channel_ordered")).unwrap();
+    assert!(ordered.contains(" act/priority by "), "{ordered}");
 }
 
 #[test]

@@ -127,6 +127,15 @@ fn a_copy_without_contents_is_for_reading_only() {
     assert!(stripped.stripped && Player::new(stripped).is_err());
     let events: Vec<&str> = all.iter().flat_map(events).collect();
     assert!(events.iter().any(|event| event.starts_with("submitted")), "{events:?}");
+    assert!(events.iter().any(|event| event.contains(" entry e")), "{events:?}");
+    let inputs = all.iter().filter_map(|record| match record {
+        Record::Shown(_, step) => Some(step),
+        _ => None,
+    });
+    let named = |step: &Shown| {
+        step.input.contains("(act/") || step.outputs.iter().any(|output| output.contains(" act/"))
+    };
+    assert!(inputs.clone().any(named), "{inputs:?}");
 }
 
 fn events(record: &Record) -> Vec<&str> {
