@@ -4,6 +4,8 @@
 
 #[path = "command_line/operator.rs"]
 mod operator;
+#[path = "command_line/recording.rs"]
+mod recording;
 #[path = "command_line/try_peer.rs"]
 mod try_peer;
 
@@ -205,11 +207,13 @@ impl Drop for Daemon {
 
 impl Daemon {
     /// Starts the daemon and waits until it logs that it is ready.
-    fn start(config: &str) -> (Daemon, impl Iterator<Item = String>) {
-        let mut child = mta(&["run", "--config", config, "--log-format", "json"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    fn start(config: &str) -> (Daemon, impl Iterator<Item = String> + use<>) {
+        Daemon::of(&mut mta(&["run", "--config", config, "--log-format", "json"]))
+    }
+
+    /// The same, of this command.
+    fn of(command: &mut Command) -> (Daemon, impl Iterator<Item = String> + use<>) {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let daemon = Daemon(child);
         assert!(lines.by_ref().any(|line| line.contains("\"started\"")));

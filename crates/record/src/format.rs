@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! file    = magic (8 octets "X4RECORD"), format (2 octets), record*
-//! record  = length (4 octets), check (8 octets), body (length octets)
+//! record  = length (4 octets), check of the length (4 octets), check (8 octets), body (length octets)
 //! ```
 //!
 //! Numbers are little-endian. A body is a [`Record`] in postcard's encoding; the first one is the header. The
 //! check is XXH3 of the body with the number of the record as its seed: a record that is cut off, damaged or
-//! out of its place is not taken for one.
+//! out of its place is not taken for one. The check of the length is the lower half of XXH3 of its octets, with
+//! the same seed: a length that is damaged does not look like a file that was cut off.
 
 use crate::fingerprint::Fingerprint;
 use crate::header::Header;
@@ -23,7 +24,7 @@ pub const MAGIC: [u8; 8] = *b"X4RECORD";
 
 /// The version of the format. It changes with every change of what a record holds: of an input, of the
 /// configuration, of anything in them. `tests/layout.rs` notices one.
-pub const FORMAT: u16 = 1;
+pub const FORMAT: u16 = 2;
 
 /// Most octets of a record.
 pub const MAX_RECORD: usize = 64 << 20;
@@ -32,7 +33,13 @@ pub const MAX_RECORD: usize = 64 << 20;
 pub const PREAMBLE: usize = 10;
 
 /// Octets before the body of a record.
-pub const FRAME: usize = 12;
+pub const FRAME: usize = 16;
+
+/// Octets of a length and its check.
+const LENGTH: usize = 8;
+
+/// Latest time of a record, microseconds: the end of the year 9999. No arithmetic with it overflows.
+const LAST: u64 = 253_402_300_800_000_000;
 
 /// One record.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,6 +54,9 @@ pub enum Record {
     Shown(Now, Shown),
     /// The last.
     End(End),
+    /// So many octets of the input that follows were overwritten: a bind that could not be read, or what the tables do
+    /// not have.
+    Blanked(u64),
 }
 
 /// The same, of what is only looked at: its encoding is that of [`Record`].
@@ -57,6 +67,7 @@ pub(crate) enum RecordRef<'a> {
     Outputs(&'a [Fingerprint]),
     Shown(Now, &'a Shown),
     End(&'a End),
+    Blanked(u64),
 }
 
 /// A step in words.
@@ -108,6 +119,12 @@ pub enum FormatError {
     /// A record is longer than any can be.
     #[error("record {0} has {1} octets, and {MAX_RECORD} is the most: the file is damaged")]
     Long(u64, u64),
+    /// The check of a length does not fit: the file is not cut off there.
+    #[error("the length of record {0} is damaged, or the record is out of its place")]
+    Length(u64),
+    /// A record has a time that no clock has.
+    #[error("record {0} has a time after the year 9999")]
+    Time(u64),
     /// A check does not fit.
     #[error("record {0} is damaged")]
     Damaged(u64),
@@ -140,9 +157,19 @@ pub(crate) fn append(to: &mut Vec<u8>, number: u64, record: &RecordRef<'_>) -> R
 /// A body with what stands before it in the file.
 #[must_use]
 pub fn framed(number: u64, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes();
     let check = xxh3_64_with_seed(body, number);
-    [&length.to_le_bytes()[..], &check.to_le_bytes(), body].concat()
+    [&length[..], &check_of_length(number, length), &check.to_le_bytes(), body].concat()
+}
+
+fn check_of_length(number: u64, length: [u8; 4]) -> [u8; 4] {
+    let [a, b, c, d, ..] = xxh3_64_with_seed(&length, number).to_le_bytes();
+    [a, b, c, d]
+}
+
+/// Whether both clocks are ones that arithmetic is possible with.
+fn is_possible(now: Now) -> bool {
+    now.utc.0 <= LAST && now.mono.0 <= LAST
 }
 
 /// Reads a recording, in whatever pieces its octets come.
@@ -190,8 +217,12 @@ impl Decoder {
             self.taken += PREAMBLE;
             self.begun = true;
         }
-        let Some((length, rest)) = self.rest().split_first_chunk() else { return Ok(None) };
-        let length = u32::from_le_bytes(*length) as usize;
+        let Some((head, rest)) = self.rest().split_first_chunk::<LENGTH>() else { return Ok(None) };
+        let [a, b, c, d, check @ ..] = *head;
+        if check_of_length(self.number, [a, b, c, d]) != check {
+            return Err(FormatError::Length(self.number));
+        }
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
         if length > MAX_RECORD {
             return Err(FormatError::Long(self.number, length as u64));
         }
@@ -208,6 +239,14 @@ impl Decoder {
         }
         if matches!(record, Record::Header(_)) != (number == 0) {
             return Err(FormatError::Order(number));
+        }
+        let is_timely = match &record {
+            Record::Header(header) => is_possible(header.began),
+            Record::Input(now, _) | Record::Shown(now, _) => is_possible(*now),
+            Record::Outputs(_) | Record::End(_) | Record::Blanked(_) => true,
+        };
+        if !is_timely {
+            return Err(FormatError::Time(number));
         }
         self.taken += FRAME + length;
         self.number += 1;

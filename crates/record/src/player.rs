@@ -3,11 +3,17 @@
 use crate::fingerprint::{Fingerprint, Fingerprints, OutputKind};
 use crate::format::{End, Record};
 use crate::header::Header;
+use crate::names::Names;
 use crate::words;
 use base::Now;
+use node::status::Status;
 use node::{Input, Node, Output};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use thiserror::Error;
+
+/// Most outputs of a step: more than any has.
+const MAX_OUTPUTS: usize = 1 << 20;
 
 /// One step of a replay.
 #[derive(Debug)]
@@ -37,11 +43,14 @@ pub struct Difference {
     pub recorded: Option<OutputKind>,
     /// That of the replay in words, if there is one.
     pub replayed: Option<String>,
+    /// The last step up to this one of whose input octets were overwritten, if there is one, and how many: the likely
+    /// cause.
+    pub blanked: Option<(u64, u64)>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { step, input, output, recorded, replayed, .. } = self;
+        let Difference { step, input, output, recorded, replayed, blanked, .. } = self;
         write!(f, "step {step} ({input}), output {output}: ")?;
         match (recorded, replayed) {
             (Some(recorded), None) => write!(f, "{recorded:?} in the run, none in the replay"),
@@ -50,6 +59,13 @@ impl fmt::Display for Difference {
                 write!(f, "{recorded:?} in the run, in the replay: {replayed}")
             }
             (None, None) => f.write_str("none"),
+        }?;
+        match blanked {
+            Some((step, octets)) => write!(
+                f,
+                "; {octets} octets of the input of step {step} were overwritten, as they might have had a password"
+            ),
+            None => Ok(()),
         }
     }
 }
@@ -63,17 +79,38 @@ pub enum PlayError {
     /// Outputs without an input, a second header, or a record after the last.
     #[error("a record that does not belong after step {0}")]
     Order(u64),
+    /// The configuration makes no node: why.
+    #[error("the configuration in it makes no node: {0}")]
+    Header(String),
+    /// The node panics in this step: why.
+    #[error("the node panics in step {0}: {1}")]
+    Panic(u64, String),
 }
+
+/// Runs what may panic: with a file from outside, or as it did in the run.
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        base::shown::line(text.unwrap_or("without words")).chars().take(MAX_PANIC).collect()
+    })
+}
+
+/// Most characters that are shown of a panic.
+const MAX_PANIC: usize = 400;
 
 /// Runs one recording.
 #[derive(Debug)]
 pub struct Player {
     node: Node,
     fingerprints: Fingerprints,
+    names: Names,
     steps: u64,
     /// The last step, whose recorded outputs have not come yet.
     last: Option<Last>,
     end: Option<End>,
+    /// The last step of whose input octets were overwritten, and how many.
+    blanked: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -87,19 +124,29 @@ impl Player {
     /// Makes the node of a recording.
     ///
     /// # Errors
-    /// The recording has no contents.
+    /// The recording has no contents, or a configuration that makes no node.
     pub fn new(header: &Header) -> Result<Player, PlayError> {
         if header.stripped {
             return Err(PlayError::Stripped);
         }
-        let (node, fingerprints) = (header.node(), Fingerprints::default());
-        Ok(Player { node, fingerprints, steps: 0, last: None, end: None })
+        let node = guarded(|| header.node()).map_err(PlayError::Header)?;
+        let fingerprints = Fingerprints::default();
+        let names = Names::of(&header.config);
+        Ok(Player { node, fingerprints, names, steps: 0, last: None, end: None, blanked: None })
     }
 
-    /// The node as it is now.
+    /// What `mta status` shows of the node as it is now.
+    ///
+    /// # Errors
+    /// The node panics.
+    pub fn status(&self, now: Now) -> Result<Status, PlayError> {
+        guarded(|| self.node.status(now)).map_err(|why| PlayError::Panic(self.steps, why))
+    }
+
+    /// The names of its configuration.
     #[must_use]
-    pub fn node(&self) -> &Node {
-        &self.node
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     /// Steps so far.
@@ -121,16 +168,28 @@ impl Player {
     }
 
     /// Runs an input through the node.
-    pub fn input(&mut self, now: Now, input: Input) -> Step {
+    ///
+    /// # Errors
+    /// The node panics. It takes nothing more.
+    pub fn input(&mut self, now: Now, input: Input) -> Result<Step, PlayError> {
         self.steps += 1;
-        let shown = words::input(&input);
+        self.names.input(&input);
+        let shown = words::input(&input, &self.names);
         self.fingerprints.input(&input);
-        self.node.handle(now, input);
-        let outputs: Vec<Output> = std::iter::from_fn(|| self.node.poll()).collect();
-        let of = |output| (self.fingerprints.fingerprint(output), words::output(output));
+        let node = &mut self.node;
+        let ran = guarded(|| {
+            node.handle(now, input);
+            std::iter::from_fn(|| node.poll()).take(MAX_OUTPUTS).collect::<Vec<Output>>()
+        });
+        let outputs = ran.map_err(|why| {
+            self.end = Some(End::Stopped);
+            PlayError::Panic(self.steps, why)
+        })?;
+        let names = &self.names;
+        let of = |output| (self.fingerprints.fingerprint(output), words::output(output, names));
         let last = Last { now, input: shown.clone(), outputs: outputs.iter().map(of).collect() };
         self.last = Some(last);
-        Step { number: self.steps, now, input: shown, outputs }
+        Ok(Step { number: self.steps, now, input: shown, outputs })
     }
 
     /// Compares the outputs of the last input with those of the run.
@@ -150,6 +209,7 @@ impl Player {
             output: at + 1,
             recorded: recorded.get(at).map(|fingerprint| fingerprint.kind),
             replayed: last.outputs.get(at).map(|(_, words)| words.clone()),
+            blanked: self.blanked,
         }))
     }
 
@@ -163,7 +223,7 @@ impl Player {
         }
         match record {
             Record::Input(now, input) if self.last.is_none() => {
-                Ok(Played::Step(Box::new(self.input(now, input))))
+                Ok(Played::Step(Box::new(self.input(now, input)?)))
             }
             Record::Outputs(recorded) => {
                 Ok(self.compare(&recorded)?.map_or(Played::Equal, |d| Played::Differs(Box::new(d))))
@@ -172,8 +232,14 @@ impl Player {
                 self.end = Some(end);
                 Ok(Played::Ended)
             }
+            Record::Blanked(octets) if self.last.is_none() => {
+                self.blanked = Some((self.steps + 1, octets));
+                Ok(Played::Equal)
+            }
             Record::Shown(..) => Err(PlayError::Stripped),
-            Record::Input(..) | Record::Header(_) => Err(PlayError::Order(self.steps)),
+            Record::Input(..) | Record::Header(_) | Record::Blanked(_) => {
+                Err(PlayError::Order(self.steps))
+            }
         }
     }
 }

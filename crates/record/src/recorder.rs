@@ -66,6 +66,12 @@ impl Recorder {
         match input {
             Input::Bytes { association, bytes } => {
                 let masked = self.presented.find(*association, bytes);
+                if masked.blanked() > 0 {
+                    self.put(&RecordRef::Blanked(masked.blanked()));
+                    if self.ended.is_some() {
+                        return;
+                    }
+                }
                 let bytes = masked.copy(bytes);
                 let masked = Input::Bytes { association: *association, bytes };
                 return self.put(&RecordRef::Input(now, &masked));

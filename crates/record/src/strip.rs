@@ -5,6 +5,7 @@
 
 use crate::format::{RecordRef, Shown, append, preamble};
 use crate::header::Header;
+use crate::names::Names;
 use crate::player::{PlayError, Played, Player, Step};
 use crate::words;
 use crate::{End, Record};
@@ -37,9 +38,22 @@ impl Stripper {
     /// It does not belong here.
     pub fn record(&mut self, record: Record) -> Result<(), PlayError> {
         let end = if let Record::End(end) = &record { Some(end.clone()) } else { None };
-        match self.player.record(record)? {
+        let begun = match &record {
+            Record::Input(now, input) => Some((*now, words::input(input, self.player.names()))),
+            _ => None,
+        };
+        let played = match (self.player.record(record), begun) {
+            // As in the run: it is what the copy is made for.
+            (Err(PlayError::Panic(_, why)), Some((now, input))) => {
+                let events = vec![format!("the node panics: {why}")];
+                self.put(&RecordRef::Shown(now, &Shown { input, outputs: Vec::new(), events }));
+                return Ok(());
+            }
+            (played, _) => played?,
+        };
+        match played {
             Played::Step(step) => {
-                let (now, shown) = (step.now, shown(&step));
+                let (now, shown) = (step.now, shown(&step, self.player.names()));
                 self.put(&RecordRef::Shown(now, &shown));
             }
             Played::Ended => self.put(&RecordRef::End(&end.unwrap_or(End::Stopped))),
@@ -63,11 +77,11 @@ impl Stripper {
 
 /// A step in words.
 #[must_use]
-pub fn shown(step: &Step) -> Shown {
+pub fn shown(step: &Step, names: &Names) -> Shown {
     let (mut outputs, mut events) = (Vec::new(), Vec::new());
     for output in &step.outputs {
         let to = if matches!(output, Output::Event(_)) { &mut events } else { &mut outputs };
-        to.push(words::output(output));
+        to.push(words::output(output, names));
     }
     Shown { input: step.input.clone(), outputs, events }
 }

@@ -1,8 +1,11 @@
 //! Inputs and outputs in words, without contents and passwords.
 
+use crate::names::Names;
 use base::shown;
 use engine::journal::{BodySource, Op};
+use node::event::LogEvent;
 use node::{Input, Output};
+use scheduler::Scope;
 
 /// Longest text that is shown of a value from outside, characters.
 const MAX_TEXT: usize = 400;
@@ -23,7 +26,7 @@ fn ended<T, E: std::fmt::Display>(result: &Result<T, E>) -> String {
 
 /// An input in words.
 #[must_use]
-pub fn input(input: &Input) -> String {
+pub fn input(input: &Input, names: &Names) -> String {
     match input {
         Input::RecoveredHolds(value) => format!("RecoveredHolds: {}", octets(value.len())),
         Input::RecoveredDisabled(value) => format!("RecoveredDisabled: {}", octets(value.len())),
@@ -51,19 +54,22 @@ pub fn input(input: &Input) -> String {
         Input::Stop => "Stop".to_owned(),
         Input::AcceptClock => "AcceptClock".to_owned(),
         Input::OpenMailboxes => "OpenMailboxes".to_owned(),
-        _ => of_association(input).or_else(|| answer(input)).unwrap_or_else(|| order(input)),
+        _ => of_association(input, names)
+            .or_else(|| answer(input))
+            .unwrap_or_else(|| order(input, names)),
     }
 }
 
 /// An input about a connection.
-fn of_association(input: &Input) -> Option<String> {
+fn of_association(input: &Input, names: &Names) -> Option<String> {
     Some(match input {
         Input::Connected { association } => format!("Connected {association}"),
         Input::ConnectFailed { association, error } => {
             format!("ConnectFailed {association}: {}", text(error))
         }
         Input::Accepted { connection, listener, remote } => {
-            format!("Accepted connection {connection} on listener {} from {remote}", listener.0)
+            let listener = names.listener(*listener);
+            format!("Accepted connection {connection} on listener {listener} from {remote}")
         }
         Input::MarkSeen { association, dscp } => format!("MarkSeen {association}: {dscp}"),
         Input::Bytes { association, bytes } => {
@@ -129,7 +135,7 @@ fn answer(input: &Input) -> Option<String> {
 }
 
 /// An operator's order, or another configuration. None of these has contents or passwords.
-fn order(input: &Input) -> String {
+fn order(input: &Input, names: &Names) -> String {
     match input {
         Input::Mailboxes { addresses, stored, changed } => format!(
             "Mailboxes: {}, {} of the message store, {} changed",
@@ -151,16 +157,36 @@ fn order(input: &Input) -> String {
                 text(&by.to_string())
             )
         }
+        Input::Minimize { scope, floor, until } => {
+            let scope = match scope {
+                Scope::Mta => "all peers".to_owned(),
+                Scope::Peer(peer) => names.peer(*peer),
+                Scope::Channel(channel) => names.channel(*channel),
+            };
+            let floor = floor.map_or("none", |floor| floor.name());
+            let until = until.map(|until| format!(" until {until}"));
+            format!("Minimize {scope}: {floor}{}", until.unwrap_or_default())
+        }
+        Input::ConnectChannel { request, channel } => {
+            format!("ConnectChannel request {request}: {}", names.channel(*channel))
+        }
+        Input::OrderChannel { request, channel, order, at_once, by } => format!(
+            "OrderChannel request {request}: {} {}{} by {}",
+            names.channel(*channel),
+            text(&format!("{order:?}")),
+            if *at_once { " at once" } else { "" },
+            text(&by.to_string())
+        ),
         other => text(&format!("{other:?}")),
     }
 }
 
 /// An output in words.
 #[must_use]
-pub fn output(output: &Output) -> String {
+pub fn output(output: &Output, names: &Names) -> String {
     match output {
         Output::Connect { association, channel } => {
-            format!("Connect {association}, peer {} channel {}", channel.peer, channel.index)
+            format!("Connect {association}, {}", names.channel(*channel))
         }
         Output::Admitted { connection, association: Some(association) } => {
             format!("Admitted connection {connection} as {association}")
@@ -228,19 +254,22 @@ pub fn output(output: &Output) -> String {
         Output::ChannelOrdered { request, result } => {
             format!("ChannelOrdered request {request}: {}", ended(result))
         }
-        Output::Event(event) => {
-            let message = event.message.as_deref().map(|id| format!(" {}", text(id)));
-            let association = event.association.map(|id| format!(" [{id}]"));
-            format!(
-                "{}{}{}: {}",
-                event.kind.name(),
-                association.unwrap_or_default(),
-                message.unwrap_or_default(),
-                text(&event.detail)
-            )
-        }
+        Output::Event(event) => of_event(event, names),
         Output::Stopped => "Stopped".to_owned(),
     }
+}
+
+/// An event: what it is, what it is about, who ordered it, and details.
+fn of_event(event: &LogEvent, names: &Names) -> String {
+    let about = [
+        event.association.map(|id| format!("[{id}]")),
+        event.channel.map(|id| names.channel(id)),
+        event.message.as_deref().map(text),
+        event.entry.map(|id| format!("entry {id}")),
+        event.operator.as_ref().map(|by| format!("by {}", text(&by.0))),
+    ];
+    let about: String = about.into_iter().flatten().map(|part| format!(" {part}")).collect();
+    format!("{}{about}: {}", event.kind.name(), text(&event.detail))
 }
 
 /// A durable change in words.

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::driver::monitoring::log::LogFormat;
 use crate::driver::{self, Files, WantedRecording};
 use crate::pcap::Wanted;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,11 +37,16 @@ pub(super) struct Arguments {
     pcap_association: Option<String>,
     /// Record every input of the node from the start on, for `mta replay`. FILE must not exist; in a directory a
     /// new file is named by the time. It has contents in clear, and passwords masked.
-    #[arg(long, value_name = "FILE", env = "MTA_RECORD")]
+    #[arg(long, value_name = "FILE", env = "MTA_RECORD", value_parser = maybe_path())]
     record: Option<PathBuf>,
     /// Longest recording, such as 500MB: then it ends, and the daemon continues.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = octets)]
     record_limit: u64,
+}
+
+/// A path, which may be empty: a variable that is empty counts as unset.
+fn maybe_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 fn octets(text: &str) -> Result<u64, String> {
@@ -62,7 +68,8 @@ pub(super) fn run(arguments: Arguments) -> u8 {
         print_error(&format!("warning: {path} will hold passwords and contents in clear"));
     }
     let limit = arguments.record_limit;
-    let record = arguments.record.map(|path| WantedRecording { path, limit });
+    let record = arguments.record.filter(|path| !path.as_os_str().is_empty());
+    let record = record.map(|path| WantedRecording { path, limit });
     if let Some(WantedRecording { path, .. }) = &record {
         print_error(&format!("warning: {} will hold contents in clear", path.display()));
     }

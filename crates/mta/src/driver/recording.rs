@@ -11,7 +11,7 @@ use node::{Input, Output};
 use record::mask::Key;
 use record::{End, Header, Recorder};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -74,6 +74,8 @@ pub(super) struct Recording {
     recorder: Recorder,
     shared: Arc<Shared>,
     path: PathBuf,
+    /// Octets that may wait for the disk.
+    most_waiting: usize,
     /// Its end was reported.
     reported: bool,
 }
@@ -108,14 +110,25 @@ impl Recording {
     /// There is no thread, or no random key.
     pub(super) fn start(sink: Sink, header: &Header) -> io::Result<Recording> {
         let Sink { file, path, limit } = sink;
+        Recording::to(file, path, limit, MAX_WAITING, header)
+    }
+
+    /// To this writer, for which so many octets may wait.
+    fn to(
+        writer: impl io::Write + Send + 'static,
+        path: PathBuf,
+        limit: u64,
+        most_waiting: usize,
+        header: &Header,
+    ) -> io::Result<Recording> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
         let recorder = Recorder::new(header, limit, Key(key));
         let shared = Arc::<Shared>::default();
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("recorder".to_owned());
-        thread.spawn(move || write(&of_thread, file))?;
-        let mut recording = Recording { recorder, shared, path, reported: false };
+        thread.spawn(move || write(&of_thread, writer))?;
+        let mut recording = Recording { recorder, shared, path, most_waiting, reported: false };
         recording.pass();
         Ok(recording)
     }
@@ -168,7 +181,7 @@ impl Recording {
         if state.failed.is_some() {
             return state.failed.clone();
         }
-        if state.octets.len() > MAX_WAITING {
+        if state.octets.len() > self.most_waiting {
             self.recorder.end(End::Behind(state.octets.len() as u64));
         }
         let was_empty = state.octets.is_empty();
@@ -194,7 +207,7 @@ impl Drop for Recording {
 }
 
 /// The thread.
-fn write(shared: &Shared, mut file: File) {
+fn write(shared: &Shared, mut file: impl io::Write) {
     let mut octets = Vec::new();
     loop {
         let state = shared.lock();
@@ -220,20 +233,4 @@ fn write(shared: &Shared, mut file: File) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_new_and_for_its_owner_only() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let directory = tempfile::tempdir().unwrap();
-        let wanted = Wanted { path: directory.path().to_owned(), limit: 1 << 20 };
-        let sink = wanted.create(Clock::start()).unwrap();
-        assert_eq!(sink.file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(create(&sink.path).is_err(), "it exists");
-        let symlink = directory.path().join("symlink");
-        std::os::unix::fs::symlink(directory.path().join("nowhere"), &symlink).unwrap();
-        assert!(create(&symlink).is_err(), "it is not followed");
-        assert_eq!(name(Utc(1_767_323_045_000_006), 77), "20260102T030405Z-77.record");
-    }
-}
+mod tests;

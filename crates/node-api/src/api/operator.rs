@@ -5,7 +5,7 @@
 
 use crate::error::EdgeError;
 use base::EntryId;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use thiserror::Error;
 
@@ -57,7 +57,30 @@ pub enum Act {
     /// They are deleted, without any report.
     Delete,
     /// Only what the outcomes of this would be is asked for: a reroute, an expiry or a deletion.
-    Trial(Box<Act>),
+    Trial(#[serde(deserialize_with = "untried")] Box<Act>),
+}
+
+/// Reads what is tried, which is no trial itself: otherwise octets from outside could nest so deep that no stack is
+/// enough.
+fn untried<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Act>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case", rename = "Act")]
+    enum Untried {
+        Hold,
+        Release,
+        Retry,
+        Reroute { to: Option<String> },
+        Expire,
+        Delete,
+    }
+    Ok(Box::new(match Untried::deserialize(from)? {
+        Untried::Hold => Act::Hold,
+        Untried::Release => Act::Release,
+        Untried::Retry => Act::Retry,
+        Untried::Reroute { to } => Act::Reroute { to },
+        Untried::Expire => Act::Expire,
+        Untried::Delete => Act::Delete,
+    }))
 }
 
 impl Act {

@@ -1,81 +1,125 @@
-//! The passwords in an element of BER, whose octets come in pieces.
+//! What is masked in an element of BER, whose octets come in pieces.
+//!
+//! It goes octet by octet, and an octet stays only where the tables ([`grammar`](super::grammar)) have its
+//! element as a harmless one. What they do not have is overwritten. Where the encoding cannot be read further the
+//! scan is lost, and whoever runs it overwrites all of it that he still can.
 
 use super::Masked;
 use super::cipher::{Cipher, Progress};
-use base::ber::{Class, Limits, MAX_DEPTH, Tag, Token, Tokenizer, universal as u};
-use p1::p3::operation::CHANGE_CREDENTIALS;
-use p7::operation::REGISTER_MS;
+use super::grammar::{self, Apdu, Is, Leaf, Rule};
+use super::operation::{self, Argument};
+use base::ber::{Header, Length, MAX_DEPTH, Tag, universal as u};
 
 /// Encodings inside encodings that are read.
 const MAX_INNER: usize = 3;
+/// Longest header that is read, octets: a tag of one octet, and a length of up to four.
+const MAX_HEADER: usize = 6;
 
-/// user-information of AARQ and AARE, authentication-value of one and the other (X.227).
-const USER_INFORMATION: Tag = Tag::context(30);
-const AUTHENTICATION: [Tag; 2] = [Tag::context(12), Tag::context(10)];
-/// change-credentials of a register-MS.
-const CHANGE: Tag = Tag::context(4);
-
-/// What an element is.
+/// What becomes of an element that the table does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// User data of a CONNECT or ACCEPT.
-    Bind,
-    /// User data of a DATA TRANSFER.
-    Operation,
+pub(super) enum Unknown {
+    /// Its contents are overwritten.
+    Mask,
+    /// The scan is lost.
+    Lose,
 }
 
-/// What is done with the primitive element that is open.
+/// What an open element is.
 #[derive(Debug)]
-enum Open {
-    Nothing,
-    /// It is a password, or a segment of one.
+pub(super) enum State {
+    /// It has members.
+    Group { rules: &'static [Rule], unknown: Unknown },
+    /// A password in segments.
+    Segments,
+    /// A password, or a segment of one.
     Secret,
-    /// It is an INTEGER of an operation.
-    Number(i64),
-    /// It is an encoding; of a BIT STRING without its first octet.
+    /// A harmless value, of which the last octet was this.
+    Clear { leaf: Leaf, last: u8, masks: bool },
+    /// It is overwritten.
+    Opaque,
+    /// It stays.
+    Pass,
+    /// Its members stay, and so do theirs.
+    PassGroup,
+    /// It has an encoding, after so many octets.
     Inner(Box<Scan>, usize),
+    /// A ROSE APDU with so many of its members, and the operation.
+    Apdu { apdu: Apdu, members: usize, code: i64 },
+    /// The INTEGER that is the operation of the APDU around it.
+    Code(i64),
+    /// The argument of an operation, in which passwords may be by their form.
+    Argument(Argument),
+}
+
+/// What becomes of an element.
+pub(super) enum Next {
+    Open(State),
+    /// No later octet matters.
+    Passes,
+    Lost,
+}
+
+#[derive(Debug)]
+struct Frame {
+    tag: Tag,
+    /// Octets of contents left, or `None` for the indefinite form.
+    left: Option<u64>,
+    state: State,
 }
 
 /// Reads one element.
 #[derive(Debug)]
 pub(super) struct Scan {
-    what: What,
-    tokens: Tokenizer,
-    /// The tags around the next element, outermost first; an encoding inside another has those of both.
-    path: Vec<Tag>,
-    outer: usize,
+    root: &'static [Rule],
+    unknown: Unknown,
     inner: usize,
-    open: Open,
+    frames: Vec<Frame>,
+    header: Vec<u8>,
     progress: Progress,
-    /// INTEGERs of an operation: its invoke-id and its code.
-    numbers: Vec<i64>,
     done: bool,
     lost: bool,
+    /// No later octet matters.
+    passes: bool,
 }
 
 impl Scan {
-    pub(super) fn new(what: What) -> Scan {
-        Scan::inside(what, Vec::new(), 0)
+    /// User data of a CONNECT, an ACCEPT or a REFUSE.
+    pub(super) fn of_bind() -> Scan {
+        Scan::new(grammar::CONNECT, Unknown::Mask, 0)
     }
 
-    fn inside(what: What, path: Vec<Tag>, inner: usize) -> Scan {
+    /// User data of a DATA TRANSFER from a user.
+    pub(super) fn of_data() -> Scan {
+        Scan::new(grammar::DATA, Unknown::Lose, 0)
+    }
+
+    fn new(root: &'static [Rule], unknown: Unknown, inner: usize) -> Scan {
         Scan {
-            what,
-            tokens: Tokenizer::new(Limits::default()),
-            outer: path.len(),
-            path,
+            root,
+            unknown,
             inner,
-            open: Open::Nothing,
+            frames: Vec::new(),
+            header: Vec::new(),
             progress: Progress::default(),
-            numbers: Vec::new(),
             done: false,
             lost: false,
+            passes: false,
         }
     }
 
-    /// Whether no later octet of an operation matters.
+    /// Whether it cannot be read.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the element has ended.
     pub(super) fn is_done(&self) -> bool {
-        self.done && self.what == What::Operation
+        self.done
+    }
+
+    /// Whether no later octet matters.
+    pub(super) fn passes(&self) -> bool {
+        self.passes
     }
 
     /// Reads the next octets; they are at `base` of what `masked` is about.
@@ -86,181 +130,258 @@ impl Scan {
         cipher: &Cipher,
         masked: &mut Masked,
     ) {
-        // Octet by octet: where a bind cannot be read further does not depend on how it was cut.
-        let most = if self.what == What::Bind { 1 } else { octets.len().max(1) };
-        for (piece, at) in octets.chunks(most).zip((base..).step_by(most)) {
-            self.read_piece(piece, at, cipher, masked);
+        let mut at = 0;
+        while let Some(rest) = octets.get(at..).filter(|rest| !rest.is_empty()) {
+            if self.lost || self.passes {
+                return;
+            }
+            if self.done {
+                // Octets behind the element.
+                self.lost = true;
+                return;
+            }
+            at += self.step(rest, base + at, cipher, masked);
+            self.close();
         }
     }
 
-    fn read_piece(&mut self, octets: &[u8], base: usize, cipher: &Cipher, masked: &mut Masked) {
-        let mut rest = octets;
-        while !self.lost && !self.is_done() {
-            match self.tokens.next(&mut rest) {
-                Ok(None) => break,
-                Err(_) => self.lost = true,
-                Ok(Some(token)) => {
-                    let after = base + octets.len() - rest.len();
-                    self.token(&token, after, cipher, masked);
+    /// Takes some octets; gives how many.
+    fn step(&mut self, rest: &[u8], at: usize, cipher: &Cipher, masked: &mut Masked) -> usize {
+        let Some(frame) = self.frames.last_mut().filter(|frame| !frame.is_group()) else {
+            if let Some(octet) = rest.first() {
+                self.header_octet(*octet);
+            }
+            return 1;
+        };
+        let left =
+            frame.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+        let data = rest.get(..left).unwrap_or(rest);
+        let mut is_wrong = false;
+        match &mut frame.state {
+            State::Secret => {
+                for (octet, at) in data.iter().zip(at..) {
+                    masked.octet(at, cipher.mask(&mut self.progress, *octet));
                 }
             }
-        }
-        if (self.lost || self.tokens.is_done()) && self.what == What::Bind {
-            // What follows is not a part of a bind that anybody could read.
-            masked.blank(base + octets.len() - rest.len(), rest.len());
-        }
-    }
-
-    /// Takes the next token, whose last octet is before `after`.
-    fn token(&mut self, token: &Token<'_>, after: usize, cipher: &Cipher, masked: &mut Masked) {
-        match token {
-            Token::Begin { header, .. } => {
-                self.open = if header.constructed { Open::Nothing } else { self.begin(header.tag) };
-                if !is_string(header.tag) || !self.path.last().copied().is_some_and(is_string) {
-                    self.progress = Progress::default();
-                }
-                self.path.push(header.tag);
-                self.look_at_operation();
-            }
-            Token::Data(data) => {
-                let at = after - data.len();
-                match &mut self.open {
-                    Open::Secret => {
-                        for (octet, at) in data.iter().zip(at..) {
-                            masked.octet(at, cipher.mask(&mut self.progress, *octet));
-                        }
+            State::Clear { leaf, last, masks } => {
+                for (octet, at) in data.iter().zip(at..) {
+                    match leaf {
+                        Leaf::Text => is_wrong |= !is_text(*octet),
+                        Leaf::Oid => *masks |= !is_of_oid(*last, *octet),
+                        Leaf::Number | Leaf::Selector => {}
                     }
-                    Open::Number(number) => {
-                        for octet in *data {
-                            *number = number.wrapping_shl(8) | i64::from(*octet);
-                        }
+                    if *masks || is_wrong {
+                        masked.blank(at, 1);
                     }
-                    Open::Inner(scan, skip) => {
-                        let skipped = data.len().min(*skip);
-                        *skip -= skipped;
-                        let data = data.get(skipped..).unwrap_or_default();
-                        scan.read(data, at + skipped, cipher, masked);
-                    }
-                    Open::Nothing => {}
+                    *last = *octet;
                 }
             }
-            Token::End { depth } => {
-                if let Open::Number(number) = self.open {
-                    self.numbers.push(number);
+            State::Code(code) => {
+                for octet in data {
+                    *code = code.wrapping_shl(8) | i64::from(*octet);
                 }
-                self.open = Open::Nothing;
-                self.path.truncate(self.outer + depth);
+            }
+            State::Inner(scan, skip) => {
+                let skipped = data.len().min(*skip);
+                *skip -= skipped;
+                scan.read(data.get(skipped..).unwrap_or_default(), at + skipped, cipher, masked);
+                is_wrong = scan.lost;
+                self.passes |= scan.passes;
+            }
+            State::Pass => {}
+            _ => masked.blank(at, data.len()),
+        }
+        self.lost |= is_wrong;
+        self.consume(data.len());
+        data.len()
+    }
+
+    fn header_octet(&mut self, octet: u8) {
+        self.header.push(octet);
+        self.consume(1);
+        // Octets of a password that are taken for a header shall be few.
+        let is_long = octet & 0x1F == 0x1F && self.header.len() == 1;
+        match Header::parse(&self.header) {
+            Ok(None) if !is_long && self.header.len() < MAX_HEADER => {}
+            Ok(Some(header)) if header.size <= MAX_HEADER && !is_long => {
+                self.header.clear();
+                self.begin(&header);
+            }
+            _ => self.lost = true,
+        }
+    }
+
+    /// Counts octets against every open element of definite length.
+    fn consume(&mut self, count: usize) {
+        for frame in &mut self.frames {
+            if let Some(left) = &mut frame.left {
+                match left.checked_sub(count as u64) {
+                    Some(rest) => *left = rest,
+                    None => self.lost = true,
+                }
             }
         }
     }
 
-    /// What a primitive element is: its tag is not in the path yet.
-    fn begin(&self, tag: Tag) -> Open {
-        let parent = self.path.last().copied();
-        let holds_values = parent.is_some_and(|tag| tag == u::EXTERNAL || tag == u::SEQUENCE);
-        if holds_values && (tag == Tag::context(1) || tag == Tag::context(2)) && self.is_value() {
-            let mut path = self.path.clone();
-            path.push(Tag::context(0));
-            let deep = self.inner >= MAX_INNER || path.len() >= 2 * MAX_DEPTH;
-            if deep {
-                return Open::Secret;
+    /// Ends the elements that have no octets left.
+    fn close(&mut self) {
+        while self.frames.last().is_some_and(|frame| frame.left == Some(0)) && !self.lost {
+            if !self.header.is_empty() {
+                self.lost = true;
+                return;
             }
-            let skip = usize::from(tag == Tag::context(2));
-            return Open::Inner(Box::new(Scan::inside(self.what, path, self.inner + 1)), skip);
-        }
-        match self.what {
-            What::Bind if self.is_credential(tag) => Open::Secret,
-            What::Operation if self.is_changed_credential() => Open::Secret,
-            What::Operation if tag == u::INTEGER && self.in_operation() => Open::Number(0),
-            _ => Open::Nothing,
+            self.end();
         }
     }
 
-    /// Whether `[1]` or `[2]` here is a presentation data value: in a PDV-list of user data, or in an EXTERNAL.
-    fn is_value(&self) -> bool {
-        match self.path.as_slice() {
-            [.., list, u::SEQUENCE] => *list == Tag::application(1),
-            [.., last] => *last == u::EXTERNAL,
-            [] => false,
-        }
-    }
-
-    /// Whether a primitive element of a bind is a password, or may be one.
-    fn is_credential(&self, tag: Tag) -> bool {
-        let segments = self.path.iter().rev().take_while(|tag| is_string(**tag)).count();
-        let around = self.path.get(..self.path.len() - segments).unwrap_or_default();
-        let is_string = is_string(tag) || segments > 0;
-        match around {
-            // initiator-credentials of an MTA's bind.
-            [.., a, b] if [*a, *b] == [Tag::context(1); 2] => true,
-            // Those of a user's bind.
-            [front @ .., u::SET, b]
-                if *b == Tag::context(2) && front.contains(&USER_INFORMATION) =>
-            {
-                true
+    fn end(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        match frame.state {
+            State::Inner(scan, _) => self.lost |= !scan.done,
+            State::Code(value) => {
+                if let Some(State::Apdu { code, .. }) = self.frames.last_mut().map(|f| &mut f.state)
+                {
+                    *code = value;
+                }
             }
-            _ if AUTHENTICATION.iter().any(|value| is_in_acse(around, *value)) => true,
-            // The name of a session connection, where one is recovered.
-            [.., a, b]
-                if *b == Tag::context(1) && (*a == Tag::context(2) || *a == Tag::context(3)) =>
-            {
-                false
-            }
-            // Nothing else in a bind is a string of these types.
-            _ => is_string,
+            _ => {}
         }
+        self.done |= self.frames.is_empty();
     }
 
-    /// Where the path is inside an invoke: the tags from its argument on.
-    fn argument(&self) -> Option<&[Tag]> {
-        let value =
-            self.path.windows(2).position(|two| two == [Tag::context(0), Tag::context(1)])?;
-        self.path.get(value + 2..)
-    }
-
-    fn in_operation(&self) -> bool {
-        self.argument().is_some_and(<[Tag]>::is_empty) && self.numbers.len() < 2
-    }
-
-    /// Whether a primitive element of an operation is in credentials that are changed.
-    fn is_changed_credential(&self) -> bool {
-        let Some(argument) = self.argument() else { return false };
-        match self.numbers.get(1) {
-            Some(&CHANGE_CREDENTIALS) => argument.len() >= 2,
-            Some(&REGISTER_MS) => argument.get(1).is_some_and(|member| *member == CHANGE),
-            _ => false,
+    fn begin(&mut self, header: &Header) {
+        if header.is_end_of_contents() {
+            return match self.frames.last() {
+                Some(Frame { left: None, .. }) => self.end(),
+                _ => self.lost = true,
+            };
         }
-    }
-
-    /// Ends with the first element that shows that this is another operation than a change of credentials.
-    fn look_at_operation(&mut self) {
-        if self.what == What::Bind {
+        let left = match header.length {
+            Length::Definite(length) => Some(length),
+            Length::Indefinite => None,
+        };
+        let room = self.frames.iter().rev().find_map(|frame| frame.left);
+        if self.frames.len() >= MAX_DEPTH || left.zip(room).is_some_and(|(left, room)| left > room)
+        {
+            self.lost = true;
             return;
         }
-        let is_value =
-            self.path.len() >= 2 && self.path.get(self.path.len() - 2) == Some(&Tag::context(0));
-        let last = self.path.last().copied();
-        if self.argument().is_none() {
-            // A result, an error or a reject.
-            self.done = is_value && last.is_some_and(|tag| tag.class == Class::Context);
-        } else if self.numbers.len() >= 2 {
-            let code = self.numbers.get(1).copied();
-            self.done = !matches!(code, Some(CHANGE_CREDENTIALS | REGISTER_MS));
+        let (around, inner) = (self.frames.last().map(|frame| frame.tag), self.inner);
+        let next = match self.frames.last_mut().map(|frame| &mut frame.state) {
+            None => known(self.root, Unknown::Lose, self.unknown, header, inner),
+            Some(State::Group { rules, unknown }) => {
+                known(rules, *unknown, *unknown, header, inner)
+            }
+            Some(State::Segments) => Next::Open(secret(header)),
+            Some(State::Apdu { apdu, members, code }) => {
+                operation::member(*apdu, members, *code, header)
+            }
+            Some(State::Argument(argument)) => Next::Open(argument.member(around, header)),
+            Some(State::PassGroup) => Next::Open(pass(header)),
+            Some(_) => Next::Lost,
+        };
+        let is_segment = matches!(self.frames.last(), Some(Frame { state: State::Segments, .. }));
+        match next {
+            Next::Open(state) => {
+                if !is_segment {
+                    self.progress = Progress::default();
+                }
+                self.frames.push(Frame { tag: header.tag, left, state });
+                self.close();
+            }
+            Next::Passes => self.passes = true,
+            Next::Lost => self.lost = true,
         }
     }
 }
 
-/// Whether elements in `value` of an AARQ or AARE are around an element.
-fn is_in_acse(around: &[Tag], value: Tag) -> bool {
-    around.windows(2).any(|two| match two {
-        [apdu, of] => {
-            *of == value && (*apdu == Tag::application(0) || *apdu == Tag::application(1))
+impl Frame {
+    /// Whether its contents are read as elements.
+    fn is_group(&self) -> bool {
+        match self.state {
+            State::Group { .. } | State::Segments | State::PassGroup => true,
+            State::Apdu { .. } | State::Argument(_) => true,
+            State::Secret | State::Clear { .. } | State::Opaque => false,
+            State::Pass | State::Inner(..) | State::Code(_) => false,
         }
-        _ => false,
-    })
+    }
 }
 
-/// The types of which a simple password is.
-fn is_string(tag: Tag) -> bool {
+/// What an element is of which the place has this table.
+fn known(
+    rules: &'static [Rule],
+    otherwise: Unknown,
+    inside: Unknown,
+    header: &Header,
+    inner: usize,
+) -> Next {
+    for rule in rules.iter().filter(|rule| rule.tag == header.tag) {
+        let state = match (rule.is, header.constructed) {
+            (Is::Group(rules), true) => State::Group { rules, unknown: inside },
+            (Is::Clear(leaf), false) if is_within(header, leaf.most()) => {
+                State::Clear { leaf, last: 0, masks: false }
+            }
+            (Is::Secret, _) => secret(header),
+            (Is::Inner(rules, skip), false) if inner < MAX_INNER => {
+                State::Inner(Box::new(Scan::new(rules, inside, inner + 1)), skip)
+            }
+            (Is::Apdu(apdu), true) => State::Apdu { apdu, members: 0, code: 0 },
+            _ => continue,
+        };
+        return Next::Open(state);
+    }
+    match otherwise {
+        Unknown::Mask => Next::Open(masked(header)),
+        Unknown::Lose => Next::Lost,
+    }
+}
+
+/// Whether an element is not longer than this.
+pub(super) fn is_within(header: &Header, most: u64) -> bool {
+    matches!(header.length, Length::Definite(length) if length <= most)
+}
+
+/// An element that is overwritten; of one of the indefinite form the headers stay.
+pub(super) fn masked(header: &Header) -> State {
+    match header.length {
+        Length::Definite(_) => State::Opaque,
+        Length::Indefinite => State::Group { rules: &[], unknown: Unknown::Mask },
+    }
+}
+
+/// An element that stays.
+pub(super) fn pass(header: &Header) -> State {
+    match header.length {
+        Length::Definite(_) => State::Pass,
+        Length::Indefinite => State::PassGroup,
+    }
+}
+
+/// A password, or a segment of one. Nothing else is known where one is.
+pub(super) fn secret(header: &Header) -> State {
+    match (is_string(header.tag), header.constructed) {
+        (true, false) => State::Secret,
+        (true, true) => State::Segments,
+        (false, _) => masked(header),
+    }
+}
+
+/// The types of which a password is.
+pub(super) fn is_string(tag: Tag) -> bool {
     tag == u::IA5_STRING || tag == u::OCTET_STRING
+}
+
+/// Whether an octet is one of a name. The header of an element that is taken for a part of a name has others.
+fn is_text(octet: u8) -> bool {
+    octet >= 0x80 || (0x20..0x7F).contains(&octet)
+}
+
+/// Whether an octet is one of an object identifier, and not of a text: arcs of the field are small or long.
+fn is_of_oid(last: u8, octet: u8) -> bool {
+    match last {
+        // The first one: 1.2, 1.3, 2.1, 2.2, 2.5, 2.6, 2.16.
+        0 => matches!(octet, 0x2A | 0x2B | 0x51 | 0x52 | 0x55 | 0x56 | 0x60) || !is_text(octet),
+        0x80.. => true,
+        _ => !(0x20..0x7F).contains(&octet),
+    }
 }

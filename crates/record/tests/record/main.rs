@@ -9,9 +9,11 @@
 )]
 
 mod format;
+mod hostile;
 mod layout;
 mod masks;
 mod replay;
+mod wrong_octets;
 
 use base::{Instant, Now, Utc};
 use record::mask::Key;

@@ -21,12 +21,33 @@ fn packets(tsdu: &[u8], most: usize) -> Vec<u8> {
 /// A CONNECT whose user data is an MTA's bind with this password in this string type.
 fn connect(tag: Tag, password: &[u8]) -> Vec<u8> {
     let mut w = Writer::new();
-    w.constructed(Tag::context(30), |w| {
-        w.constructed(u::EXTERNAL, |w| {
+    w.constructed(Tag::context(16), |w| {
+        w.constructed(Tag::context(3), |w| {
             w.constructed(Tag::context(0), |w| {
-                w.constructed(Tag::context(1), |w| {
-                    w.primitive(Tag::context(0), b"MTA-A");
-                    w.constructed(Tag::context(1), |w| w.primitive(tag, password));
+                w.constructed(Tag::context(16), |w| {
+                    w.constructed(Tag::context(1), |w| {
+                        w.primitive(Tag::context(0), b"MTA-A");
+                        w.constructed(Tag::context(1), |w| w.primitive(tag, password));
+                    });
+                });
+            });
+        });
+    });
+    let rtorq = w.into_vec();
+    let mut w = Writer::new();
+    w.constructed(u::SET, |w| {
+        w.constructed(Tag::context(2), |w| {
+            w.constructed(Tag::application(1), |w| {
+                w.constructed(u::SEQUENCE, |w| {
+                    w.constructed(Tag::context(0), |w| {
+                        w.constructed(Tag::application(0), |w| {
+                            w.constructed(Tag::context(30), |w| {
+                                w.constructed(u::EXTERNAL, |w| {
+                                    w.constructed(Tag::context(0), |w| w.raw(&rtorq));
+                                });
+                            });
+                        });
+                    });
                 });
             });
         });
@@ -109,6 +130,8 @@ fn what_an_mta_sends_after_its_bind_stays_as_it_is() {
     masked(&mut masks, &packets(&connect(u::IA5_STRING, PASSWORD), 1_000), 1_000);
     let transfer = packets(&[&[1, 0, 1, 0][..], &connect(u::IA5_STRING, PASSWORD)].concat(), 100);
     assert_eq!(masked(&mut masks, &transfer, 9), transfer);
+    let second = packets(&connect(u::IA5_STRING, PASSWORD), 1_000);
+    assert!(!contains(&masked(&mut masks, &second, 50), PASSWORD), "another bind");
     masks.forget(ID);
     let again = packets(&connect(u::IA5_STRING, PASSWORD), 1_000);
     assert!(!contains(&masked(&mut masks, &again, 50), PASSWORD), "another association");
@@ -148,7 +171,7 @@ fn a_change_of_credentials_is_masked_and_a_submission_is_not() {
             w.constructed(Tag::context(4), |w| credentials(w, u::SEQUENCE));
         });
     });
-    let submission = invoke(3, |w| credentials(w, u::SET));
+    let submission = invoke(3, |w| credentials(w, u::SEQUENCE));
     for piece in [1, 7, 1_000] {
         let mut masks = Masks::of_others(Key([1; 32]));
         masks.of_user(ID);

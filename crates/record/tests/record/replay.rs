@@ -86,6 +86,24 @@ fn a_run_that_was_another_is_noticed() {
 }
 
 #[test]
+fn what_was_overwritten_is_named_where_the_replay_differs() {
+    let mut recorder = super::recorder(u64::MAX);
+    let bytes = bytes::Bytes::from_static(b"no TPKT at all");
+    let association = base::AssociationId(1);
+    recorder.input(super::moment(1), &node::Input::Bytes { association, bytes });
+    recorder.output(&node::Output::Stopped);
+    recorder.step_ended();
+    let (all, _) = records(&super::made(&mut recorder));
+    assert!(matches!(all[1], Record::Blanked(14)), "{:?}", all[1]);
+    let mut player = Player::new(&super::header()).unwrap();
+    let played: Vec<Played> =
+        all.into_iter().skip(1).take(3).map(|record| player.record(record).unwrap()).collect();
+    let Played::Differs(difference) = &played[2] else { panic!("{played:?}") };
+    let text = difference.to_string();
+    assert!(text.contains("14 octets of the input of step 1 were overwritten"), "{text}");
+}
+
+#[test]
 fn a_copy_without_contents_is_for_reading_only() {
     record_nodes(true);
     let mut pair = Pair::with_reports(5, NOTHING);
@@ -109,6 +127,15 @@ fn a_copy_without_contents_is_for_reading_only() {
     assert!(stripped.stripped && Player::new(stripped).is_err());
     let events: Vec<&str> = all.iter().flat_map(events).collect();
     assert!(events.iter().any(|event| event.starts_with("submitted")), "{events:?}");
+    assert!(events.iter().any(|event| event.contains(" entry e")), "{events:?}");
+    let inputs = all.iter().filter_map(|record| match record {
+        Record::Shown(_, step) => Some(step),
+        _ => None,
+    });
+    let named = |step: &Shown| {
+        step.input.contains("(act/") || step.outputs.iter().any(|output| output.contains(" act/"))
+    };
+    assert!(inputs.clone().any(named), "{inputs:?}");
 }
 
 fn events(record: &Record) -> Vec<&str> {

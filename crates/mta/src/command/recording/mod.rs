@@ -20,6 +20,8 @@ enum RecordingError {
     Format { path: PathBuf, error: FormatError },
     #[error("{0}: the recording was cut off before its first record")]
     Empty(PathBuf),
+    #[error("{0} is not a regular file")]
+    Kind(PathBuf),
 }
 
 /// A file that is read.
@@ -34,6 +36,10 @@ impl Recorded {
     /// Opens a recording and reads its header.
     fn open(path: &Path) -> Result<(Recorded, Box<Header>), RecordingError> {
         let failed = |error| RecordingError::Read { path: path.to_owned(), error };
+        // To open a FIFO would wait for its other end.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(RecordingError::Kind(path.to_owned()));
+        }
         let file = File::open(path).map_err(failed)?;
         let (decoder, piece) = (Decoder::default(), vec![0; PIECE]);
         let mut recorded = Recorded { path: path.to_owned(), file, decoder, piece };

@@ -7,8 +7,8 @@ use crate::command::{DONE, FAILED, WRONG};
 use base::{Now, Utc, shown};
 use node::status::Status;
 use record::format::Shown;
-use record::player::Played;
-use record::{Difference, Header, Player, Record, strip};
+use record::player::{PlayError, Played};
+use record::{Difference, Header, Names, Player, Record, strip};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Runs a recording of `mta run --record` through the same node, and compares what it gives out with what it gave
 /// out in the run. Nothing is sent, written or listened on.
 ///
-/// Exit codes: 0 equal, 1 a step differs, 2 the file cannot be read, or has no contents.
+/// Exit codes: 0 equal, 1 a step differs or the node panics in it, 2 the file cannot be read, or has no contents.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Arguments {
     /// The recording.
@@ -29,6 +29,9 @@ pub(in crate::command) struct Arguments {
     /// Stop after this step.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     step: Option<u64>,
+    /// Go on behind a step that differs, and count those that do. What follows a difference may follow from it.
+    #[arg(long, conflicts_with = "show")]
+    go_on: bool,
     /// Print what mta status shows, as it was where the replay stops.
     #[arg(long)]
     state: bool,
@@ -80,9 +83,9 @@ impl Until {
             Until::Elapsed(elapsed) => now.mono.since(began.mono) >= elapsed,
             Until::Clock(time) => {
                 let midnight = began.utc.0 - began.utc.0 % DAY;
-                let today = midnight + micros(time);
+                let today = midnight.saturating_add(micros(time));
                 // A time before the start is one of the next day.
-                let at = if today < began.utc.0 { today + DAY } else { today };
+                let at = if today < began.utc.0 { today.saturating_add(DAY) } else { today };
                 now.utc >= Utc(at)
             }
         }
@@ -100,6 +103,13 @@ struct StepLine<'a> {
     events: &'a [String],
 }
 
+/// A step that differs, as JSON.
+#[derive(Serialize)]
+struct DifferenceLine {
+    step: u64,
+    difference: String,
+}
+
 /// The end as JSON.
 #[derive(Serialize)]
 struct EndLine {
@@ -108,8 +118,12 @@ struct EndLine {
     equal: Option<bool>,
     steps: u64,
     end: String,
+    /// The first step that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<String>,
+    /// Steps that differ: without --go-on one at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<Status>,
 }
@@ -131,14 +145,14 @@ fn replay(arguments: &Arguments) -> Result<u8, RecordingError> {
         let made = shown::line(&header.version);
         print_error(&format!("warning: made by release {made}, and this is {version}"));
     }
-    let played = Replay { arguments, header: &header, steps: 0 };
+    let played = Replay { arguments, header: &header, steps: 0, differences: 0 };
     if arguments.show {
         return played.show(recorded);
     }
     match Player::new(&header) {
         Ok(player) => played.run(recorded, player),
         Err(error) => {
-            print_error(&format!("{error}: mta replay --show prints it"));
+            print_error(&format!("{error}; mta replay --show prints it"));
             Ok(WRONG)
         }
     }
@@ -148,6 +162,8 @@ struct Replay<'a> {
     arguments: &'a Arguments,
     header: &'a Header,
     steps: u64,
+    /// Steps that differ.
+    differences: u64,
 }
 
 impl Replay<'_> {
@@ -159,43 +175,53 @@ impl Replay<'_> {
 
     fn run(mut self, mut recorded: Recorded, mut player: Player) -> Result<u8, RecordingError> {
         let mut now = self.header.began;
-        let (mut failed, mut stopped) = (None, false);
-        let difference = loop {
+        let (mut failed, mut first, mut stopped) = (None, None, false);
+        loop {
             // What was read before a fault was run, and is judged.
             let record = match recorded.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => break None,
+                Ok(None) => break,
                 Err(error) => {
                     failed = Some(error);
-                    break None;
+                    break;
                 }
             };
             if let Record::Input(at, _) = &record {
                 if self.stops(*at) {
                     stopped = true;
-                    break None;
+                    break;
                 }
                 now = *at;
                 self.steps += 1;
             }
             match player.record(record) {
-                Ok(Played::Step(step)) => self.print(step.now, &strip::shown(&step)),
-                Ok(Played::Differs(difference)) => break Some(difference),
-                Ok(Played::Equal | Played::Ended) => {}
-                Err(error) => {
-                    print_error(&error.to_string());
-                    return Ok(WRONG);
+                Ok(Played::Step(step)) => {
+                    self.print(step.now, &strip::shown(&step, player.names()));
                 }
+                Ok(Played::Differs(difference)) => {
+                    self.differences += 1;
+                    self.print_difference(&difference);
+                    first.get_or_insert(difference);
+                    if !self.arguments.go_on {
+                        break;
+                    }
+                }
+                Ok(Played::Equal | Played::Ended) => {}
+                Err(error) => return Ok(fault(&error)),
             }
-        };
+        }
         let end = match (stopped, &failed) {
-            _ if difference.is_some() => "stopped at the step that differs".to_owned(),
+            _ if first.is_some() && !self.arguments.go_on => {
+                "stopped at the step that differs".to_owned()
+            }
             (true, _) => "stopped as ordered".to_owned(),
             (false, Some(error)) => error.to_string(),
             (false, None) => self.not_reached(how_it_ended(&recorded, &player, self.steps)),
         };
-        self.conclude(&player, now, end, difference.as_deref());
-        match (difference, failed) {
+        if let Err(error) = self.conclude(&player, now, end, first.as_deref()) {
+            return Ok(fault(&error));
+        }
+        match (first, failed) {
             (Some(_), _) => Ok(FAILED),
             (None, Some(error)) => Err(error),
             (None, None) => Ok(DONE),
@@ -211,45 +237,73 @@ impl Replay<'_> {
         }
     }
 
-    fn conclude(&self, player: &Player, now: Now, end: String, difference: Option<&Difference>) {
-        let state = || player.node().status(now);
+    fn conclude(
+        &self,
+        player: &Player,
+        now: Now,
+        end: String,
+        first: Option<&Difference>,
+    ) -> Result<(), PlayError> {
+        let state = self.arguments.state.then(|| player.status(now)).transpose()?;
         if self.arguments.json {
-            let line = EndLine {
-                equal: Some(difference.is_none()),
+            print_line(&EndLine {
+                equal: Some(first.is_none()),
                 steps: self.steps,
                 end,
-                difference: difference.map(ToString::to_string),
-                state: self.arguments.state.then(state),
-            };
-            return print_line(&line);
+                difference: first.map(ToString::to_string),
+                differences: Some(self.differences),
+                state,
+            });
+            return Ok(());
         }
-        if self.arguments.state {
-            print(&to_text(&state()));
+        if let Some(state) = state {
+            print(&to_text(&state));
             print("\n");
         }
-        match difference {
-            None => print(&format!("replay equals the run: {} steps; {end}\n", self.steps)),
-            Some(difference) => print(&format!(
-                "the replay differs from the run: {difference}\nnothing behind this step was run; mta replay --show prints the \
-                 inputs. After a bind that cannot be read, or a changed password, the masks are the likely cause\n"
-            )),
+        let steps = self.steps;
+        print(&match first {
+            None => format!("replay equals the run: {steps} steps; {end}\n"),
+            Some(first) if self.arguments.go_on => format!(
+                "the replay differs from the run in {} of {steps} steps; {end}\nthe first: {first}\n",
+                self.differences
+            ),
+            Some(first) => format!(
+                "the replay differs from the run: {first}\nnothing behind this step was run: see mta replay --go-on and --show. \
+                 After a bind that cannot be read, or a changed password, the masks are the likely cause\n"
+            ),
+        });
+        Ok(())
+    }
+
+    /// Prints a step that differs, where the replay goes on.
+    fn print_difference(&self, difference: &Difference) {
+        if self.arguments.quiet || !self.arguments.go_on {
+            return;
         }
+        if self.arguments.json {
+            let (step, difference) = (difference.step, difference.to_string());
+            return print_line(&DifferenceLine { step, difference });
+        }
+        print(&format!("{:37}~ differs: {}\n", "", shown::line(&difference.to_string())));
     }
 
     /// Prints the inputs, and runs nothing.
     fn show(mut self, mut recorded: Recorded) -> Result<u8, RecordingError> {
         let mut end = "the recording was cut off".to_owned();
+        let mut names = Names::of(&self.header.config);
         while let Some(record) = recorded.next()? {
             let (now, step) = match record {
                 Record::Input(now, input) => {
-                    (now, Shown { input: record::words::input(&input), ..Shown::default() })
+                    names.input(&input);
+                    let input = record::words::input(&input, &names);
+                    (now, Shown { input, ..Shown::default() })
                 }
                 Record::Shown(now, step) => (now, step),
                 Record::End(why) => {
                     end = format!("the recording ends: {why}");
                     continue;
                 }
-                Record::Outputs(_) | Record::Header(_) => continue,
+                Record::Outputs(_) | Record::Header(_) | Record::Blanked(_) => continue,
             };
             if self.stops(now) {
                 "stopped as ordered".clone_into(&mut end);
@@ -259,8 +313,9 @@ impl Replay<'_> {
             self.print(now, &step);
         }
         if self.arguments.json {
-            let (equal, difference, state) = (None, None, None);
-            print_line(&EndLine { equal, steps: self.steps, end, difference, state });
+            let (steps, equal, difference, differences, state) =
+                (self.steps, None, None, None, None);
+            print_line(&EndLine { equal, steps, end, difference, differences, state });
         } else {
             print(&format!("{} steps, nothing was run; {end}\n", self.steps));
         }
@@ -288,6 +343,15 @@ impl Replay<'_> {
             text.push_str(&format!("{:37}! {}\n", "", shown::line(event)));
         }
         print(&text);
+    }
+}
+
+/// Prints why a replay goes no further; gives the exit code.
+fn fault(error: &PlayError) -> u8 {
+    print_error(&error.to_string());
+    match error {
+        PlayError::Panic(..) => FAILED,
+        PlayError::Stripped | PlayError::Order(_) | PlayError::Header(_) => WRONG,
     }
 }
 

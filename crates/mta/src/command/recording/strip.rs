@@ -5,6 +5,7 @@ use crate::command::output::{print, print_error};
 use crate::command::{DONE, FAILED, WRONG};
 use crate::driver::recording::create;
 use record::strip::Stripper;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,7 @@ pub(in crate::command) fn run(arguments: &Arguments) -> u8 {
     })
 }
 
+/// Copies. Of a recording that cannot be read to its end nothing is left.
 fn strip(file: &Path, copy: &Path) -> Result<u8, RecordingError> {
     let (mut recorded, header) = Recorded::open(file)?;
     let mut stripper = match Stripper::new(&header) {
@@ -50,22 +52,53 @@ fn strip(file: &Path, copy: &Path) -> Result<u8, RecordingError> {
         print_error(&format!("cannot write {}: {error}", copy.display()));
         Ok(FAILED)
     };
-    let mut to = match create(copy) {
+    let mut to = match Copy::create(copy) {
         Ok(to) => to,
         Err(error) => return unwritable(error),
     };
     let mut octets = Vec::new();
-    while let Some(record) = recorded.next()? {
+    loop {
+        octets.clear();
+        stripper.take(&mut octets);
+        if let Err(error) = to.file.write_all(&octets) {
+            return unwritable(error);
+        }
+        let Some(record) = recorded.next()? else { break };
         if let Err(error) = stripper.record(record) {
             print_error(&format!("{}: {error}", file.display()));
             return Ok(WRONG);
         }
-        octets.clear();
-        stripper.take(&mut octets);
-        if let Err(error) = to.write_all(&octets) {
-            return unwritable(error);
+    }
+    to.is_whole = true;
+    let cut = match recorded.torn() {
+        0 => String::new(),
+        torn => {
+            format!("; the recording was cut off within a record: {torn} octets of it are left out")
+        }
+    };
+    print(&format!("copied without contents to {}{cut}\n", copy.display()));
+    Ok(DONE)
+}
+
+/// A copy that is being made: it is removed again if it does not become whole.
+struct Copy<'a> {
+    path: &'a Path,
+    file: File,
+    is_whole: bool,
+}
+
+impl Copy<'_> {
+    fn create(path: &Path) -> std::io::Result<Copy<'_>> {
+        Ok(Copy { path, file: create(path)?, is_whole: false })
+    }
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        if !self.is_whole
+            && let Err(error) = std::fs::remove_file(self.path)
+        {
+            print_error(&format!("cannot remove {}: {error}", self.path.display()));
         }
     }
-    print(&format!("copied without contents to {}\n", copy.display()));
-    Ok(DONE)
 }
