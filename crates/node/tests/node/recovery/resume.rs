@@ -566,10 +566,9 @@ fn a_transfer_may_take_longer_than_the_wait_for_the_turn() {
         network.submit(user, &to, Precedence::Routine, &text, "LONG", ReportRequest::None);
     }
     network.run_for(Duration::from_secs(600));
-    for site in &network.sites {
-        let (confirmed, lost) = (Kind::TransferConfirmed, Kind::AssociationLost);
-        assert_eq!((site.count(confirmed), site.count(lost)), (1, 0), "{}", site.config.mta.0);
-    }
+    assert!(network.sites.iter().all(|site| site.count(Kind::TransferConfirmed) == 1));
+    // The other one tries in vain to open some.
+    assert_eq!(network.sites[NAPLES].count(Kind::AssociationLost), 0);
 }
 
 /// Only one end can open associations, and both send: the association that was recovered is kept for the
