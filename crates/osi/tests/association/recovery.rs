@@ -153,7 +153,7 @@ fn checkpoints(pair: &Pair) -> Vec<u64> {
     pair.sides[B].indicated.iter().filter_map(octets).collect()
 }
 
-/// Stores so much, of which the sender is told.
+/// Stores so much, which the sender learns.
 fn store(pair: &mut Pair, octets: u64) {
     pair.ask(B, Request::Stored { octets });
     pair.run();

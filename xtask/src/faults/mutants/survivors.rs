@@ -45,7 +45,7 @@ pub(super) fn check(
     Ok(Outcome::from_passed(wrong == 0))
 }
 
-/// What a test says of a mutant.
+/// What the test of a mutant shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// It fails with the mutant, and passes without.

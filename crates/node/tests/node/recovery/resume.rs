@@ -567,7 +567,7 @@ fn a_transfer_may_take_longer_than_the_wait_for_the_turn() {
     }
     network.run_for(Duration::from_secs(600));
     assert!(network.sites.iter().all(|site| site.count(Kind::TransferConfirmed) == 1));
-    // The other one tries in vain to open some.
+    // The other one tries to open some, without success.
     assert_eq!(network.sites[NAPLES].count(Kind::AssociationLost), 0);
 }
 
