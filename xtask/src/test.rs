@@ -50,7 +50,8 @@ enum Share {
     Hunt,
     /// The crash matrix at half of the operations of the disks, those of this commit's seed: two minutes
     Matrix,
-    /// Three planted faults that `cargo xtask mutants` must find, others for each commit
+    /// Three planted faults that `cargo xtask mutants` must find, others for each commit: some minutes, most of them to
+    /// compile
     Mutants,
 }
 

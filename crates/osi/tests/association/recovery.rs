@@ -164,7 +164,7 @@ fn store(pair: &mut Pair, octets: u64) {
 fn resumed(lost: &mut Pair, name: &[u8], (checkpoint_size, window): (u32, u32)) -> Pair {
     lost.lose();
     let kept = lost.sides[B].stack.take_interrupted();
-    let point = resume_point(&lost.sides[A]).expect("a confirmed checkpoint");
+    let point = resume_point(&lost.sides[A]).unwrap();
     let config = Config { reference: reference(name), ..p1() };
     let config = rtse(config, |p| (p.checkpoint_size, p.window) = (checkpoint_size, window));
     let mut pair = Pair::new(config.clone(), config);
