@@ -50,6 +50,9 @@ enum Share {
     Hunt,
     /// The crash matrix at half of the operations of the disks, those of this commit's seed: two minutes
     Matrix,
+    /// Three planted faults that `cargo xtask mutants` must find, others for each commit: some minutes, most of them to
+    /// compile
+    Mutants,
 }
 
 /// The targets, two at once.
@@ -88,6 +91,13 @@ fn hunt(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
     let held =
         workspace.command(&program.to_string_lossy(), &arguments).called("hunt").succeeds()?;
     Ok((Tally { passed: u64::from(held), failed: u64::from(!held), ..Tally::default() }, held))
+}
+
+/// Hunts planted faults; whether each was found.
+fn mutants(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+    let seed = seed(workspace).parse().unwrap_or(1);
+    let (passed, failed) = crate::faults::mutants::sample(workspace, seed)?;
+    Ok((Tally { passed, failed, ..Tally::default() }, failed == 0))
 }
 
 /// Of so many operations the crash matrix takes one, where a run of its own follows.
@@ -132,6 +142,11 @@ impl Args {
         if self.long || self.with.contains(&Share::Hunt) {
             let (worlds, held) = minutes.measure("hunt", || hunt(workspace))?;
             tally.join(worlds);
+            succeeded &= held;
+        }
+        if self.long || self.with.contains(&Share::Mutants) {
+            let (faults, held) = minutes.measure("planted faults", || mutants(workspace))?;
+            tally.join(faults);
             succeeded &= held;
         }
         if self.long || self.with.contains(&Share::Soak) {

@@ -12,7 +12,7 @@ use common::*;
 use engine::journal::{Batch, BodySource, Digest, Op};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::faulty::FaultyDisk;
+use store::faulty::{FaultyDisk, Loss};
 use store::{Disk, LogStore, Options, QueueStore};
 
 const OPTIONS: Options =
@@ -243,6 +243,46 @@ fn a_segment_that_is_lost_is_noticed() {
     while store.tidy().unwrap() > 0 {}
     drop(store);
     assert!(open(&disk).unwrap().damage().is_none());
+}
+
+/// A full segment has a footer, and what recorded its end before is gone. When the power fails then, damage of the last
+/// that was written into it is not taken for a write that was interrupted.
+#[test]
+fn the_end_of_a_full_segment_is_known_after_a_power_failure() {
+    /// So many fill the first segment.
+    const LAST: u64 = 15;
+    let disk = FaultyDisk::new();
+    let store = open(&disk).unwrap();
+    for n in 1..=20 {
+        let record = octets(900, n as u8);
+        let (precedence, id, queue) = (Precedence::Routine, EntryId(n), QUEUE);
+        let entry = Op::PutEntry { precedence, id, queue, record };
+        assert!(commit(&store, vec![entry]).is_durable());
+    }
+    // The next segment has what is beyond, and the end of the first: it goes.
+    for n in LAST + 1..=20 {
+        assert!(commit(&store, vec![delete(n)]).is_durable());
+    }
+    for n in 100..600 {
+        assert!(commit(&store, vec![body(n, octets(2_000, n as u8))]).is_durable());
+        assert!(commit(&store, vec![drop_body(n)]).is_durable());
+        while store.tidy().unwrap() > 0 {}
+    }
+    drop(store);
+    disk.crash(Loss::Everything);
+    let file = Path::new("log/00000001.segment");
+    let length = usize::try_from(OPTIONS.segment).unwrap();
+    let held = disk.read_range(file, 0, length).unwrap();
+    let place = |n: u64| {
+        let record = octets(900, n as u8);
+        held.windows(record.len()).position(|window| window == &record[..])
+    };
+    assert!(place(LAST + 1).is_none(), "it has more than that");
+    disk.flip(file, place(LAST).unwrap() as u64 + 450, 1).unwrap();
+    let store = open(&disk).unwrap();
+    store.verify(&mut |_| true).unwrap();
+    let (damage, place) = (store.damage(), (Precedence::Routine, EntryId(LAST)));
+    assert!(damage.entries.contains(&place) || damage.batches > 0, "{damage:?}");
 }
 
 /// The same of a file of remembered keys; one whose keys have expired is not missed.

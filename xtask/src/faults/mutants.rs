@@ -4,7 +4,7 @@
 //! which `$ON` is true while the mutant is switched on. All of them are compiled into one program, and a variable of the
 //! environment switches on one. The source that is shipped has nothing of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -17,6 +17,8 @@ use serde::Deserialize;
 use crate::ci::timed;
 use crate::workspace::Workspace;
 use crate::{Outcome, command::Cmd};
+
+mod survivors;
 
 /// Plants the faults of hunt/mutants.toml one at a time, and hunts each until a world breaks or its time is over. Each that
 /// is expected to be found must be found. The log has a line for each.
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Build without optimisation, as the tests are built
     #[arg(long)]
     debug: bool,
+    /// Instead of hunting: whether the test that each names which the hunt does not find fails with it, and passes without
+    #[arg(long)]
+    survivors: bool,
     /// Where the outcome of each is written
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -61,9 +66,19 @@ struct Mutant {
     from: String,
     /// What stands there instead.
     to: String,
-    /// Why the hunt does not find it, and what does.
+    /// Why the hunt does not find it.
     #[serde(default)]
     survives: Option<String>,
+    /// The test that does: its package and its name, `osi: recovery::a_recovery_refused`.
+    #[serde(default)]
+    test: Option<String>,
+}
+
+impl Mutant {
+    /// The test that finds it, where the hunt does not: its package and its name.
+    fn test(&self) -> Option<(&str, &str)> {
+        self.test.as_deref()?.split_once(": ")
+    }
 }
 
 /// The switch, in a crate that all others stand on.
@@ -80,9 +95,12 @@ const PROGRAM: &str = "planted";
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         let table = read(workspace)?;
-        let program = self.build(workspace, &table)?;
         let chosen = self.chosen(&table);
         ensure!(!chosen.is_empty(), "no mutant has {:?} in its name", self.only);
+        if self.survivors {
+            return survivors::check(workspace, &table, &chosen);
+        }
+        let program = self.build(workspace, &table)?;
         let (mut wrong, mut log) = (Vec::new(), String::from(HEADER));
         for (number, mutant) in &chosen {
             let (found, time) = timed(|| self.hunt(workspace, &program, *number));
@@ -123,17 +141,22 @@ impl Args {
 
     /// The program with all mutants.
     fn build(&self, workspace: &Workspace, table: &Table) -> anyhow::Result<PathBuf> {
-        let built = workspace.built(if self.debug { "debug" } else { "release" })?;
-        let target = built.parent().context("no target directory")?.to_owned();
-        let tree = target.join("mutants").join("tree");
+        let folder = folder(workspace)?;
+        let tree = folder.join("tree");
         plant(workspace, table, &tree)?;
-        let mut arguments = vec!["build", "-p", "hunt"];
-        arguments.extend((!self.debug).then_some("--release"));
-        let build = workspace.cargo(&arguments).directory(&tree);
-        // Packages of the same names and relative paths: in the same directory each would take the other's for its own.
-        let built = target.join("mutants").join("built");
-        build.env("CARGO_TARGET_DIR", &built.to_string_lossy()).run()?;
-        Ok(built.join(if self.debug { "debug" } else { "release" }).join(PROGRAM))
+        let (arguments, target, built) = match self.debug {
+            true => {
+                let built = workspace.built("debug")?;
+                (DEBUG, built.parent().context("no target directory")?.to_owned(), built)
+            }
+            false => {
+                let target = folder.join("built");
+                (RELEASE, target.clone(), target.join("release"))
+            }
+        };
+        let build = workspace.cargo(arguments).directory(&tree);
+        build.env("CARGO_TARGET_DIR", &target.to_string_lossy()).run()?;
+        Ok(built.join(PROGRAM))
     }
 
     /// Hunts a mutant: what it breaks, and in which world.
@@ -160,12 +183,75 @@ impl Args {
     }
 }
 
+/// Where the copy is, and what is built of it.
+fn folder(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let built = workspace.built("debug")?;
+    Ok(built.parent().context("no target directory")?.join("mutants"))
+}
+
+const RELEASE: &[&str] = &["build", "-p", "hunt", "--release"];
+/// In the directory of the workspace, with the features that its dependencies have there: that of all packages and of their
+/// tests. So what is not of the workspace is not compiled again.
+const DEBUG: &[&str] = &["build", "--workspace", "--bin", PROGRAM, "--test", "worlds"];
+
+/// Where the outcome of each is.
+const LOG: &str = "docs/results/mutants.tsv";
+/// How many [`sample`] hunts, which of them, in seconds of a processor, and for how many minutes at most.
+const SAMPLE: usize = 3;
+const QUICK: f64 = 5.0;
+const MINUTES: f64 = 2.0;
+
+/// Hunts a few that are found soon, others for another seed, with a program built as the tests are. Gives how many were
+/// found, and how many not.
+pub(crate) fn sample(workspace: &Workspace, seed: u64) -> anyhow::Result<(u64, u64)> {
+    let table = read(workspace)?;
+    let log = fs::read_to_string(workspace.root().join(LOG)).context(LOG)?;
+    let quick: BTreeSet<&str> = log.lines().filter_map(quick).collect();
+    let quick: Vec<(u32, &Mutant)> =
+        (1..).zip(&table.mutant).filter(|(_, mutant)| quick.contains(&*mutant.name)).collect();
+    ensure!(quick.len() >= SAMPLE, "{LOG} has only {} that are found soon", quick.len());
+    let args = Args {
+        minutes: MINUTES,
+        only: String::new(),
+        sample: None,
+        seed: 1,
+        debug: true,
+        survivors: false,
+        log: None,
+    };
+    let program = args.build(workspace, &table)?;
+    let first = usize::try_from(seed % quick.len() as u64)?;
+    let (mut found, mut missed) = (0, 0);
+    for (number, mutant) in
+        quick.iter().cycle().skip(first).step_by(quick.len() / SAMPLE).take(SAMPLE)
+    {
+        let (by, time) = timed(|| args.hunt(workspace, &program, *number));
+        let by = by?;
+        found += u64::from(by.is_some());
+        missed += u64::from(by.is_none());
+        let by = by.unwrap_or_else(|| "NOT FOUND".to_owned());
+        println!("{number:3} {:60} {:6.1} s  {by}", mutant.name, time.as_secs_f64());
+    }
+    Ok((found, missed))
+}
+
+/// The name in a line of the log, if the mutant was found soon.
+fn quick(line: &str) -> Option<&str> {
+    let mut columns = line.split('\t');
+    let (name, seconds, by) = (columns.next()?, columns.next()?, columns.next()?);
+    let is_quick = seconds.parse::<f64>().is_ok_and(|seconds| seconds <= QUICK);
+    (is_quick && !by.starts_with("survives")).then_some(name)
+}
+
 const HEADER: &str = "mutant\tprocessor-seconds\tfound by\n";
 
 fn line(log: &mut String, mutant: &Mutant, time: Duration, by: &str) {
     let by: String = by.chars().take(120).collect();
     let by = by.replace(['\t', '\n'], " ");
-    let why = mutant.survives.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let mut why = mutant.survives.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    if let Some(test) = &mutant.test {
+        let _ = write!(why, "; found by {test}");
+    }
     let _ = writeln!(log, "{}\t{:.0}\t{by}{why}", mutant.name, 2.0 * time.as_secs_f64());
 }
 
@@ -200,6 +286,10 @@ fn plant(workspace: &Workspace, table: &Table, tree: &Path) -> anyhow::Result<()
         Ok(())
     };
     change("crates/base/src/lib.rs", &|text| format!("{text}\npub mod planted;\n"))?;
+    // Where both are built in one directory, each would else take the packages of the other for its own.
+    change("Cargo.toml", &|text| {
+        text.replacen("\nversion = \"0.1.0\"\n", "\nversion = \"0.1.0-planted\"\n", 1)
+    })?;
     change("hunt/Cargo.toml", &|text| {
         let bin = format!("\n[[bin]]\nname = \"{PROGRAM}\"\npath = \"src/main.rs\"\n");
         text.replacen("[package]\n", "[package]\nautobins = false\n", 1) + &bin
@@ -229,11 +319,47 @@ mod tests {
         let table = read(&workspace).unwrap();
         let tree = tempfile::tempdir().unwrap();
         plant(&workspace, &table, tree.path()).unwrap();
-        let names: std::collections::BTreeSet<&String> =
-            table.mutant.iter().map(|mutant| &mutant.name).collect();
+        let names: BTreeSet<&String> = table.mutant.iter().map(|mutant| &mutant.name).collect();
         assert_eq!(names.len(), table.mutant.len(), "names are not unique");
         for mutant in &table.mutant {
             assert!(mutant.to.contains("$ON"), "{}: it is never switched off", mutant.name);
+        }
+    }
+
+    /// Else two workspaces would be built into one directory, each over the other.
+    #[test]
+    fn the_copy_has_another_version() {
+        let workspace = Workspace::find().unwrap();
+        let tree = tempfile::tempdir().unwrap();
+        plant(&workspace, &read(&workspace).unwrap(), tree.path()).unwrap();
+        let copied = fs::read_to_string(tree.path().join("Cargo.toml")).unwrap();
+        assert_eq!(copied.matches("version = \"0.1.0-planted\"\n").count(), 1);
+    }
+
+    #[test]
+    fn a_line_of_the_log_is_read() {
+        assert_eq!(quick("engine: a\t3\tseed 2, Twice: message 9"), Some("engine: a"));
+        assert_eq!(quick("engine: a\t6\tseed 2, Twice: message 9"), None);
+        assert_eq!(quick("engine: a\t3\tsurvives: it is small"), None);
+        assert_eq!(quick(HEADER.trim()), None);
+    }
+
+    /// What the hunt does not find, a test that is there does.
+    #[test]
+    fn every_survivor_has_its_test() {
+        let workspace = Workspace::find().unwrap();
+        let files = workspace.files().unwrap();
+        for mutant in read(&workspace).unwrap().mutant {
+            assert_eq!(mutant.survives.is_some(), mutant.test.is_some(), "{}", mutant.name);
+            if mutant.test.is_none() {
+                continue;
+            }
+            let (package, test) = mutant.test().expect("a package and a test");
+            let is_named =
+                |path: &str| path.split('/').any(|part| part == package) && path.ends_with(".rs");
+            let called = format!("fn {}(", test.rsplit("::").next().unwrap());
+            let is_there = files.iter().any(|f| is_named(&f.path) && f.text.contains(&called));
+            assert!(is_there, "{}: no test {test} in {package}", mutant.name);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Lost associations and the transfers that go on in others.
 
-use crate::pair::{A, ARGUMENT, B, Pair, Pipe, Side, p1, reference, rtse, unit, unit_octet};
+use crate::pair::{
+    A, ARGUMENT, B, Notified, Pair, Pipe, Side, p1, reference, rtse, unit, unit_octet,
+};
 use crate::{bytes_of, transfer};
 use bytes::Bytes;
 use osi::api::{
@@ -129,6 +131,114 @@ fn a_receiver_that_starts_again_goes_on_from_its_last_checkpoint() {
         assert_eq!(data, bytes_of(&unit), "lost after {lost_after}");
     }
     assert!(outcomes.iter().all(|n| *n > 3), "{outcomes:?}");
+}
+
+/// A window of three checkpoints of 1 KiB, none of which the receiver stores by itself.
+fn three_in_the_window() -> Pair {
+    let config = rtse(p1(), |p| (p.checkpoint_size, p.window) = (1, 3));
+    let mut pair = Pair::open(config.clone(), config);
+    pair.sides[B].stores = false;
+    pair.ask(A, transfer(unit(6_000)));
+    pair.run();
+    assert_eq!(checkpoints(&pair).len(), 3);
+    pair
+}
+
+/// The octets of the user's before each checkpoint that the receiver was indicated.
+fn checkpoints(pair: &Pair) -> Vec<u64> {
+    let octets = |notified: &Notified| match notified {
+        Notified::Indication(Indication::Checkpoint { octets }) => Some(*octets),
+        _ => None,
+    };
+    pair.sides[B].indicated.iter().filter_map(octets).collect()
+}
+
+/// Stores so much, which the sender learns.
+fn store(pair: &mut Pair, octets: u64) {
+    pair.ask(B, Request::Stored { octets });
+    pair.run();
+}
+
+/// Loses a pair and resumes its transfer in another, with checkpoints of so many KiB; the receiver stores none by
+/// itself.
+fn resumed(lost: &mut Pair, name: &[u8], (checkpoint_size, window): (u32, u32)) -> Pair {
+    lost.lose();
+    let kept = lost.sides[B].stack.take_interrupted();
+    let point = resume_point(&lost.sides[A]).unwrap();
+    let config = Config { reference: reference(name), ..p1() };
+    let config = rtse(config, |p| (p.checkpoint_size, p.window) = (checkpoint_size, window));
+    let mut pair = Pair::new(config.clone(), config);
+    pair.sides[B].stores = false;
+    pair.ask(A, Request::Recover { reference: point.reference.clone(), received: None });
+    pair.run();
+    pair.ask(B, Request::AcceptRecover(kept));
+    pair.run();
+    pair.ask(A, Request::Transfer { payload: unit(6_000), resume: Some(point) });
+    pair.run();
+    let goes_on = pair.sides[B].has_indication(|i| matches!(i, Indication::TransferResumed { .. }));
+    assert!(goes_on, "{}", pair.log());
+    pair
+}
+
+/// Stores all that comes; what all the pairs received is the unit.
+fn finish(before: &[&Pair], mut last: Pair) {
+    last.sides[B].stores = true;
+    store(&mut last, u64::MAX);
+    let confirmed = last.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed));
+    assert!(confirmed, "{}", last.log());
+    let mut data: Vec<u8> = before.iter().flat_map(|pair| pair.sides[B].all_data()).collect();
+    data.extend(last.sides[B].all_data());
+    assert_eq!(data, bytes_of(&unit(6_000)));
+}
+
+#[test]
+fn only_checkpoints_before_what_is_stored_are_confirmed() {
+    let mut pair = three_in_the_window();
+    let first = checkpoints(&pair)[0];
+    store(&mut pair, first);
+    pair.lose();
+    assert_eq!(resume_point(&pair.sides[A]).map(|point| point.serial), Some(1));
+}
+
+/// The confirms of the second and third checkpoint are lost. In the next association checkpoints are longer: the one that
+/// is the second there has another place.
+#[test]
+fn checkpoints_behind_the_one_that_was_resumed_from_are_forgotten() {
+    let mut first = three_in_the_window();
+    let stored = checkpoints(&first);
+    store(&mut first, stored[0]);
+    first.ask(B, Request::Stored { octets: stored[2] });
+    let mut second = resumed(&mut first, b"assoc-2", (2, 1));
+    let stored = checkpoints(&second)[0];
+    store(&mut second, stored);
+    let third = resumed(&mut second, b"assoc-3", (1, 1));
+    finish(&[&first, &second], third);
+}
+
+/// A checkpoint between octets that come again is before them, not behind all that had come before the loss.
+#[test]
+fn a_checkpoint_within_what_comes_again_has_its_own_place() {
+    let mut first = three_in_the_window();
+    let stored = checkpoints(&first)[0];
+    store(&mut first, stored);
+    let mut second = resumed(&mut first, b"assoc-2", (1, 1));
+    let stored = checkpoints(&second)[0];
+    store(&mut second, stored);
+    let third = resumed(&mut second, b"assoc-3", (1, 1));
+    finish(&[&first, &second], third);
+}
+
+/// Storing takes time: the note on a checkpoint may be written when more has come.
+#[test]
+fn the_note_on_a_checkpoint_is_the_same_when_more_has_come() {
+    let pair = three_in_the_window();
+    let reached = checkpoints(&pair);
+    let came = pair.sides[B].all_data().len() as u64;
+    assert!(reached[1] < came);
+    for octets in reached {
+        let noted = pair.sides[B].stack.at_checkpoint(octets).unwrap();
+        assert_eq!(noted.octets(), octets);
+    }
 }
 
 /// Whatever is stored, reading it back neither fails loudly nor gives more than the limits allow.

@@ -8,7 +8,9 @@ use node::event::Kind;
 use p1::flags::ReportRequest;
 use std::time::Duration;
 use testkit::build::canonical;
-use testkit::{ACT, Death, Delivered, Events, NAPLES, NOTHING, Network, RELAY, address, route};
+use testkit::{
+    ACT, Death, Delivered, Events, NAPLES, NOTHING, Network, Pair, RELAY, address, route,
+};
 
 /// Three sites with three users.
 struct Relayed {
@@ -301,4 +303,24 @@ fn a_transfer_in_doubt_that_is_repeated_is_delivered_once() {
     relayed.at_rest();
     assert_eq!(relayed.messages(1).len(), 1);
     assert_eq!(relayed.count(ACT, Kind::DuplicateDropped), 1);
+}
+
+/// The user has it, and the disk is full: the report is made with the delete, when there is room.
+#[test]
+fn the_report_of_a_delivery_follows_when_its_commit_was_made_at_last() {
+    let mut pair = Pair::with_reports(21, NOTHING);
+    pair.report = ReportRequest::Report;
+    pair.submit(Precedence::Routine, 100);
+    while pair.count(ACT, Kind::Received) == 0 {
+        pair.run_for(Duration::from_millis(1));
+    }
+    pair.sites[ACT].store.full = true;
+    pair.run(60);
+    let sender = pair.sender;
+    assert_eq!((pair.delivered(), pair.users[sender].delivered.len()), (vec![1], 0));
+    pair.sites[ACT].store.full = false;
+    pair.run(60);
+    let reports = &pair.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: true, .. }]), "{reports:?}");
+    pair.network.assert_empty();
 }

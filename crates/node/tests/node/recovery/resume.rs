@@ -10,7 +10,7 @@ use osi::api::{Dialogue, RtseParameters};
 use p1::flags::ReportRequest;
 use std::time::Duration;
 use testkit::build::content;
-use testkit::{ACT, Delivered, Events, NAPLES, Network, Setup, address, five_channels};
+use testkit::{ACT, Delays, Delivered, Events, NAPLES, Network, Setup, address, five_channels};
 
 /// Octets between checkpoints, and checkpoints in the window.
 const CHECKPOINT: u64 = 4 * 1024;
@@ -511,6 +511,64 @@ fn a_transfer_that_was_given_up_does_not_wait_again_after_a_restart() {
     assert!(stored(&case) < 10, "it began again");
     case.network.line_up = true;
     case.finish();
+}
+
+/// The confirm of the first checkpoint after a recovery is lost: its receiver names the transfer by the new association, its
+/// sender by the old one.
+#[test]
+fn after_a_cut_before_the_first_confirm_of_a_recovery_the_transfer_goes_on() {
+    for (opener, sender) in ALL {
+        let mut case = Case::new(543, opener, sender, kept_open);
+        case.network.latency = Duration::from_millis(100);
+        case.run_until_sent(SIZE as u64 / 2);
+        case.network.cut();
+        let before = case.sent();
+        case.run_until_sent(before + 1);
+        // The peer has it after 100 ms, and its confirm takes as long.
+        case.network.run_for(Duration::from_millis(150));
+        case.network.cut();
+        let again = case.finish();
+        assert!(again <= 2 * AGAIN, "{again} again\n{}", case.log());
+    }
+}
+
+#[test]
+fn a_checkpoint_is_not_confirmed_before_its_octets_are_stored() {
+    let mut case = Case::new(544, NAPLES, NAPLES, kept_open);
+    let commit = Duration::from_secs(20);
+    case.network.sites[ACT].delays = Some(Delays { commit, ..Delays::default() });
+    case.network.run_for(commit - Duration::from_secs(1));
+    let sent = case.sent();
+    assert!((CHECKPOINT..=AGAIN).contains(&sent), "{sent}");
+    case.network.sites[ACT].delays = None;
+    case.finish();
+}
+
+fn with_a_short_wait_for_the_turn(config: &mut NodeConfig) {
+    kept_open(config);
+    config.peers[0].channels[0].setup_timeout = Duration::from_secs(10);
+}
+
+/// Both ends begin at once: the request for the turn crosses a transfer, and waits as long as that takes.
+#[test]
+fn a_transfer_may_take_longer_than_the_wait_for_the_turn() {
+    let mut network = Network::pair(545, Setup { rts, node: with_a_short_wait_for_the_turn });
+    only(&mut network, NAPLES);
+    network.run_for(Duration::from_millis(100));
+    network.cut();
+    let users = [NAPLES, ACT].map(|site| network.user(site, "OPS", false));
+    users.iter().zip([NAPLES, ACT]).for_each(|(user, site)| network.bind(*user, site));
+    network.run_for(Duration::from_secs(3));
+    network.sites.iter_mut().for_each(|site| site.events.clear());
+    network.latency = Duration::from_secs(1);
+    for (site, user) in [NAPLES, ACT].into_iter().zip(users) {
+        let (to, text) = ([address(1 - site, "LOG")], content(site, SIZE));
+        network.submit(user, &to, Precedence::Routine, &text, "LONG", ReportRequest::None);
+    }
+    network.run_for(Duration::from_secs(600));
+    assert!(network.sites.iter().all(|site| site.count(Kind::TransferConfirmed) == 1));
+    // The other one tries to open some, without success.
+    assert_eq!(network.sites[NAPLES].count(Kind::AssociationLost), 0);
 }
 
 /// Only one end can open associations, and both send: the association that was recovered is kept for the
