@@ -15,7 +15,7 @@ const MAX_INNER: usize = 3;
 /// Longest header that is read, octets: a tag of one octet, and a length of up to four.
 const MAX_HEADER: usize = 6;
 
-/// What becomes of an element that the table does not have.
+/// The outcome of an element that the table does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// Its contents are overwritten.
@@ -51,7 +51,7 @@ pub(super) enum State {
     Argument(Argument),
 }
 
-/// What becomes of an element.
+/// The outcome of an element.
 pub(super) enum Next {
     Open(State),
     /// No later octet matters.
