@@ -208,11 +208,11 @@ impl Drop for Daemon {
 impl Daemon {
     /// Starts the daemon and waits until it logs that it is ready.
     fn start(config: &str) -> (Daemon, impl Iterator<Item = String> + use<>) {
-        Daemon::of(&mut mta(&["run", "--config", config, "--log-format", "json"]))
+        Daemon::started(&mut mta(&["run", "--config", config, "--log-format", "json"]))
     }
 
     /// The same, of this command.
-    fn of(command: &mut Command) -> (Daemon, impl Iterator<Item = String> + use<>) {
+    fn started(command: &mut Command) -> (Daemon, impl Iterator<Item = String> + use<>) {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let daemon = Daemon(child);

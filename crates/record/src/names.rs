@@ -19,7 +19,7 @@ pub struct Names {
 impl Names {
     /// Those of this configuration.
     #[must_use]
-    pub fn of(config: &NodeConfig) -> Names {
+    pub fn from_config(config: &NodeConfig) -> Names {
         let mut names = Names::default();
         names.know(config);
         names

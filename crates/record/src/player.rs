@@ -131,7 +131,7 @@ impl Player {
         }
         let node = guarded(|| header.node()).map_err(PlayError::Header)?;
         let fingerprints = Fingerprints::default();
-        let names = Names::of(&header.config);
+        let names = Names::from_config(&header.config);
         Ok(Player { node, fingerprints, names, steps: 0, last: None, end: None, blanked: None })
     }
 

@@ -13,7 +13,7 @@ fn recorded(directory: &Path) -> PathBuf {
     let config = config.to_str().unwrap();
     let run_it =
         ["run", "--config", config, "--log-format", "json", "--record", file.to_str().unwrap()];
-    let (mut daemon, _lines) = Daemon::of(&mut mta(&run_it));
+    let (mut daemon, _lines) = Daemon::started(&mut mta(&run_it));
     let minimize = ["minimize", "--config", config, "flash", "--channel", "act/routine"];
     assert_eq!(run(&minimize).0, Some(0));
     let disable = ["channel", "disable", "--config", config, "act/priority"];
@@ -61,7 +61,7 @@ fn a_replay_names_channels_and_operators() {
 }
 
 #[test]
-fn damage_is_told_from_a_cut_and_leaves_no_copy() {
+fn damage_differs_from_a_cut_and_leaves_no_copy() {
     let directory = tempfile::tempdir().unwrap();
     let file = recorded(directory.path());
     let right = fs::read(&file).unwrap();
@@ -81,7 +81,7 @@ fn damage_is_told_from_a_cut_and_leaves_no_copy() {
         assert!(code == Some(2) && out.contains("damaged"), "{code:?} {out}");
         assert!(!copy.exists(), "no part of a copy is left");
     }
-    // A cut is no damage: what is there is replayed and copied.
+    // A cut is not damage: what is there is replayed and copied.
     fs::write(&file, &right[..places[4] + 7]).unwrap();
     let (code, out) = replayed(&file, &["--quiet"]);
     assert!(code == Some(0) && out.contains("cut off"), "{code:?} {out}");
@@ -95,7 +95,7 @@ fn damage_is_told_from_a_cut_and_leaves_no_copy() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn another_kind_of_file_is_refused_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -115,7 +115,7 @@ fn an_empty_variable_records_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let config = site(directory.path());
     let run_it = ["run", "--config", config.to_str().unwrap(), "--log-format", "json"];
-    let (mut daemon, _lines) = Daemon::of(mta(&run_it).env("MTA_RECORD", ""));
+    let (mut daemon, _lines) = Daemon::started(mta(&run_it).env("MTA_RECORD", ""));
     daemon.signal(Signal::SIGTERM);
     assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());

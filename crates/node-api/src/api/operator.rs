@@ -60,7 +60,7 @@ pub enum Act {
     Trial(#[serde(deserialize_with = "untried")] Box<Act>),
 }
 
-/// Reads what is tried, which is no trial itself: otherwise octets from outside could nest so deep that no stack is
+/// Reads what is tried, which is not a trial itself: otherwise octets from outside could nest so deep that no stack is
 /// enough.
 fn untried<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Act>, D::Error> {
     #[derive(Deserialize)]

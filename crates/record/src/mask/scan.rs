@@ -15,7 +15,7 @@ const MAX_INNER: usize = 3;
 /// Longest header that is read, octets: a tag of one octet, and a length of up to four.
 const MAX_HEADER: usize = 6;
 
-/// What becomes of an element that the table does not have.
+/// The outcome of an element that the table does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// Its contents are overwritten.
@@ -51,7 +51,7 @@ pub(super) enum State {
     Argument(Argument),
 }
 
-/// What becomes of an element.
+/// The outcome of an element.
 pub(super) enum Next {
     Open(State),
     /// No later octet matters.
@@ -378,10 +378,32 @@ fn is_text(octet: u8) -> bool {
 
 /// Whether an octet is one of an object identifier, and not of a text: arcs of the field are small or long.
 fn is_of_oid(last: u8, octet: u8) -> bool {
-    match last {
-        // The first one: 1.2, 1.3, 2.1, 2.2, 2.5, 2.6, 2.16.
-        0 => matches!(octet, 0x2A | 0x2B | 0x51 | 0x52 | 0x55 | 0x56 | 0x60) || !is_text(octet),
-        0x80.. => true,
-        _ => !(0x20..0x7F).contains(&octet),
+    // The first one: 1.2, 1.3, 2.1, 2.2, 2.5, 2.6, 2.16. An arc of 0 is before few.
+    let is_first = last == 0 && matches!(octet, 0x2A | 0x2B | 0x51 | 0x52 | 0x55 | 0x56 | 0x60);
+    is_first || last >= 0x80 || !(0x20..0x7F).contains(&octet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_identifiers_of_the_field_stay_and_texts_do_not() {
+        let is_shown = |octets: &[u8]| {
+            let before = std::iter::once(&0).chain(octets);
+            before.zip(octets).all(|(last, octet)| is_of_oid(*last, *octet))
+        };
+        // X.400, NATO 1.3.26.0.4406, MIXER, BER.
+        for oid in [
+            &[0x56, 0, 1, 6][..],
+            &[0x2B, 0x1A, 0, 0xA2, 0x36, 0, 4],
+            &[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D],
+            &[0x51, 1],
+        ] {
+            assert!(is_shown(oid), "{oid:02x?}");
+        }
+        for text in [&b"horse"[..], b"VV", b"Up"] {
+            assert!(!is_shown(text));
+        }
     }
 }

@@ -66,7 +66,7 @@ fn bodies() -> Vec<Vec<u8>> {
     records(&recording).0.iter().map(body).collect()
 }
 
-/// What becomes of a file: steps that ran, and why it went no further.
+/// The outcome of a file: steps that ran, and why it went no further.
 fn play(octets: &[u8]) -> (u64, Option<PlayError>) {
     let mut all = records(octets).0.into_iter();
     let Some(Record::Header(header)) = all.next() else { return (0, None) };

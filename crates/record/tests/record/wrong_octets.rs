@@ -254,6 +254,20 @@ fn one_wrong_octet_anywhere_shows_no_password() {
 }
 
 #[test]
+fn a_wrong_octet_before_shows_no_password() {
+    for sample in samples() {
+        let right = [&sample.before[..], &packets(&sample.tsdu, 2_000)].concat();
+        for at in 0..sample.before.len() {
+            for bit in 0..8 {
+                let mut octets = right.clone();
+                octets[at] ^= 1 << bit;
+                assert_masked(&sample, &octets, &[10_000], &format!("octet {at}, bit {bit}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_cut_anywhere_shows_no_password() {
     for sample in samples() {
         let right = packets(&sample.tsdu, 2_000);

@@ -290,7 +290,7 @@ impl Replay<'_> {
     /// Prints the inputs, and runs nothing.
     fn show(mut self, mut recorded: Recorded) -> Result<u8, RecordingError> {
         let mut end = "the recording was cut off".to_owned();
-        let mut names = Names::of(&self.header.config);
+        let mut names = Names::from_config(&self.header.config);
         while let Some(record) = recorded.next()? {
             let (now, step) = match record {
                 Record::Input(now, input) => {

@@ -127,7 +127,7 @@ fn a_recording_that_falls_behind_ends_with_an_event_and_never_waits() {
     // No more waits than what was allowed to and the record that passed it.
     assert!(recording.shared.lock().octets.len() < most + 10_000);
     assert_eq!(step(&mut recording, 1_000, 1_000), None);
-    // From now on it writes: the file has all up to there, and says why it ends.
+    // From now on it writes: the file has all up to there, and the reason of its end.
     drop(allow);
     drop(recording);
     let file: Vec<u8> = octets.iter().flatten().collect();
