@@ -1,7 +1,9 @@
 //! A world drawn from a seed. Swarm testing: each world has some kinds of faults and not others, at rates of its own,
 //! so that kinds which hide each other are also tried apart.
 
-use crate::world::{Event, Kept, Layout, Lie, Link, List, Message, Profile, Reads, Site, What, World};
+use crate::world::{
+    Event, Kept, Layout, Lie, Link, List, Message, Profile, Reads, Site, What, World,
+};
 use base::Precedence;
 use base::rng::Rng;
 use p1::flags::ReportRequest;

@@ -466,9 +466,8 @@ impl<S: Durable> Network<S> {
         match (asked, answer) {
             (Asked::Submit(submission), Answer::Lost) => reader.submissions.push_front(submission),
             (Asked::Submit(submission), answer) => {
-                let read = |octets: &[u8]| {
-                    SubmissionResult::read(&Element::parse(octets).ok()?).ok()
-                };
+                let read =
+                    |octets: &[u8]| SubmissionResult::read(&Element::parse(octets).ok()?).ok();
                 let result = match answer {
                     Answer::Result(octets) => match read(&octets) {
                         Some(result) => Ok(result.identifier),
