@@ -137,7 +137,13 @@ fn a_planted_fault_is_found_and_its_world_made_small() {
     let lost = |broken| {
         matches!(
             broken,
-            Broken::Lost | Broken::Twice | Broken::Report | Broken::Stuck | Broken::Orphaned
+            Broken::Lost
+                | Broken::Twice
+                | Broken::Report
+                | Broken::GivenUp
+                | Broken::Stuck
+                | Broken::Orphaned
+                | Broken::Mailbox
         )
     };
     assert!(outcome.failures.iter().any(|f| lost(f.broken)), "{:?}", outcome.failures);
