@@ -32,4 +32,4 @@ pub use check::{Broken, Failure};
 pub use draw::{Kind, Size, draw, draw_of};
 pub use outcome::{Outcome, run};
 pub use shrink::shrink;
-pub use world::{Profile, World};
+pub use world::{Profile, Reads, World};

@@ -4,7 +4,7 @@ use crate::play::Play;
 use crate::world::SITES;
 use base::Instant;
 use std::fmt::Write as _;
-use testkit::Delivered;
+use testkit::{Delivered, Seen};
 
 /// The time line of a world that was played.
 pub(crate) fn story(play: &Play<'_>) -> String {
@@ -37,12 +37,43 @@ pub(crate) fn story(play: &Play<'_>) -> String {
             lines.push((*at, format!("{who} (bind {bind}) takes {what}")));
         }
     }
+    for (number, user) in play.network.users.iter().enumerate() {
+        let who = play.world.user_name(number);
+        let journal = user.reader.iter().flat_map(|reader| &reader.journal);
+        lines.extend(journal.map(|(bind, at, seen)| {
+            (*at, format!("{who} (bind {bind} over P7) {}", looked(seen)))
+        }));
+    }
     lines.sort_by_key(|(at, _)| *at);
     let mut story = String::new();
     for (at, line) in lines {
         let _ = writeln!(story, "{:>12.6} {line}", at.0 as f64 / 1e6);
     }
     story
+}
+
+/// What a reader saw.
+fn looked(seen: &Seen) -> String {
+    let numbers =
+        |items: &[testkit::Row]| -> Vec<u32> { items.iter().map(|row| row.number).collect() };
+    match seen {
+        Seen::Bound => "is bound".to_owned(),
+        Seen::Listed { from, next: None, items } => {
+            format!("lists from {from} on: {:?}", numbers(items))
+        }
+        Seen::Listed { from, next: Some(next), items } => {
+            format!("lists from {from} on: {:?}, next {next}", numbers(items))
+        }
+        Seen::Counted { count, .. } => format!("counts {count} items"),
+        Seen::Fetched { row, .. } => format!("fetches item {}", row.number),
+        Seen::Deleted(items) => format!("deleted {items:?}"),
+        Seen::Doubted(items) => format!("is not answered whether {items:?} are deleted"),
+        Seen::Kept(items, code) => format!("cannot delete {items:?}: error {code}"),
+        Seen::NotFetched(item, code) => format!("cannot fetch item {item}: error {code}"),
+        Seen::Refused(code) => format!("cannot list: error {code}"),
+        Seen::Unreadable(what) => format!("cannot read {what}"),
+        Seen::GaveUp => "gives up".to_owned(),
+    }
 }
 
 fn in_words(event: &node::event::LogEvent) -> String {

@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use hunt::{Broken, Kind, Profile, Size, World, draw, draw_of, run, shrink};
+use hunt::{Broken, Kind, Profile, Reads, Size, World, draw, draw_of, run, shrink};
 use std::collections::BTreeSet;
 use testkit::real::{Lie, Mutant};
 
@@ -99,6 +99,28 @@ fn worlds_with_all_that_goes_wrong_hold() {
     }
 }
 
+/// Users read their mailboxes over P7, through kills, losses of power and failing disks, and submit through them.
+#[test]
+fn mailboxes_that_are_read_over_p7_keep_what_they_showed() {
+    let (mut fetched, mut deleted, mut in_doubt) = (0, 0, 0);
+    for seed in 1..=12 {
+        let mut world = draw_of(seed, Size::PAIR, DEATHS);
+        for site in &mut world.sites {
+            (site.has_mailbox, site.reads) = (true, Reads::Deletes(Some(3)));
+        }
+        let outcome = run(&world, None, true);
+        assert!(outcome.failures.is_empty(), "seed {seed}: {:?}", outcome.failures);
+        let count = |what: &str| outcome.story.matches(what).count();
+        fetched += count("over P7) fetches");
+        deleted += count("over P7) deleted");
+        in_doubt += count("is not answered whether");
+    }
+    assert!(fetched > 100 && deleted > 20 && in_doubt > 0, "{fetched} {deleted} {in_doubt}");
+}
+
+/// What ends processes, and fails disks.
+const DEATHS: &[Kind] = &[Kind::Killed, Kind::NoPower, Kind::Restart, Kind::Disk];
+
 #[test]
 fn a_seed_is_the_same_world_and_the_same_story() {
     for seed in [3, 8] {
@@ -121,7 +143,13 @@ fn a_planted_fault_is_found_and_its_world_made_small() {
     let lost = |broken| {
         matches!(
             broken,
-            Broken::Lost | Broken::Twice | Broken::Report | Broken::Stuck | Broken::Orphaned
+            Broken::Lost
+                | Broken::Twice
+                | Broken::Report
+                | Broken::GivenUp
+                | Broken::Stuck
+                | Broken::Orphaned
+                | Broken::Mailbox
         )
     };
     assert!(outcome.failures.iter().any(|f| lost(f.broken)), "{:?}", outcome.failures);
