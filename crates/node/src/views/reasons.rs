@@ -74,7 +74,12 @@ impl Node {
     /// How the channels stand that may carry it.
     fn reasons_of_peer(&self, now: Now, peer: PeerId, listed: &Listed, out: &mut Vec<String>) {
         if self.cx.config.peer(peer).is_none() {
-            out.push("its peer is no longer configured: it is being routed again".to_owned());
+            out.push(match self.outbound.led_back(listed.item.id) {
+                Some(back) => format!(
+                    "its peer is no longer configured, and its route leads back to {back}: it waits for other routes"
+                ),
+                None => "its peer is no longer configured: it is being routed again".to_owned(),
+            });
             return;
         }
         let precedence = listed.item.precedence;

@@ -14,7 +14,7 @@ use crate::queue::is_at_rest;
 use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::journal::{Digest, Op};
-use engine::{NewEntry, NextHop, Record};
+use engine::{Concluded, NewEntry, NextHop, Record};
 
 /// Copies that the event of a reroute names.
 const MAX_NAMED: usize = 8;
@@ -88,6 +88,9 @@ impl Outbound {
         seen: &[Option<Bytes>],
     ) {
         let concluded = cx.engine.reroute(now.utc, record, seen);
+        if let Some(back) = leads_back(cx, record, &concluded) {
+            return self.wait_for_routes(cx, id, record, back);
+        }
         // A report about it is not a copy.
         let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
         let (ids, routes): (Vec<EntryId>, Vec<String>) =
@@ -128,6 +131,21 @@ impl Outbound {
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 
+    /// The peer that it came by would report a loop, or discard it if it is a report.
+    fn wait_for_routes(&mut self, cx: &mut Context, id: EntryId, record: &Record, back: String) {
+        if let Some(keys) = self.reroutes.keys.remove(&id) {
+            cx.commits.keys.release(&keys);
+        }
+        let detail = format!(
+            "its peer is not configured, and its route leads to {back}, by which it came: it waits for other routes"
+        );
+        cx.event(LogLevel::Warning, Kind::Held, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+        self.unrouted.led_back.insert(id, back);
+    }
+
     /// A copy's entry and where it goes, in words.
     pub(crate) fn route_of(&self, cx: &Context, copy: &NewEntry) -> String {
         let id = copy.id;
@@ -139,4 +157,19 @@ impl Outbound {
             NextHop::Mailbox(address) => format!("{id} to mailbox {address}"),
         }
     }
+}
+
+/// The peer that an entry of a removed peer came by, if all its routes lead back there.
+fn leads_back(cx: &Context, record: &Record, concluded: &Concluded) -> Option<String> {
+    let NextHop::Peer(old) = record.next_hop else { return None };
+    if cx.config.peer(old).is_some() {
+        return None;
+    }
+    let back = |entry: &NewEntry| match entry.record.next_hop {
+        NextHop::Peer(peer) => cx.config.peer(peer).filter(|peer| record.passed(&peer.mta.0)),
+        NextHop::Mailbox(_) => None,
+    };
+    let mut back = concluded.entries.iter().map(back);
+    let first = back.next()??.name.clone();
+    back.all(|peer| peer.is_some()).then_some(first)
 }

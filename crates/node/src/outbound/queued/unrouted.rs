@@ -1,7 +1,7 @@
 //! Entries for peers that are no longer configured.
 
 use base::{EntryId, Instant, Now, PeerId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Entries for peers that are no longer configured.
@@ -13,6 +13,11 @@ pub(crate) struct UnroutedEntries {
     pub(crate) reading: BTreeSet<EntryId>,
     /// The store failed: none is read before.
     pub(crate) not_before: Option<Instant>,
+    /// Entries whose routes lead back to where they came from, with the name of that peer: they wait for another
+    /// configuration.
+    pub(crate) led_back: BTreeMap<EntryId, String>,
+    /// Peers for which nothing else is queued: they are not looked at again.
+    pub(crate) looked_at: BTreeSet<PeerId>,
 }
 
 impl UnroutedEntries {

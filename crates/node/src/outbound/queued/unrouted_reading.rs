@@ -17,18 +17,35 @@ use std::collections::BTreeSet;
 /// Entries being read to be routed again, or not yet durably so, at once.
 const MAX_READ: usize = 32;
 
+/// What is queued for a peer that is not configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    Nothing,
+    /// Only what waits for another configuration.
+    LedBack,
+    Some,
+}
+
 impl Outbound {
     /// Peers that are gone leave what is queued for them.
     pub(crate) fn find_unrouted(&mut self, cx: &mut Context, old: &BTreeSet<PeerId>) {
         self.unrouted.peers.extend(old);
         let config = &cx.config;
         self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
+        self.unrouted.led_back.clear();
+        self.unrouted.looked_at.clear();
+    }
+
+    /// The peer that an unrouted entry came from, if its route leads back there.
+    pub(crate) fn led_back(&self, id: EntryId) -> Option<&str> {
+        self.unrouted.led_back.get(&id).map(String::as_str)
     }
 
     /// An entry is queued for this peer. If the peer is not configured, the entry is unrouted.
     pub(crate) fn note_unrouted(&mut self, cx: &mut Context, peer: PeerId) {
         if cx.config.peer(peer).is_none() {
             self.unrouted.peers.insert(peer);
+            self.unrouted.looked_at.remove(&peer);
         }
     }
 
@@ -60,37 +77,44 @@ impl Outbound {
             return;
         }
         self.unrouted.not_before = None;
-        let peers: Vec<PeerId> = self.unrouted.peers.iter().copied().collect();
+        let peers: Vec<PeerId> =
+            self.unrouted.peers.difference(&self.unrouted.looked_at).copied().collect();
         for peer in peers {
-            let mut any = false;
+            let mut left = Left::Nothing;
             for precedence in Precedence::ALL.into_iter().rev() {
-                any |= self.read_unrouted_of(cx, peer, precedence);
+                left = left.max(self.read_unrouted_of(cx, peer, precedence));
             }
-            if !any {
-                self.unrouted.peers.remove(&peer);
+            match left {
+                Left::Nothing => _ = self.unrouted.peers.remove(&peer),
+                Left::LedBack => _ = self.unrouted.looked_at.insert(peer),
+                Left::Some => {}
             }
         }
     }
 
-    /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
-    /// comes back here or goes.
-    fn read_unrouted_of(&mut self, cx: &mut Context, peer: PeerId, precedence: Precedence) -> bool {
-        let (mut any, mut after) = (false, None);
+    /// What is left. What is in transfer, or reported as expired, is left alone: it comes back here or goes.
+    fn read_unrouted_of(&mut self, cx: &mut Context, peer: PeerId, precedence: Precedence) -> Left {
+        let (mut left, mut after) = (Left::Nothing, None);
         while self.room_for_unrouted(cx) > 0 {
             let to = Destination::Peer(peer);
             let page = cx.queue.scheduler.list(to, precedence, after, MAX_READ);
-            let Some(last) = page.last() else { break };
-            any = true;
+            let Some(last) = page.last() else { return left };
             after = Some((last.item.accepted, last.item.id));
-            for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
+            for listed in &page {
+                let id = listed.item.id;
+                if self.unrouted.led_back.contains_key(&id) {
+                    left = left.max(Left::LedBack);
+                    continue;
+                }
+                left = Left::Some;
                 let room = self.room_for_unrouted(cx) > 0;
-                if room && self.unrouted.reading.insert(id) {
+                if is_at_rest(listed.at) && room && self.unrouted.reading.insert(id) {
                     let token = cx.token(PendingAnswer::Unrouted { entry: id });
                     cx.output(Output::Load { token, precedence, id });
                 }
             }
         }
-        any || self.room_for_unrouted(cx) == 0
+        Left::Some
     }
 
     /// The record of an unrouted entry was read.

@@ -7,11 +7,12 @@ use node::changes::{Changes, EdgeChanges, Effect, Keys};
 use node::config::{Channel, NodeConfig, Target};
 use node::event::Kind;
 use node::{ChannelId, Input};
+use p1::flags::ReportRequest;
 use status::{AssociationStatus, ChannelStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use testkit::build::content;
-use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Pair, Setup, five_channels};
+use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Pair, Setup, five_channels};
 
 fn with_one_association(config: &mut NodeConfig) {
     config.peers[0].channels[0].associations_max = 1;
@@ -600,4 +601,53 @@ fn an_identifier_of_a_channel_is_never_used_again() {
     let peer = PeerId::of_name("act");
     let named = |index| config.channel(ChannelId { peer, index }).map(|(_, c)| c.name.as_str());
     assert_eq!((named(5), named(4), named(0)), (Some("bulk"), None, Some("routine")));
+}
+
+/// A report that goes round because two sites move traffic by reloads would be discarded as a loop.
+#[test]
+fn what_came_from_a_peer_is_not_routed_back_to_it() {
+    const RELAY: usize = 2;
+    let mut network = Network::with_relay(5, NOTHING);
+    let run = |network: &mut Network, seconds| network.run_for(Duration::from_secs(seconds));
+    let from = network.user(NAPLES, "OPS", true);
+    let to = network.user(ACT, "LOG", true);
+    network.bind(from, NAPLES);
+    run(&mut network, 2);
+    let address = [testkit::address(ACT, "LOG")];
+    network.submit(from, &address, Flash, &content(1, 100), "1", ReportRequest::Report);
+    run(&mut network, 5);
+    // Its report waits for naples.
+    for other in [ACT, RELAY] {
+        network.lines_down.insert((NAPLES, other));
+        network.cut_between(NAPLES, other, None);
+    }
+    network.bind(to, ACT);
+    run(&mut network, 5);
+    let queued = |network: &Network| [network.queued(ACT), network.queued(RELAY)];
+    assert_eq!(queued(&network), [1, 0]);
+    let (with_naples, at_relay) =
+        (network.sites[ACT].config.clone(), network.sites[RELAY].config.clone());
+    let without_naples = |config: &mut NodeConfig| {
+        let naples = config.peers.remove(0).id();
+        let other = Target::Peer(config.peers[0].id());
+        let its = config.routes.iter_mut().filter(|route| route.to == Target::Peer(naples));
+        its.for_each(|route| route.to = other.clone());
+    };
+    network.configure(ACT, without_naples, EdgeChanges::default());
+    run(&mut network, 5);
+    assert_eq!(queued(&network), [0, 1], "it takes the path by the relay");
+    network.configure_as(ACT, with_naples, EdgeChanges::default());
+    network.configure(RELAY, without_naples, EdgeChanges::default());
+    run(&mut network, 5);
+    assert_eq!(queued(&network), [0, 1], "it waits where it is");
+    assert_eq!(network.sites[RELAY].count(Kind::Held), 1);
+    let held = network.sites[RELAY].details(Kind::Held).join("");
+    assert!(held.contains("its route leads to act, by which it came"), "{held}");
+    network.configure_as(RELAY, at_relay, EdgeChanges::default());
+    network.lines_down.clear();
+    run(&mut network, 120);
+    let reports = network.users[from].delivered.iter();
+    let reports = reports.filter(|one| matches!(one, Delivered::Report { delivered: true, .. }));
+    assert_eq!((reports.count(), queued(&network)), (1, [0, 0]));
+    network.assert_empty();
 }
