@@ -238,10 +238,16 @@ pub fn report_argument(r: &Report) -> Vec<u8> {
 }
 
 /// What a user gets of the extensions of a report's content and of its envelope (X.411 8.3.1.2.1): the label of
-/// what it returns too.
+/// what it returns too, and the lists by which it came.
 fn of_both(r: &Report) -> Extensions {
+    const OF_ENVELOPE: [i64; 3] = [
+        n::MESSAGE_SECURITY_LABEL,
+        n::ORIGINATOR_AND_DL_EXPANSION_HISTORY,
+        n::REPORTING_DL_NAME,
+    ];
     let mut extensions = r.content.extensions.clone();
-    extensions.0.extend(r.envelope.extensions.standard(n::MESSAGE_SECURITY_LABEL).cloned());
+    let of_envelope = OF_ENVELOPE.iter().filter_map(|kind| r.envelope.extensions.standard(*kind));
+    extensions.0.extend(of_envelope.cloned());
     extensions
 }
 
@@ -329,6 +335,17 @@ mod tests {
             argument.recipients[0].report,
             report_of(entry).content.recipients[0].last_trace.report
         );
+    }
+
+    #[test]
+    fn a_report_states_the_list_that_passed_it_on() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[NOBODY]));
+        let mut report = report_of(&done.accepted.entries[0]).clone();
+        p1::history::set_reporting_dl(&mut report.envelope.extensions, &name(BAKER));
+        let octets = report_argument(&report);
+        let taken = ReportDelivery::read(&Element::parse(&octets).unwrap()).unwrap();
+        assert!(taken.extensions.standard(n::REPORTING_DL_NAME).is_some(), "{taken:?}");
     }
 
     #[test]
