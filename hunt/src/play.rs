@@ -454,7 +454,8 @@ impl<'a> Play<'a> {
                 }
                 if matches!(act, Act::Delete | Act::Expire) {
                     let done = |outcome: &ActOutcome| {
-                        matches!(outcome, ActOutcome::Done | ActOutcome::Silent)
+                        let ends = [ActOutcome::Done, ActOutcome::Silent, ActOutcome::Doubted];
+                        ends.contains(outcome)
                     };
                     let all = result.iter().flatten().filter(|(_, outcome)| done(outcome));
                     let now = self.network.now;

@@ -127,6 +127,11 @@ impl Sending {
         sent.then_some(TransferPlace { confirmed, taken })
     }
 
+    /// Whether all of it was handed to the layers below: without a confirm its receiver may have it.
+    pub fn is_all_sent(&self) -> bool {
+        self.started.is_some() && self.handed_out >= self.content_length
+    }
+
     /// Octets of its content, where it has one and is loaded.
     pub fn bytes(&self) -> Option<u64> {
         (self.body.is_some() && self.record.is_some()).then_some(self.content_length)

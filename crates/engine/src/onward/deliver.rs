@@ -240,11 +240,8 @@ pub fn report_argument(r: &Report) -> Vec<u8> {
 /// What a user gets of the extensions of a report's content and of its envelope (X.411 8.3.1.2.1): the label of
 /// what it returns too, and the lists by which it came.
 fn of_both(r: &Report) -> Extensions {
-    const OF_ENVELOPE: [i64; 3] = [
-        n::MESSAGE_SECURITY_LABEL,
-        n::ORIGINATOR_AND_DL_EXPANSION_HISTORY,
-        n::REPORTING_DL_NAME,
-    ];
+    const OF_ENVELOPE: [i64; 3] =
+        [n::MESSAGE_SECURITY_LABEL, n::ORIGINATOR_AND_DL_EXPANSION_HISTORY, n::REPORTING_DL_NAME];
     let mut extensions = r.content.extensions.clone();
     let of_envelope = OF_ENVELOPE.iter().filter_map(|kind| r.envelope.extensions.standard(*kind));
     extensions.0.extend(of_envelope.cloned());

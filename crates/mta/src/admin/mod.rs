@@ -293,7 +293,9 @@ impl Answer {
 #[must_use]
 pub fn summary(outcomes: &[(EntryId, ActOutcome)]) -> String {
     let word = |outcome: &ActOutcome| match outcome {
-        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Would(_) => "done",
+        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Doubted | ActOutcome::Would(_) => {
+            "done"
+        }
         ActOutcome::InTransfer => "in transfer",
         ActOutcome::Unchanged => "unchanged",
         ActOutcome::Unknown => "not in the queue",

@@ -113,6 +113,8 @@ pub enum ActOutcome {
     Done,
     /// As ordered, and nobody gets a report: none was asked for, or it is a report itself.
     Silent,
+    /// As ordered. But all of it was sent before, and the confirm was lost: its receiver may have it.
+    Doubted,
     /// It would be done, and how: of a trial.
     Would(String),
     /// It is in transfer, which continues. A hold is kept in mind: it applies if the transfer does not
@@ -127,6 +129,9 @@ pub enum ActOutcome {
     /// Nothing was done with it, for this reason.
     Refused(String),
 }
+
+/// What [`ActOutcome::Doubted`] states, in words.
+pub const IN_DOUBT: &str = "all of it was sent, and the confirm was lost: its receiver may have it";
 
 /// Nothing was done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -34,6 +34,8 @@ pub(crate) struct EntryQueue {
     pub copies: ContentCopies,
     /// Entries whose deletion is being committed, because their originator cancelled them.
     pub cancelling: BTreeSet<EntryId>,
+    /// Entries of which all was sent once, and whose confirm was lost.
+    pub in_doubt: BTreeSet<EntryId>,
     /// Entries that wait for their deferred delivery time.
     pub deferred: Deferred,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -50,6 +52,7 @@ impl EntryQueue {
             damaged: BTreeSet::new(),
             copies: ContentCopies::default(),
             cancelling: BTreeSet::new(),
+            in_doubt: BTreeSet::new(),
             deferred: Deferred::default(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
@@ -158,6 +161,7 @@ impl EntryQueue {
     /// same time none is the last, and [`ContentCopies::release`] deletes the content.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
         self.deferred.remove(id);
+        self.in_doubt.remove(&id);
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };

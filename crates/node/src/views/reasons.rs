@@ -1,5 +1,6 @@
 //! Why an entry is not in transfer, in words.
 
+use crate::api::operator::IN_DOUBT;
 use crate::association::Association;
 use crate::delivery::controlling::held_at_bind;
 use crate::node::Node;
@@ -40,6 +41,9 @@ impl Node {
                 reasons.push(format!("{why}: not before {until}"));
             }
             ItemState::Ready => {}
+        }
+        if self.cx.queue.in_doubt.contains(&listed.item.id) {
+            reasons.push(IN_DOUBT.to_owned());
         }
         let is_delayed = matches!(listed.at, ItemState::Delayed(_));
         let until = self.cx.queue.deferred.until(listed.item.id);

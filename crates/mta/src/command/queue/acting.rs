@@ -98,7 +98,7 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
 /// Whether an outcome is what was ordered.
 fn is_as_ordered(act: &Act, outcome: &ActOutcome) -> bool {
     match outcome {
-        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Unchanged => true,
+        ActOutcome::Done | ActOutcome::Silent | ActOutcome::Doubted | ActOutcome::Unchanged => true,
         ActOutcome::Would(_) => true,
         ActOutcome::Became(_) => matches!(act, Act::Reroute { .. }),
         ActOutcome::InTransfer => matches!(act, Act::Hold | Act::Retry),
@@ -301,6 +301,7 @@ fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
         }
         (ActOutcome::Done, _) => format!("{id} {word}\n"),
         (ActOutcome::Silent, _) => format!("{id} given up: nobody asked for a report\n"),
+        (ActOutcome::Doubted, _) => format!("{id} {word}. But {}\n", node::operator::IN_DOUBT),
         (ActOutcome::Would(how), _) => format!("{id} {how}\n"),
         (ActOutcome::InTransfer, Act::Hold) => {
             format!("{id} is in transfer, which continues: it is held only if the transfer fails\n")
@@ -326,6 +327,7 @@ mod tests {
             (Act::Delete, ActOutcome::Done),
             (Act::Reroute { to: None }, ActOutcome::Became(vec![EntryId(7), EntryId(8)])),
             (Act::Reroute { to: None }, ActOutcome::Done),
+            (Act::Delete, ActOutcome::Doubted),
             (Act::Expire, ActOutcome::InTransfer),
             (Act::Hold, ActOutcome::InTransfer),
             (Act::Release, ActOutcome::Became(vec![EntryId(7)])),

@@ -7,7 +7,7 @@
 
 use crate::api::Output;
 use crate::api::event::LogLevel;
-use crate::api::operator::{Act, ActError, ActOutcome, MAX_ORDERED, Operator};
+use crate::api::operator::{Act, ActError, ActOutcome, IN_DOUBT, MAX_ORDERED, Operator};
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError, ReadError};
@@ -275,16 +275,23 @@ impl Outbound {
             }
             match concluded {
                 Ok(concluded) if order.is_trial => {
-                    order.put(*id, ActOutcome::Would(self.would(cx, &order.act, &concluded)));
+                    let mut would = self.would(cx, &order.act, &concluded);
+                    if cx.queue.in_doubt.contains(id) {
+                        would.push_str(": ");
+                        would.push_str(IN_DOUBT);
+                    }
+                    order.put(*id, ActOutcome::Would(would));
                     let_start(cx, now, *id);
                 }
                 Ok(concluded) => {
                     let is_silent = order.act == Act::Expire && concluded.entries.is_empty();
+                    let is_doubted = cx.queue.in_doubt.contains(id);
                     let copies = self.replace(cx, &order, *id, concluded, &mut retry);
                     holds_changed |= cx.queue.held.remove(id);
                     let is_reroute = matches!(order.act, Act::Reroute { .. });
                     let outcome = match is_reroute && !copies.is_empty() {
                         true => ActOutcome::Became(copies),
+                        false if is_doubted && !is_reroute => ActOutcome::Doubted,
                         false if is_silent => ActOutcome::Silent,
                         false => ActOutcome::Done,
                     };

@@ -55,6 +55,9 @@ impl Outbound {
         let at_stop = point.clone().filter(|_| cx.life.is_stopping());
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
+        if !refused && sending.is_all_sent() {
+            cx.queue.in_doubt.insert(sending.entry);
+        }
         if keeps {
             let (entry, place) =
                 (sending.entry, sending.place(&association.stack).filter(|_| !paused));
@@ -97,6 +100,9 @@ impl Outbound {
         let bytes = sending.bytes();
         if sending.record.is_none() {
             return; // nothing was logged of it yet
+        }
+        if sending.is_all_sent() {
+            cx.queue.in_doubt.insert(sending.entry);
         }
         let channel = cx.associations.get(&id).and_then(|a| a.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };

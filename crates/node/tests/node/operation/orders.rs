@@ -6,8 +6,8 @@ use node::Input;
 use node::config::NodeConfig;
 use node::event::Kind;
 use node::listing::{QueueRequest, QueueRow};
-use node::operator::{Act, ActError, ActOutcome, MAX_ORDERED, Operator};
-use testkit::{Events, NAPLES, NOTHING, Pair, Setup, five_channels};
+use node::operator::{Act, ActError, ActOutcome, IN_DOUBT, MAX_ORDERED, Operator};
+use testkit::{ACT, Events, NAPLES, NOTHING, Pair, Setup, five_channels};
 
 /// Naples has a second peer, which is the same site by other channels: 10 to 14.
 pub(super) fn two_ways(config: &mut NodeConfig) {
@@ -155,7 +155,7 @@ fn what_waits_for_a_user_is_not_rerouted_and_not_lost() {
     let mut pair = joined();
     let log = pair.network.user(NAPLES, "LOG", true);
     pair.submit_to(&testkit::address(NAPLES, "LOG"), Flash, 700);
-    pair.submit_to(&testkit::address(testkit::ACT, "NOBODY"), Flash, 60);
+    pair.submit_to(&testkit::address(ACT, "NOBODY"), Flash, 60);
     pair.until(Kind::Submitted, 2);
     // The report waits for a user who has gone.
     pair.network.close(pair.users[pair.sender].end);
@@ -228,6 +228,26 @@ fn what_is_retried_does_not_wait() {
     pair.run(10);
     assert_eq!(pair.delivered().len(), 2, "the channel was opened at once");
     assert_eq!(pair.events(Kind::OperatorRetried).count(), 2);
+}
+
+/// All octets of it went out, and no confirm came: the operator learns that it may have arrived.
+#[test]
+fn an_order_for_what_may_have_arrived_is_answered_so() {
+    for act in [Act::Delete, Act::Expire] {
+        let mut pair = joined();
+        pair.submit(Routine, 10);
+        pair.run(5);
+        pair.sites[ACT].frozen = true;
+        pair.submit(Routine, 1_000);
+        pair.until(Kind::TransferStarted, 2);
+        pair.run(2);
+        (0..5).for_each(|channel| pair.block(channel));
+        pair.run(5);
+        let entries = all(&pair);
+        let trial = outcomes(&mut pair, &entries, Act::Trial(Box::new(act.clone()))).remove(0);
+        assert!(matches!(&trial, ActOutcome::Would(how) if how.contains(IN_DOUBT)), "{trial:?}");
+        assert_eq!(outcomes(&mut pair, &entries, act), [ActOutcome::Doubted]);
+    }
 }
 
 #[test]

@@ -147,7 +147,8 @@ impl Play {
         self.network.run_for(Duration::from_millis(100));
         let answer = self.network.sites[site].operated.pop().expect("an answer").1;
         match answer.map_err(|e| e.to_string())?.pop() {
-            Some((_, ActOutcome::Done | ActOutcome::Silent | ActOutcome::Became(_))) => {}
+            Some((_, ActOutcome::Done | ActOutcome::Silent | ActOutcome::Doubted)) => {}
+            Some((_, ActOutcome::Became(_))) => {}
             other => return Err(format!("the operator was answered {other:?} of {duties:?}")),
         }
         for duty in duties {
