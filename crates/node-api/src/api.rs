@@ -532,7 +532,7 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// What it did; or that it could not be made durable, and nothing was done.
-        result: Result<ChannelOutcome, EdgeError>,
+        result: Result<Box<ChannelOutcome>, EdgeError>,
     },
     /// For the log.
     Event(Box<LogEvent>),

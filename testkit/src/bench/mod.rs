@@ -341,7 +341,9 @@ impl Bench {
             Output::ChannelConnected { request, outcome } => {
                 self.connected.push((request, outcome));
             }
-            Output::ChannelOrdered { request, result } => self.ordered.push((request, result)),
+            Output::ChannelOrdered { request, result } => {
+                self.ordered.push((request, result.map(|done| *done)));
+            }
             Output::Stopped => self.stopped = true,
             // Nobody waits for the others, or the store has taken them.
             _ => {}

@@ -100,7 +100,7 @@ impl Outbound {
         operation.outcome = self.outcome(cx, channel, now, order);
         let Some(name) = cx.label(channel) else {
             // It was removed a moment ago.
-            let result = Ok(ChannelOutcome::default());
+            let result = Ok(Box::default());
             cx.output(Output::ChannelOrdered { request: operation.request, result });
             return Vec::new();
         };
@@ -109,12 +109,12 @@ impl Outbound {
             cx.event(LogLevel::Warning, Kind::ChannelOrdered, "disconnected")
                 .by(&operation.by)
                 .channel(Some(channel));
-            let result = Ok(operation.outcome);
+            let result = Ok(Box::new(operation.outcome));
             cx.output(Output::ChannelOrdered { request: operation.request, result });
             return self.end_associations(cx, channel, operation.at_once);
         }
         if !operation.outcome.changed {
-            let result = Ok(operation.outcome);
+            let result = Ok(Box::new(operation.outcome));
             cx.output(Output::ChannelOrdered { request: operation.request, result });
             return Vec::new();
         }
@@ -160,7 +160,7 @@ impl Outbound {
                 }
             }
         }
-        cx.output(Output::ChannelOrdered { request, result: result.map(|()| outcome) });
+        cx.output(Output::ChannelOrdered { request, result: result.map(|()| Box::new(outcome)) });
         ended
     }
 
