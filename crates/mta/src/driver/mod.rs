@@ -554,7 +554,8 @@ impl Driver {
             }
             Output::ChannelOrdered { request, result } => {
                 if let Some(operator) = self.ordering.remove(&request) {
-                    let _ = operator.send(result.map(|done| *done).map_err(|error| error.to_string()));
+                    let _ =
+                        operator.send(result.map(|done| *done).map_err(|error| error.to_string()));
                 }
             }
             Output::Stopped => self.stopped = true,

@@ -37,10 +37,12 @@ fn replayed(file: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Where the records of a file begin.
 fn places(octets: &[u8]) -> Vec<usize> {
-    let mut places = vec![PREAMBLE];
-    while let Some(length) = octets.get(places[places.len() - 1]..).and_then(<[u8]>::first_chunk) {
-        let length = u32::from_le_bytes(*length) as usize;
-        places.push(places[places.len() - 1] + record::format::FRAME + length);
+    let mut places = Vec::new();
+    let mut at = PREAMBLE;
+    places.push(at);
+    while let Some(length) = octets.get(at..).and_then(<[u8]>::first_chunk) {
+        at += record::format::FRAME + u32::from_le_bytes(*length) as usize;
+        places.push(at);
     }
     places
 }
@@ -177,7 +179,7 @@ fn set_clocks(file: &Path, began: Utc, clocks: &[Utc]) {
         match &mut record {
             Record::Header(header) => header.began.utc = began,
             Record::Input(now, _) => {
-                now.utc = clocks[steps.min(clocks.len() - 1)];
+                now.utc = *clocks.get(steps).or(clocks.last()).unwrap();
                 steps += 1;
             }
             _ => {}

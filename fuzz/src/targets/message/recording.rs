@@ -55,7 +55,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, bool) {
         loop {
             match decoder.next() {
                 Ok(Some(Record::Input(_, input))) => {
-                    all.push(words::input(&input, &Names::default()))
+                    all.push(words::input(&input, &Names::default()));
                 }
                 Ok(Some(record)) => all.push(format!("{record:?}").chars().take(80).collect()),
                 Ok(None) => break,

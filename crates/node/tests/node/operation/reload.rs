@@ -631,7 +631,7 @@ fn what_came_from_a_peer_is_not_routed_back_to_it() {
         let naples = config.peers.remove(0).id();
         let other = Target::Peer(config.peers[0].id());
         let its = config.routes.iter_mut().filter(|route| route.to == Target::Peer(naples));
-        its.for_each(|route| route.to = other.clone());
+        its.for_each(|route| route.to = other);
     };
     network.configure(ACT, without_naples, EdgeChanges::default());
     run(&mut network, 5);
