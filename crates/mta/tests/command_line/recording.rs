@@ -1,6 +1,8 @@
 //! `mta run --record`, `mta replay` and `mta record strip`: files that are whole, cut, damaged, and no files.
 
 use super::{Daemon, mta, run, site};
+use base::Utc;
+use base::time::Civil;
 use nix::sys::signal::Signal;
 use record::format::{FORMAT, MAGIC, PREAMBLE, framed};
 use record::{Decoder, Record};
@@ -158,4 +160,89 @@ fn a_replay_stops_at_the_first_difference_or_goes_on_and_counts() {
     let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
     assert_eq!((code, &last["equal"], &last["differences"]), (Some(1), &false.into(), &3.into()));
     assert!(last["difference"].is_string() && last["state"]["mta"] == "MTA-NAPLES", "{out}");
+}
+
+/// A time of 2026-01-02.
+fn utc(hour: u32, minute: u32, second: u32) -> Utc {
+    Utc::from_civil(Civil { year: 2026, month: 1, day: 2, hour, minute, second }).unwrap()
+}
+
+/// Gives the start and each step of a recording a wall clock, the last one to all that follow.
+fn set_clocks(file: &Path, began: Utc, clocks: &[Utc]) {
+    let mut decoder = Decoder::default();
+    decoder.push(&fs::read(file).unwrap());
+    let mut octets = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+    let (mut number, mut steps) = (0, 0);
+    while let Some(mut record) = decoder.next().unwrap() {
+        match &mut record {
+            Record::Header(header) => header.began.utc = began,
+            Record::Input(now, _) => {
+                now.utc = *clocks.get(steps).or(clocks.last()).unwrap();
+                steps += 1;
+            }
+            _ => {}
+        }
+        octets.extend(framed(number, &postcard::to_allocvec(&record).unwrap()));
+        number += 1;
+    }
+    assert!(steps >= clocks.len(), "{steps} steps");
+    fs::write(file, octets).unwrap();
+}
+
+#[test]
+fn a_replay_stops_at_a_time_of_a_clock_that_was_set_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path());
+    // The node was given other clocks, so the steps are shown and not run.
+    let clocks = [utc(15, 45, 30), utc(14, 45, 32), utc(14, 45, 59), utc(14, 46, 38)];
+    set_clocks(&file, utc(15, 45, 29), &clocks);
+    let shown = |until: &str| replayed(&file, &["--show", "--until", until]);
+    for (until, steps) in [
+        ("14:46:00", 3),
+        ("14:46", 3),
+        ("2026-01-02T14:46:00Z", 3),
+        ("2026-01-02T14:46", 3),
+        ("14:45:32", 1),
+        ("14:45:32.5", 2),
+        ("15:45:30", 0),
+        ("14:46:38", 3),
+    ] {
+        let (code, out) = shown(until);
+        let end = format!("{steps} steps, nothing was run; stopped as ordered\n");
+        assert!(code == Some(0) && out.ends_with(&end), "{until}: {code:?} {out}");
+    }
+    for until in ["14:45:31", "14:46:39", "15:45:31", "2026-01-03T14:46:00Z", "1h"] {
+        let (code, out) = shown(until);
+        assert!(code == Some(3) && out.contains("--until was not reached"), "{until}: {out}");
+    }
+    let (_, out) = shown("14:46:39");
+    let clocks = "wall clocks from 2026-01-02T14:45:32Z to 2026-01-02T15:45:30Z";
+    assert!(out.contains(clocks), "{out}");
+}
+
+#[test]
+fn a_replay_that_does_not_reach_where_it_was_to_stop_has_a_code_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path());
+    for [order, place, what] in [
+        ["--step", "100000", "the step of --step was not reached"],
+        ["--until", "1h", "the time of --until was not reached"],
+        ["--until", "1999-12-31T23:59", "the time of --until was not reached"],
+    ] {
+        for how in ["--quiet", "--show"] {
+            let (code, out) = replayed(&file, &[how, order, place]);
+            assert!(code == Some(3) && out.contains(what), "{order} {place} {how}: {code:?} {out}");
+        }
+        let (code, out) = replayed(&file, &["--json", "--quiet", order, place]);
+        let last: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let found = (code, &last["equal"], &last["reached"]);
+        assert_eq!(found, (Some(3), &true.into(), &false.into()), "{out}");
+    }
+    let (code, out) = replayed(&file, &["--json", "--quiet", "--step", "1"]);
+    let last: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &last["reached"]), (Some(0), &true.into()), "{out}");
+    // A difference goes first.
+    without_outputs(&file, 1);
+    let (code, _) = replayed(&file, &["--quiet", "--go-on", "--until", "1h"]);
+    assert_eq!(code, Some(1));
 }
