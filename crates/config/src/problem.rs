@@ -26,6 +26,9 @@ pub struct Problem {
     pub span: Range<usize>,
     /// A related position, with its label.
     pub other: Option<(Range<usize>, String)>,
+    /// The table it is about, as `message` names it: what is equal but for that is shown once.
+    #[serde(default)]
+    pub about: Option<String>,
 }
 
 /// The problems found in one file.
@@ -51,6 +54,7 @@ impl Problems {
             remedy: remedy.into(),
             span,
             other: None,
+            about: None,
         });
     }
 
@@ -72,6 +76,13 @@ impl Problems {
     pub fn see_also(&mut self, span: Range<usize>, label: impl Into<String>) {
         if let Some(last) = self.found.last_mut() {
             last.other = Some((span, label.into()));
+        }
+    }
+
+    /// The problem added last is about this table, which its message names.
+    pub fn about(&mut self, table: &str) {
+        if let Some(last) = self.found.last_mut() {
+            last.about = Some(table.to_owned());
         }
     }
 
@@ -175,6 +186,36 @@ impl Findings {
         self.problems.iter().map(one).collect()
     }
 
+    /// The problems, those of several tables that are equal as one: at the first place, with the names of all tables and
+    /// the lines of the others.
+    fn merged(&self) -> Vec<Problem> {
+        let mut groups: Vec<Vec<&Problem>> = Vec::new();
+        for problem in &self.problems {
+            match groups.iter_mut().find(|group| group.iter().all(|p| p.is_like(problem))) {
+                Some(group) => group.push(problem),
+                None => groups.push(vec![problem]),
+            }
+        }
+        groups.into_iter().filter_map(|group| self.one_of(&group)).collect()
+    }
+
+    /// Equal problems as one.
+    fn one_of(&self, group: &[&Problem]) -> Option<Problem> {
+        let (first, rest) = group.split_first()?;
+        let mut one = (*first).clone();
+        if let Some(table) = first.about.as_ref().filter(|_| !rest.is_empty()) {
+            let tables: Vec<&str> = group.iter().filter_map(|p| p.about.as_deref()).collect();
+            one.message = first.message.replacen(table.as_str(), &together(&tables), 1);
+            let mut lines: Vec<usize> = group.iter().map(|p| self.place(p.span.start).0).collect();
+            lines.dedup();
+            let others: Vec<String> = lines.iter().skip(1).map(ToString::to_string).collect();
+            if !others.is_empty() {
+                one.label = format!("{} (also in lines {})", one.label, others.join(", "));
+            }
+        }
+        Some(one)
+    }
+
     /// As text for a terminal: each problem with the lines it refers to.
     pub fn render(&self, color: bool) -> String {
         let theme =
@@ -182,7 +223,7 @@ impl Findings {
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
         let source = NamedSource::new(&self.file, self.text.clone()).with_language("toml");
         let mut out = String::new();
-        for problem in &self.problems {
+        for problem in &self.merged() {
             let shown = Shown { problem, source: &source, far: self.far(problem) };
             if handler.render_report(&mut out, &shown).is_err() {
                 out.push_str(&problem.message);
@@ -191,6 +232,46 @@ impl Findings {
         }
         out
     }
+}
+
+impl Problem {
+    /// Whether it differs from another one only in its table and, if it is a warning, its position.
+    fn is_like(&self, other: &Problem) -> bool {
+        let (Some(table), Some(its)) = (&self.about, &other.about) else { return false };
+        let without = |problem: &Problem, table: &str| problem.message.replacen(table, "", 1);
+        without(self, table) == without(other, its)
+            && (self.fatal, &self.label, &self.remedy) == (other.fatal, &other.label, &other.remedy)
+            && (!self.fatal || self.span == other.span)
+            && self.other.is_none()
+            && other.other.is_none()
+    }
+}
+
+/// Names of several tables, with what they have in common once: `channels "a", "b" of peer "act"`.
+fn together(tables: &[&str]) -> String {
+    let split: Vec<Vec<&str>> = tables.iter().map(|table| table.split(' ').collect()).collect();
+    let shortest = split.iter().map(Vec::len).min().unwrap_or(0);
+    let same = |at: &dyn Fn(&[&str]) -> Option<String>| {
+        let mut words = split.iter().map(|words| at(words));
+        let first = words.next().flatten();
+        first.is_some() && words.all(|word| word == first)
+    };
+    let word = |words: &[&str], at: usize| words.get(at).map(|word| (*word).to_owned());
+    let ahead = (0..shortest).take_while(|n| same(&|words| word(words, *n))).count();
+    let behind = (0..shortest.saturating_sub(ahead))
+        .take_while(|n| same(&|words| word(words, words.len() - 1 - n)))
+        .count();
+    let part =
+        |words: &[&str]| words.get(ahead..words.len() - behind).unwrap_or_default().join(" ");
+    let parts: Vec<String> = split.iter().map(|words| part(words)).collect();
+    let common = split.first().map(Vec::as_slice).unwrap_or_default();
+    let mut all: Vec<String> = common.iter().take(ahead).map(|word| (*word).to_owned()).collect();
+    if let Some(last) = all.last_mut().filter(|last| ["channel", "peer"].contains(&last.as_str())) {
+        last.push('s');
+    }
+    all.push(parts.join(", "));
+    all.extend(common.iter().skip(common.len() - behind).map(|word| (*word).to_owned()));
+    all.join(" ")
 }
 
 /// A problem with its source text, for miette.

@@ -96,6 +96,7 @@ impl<'a> Section<'a> {
             Err(bad) => {
                 let message = format!("{} of {}: {}", key, self.name, bad.message);
                 problems.error(value.span(), message, "here", bad.remedy);
+                problems.about(&self.name);
                 None
             }
         }
@@ -144,6 +145,7 @@ impl<'a> Section<'a> {
                 Err(bad) => {
                     let message = format!("{} of {}: {}", key, self.name, bad.message);
                     problems.error(item.span(), message, "here", bad.remedy);
+                    problems.about(&self.name);
                 }
             }
         }
@@ -184,6 +186,7 @@ impl<'a> Section<'a> {
             };
             let message = format!("{} has no key {key:?}", self.name);
             problems.error(span.clone(), message, "unknown key", remedy);
+            problems.about(&self.name);
         }
     }
 }

@@ -90,6 +90,33 @@ pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     all
 }
 
+/// All advice for a site, for people: what is the same of several subjects is one.
+pub fn give_once(site: &Site, facts: &Facts) -> Vec<Advice> {
+    merged(give(site, facts))
+}
+
+/// What is the same of several subjects as one piece of advice, where the first was.
+fn merged(all: Vec<Advice>) -> Vec<Advice> {
+    let mut groups: Vec<(Advice, Vec<String>)> = Vec::new();
+    for advice in all {
+        let is_like = |first: &Advice| {
+            (first.severity, &first.message, &first.remedy)
+                == (advice.severity, &advice.message, &advice.remedy)
+        };
+        match groups.iter_mut().find(|(first, _)| is_like(first)) {
+            Some((_, about)) => about.push(advice.about),
+            None => groups.push((advice.clone(), vec![advice.about])),
+        }
+    }
+    let one = |(mut advice, about): (Advice, Vec<String>)| {
+        if about.len() > 1 {
+            advice.about = format!("each of {}", about.join(", "));
+        }
+        advice
+    };
+    groups.into_iter().map(one).collect()
+}
+
 fn reflection(site: &Site, facts: &Facts) -> Option<Advice> {
     (facts.reflect_tos == Some(true) && !site.listeners.is_empty()).then(|| {
         Advice::new(
@@ -141,8 +168,8 @@ fn low_ports(site: &Site, facts: &Facts) -> Vec<Advice> {
             Severity::Warning,
             &listener.label,
             format!(
-                "to listen on {} needs CAP_NET_BIND_SERVICE, which this user does not have",
-                listener.address
+                "to listen on a port below {first_free} needs CAP_NET_BIND_SERVICE, which this user does \
+                 not have"
             ),
             format!(
                 "give it to the daemon (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE), or \
@@ -172,7 +199,7 @@ fn unassigned_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
                 format!(
                     "it listens on {}, which is not an address of this machine: the daemon will not \
                      start",
-                    listener.address
+                    listener.address.ip()
                 ),
                 "write an address that `ip address` shows, or give it to an interface before the \
                  daemon starts",
@@ -402,6 +429,25 @@ mod tests {
 
         let facts = Facts { nonlocal_v4: Some(true), nonlocal_v6: Some(true), ..kind() };
         assert_eq!(give(&site, &facts).len(), 1, "the kernel lets it listen on any address");
+    }
+
+    #[test]
+    fn advice_on_channels_that_are_alike_is_given_once() {
+        let mut site = rfc4594();
+        for listener in &mut site.listeners {
+            listener.address.set_ip("192.0.2.2".parse().unwrap());
+        }
+        for channel in site.channels.values_mut() {
+            channel.tcp.congestion = Some("vegas".to_owned());
+        }
+        assert!(give(&site, &kind()).len() > 9, "each, for a program");
+        let all = give_once(&site, &kind());
+        let [listens, vegas] = all.as_slice() else { panic!("{all:?}") };
+        let channels = "act/routine, act/priority, act/immediate, act/flash, act/override";
+        assert_eq!(listens.about, format!("each of p3, p7, {channels}"));
+        assert_eq!(vegas.about, format!("each of {channels}"));
+        let begins = format!("warning: each of {channels}: this system has no congestion control");
+        assert!(vegas.to_string().starts_with(&begins), "{vegas}");
     }
 
     #[test]

@@ -189,6 +189,7 @@ fn read_fallback(
                 format!("{} is its own fallback for {}", section.name(), precedence.get_ref());
             let remedy = "remove it: the channel carries this precedence at all times";
             problems.warning(precedence.span(), message, "it is in precedences", remedy);
+            problems.about(section.name());
         } else {
             fallback.push(precedence.into_inner());
         }
@@ -223,6 +224,7 @@ fn read_connection(section: &mut Section<'_>, problems: &mut Problems) -> Connec
         let remedy = "remove it, or write connection = \"on-demand\"";
         let kept = if kept == Kept::Permanent { "permanent" } else { "scheduled" };
         problems.warning(idle.span(), message, format!("the channel is {kept}"), remedy);
+        problems.about(section.name());
     }
     if let Some(windows) = windows.as_ref().filter(|_| kept != Kept::Scheduled) {
         let message = format!("windows of {} without connection = \"scheduled\"", section.name());
@@ -362,6 +364,7 @@ fn warn_of_slow_lines(
         (u128::from(size) * 1_024 * 8).div_ceil(SLOWEST),
     );
     problems.warning(units.span(), message, format!("{size} KiB"), remedy);
+    problems.about(name);
 }
 
 struct Timeouts {

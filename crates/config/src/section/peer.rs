@@ -313,7 +313,7 @@ fn check_channels(
     }
     let usable: Vec<&ReadChannel> = channels.iter().flatten().collect();
     let mut names = BTreeMap::new();
-    let mut remotes = BTreeMap::new();
+    let mut remotes: BTreeMap<_, Vec<&ReadChannel>> = BTreeMap::new();
     for channel in &usable {
         let name = &channel.node.name;
         if let Some(first) = names.insert(name, channel.name_span.clone()) {
@@ -321,15 +321,24 @@ fn check_channels(
             problems.error(channel.name_span.clone(), message, "again", "rename one of them");
             problems.see_also(first, "first here");
         }
-        let remote = &channel.socket.remote;
-        let first = remotes.insert(remote, channel.remote_span.clone());
-        if let Some(first) = first.filter(|_| !has_one_port(&usable)) {
-            let message = format!("two channels of peer {peer:?} connect to {remote}");
-            let remedy = "the peer distinguishes channels by port: give each its own, \
-                          unless this peer has only one";
-            problems.warning(channel.remote_span.clone(), message, "again", remedy);
-            problems.see_also(first, "first here");
-        }
+        remotes.entry(&channel.socket.remote).or_default().push(channel);
+    }
+    let shared = remotes.iter().filter(|_| !has_one_port(&usable));
+    for (remote, its) in shared {
+        let [first, again, more @ ..] = its.as_slice() else { continue };
+        let message = match more.len() {
+            0 => format!("two channels of peer {peer:?} connect to {remote}"),
+            more => {
+                let names: Vec<String> =
+                    its.iter().map(|channel| format!("{:?}", channel.node.name)).collect();
+                let (count, names) = (more + 2, names.join(", "));
+                format!("{count} channels of peer {peer:?} connect to {remote}: {names}")
+            }
+        };
+        let remedy = "the peer distinguishes channels by port: give each its own, \
+                      unless this peer has only one";
+        problems.warning(again.remote_span.clone(), message, "again", remedy);
+        problems.see_also(first.remote_span.clone(), "first here");
     }
     if usable.len() < channels.len() {
         return; // what an unusable channel was to carry is not known

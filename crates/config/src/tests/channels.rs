@@ -205,3 +205,65 @@ fn the_edition_of_a_peer_and_the_form_of_a_common_name() {
     assert_eq!(problems, ["common_name without extensions = \"1984\" has no effect"]);
     assert_eq!(with("extensions = \"1992\"").0, None);
 }
+
+/// A peer with so many channels that are alike, of which each has these lines.
+fn alike(count: usize, lines: &str) -> String {
+    let (head, rest) = GOOD.split_once("[[peer.channel]]").unwrap();
+    let (_, local) = rest.rsplit_once("[[route]]").unwrap();
+    let channel = |n: usize| {
+        format!(
+            "[[peer.channel]]\nname = \"c{n}\"\nremote = \"127.0.0.1:51{n:02}\"\nprecedences = [\"deferred\", \
+             \"routine\", \"priority\", \"immediate\", \"flash\", \"override\"]\n{lines}\n"
+        )
+    };
+    let channels: String = (1..=count).map(channel).collect();
+    format!("{head}{channels}\n[[route]]{local}")
+}
+
+fn rendered(base: &Path, text: &str) -> String {
+    let (site, report) = check_in(base, text);
+    assert!(site.is_some(), "{}", report.render(false));
+    report.render(false)
+}
+
+#[test]
+fn a_warning_of_channels_that_are_alike_is_shown_once() {
+    let there = tempfile::tempdir().unwrap();
+    let named = "\"c1\", \"c2\", \"c3\", \"c4\", \"c5\", \"c6\", \"c7\", \"c8\" of peer \"act\"";
+    // In each channel, and in a profile for all of them.
+    let each = alike(8, "rts = { checkpoint = \"64KiB\" }");
+    let profile = "[channel]\nrts = { checkpoint = \"64KiB\" }\n";
+    std::fs::write(there.path().join("ours.toml"), profile).unwrap();
+    let all = alike(8, "").replace("name = \"act\"", "name = \"act\"\nprofile = \"ours.toml\"");
+    for text in [&each, &all] {
+        let shown = rendered(there.path(), text);
+        let flat =
+            shown.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        assert_eq!(shown.matches("help:").count(), 1, "{shown}");
+        assert!(
+            flat.contains(&format!("checkpoint of rts of channels {named}: on a line")),
+            "{shown}"
+        );
+    }
+    let (_, report) = check_in(there.path(), &each);
+    assert_eq!(report.to_json().len(), 8, "a program gets each");
+    let shown = rendered(there.path(), &each);
+    assert!(shown.contains("(also in lines "), "{shown}");
+    // What differs stays.
+    let other =
+        each.replacen("64KiB", "128KiB", 1).replacen("checkpoint = \"64", "checkpoint = \"256", 1);
+    assert_eq!(rendered(there.path(), &other).matches("help:").count(), 3);
+    let idle = rendered(there.path(), &alike(2, "idle_close = \"2min\""));
+    assert!(
+        idle.contains("idle_close of channels \"c1\", \"c2\" of peer \"act\" has no effect"),
+        "{idle}"
+    );
+    // One address for all, and each listens.
+    let one = (1..=8).fold(alike(8, ""), |text, n| {
+        let own = format!("remote = \"127.0.0.1:51{n:02}\"");
+        text.replace(&own, &format!("remote = \"127.0.0.1:5100\"\nlisten = \"127.0.0.1:50{n:02}\""))
+    });
+    let shown = rendered(there.path(), &one);
+    assert_eq!(shown.matches("help:").count(), 1, "{shown}");
+    assert!(shown.contains("8 channels of peer \"act\" connect to 127.0.0.1:5100"), "{shown}");
+}

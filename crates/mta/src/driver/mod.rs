@@ -362,7 +362,7 @@ impl Driver {
 
     /// Opens all listeners, or none.
     fn listen(&mut self) -> Result<(), DriverError> {
-        for advice in advice::give(&self.site, &Facts::read()) {
+        for advice in advice::give_once(&self.site, &Facts::read()) {
             advice.log();
         }
         let mut open = Vec::new();

@@ -119,7 +119,7 @@ impl Driver {
             stays
         });
         self.take_users(users);
-        for advice in advice::give(&self.site, &Facts::read()) {
+        for advice in advice::give_once(&self.site, &Facts::read()) {
             advice.log();
         }
         Ok(changes)

@@ -42,12 +42,15 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         return keys::show(&arguments.config, peer, arguments.json);
     }
     let plan = site.as_ref().map(Plan::from_site);
-    let advice = site.as_ref().map(|site| advice::give(site, &Facts::read())).unwrap_or_default();
+    let advice = |give: fn(&Site, &Facts) -> Vec<Advice>| {
+        site.as_ref().map(|site| give(site, &Facts::read())).unwrap_or_default()
+    };
     if arguments.json {
+        let advice = advice(advice::give);
         print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), advice, plan });
     } else {
         print_findings(&report);
-        for advice in &advice {
+        for advice in advice(advice::give_once) {
             print_advice(&advice.to_string());
         }
         if let Some(plan) = &plan {
