@@ -8,6 +8,7 @@ pub mod looks;
 pub mod lost;
 pub mod p1;
 pub mod p3;
+pub mod recovery;
 pub mod refused;
 pub mod table;
 pub mod taken;
@@ -473,7 +474,8 @@ impl Association {
             Protocol::P1(p1) => [p1.turn.deadline, None],
             Protocol::P3(p3) => [p3.delivery_deadline, p3.argument_deadline],
         };
-        let own = [opening, self.looks.at, self.stack.deadline()];
+        let stall = self.sending.as_ref().and_then(|sending| sending.stall_look);
+        let own = [opening, self.looks.at, stall, self.stack.deadline()];
         own.into_iter().chain(of_protocol).flatten().min()
     }
 
@@ -496,6 +498,12 @@ impl Association {
                 overdue(&mut p3.argument_deadline).then_some("an argument did not come in time")
             }
         }
+    }
+
+    /// It is to be looked at whether its transfer makes progress.
+    pub fn take_due_stall_look(&mut self, now: Instant) -> bool {
+        let look = self.sending.as_mut().map(|sending| &mut sending.stall_look);
+        look.is_some_and(|look| look.take_if(|at| *at <= now).is_some())
     }
 
     /// A look at its connection is due.

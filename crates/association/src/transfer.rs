@@ -58,6 +58,14 @@ pub struct Sending {
     pub confirmed: bool,
     /// It pauses after a checkpoint, by rule 8.
     pub paused: bool,
+    /// Octets of all of it, envelope included, once it began.
+    pub total: u64,
+    /// Content for it is being read from the disk.
+    pub reading: bool,
+    /// When to look whether it makes progress; of a transfer to a peer that began.
+    pub stall_look: Option<Instant>,
+    /// That it stalls was logged.
+    pub stall_logged: bool,
     /// P3: the invoke identifier of the delivery, and when it was invoked.
     pub invoke: i64,
     /// The time that a delivery bears.
@@ -95,6 +103,10 @@ impl Sending {
             expected: None,
             confirmed: false,
             paused: false,
+            total: 0,
+            reading: false,
+            stall_look: None,
+            stall_logged: false,
             invoke: 0,
             delivery_time: None,
             message: String::new(),
@@ -119,9 +131,14 @@ impl Sending {
         })
     }
 
+    /// Octets that its peer confirmed, on this association or before.
+    pub fn confirmed_octets(&self) -> u64 {
+        self.resume.as_ref().map_or(0, |point| point.octets)
+    }
+
     /// How far it came on this association, once anything of it was sent.
     pub fn place(&self, stack: &Stack) -> Option<TransferPlace> {
-        let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
+        let confirmed = self.confirmed_octets();
         let taken = stack.taken().saturating_sub(self.written_before);
         let sent = self.started.is_some() && stack.written() > self.written_before;
         sent.then_some(TransferPlace { confirmed, taken })

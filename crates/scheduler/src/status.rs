@@ -188,6 +188,12 @@ impl Scheduler {
         self.items.get(id).is_some_and(|slot| slot.state == SlotState::InTransfer)
     }
 
+    /// When the item's transfer last made progress, or began or went on after a pause; `None` while it is
+    /// paused, and of an item that is not in transfer.
+    pub fn last_progress(&self, id: EntryId) -> Option<Instant> {
+        self.transfers.get(&id).filter(|transfer| !transfer.paused).map(|t| t.progress)
+    }
+
     /// Failures of the item's transfer, at most 255.
     pub fn failures(&self, id: EntryId) -> u32 {
         self.items.get(id).map_or(0, |slot| u32::from(slot.failures))

@@ -304,6 +304,8 @@ pub enum Kind {
     TransferStarted,
     /// The peer confirmed a transfer.
     TransferConfirmed,
+    /// Nothing of a transfer was confirmed or taken for `stall`; logged once for each.
+    TransferStalled,
     /// A transfer did not succeed; it will be tried again.
     TransferFailed,
     /// A message or report was delivered to its user.
@@ -384,6 +386,7 @@ impl Kind {
             Kind::OperatorOrder => "operator_order",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
+            Kind::TransferStalled => "transfer_stalled",
             Kind::TransferFailed => "transfer_failed",
             Kind::MessageBlamed => "message_blamed",
             Kind::ChannelBlamed => "channel_blamed",

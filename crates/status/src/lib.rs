@@ -276,6 +276,13 @@ pub struct AssociationStatus {
     /// How fast it goes: what the peer confirmed over the last 10 s.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_kbit_s: Option<f64>,
+    /// The entry in transfer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub entry: Option<String>,
+    /// Since when nothing of it was confirmed or taken, RFC 3339; absent where that is not longer than
+    /// `stall`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stalled_since: Option<String>,
     /// Octets between checkpoints, as agreed on; absent without checkpoints.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub checkpoint_bytes: Option<u64>,

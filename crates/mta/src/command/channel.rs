@@ -2,9 +2,10 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
+use super::status::clock;
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
-use node::channel_order::{ChannelOrder, ChannelOutcome};
+use node::channel_order::{ChannelOrder, ChannelOutcome, TransferInProgress};
 use node::connect::ConnectOutcome;
 use node::status::{ChannelStatus, Status};
 use serde::Serialize;
@@ -52,8 +53,8 @@ struct Named {
 struct Ending {
     #[command(flatten)]
     named: Named,
-    /// Abort the associations. Without this a transfer of ours is interrupted at its next checkpoint, and one of
-    /// the peer ends first. Either is resumed later.
+    /// Abort the associations, also where a transfer stalls. Without this a transfer of ours is interrupted at its
+    /// next checkpoint, and one of the peer ends first. Either is resumed later.
     #[arg(long)]
     now: bool,
 }
@@ -182,6 +183,7 @@ fn ordered(
     at_once: bool,
     outcome: &ChannelOutcome,
 ) -> String {
+    let waits = !at_once && outcome.in_transfer > 0;
     let done = match (order, outcome.changed, dry_run) {
         (ChannelOrder::Disable, true, false) => "is disabled",
         (ChannelOrder::Disable, true, true) => "would be disabled",
@@ -189,6 +191,9 @@ fn ordered(
         (ChannelOrder::Enable, true, false) => "is enabled",
         (ChannelOrder::Enable, true, true) => "would be enabled",
         (ChannelOrder::Enable, false, _) => "was not disabled",
+        (ChannelOrder::Disconnect, true, false) if waits => {
+            "is not disconnected yet: it is once its transfers have ended"
+        }
         (ChannelOrder::Disconnect, true, false) => "is disconnected",
         (ChannelOrder::Disconnect, true, true) => "would be disconnected",
         (ChannelOrder::Disconnect, false, _) => "had no association",
@@ -202,6 +207,17 @@ fn ordered(
         let how = if at_once { "cut off" } else { "interrupted or ended first" };
         let _ = writeln!(text, "  transfers {how}, resumed later: {}", outcome.in_transfer);
     }
+    for transfer in outcome.transfers.iter().filter(|_| outcome.changed && waits) {
+        text.push_str(&in_progress(transfer));
+    }
+    if outcome.changed && waits {
+        let _ = writeln!(
+            text,
+            "  `mta channel {} {channel} --now` cuts them: what we send is tried again at once where another \
+             association may carry it, behind the last checkpoint where it may be resumed",
+            order.name()
+        );
+    }
     for (precedence, count) in outcome.queued.iter().rev() {
         let way = match outcome.elsewhere.get(precedence) {
             Some(names) => format!("take {}", names.join(", ")),
@@ -213,6 +229,20 @@ fn ordered(
         };
     }
     text
+}
+
+/// A transfer that an association ends with.
+fn in_progress(transfer: &TransferInProgress) -> String {
+    let association = &transfer.association;
+    let stalled = transfer.stalled_since.as_deref();
+    let stalled = stalled.map(|at| format!(", stalled since {}", clock(at))).unwrap_or_default();
+    match &transfer.entry {
+        Some(entry) => format!(
+            "  {entry} is in transfer on {association}{stalled}: {association} ends with it, or at its next \
+             checkpoint\n"
+        ),
+        None => format!("  {association} receives: it ends with that transfer\n"),
+    }
 }
 
 fn describe(channel: &str, connected: &ConnectOutcome) -> String {
@@ -252,6 +282,11 @@ mod tests {
             changed: true,
             ending: 2,
             in_transfer: 1,
+            transfers: vec![TransferInProgress {
+                association: "a7".to_owned(),
+                entry: Some("e5".to_owned()),
+                stalled_since: Some("2026-01-02T03:04:05.678901Z".to_owned()),
+            }],
             queued: [(Routine, 7), (Flash, 1)].into(),
             elsewhere: [(Flash, vec!["normal".to_owned()])].into(),
             disabled: None,
@@ -260,6 +295,9 @@ mod tests {
             ordered("act/flash", ChannelOrder::Disable, true, false, &outcome),
             "act/flash would be disabled\n  associations ended in order: 2\n  \
              transfers interrupted or ended first, resumed later: 1\n  \
+             e5 is in transfer on a7, stalled since 03:04:05Z: a7 ends with it, or at its next checkpoint\n  \
+             `mta channel disable act/flash --now` cuts them: what we send is tried again at once where \
+             another association may carry it, behind the last checkpoint where it may be resumed\n  \
              queued, flash: 1 take normal\n  queued, routine: 7 wait\n"
         );
         outcome.queued.clear();
@@ -267,6 +305,15 @@ mod tests {
             ordered("act/flash", ChannelOrder::Disconnect, false, true, &outcome),
             "act/flash is disconnected\n  associations aborted: 2\n  \
              transfers cut off, resumed later: 1\n"
+        );
+        let waits = ordered("act/flash", ChannelOrder::Disconnect, false, false, &outcome);
+        assert!(
+            waits.starts_with(
+                "act/flash is not disconnected yet: it is once its transfers have ended\n"
+            ) && waits
+                .contains("  e5 is in transfer on a7, stalled since 03:04:05Z: a7 ends with it")
+                && waits.contains("`mta channel disconnect act/flash --now` cuts them"),
+            "{waits}"
         );
         outcome.changed = false;
         assert_eq!(

@@ -176,12 +176,17 @@ fn channel_table(text: &mut String, status: &Status) {
     section(text, &channels);
 }
 
-/// The last error of a channel; of one that has a row in the table of failures, what that begins with.
+/// The last error of a channel, or the transfer on it that stalls; of one that has a row in the table of failures, what that begins with.
 fn last_error(channel: &ChannelStatus) -> String {
-    match (&channel.closed, &channel.failure) {
-        (Some(closed), _) => closed.clone(),
-        (None, Some(failure)) => format!("{} at {}: see below", part(failure), failure.layer),
-        (None, None) => channel.last_error.clone().unwrap_or_else(dash),
+    let stalled = channel.associations.iter().find_map(|a| Some((a, a.stalled_since.as_ref()?)));
+    match (&channel.closed, stalled, &channel.failure) {
+        (Some(closed), ..) => closed.clone(),
+        (None, Some((association, since)), _) => {
+            let entry = association.entry.as_deref().unwrap_or("a transfer");
+            format!("{entry} stalled on {} since {}", association.id, clock(since))
+        }
+        (None, None, Some(failure)) => format!("{} at {}: see below", part(failure), failure.layer),
+        (None, None, None) => channel.last_error.clone().unwrap_or_else(dash),
     }
 }
 
@@ -213,7 +218,7 @@ fn failure_table(text: &mut String, status: &Status) {
 }
 
 /// The time of day of an RFC 3339 time.
-fn clock(time: &str) -> String {
+pub(super) fn clock(time: &str) -> String {
     time.get(11..19).map_or_else(|| time.to_owned(), |time| format!("{time}Z"))
 }
 
@@ -299,7 +304,11 @@ fn association_table(text: &mut String, status: &Status) {
                     a.id.clone(),
                     format!("{}/{}", peer.name, channel.name),
                     a.role.clone(),
-                    if a.draining { format!("{}, draining", a.state) } else { a.state.clone() },
+                    if a.draining {
+                        format!("{}, draining", state(a))
+                    } else {
+                        state(a).to_owned()
+                    },
                     a.dscp_expected_name.clone(),
                     if differs { seen + " !" } else { seen },
                     a.checkpoint_bytes.map_or_else(dash, |octets| format!("{} KiB", octets >> 10)),
@@ -327,11 +336,16 @@ fn section(text: &mut String, table: &Table) {
     }
 }
 
+/// The state of an association.
+fn state(association: &AssociationStatus) -> &str {
+    if association.stalled_since.is_some() { "stalled" } else { &association.state }
+}
+
 /// The states of a channel's associations with their counts.
 fn states(channel: &ChannelStatus) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for association in &channel.associations {
-        let state = if association.draining { "draining" } else { association.state.as_str() };
+        let state = if association.draining { "draining" } else { state(association) };
         *counts.entry(state).or_default() += 1;
     }
     let shown = counts.iter().map(|(state, n)| match n {
@@ -382,6 +396,20 @@ mod tests {
                  1 contents without an entry (queue/bodies/*.aside); see mta store check"
             ]
         );
+    }
+
+    #[test]
+    fn a_stalled_transfer_is_in_the_line_of_its_channel() {
+        let association = AssociationStatus {
+            id: "a7".to_owned(),
+            state: "sending".to_owned(),
+            entry: Some("e5".to_owned()),
+            stalled_since: Some("2026-01-02T03:04:05.678901Z".to_owned()),
+            ..AssociationStatus::default()
+        };
+        let channel = ChannelStatus { associations: vec![association], ..ChannelStatus::default() };
+        assert_eq!(states(&channel), "stalled");
+        assert_eq!(last_error(&channel), "e5 stalled on a7 since 03:04:05Z");
     }
 
     #[test]

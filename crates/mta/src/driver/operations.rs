@@ -119,7 +119,8 @@ impl Driver {
                 match self.node.channel_named(&channel) {
                     Err(why) => drop(answer.send(Err(why.to_string()))),
                     Ok(channel) if dry_run => {
-                        drop(answer.send(Ok(self.node.channel_preview(channel, order))));
+                        let now = self.clock.now();
+                        drop(answer.send(Ok(self.node.channel_preview(now, channel, order))));
                     }
                     Ok(channel) => {
                         self.last_request += 1;

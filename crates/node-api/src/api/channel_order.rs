@@ -47,6 +47,20 @@ impl std::fmt::Display for Disabled {
     }
 }
 
+/// A transfer on an association that is to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferInProgress {
+    /// The association.
+    pub association: String,
+    /// The entry that it sends; absent where the peer sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Since when nothing of it was confirmed or taken, RFC 3339; absent where that is not longer than
+    /// `stall`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_since: Option<String>,
+}
+
 /// What an order does, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelOutcome {
@@ -57,6 +71,9 @@ pub struct ChannelOutcome {
     /// Of these, those with a transfer in progress: interrupted at the next checkpoint and resumed later, or, at
     /// once, cut off.
     pub in_transfer: usize,
+    /// Those transfers: each association lives until its own has ended, unless it is cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransferInProgress>,
     /// What is queued for the channel, by precedence.
     pub queued: BTreeMap<Precedence, u64>,
     /// The other channels of the peer that take a queued precedence while this one is down; a queued precedence

@@ -42,7 +42,8 @@ pub struct QueueRow {
     pub accepted: String,
     /// For how long it has been here.
     pub age_seconds: f64,
-    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `paused` or `expired`.
+    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `stalled`, `paused` or
+    /// `expired`.
     pub state: String,
     /// The rule that holds it, and what it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +57,12 @@ pub struct QueueRow {
     /// Octets the peer confirmed so far, envelope included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_confirmed: Option<u64>,
+    /// Octets of all of it, envelope included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_total: Option<u64>,
+    /// When its transfer began or last made progress: octets confirmed, or taken by the peer's TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_progress: Option<String>,
     /// How fast, over the last 10 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_kbit_s: Option<f64>,
@@ -138,8 +145,16 @@ fn labels(extensions: &Extensions, content: &ContentLabels) -> Option<String> {
 
 impl QueueRow {
     /// What [`QueueRow::state`] may be.
-    pub const STATES: [&str; 7] =
-        ["ready", "held", "held_by_operator", "delayed", "in_transfer", "paused", "expired"];
+    pub const STATES: [&str; 8] = [
+        "ready",
+        "held",
+        "held_by_operator",
+        "delayed",
+        "in_transfer",
+        "stalled",
+        "paused",
+        "expired",
+    ];
 
     /// Fills in what only its whole record has.
     pub fn describe_fully(&mut self, record: &[u8]) {

@@ -4,7 +4,7 @@ use crate::api::Output;
 use crate::association::Association;
 use crate::association::p3::DELIVERY_TIMEOUT;
 use crate::context::Context;
-use base::{AssociationId, Now};
+use base::{AssociationId, EntryId, Instant, Now, Utc};
 use std::time::Duration;
 
 /// Least time between two looks at what a connection has outstanding.
@@ -37,6 +37,19 @@ impl Context {
             Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),
             None => DELIVERY_TIMEOUT,
         }
+    }
+
+    /// Since when nothing of a transfer was confirmed or taken, where that is longer than `stall`.
+    pub(crate) fn stalled_since(&self, now: Now, entry: EntryId) -> Option<Instant> {
+        let last = self.queue.scheduler.last_progress(entry)?;
+        (last + self.config.hold.stall <= now.mono).then_some(last)
+    }
+
+    /// The same by the wall clock, as text.
+    pub(crate) fn stalled_since_utc(&self, now: Now, entry: EntryId) -> Option<String> {
+        let ago = now.mono.since(self.stalled_since(now, entry)?);
+        let ago = u64::try_from(ago.as_micros()).unwrap_or(u64::MAX);
+        Some(Utc(now.utc.0.saturating_sub(ago)).to_string())
     }
 
     /// Asks how much the peer has taken.

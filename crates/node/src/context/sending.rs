@@ -60,6 +60,7 @@ impl Context {
         let left = sending.content_length.saturating_sub(offset);
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
         sending.handed_out = offset + len as u64;
+        sending.reading = true;
         let transfer = sending.number;
         let token = self.token(PendingAnswer::Content { association: id, transfer });
         self.output(Output::ReadContent { token, association: id, body, offset, len });
@@ -83,6 +84,10 @@ impl Context {
             // The transfer it was read for failed meanwhile.
             return;
         }
+        if let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending_mut()) {
+            sending.reading = false;
+        }
+        let sending = self.associations.get(&id).and_then(|l| l.sending());
         match result {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {

@@ -78,6 +78,9 @@ impl Node {
             if self.cx.associations.get_mut(&id).is_some_and(|a| a.take_due_look(now.mono)) {
                 self.cx.look(id);
             }
+            if self.cx.associations.get_mut(&id).is_some_and(|a| a.take_due_stall_look(now.mono)) {
+                self.outbound.look_at_stall(&mut self.cx, now, id);
+            }
             if let Some(association) = self.cx.associations.get_mut(&id)
                 && let Some(why) = association.take_overdue(now.mono)
             {

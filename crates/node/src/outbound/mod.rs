@@ -35,6 +35,8 @@ pub(crate) struct Outbound {
     pub(crate) orders: BTreeMap<u64, Order>,
     /// What is being expanded, with its list's number.
     pub(crate) expanding: BTreeMap<EntryId, u32>,
+    /// Urgent entries whose association was ended because they stalled: once for each.
+    pub(crate) freed: BTreeSet<EntryId>,
     /// Lists for which more may wait.
     pub(crate) expand_later: BTreeSet<u32>,
 }
@@ -55,6 +57,7 @@ impl Outbound {
             set_aside: BTreeSet::new(),
             orders: BTreeMap::new(),
             expanding: BTreeMap::new(),
+            freed: BTreeSet::new(),
             expand_later: BTreeSet::new(),
         }
     }

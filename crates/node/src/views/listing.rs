@@ -235,6 +235,8 @@ impl Node {
             delayed_until: None,
             channel: None,
             bytes_confirmed: None,
+            bytes_total: None,
+            last_progress: None,
             rate_kbit_s: None,
             expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
             recipients: Vec::new(),
@@ -288,13 +290,24 @@ impl Node {
             ItemState::InTransfer { channel, paused } => {
                 let names = channel.and_then(|channel| self.cx.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
+                let id = listed.item.id;
+                let stalled = self.cx.stalled_since(now, id).filter(|_| channel.is_some());
                 let mut sending =
                     self.cx.associations.values().filter_map(|association| association.sending());
-                if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
-                    row.bytes_confirmed = sending.meter.octets();
+                if let Some(sending) = sending.find(|sending| sending.entry == id) {
+                    let confirmed = stalled.map(|_| sending.confirmed_octets());
+                    row.bytes_confirmed = sending.meter.octets().or(confirmed);
+                    row.bytes_total = sending.started.map(|_| sending.total);
                     row.rate_kbit_s = sending.meter.kbit_s(now.mono);
                 }
-                if paused { "paused" } else { "in_transfer" }
+                let last = self.cx.queue.scheduler.last_progress(id);
+                let last = last.filter(|_| channel.is_some());
+                row.last_progress = last.map(|at| utc(now, at).to_string());
+                match stalled {
+                    _ if paused => "paused",
+                    Some(_) => "stalled",
+                    None => "in_transfer",
+                }
             }
             ItemState::Expired => "expired",
         };

@@ -3,6 +3,7 @@
 use crate::api::channel_order::{ChannelOrder, ChannelOutcome};
 use crate::config::Peer;
 use crate::node::Node;
+use base::Now;
 use scheduler::ChannelId;
 use thiserror::Error;
 
@@ -44,8 +45,13 @@ impl Node {
     }
 
     /// What an order for a channel would do.
-    pub fn channel_preview(&self, channel: ChannelId, order: ChannelOrder) -> ChannelOutcome {
-        self.outbound.outcome(&self.cx, channel, order)
+    pub fn channel_preview(
+        &self,
+        now: Now,
+        channel: ChannelId,
+        order: ChannelOrder,
+    ) -> ChannelOutcome {
+        self.outbound.outcome(&self.cx, channel, now, order)
     }
 
     /// The peer an operator names.

@@ -4,17 +4,23 @@ use crate::association::Association;
 use crate::delivery::controlling::held_at_bind;
 use crate::node::Node;
 use crate::outbound::channels::state::ChannelState;
-use base::{Instant, Now, PeerId, Utc};
+use base::{EntryId, Instant, Now, PeerId, Utc};
 use node_api::queue::row::QueueRow;
 use scheduler::agenda::channels_of;
 use scheduler::{Destination, ItemState, Listed};
 
 impl Node {
-    /// Each reason why an entry waits; none while it is in transfer.
+    /// Each reason why an entry waits; none while it is in transfer and makes progress.
     pub(crate) fn reasons(&self, now: Now, listed: &Listed, row: &QueueRow) -> Vec<String> {
         let mut reasons = Vec::new();
         match listed.at {
-            ItemState::InTransfer { paused: false, .. } => return reasons,
+            ItemState::InTransfer { paused: false, channel } => {
+                let label = channel.and_then(|channel| self.cx.label(channel));
+                if let Some(label) = label.filter(|_| row.state == "stalled") {
+                    reasons.push(self.why_stalled(listed.item.id, row, &label));
+                }
+                return reasons;
+            }
             ItemState::InTransfer { paused: true, .. } => {
                 reasons.push("a message of a higher precedence is in transfer".to_owned());
                 return reasons;
@@ -122,6 +128,21 @@ impl Node {
             disabled.extend(self.cx.label(id));
         }
         disabled
+    }
+
+    /// What a transfer without progress waits for, and what frees it.
+    fn why_stalled(&self, id: EntryId, row: &QueueRow, label: &str) -> String {
+        let its = |a: &&Association| a.sending().is_some_and(|s| s.entry == id);
+        let Some(association) = self.cx.associations.values().find(its) else {
+            return format!("{label}: the recovery of its association, which was lost");
+        };
+        let since = row.last_progress.as_deref().unwrap_or_default();
+        let (done, total) = (row.bytes_confirmed.unwrap_or(0), row.bytes_total.unwrap_or(0));
+        format!(
+            "{label}: nothing was confirmed or taken on {} since {since}; {done} of {total} octets are \
+             confirmed: `mta channel disconnect {label} --now` cuts it, and it is tried again",
+            association.id
+        )
     }
 
     fn why_closed(&self, now: Now, state: &ChannelState) -> String {

@@ -216,6 +216,11 @@ impl Node {
             dscp_seen_name: association.connection.dscp_seen.map(|seen| seen.to_string()),
             message: association.sending().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
             precedence: association.sending().map(|s| s.precedence),
+            entry: association.sending().map(|s| s.entry.to_string()),
+            stalled_since: association
+                .sending()
+                .filter(|_| association.channel().is_some())
+                .and_then(|s| self.cx.stalled_since_utc(now, s.entry)),
             bytes_confirmed: association.sending().and_then(|s| s.meter.octets()),
             rate_kbit_s: association.sending().and_then(|s| s.meter.kbit_s(now.mono)),
             checkpoint_bytes: association.stack.checkpoint(),

@@ -305,7 +305,10 @@ fn in_words(act: &Act, id: EntryId, outcome: &ActOutcome) -> String {
         (ActOutcome::InTransfer, Act::Hold) => {
             format!("{id} is in transfer, which continues: it is held only if the transfer fails\n")
         }
-        (ActOutcome::InTransfer, _) => format!("{id} is in transfer: nothing was done with it\n"),
+        (ActOutcome::InTransfer, _) => format!(
+            "{id} is in transfer: nothing was done with it; mta queue show {id} shows its progress, and \
+             `mta channel disconnect PEER/CHANNEL --now` cuts it\n"
+        ),
         (ActOutcome::Unchanged, Act::Hold) => format!("{id} was held already\n"),
         (ActOutcome::Unchanged, Act::Release) => format!("{id} was not held\n"),
         (ActOutcome::Unchanged, _) => format!("{id} is unchanged\n"),

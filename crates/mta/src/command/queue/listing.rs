@@ -3,6 +3,7 @@
 use super::select::{Filter, Selection};
 use super::{DONE, FAILED, Listing};
 use crate::command::output::{age, dash, print, print_error, print_json, table, trimmed};
+use crate::command::status::clock;
 use node::listing::{QueuePage, QueueRow};
 use std::path::Path;
 
@@ -94,6 +95,13 @@ fn state(row: &QueueRow) -> String {
         let seconds = until.split_once('.').map_or(until.as_str(), |(seconds, _)| seconds);
         return format!("{words} until {}Z", seconds.trim_end_matches('Z'));
     }
+    if row.state == "stalled"
+        && let Some(at) = &row.last_progress
+    {
+        let on = row.channel.as_ref().map(|channel| format!(" on {channel}")).unwrap_or_default();
+        let confirmed = row.bytes_confirmed.unwrap_or(0);
+        return format!("stalled{on} since {}, {confirmed} confirmed", clock(at));
+    }
     let rate = row.rate_kbit_s.map(|kbit_s| format!(", {}", crate::command::status::rate(kbit_s)));
     match (&row.channel, row.bytes_confirmed) {
         (Some(channel), Some(done)) => {
@@ -136,9 +144,18 @@ mod tests {
             rate_kbit_s: Some(511.6),
             ..row("e7", "in_transfer")
         };
+        let stalled = QueueRow {
+            precedence: Precedence::Override,
+            channel: Some("flash".to_owned()),
+            bytes_confirmed: Some(0),
+            last_progress: Some("2026-01-02T03:04:05.678901Z".to_owned()),
+            ..row("e6", "stalled")
+        };
         let bare = QueueRow { mts_id: None, originator: None, ..row("e10", "held_by_operator") };
-        let mut page =
-            QueuePage { entries: vec![sending, held, delayed, bare], ..QueuePage::default() };
+        let mut page = QueuePage {
+            entries: vec![stalled, sending, held, delayed, bare],
+            ..QueuePage::default()
+        };
         insta::assert_snapshot!(to_text(&page));
         page.entries.clear();
         assert_eq!(to_text(&page), "nothing waits\n");

@@ -21,8 +21,8 @@ use std::path::Path;
 ///
 /// STATE is one of: ready (starts as soon as an association of a permitted channel is free), held (by
 /// a rule of the scheduler; the reason follows), held by operator, delayed (waits after a failure,
-/// or is deferred), in transfer, paused (its transfer waits for a higher one), expired (given up; its
-/// report is being committed).
+/// or is deferred), in transfer, stalled (in transfer, and nothing was confirmed or taken for `stall`),
+/// paused (its transfer waits for a higher one), expired (given up; its report is being committed).
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = false)]
 pub(super) struct Arguments {

@@ -31,7 +31,8 @@ pub(super) struct Filter {
     /// Only this precedence: deferred, routine, priority, immediate, flash or override.
     #[arg(long, value_name = "LEVEL")]
     precedence: Option<Precedence>,
-    /// Only this state: ready, held, held_by_operator, delayed, in_transfer, paused or expired.
+    /// Only this state: ready, held, held_by_operator, delayed, in_transfer, stalled, paused or
+    /// expired.
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<String>,
     /// Only entries that are here for this time or longer: 90s, 30min or 2h.

@@ -8,7 +8,7 @@
 //! | connect | opened now, outside its hours too, for [`OPENED`] |
 
 use crate::api::Output;
-use crate::api::channel_order::{ChannelOrder, ChannelOutcome, Disabled};
+use crate::api::channel_order::{ChannelOrder, ChannelOutcome, Disabled, TransferInProgress};
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{ChannelOperation, PendingAnswer, PendingRetry};
 use crate::config::Channel;
@@ -38,6 +38,7 @@ impl Outbound {
         &self,
         cx: &Context,
         channel: ChannelId,
+        now: Now,
         order: ChannelOrder,
     ) -> ChannelOutcome {
         let name = cx.label(channel).unwrap_or_default();
@@ -54,6 +55,17 @@ impl Outbound {
             },
             ending: associations().count(),
             in_transfer: associations().filter(|a| a.is_open() && !a.is_idle()).count(),
+            transfers: associations()
+                .filter(|a| a.is_open() && !a.is_idle())
+                .map(|association| {
+                    let entry = association.sending().map(|sending| sending.entry);
+                    TransferInProgress {
+                        association: association.id.to_string(),
+                        entry: entry.map(|entry| entry.to_string()),
+                        stalled_since: entry.and_then(|e| cx.stalled_since_utc(now, e)),
+                    }
+                })
+                .collect(),
             queued: queued.collect(),
             disabled: disabled.cloned().filter(|_| ends),
             ..ChannelOutcome::default()
@@ -85,7 +97,7 @@ impl Outbound {
     ) -> Vec<AssociationId> {
         let mut operation = operation;
         let channel = operation.channel;
-        operation.outcome = self.outcome(cx, channel, order);
+        operation.outcome = self.outcome(cx, channel, now, order);
         let Some(name) = cx.label(channel) else {
             // It was removed a moment ago.
             let result = Ok(ChannelOutcome::default());

@@ -155,6 +155,9 @@ impl Outbound {
         sending.started = Some(now.mono);
         sending.started_at = resume.as_ref().map_or(0, |point| point.octets);
         sending.meter.at(now.mono, sending.started_at);
+        let around = payload.head.len() + payload.tail.len();
+        sending.total = payload.content_length.saturating_add(around as u64);
+        sending.stall_look = Some(now.mono + cx.config.hold.stall);
         let bytes = sending.bytes();
         let payload = Payload {
             head: payload.head,

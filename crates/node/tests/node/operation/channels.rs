@@ -51,6 +51,7 @@ fn is_open(bench: &Bench) -> bool {
 fn a_disabled_channel_stays_closed_over_reload_and_restart_until_it_is_enabled() {
     let mut bench = one();
     let preview = bench.node.channel_preview(
+        bench.clock(),
         ChannelId { peer: PeerId::of_name("act"), index: 0 },
         ChannelOrder::Disable,
     );

@@ -3,3 +3,4 @@
 mod precedence;
 mod rules;
 mod schedule;
+mod stalled;
