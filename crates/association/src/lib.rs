@@ -8,6 +8,7 @@ pub mod looks;
 pub mod lost;
 pub mod p1;
 pub mod p3;
+pub mod recovery;
 pub mod refused;
 pub mod table;
 pub mod taken;

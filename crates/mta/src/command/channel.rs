@@ -5,7 +5,7 @@ use super::output::{Daemon, print, print_error, print_json};
 use super::status::clock;
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
-use node::channel_order::{ChannelOrder, ChannelOutcome, TransferUnderWay};
+use node::channel_order::{ChannelOrder, ChannelOutcome, TransferInProgress};
 use node::connect::ConnectOutcome;
 use node::status::{ChannelStatus, Status};
 use serde::Serialize;
@@ -208,7 +208,7 @@ fn ordered(
         let _ = writeln!(text, "  transfers {how}, resumed later: {}", outcome.in_transfer);
     }
     for transfer in outcome.transfers.iter().filter(|_| outcome.changed && waits) {
-        text.push_str(&under_way(transfer));
+        text.push_str(&in_progress(transfer));
     }
     if outcome.changed && waits {
         let _ = writeln!(
@@ -232,7 +232,7 @@ fn ordered(
 }
 
 /// A transfer that an association ends with.
-fn under_way(transfer: &TransferUnderWay) -> String {
+fn in_progress(transfer: &TransferInProgress) -> String {
     let association = &transfer.association;
     let stalled = transfer.stalled_since.as_deref();
     let stalled = stalled.map(|at| format!(", stalled since {}", clock(at))).unwrap_or_default();
@@ -282,7 +282,7 @@ mod tests {
             changed: true,
             ending: 2,
             in_transfer: 1,
-            transfers: vec![TransferUnderWay {
+            transfers: vec![TransferInProgress {
                 association: "a7".to_owned(),
                 entry: Some("e5".to_owned()),
                 stalled_since: Some("2026-01-02T03:04:05.678901Z".to_owned()),

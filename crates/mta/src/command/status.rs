@@ -399,6 +399,20 @@ mod tests {
     }
 
     #[test]
+    fn a_stalled_transfer_is_in_the_line_of_its_channel() {
+        let association = AssociationStatus {
+            id: "a7".to_owned(),
+            state: "sending".to_owned(),
+            entry: Some("e5".to_owned()),
+            stalled_since: Some("2026-01-02T03:04:05.678901Z".to_owned()),
+            ..AssociationStatus::default()
+        };
+        let channel = ChannelStatus { associations: vec![association], ..ChannelStatus::default() };
+        assert_eq!(states(&channel), "stalled");
+        assert_eq!(last_error(&channel), "e5 stalled on a7 since 03:04:05Z");
+    }
+
+    #[test]
     fn tables_are_aligned() {
         let association = |id: &str, state: &str| AssociationStatus {
             id: id.to_owned(),

@@ -49,7 +49,7 @@ impl std::fmt::Display for Disabled {
 
 /// A transfer on an association that is to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransferUnderWay {
+pub struct TransferInProgress {
     /// The association.
     pub association: String,
     /// The entry that it sends; absent where the peer sends.
@@ -73,7 +73,7 @@ pub struct ChannelOutcome {
     pub in_transfer: usize,
     /// Those transfers: each association lives until its own has ended, unless it is cut off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub transfers: Vec<TransferUnderWay>,
+    pub transfers: Vec<TransferInProgress>,
     /// What is queued for the channel, by precedence.
     pub queued: BTreeMap<Precedence, u64>,
     /// The other channels of the peer that take a queued precedence while this one is down; a queued precedence

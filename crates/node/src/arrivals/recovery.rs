@@ -2,9 +2,9 @@
 
 use crate::arrivals::Arrivals;
 use crate::association::lost::{HeldPart, LostReceive, LostTransfers};
+use crate::association::recovery::KEPT;
 use crate::config::channel_changes::ChannelChanges;
 use crate::context::Context;
-use crate::context::recovery::KEPT;
 use base::{AssociationId, Instant, Now};
 use scheduler::ChannelId;
 use std::time::Duration;

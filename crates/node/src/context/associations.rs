@@ -1,11 +1,11 @@
 //! Associations by channel, and how one is brought to its end.
 
 use crate::association::ended::EndedAssociation;
+use crate::association::recovery::KEPT;
 use crate::association::{Association, AssociationState};
 use crate::config::channel_changes::Drain;
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
-use crate::context::recovery::KEPT;
 use crate::log::rate::{RefusalCause, RepeatedEvent};
 use base::{AssociationId, Instant, Now};
 use osi::api as stack;

@@ -8,7 +8,7 @@
 //! | connect | opened now, outside its hours too, for [`OPENED`] |
 
 use crate::api::Output;
-use crate::api::channel_order::{ChannelOrder, ChannelOutcome, Disabled, TransferUnderWay};
+use crate::api::channel_order::{ChannelOrder, ChannelOutcome, Disabled, TransferInProgress};
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{ChannelOperation, PendingAnswer, PendingRetry};
 use crate::config::Channel;
@@ -59,7 +59,7 @@ impl Outbound {
                 .filter(|a| a.is_open() && !a.is_idle())
                 .map(|association| {
                     let entry = association.sending().map(|sending| sending.entry);
-                    TransferUnderWay {
+                    TransferInProgress {
                         association: association.id.to_string(),
                         entry: entry.map(|entry| entry.to_string()),
                         stalled_since: entry.and_then(|e| cx.stalled_since_utc(now, e)),

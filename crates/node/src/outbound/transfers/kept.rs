@@ -2,11 +2,11 @@
 
 use crate::api::event::{Kind, LogLevel};
 use crate::association::lost::LostSend;
+use crate::association::recovery::{NOTED_AFTER, NOTED_BEYOND};
 use crate::association::transfer::Resumption;
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
 use crate::context::kept_sends::KeptSend;
-use crate::context::recovery::{NOTED_AFTER, NOTED_BEYOND};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now, Precedence};
 use scheduler::ChannelId;

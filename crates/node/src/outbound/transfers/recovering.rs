@@ -2,10 +2,10 @@
 
 use crate::api::event::{Kind, LogLevel};
 use crate::association::lost::{LostSend, LostTransfers};
+use crate::association::recovery::{KEPT, PEERS_LEAD, PEERS_TURN};
 use crate::association::transfer::{FailedTransfer, Resumption, Sending};
 use crate::config::Resume;
 use crate::context::Context;
-use crate::context::recovery::{KEPT, PEERS_LEAD, PEERS_TURN};
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now};
 use engine::journal::SpoolId;

@@ -1,5 +1,5 @@
 //! A transfer of which nothing is confirmed or taken for `stall`: it is logged, once. One that is urgent and could
-//! go another way does not wait for the end of its association's timers.
+//! go elsewhere does not wait for the end of its association's timers.
 
 use crate::api::event::{Kind, LogLevel};
 use crate::association::Association;

@@ -6,7 +6,7 @@
 //! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
 //! begins again, which the receiver's duplicate check makes harmless.
 
-use crate::association::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
+use crate::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
 use base::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
@@ -21,21 +21,21 @@ use std::time::Duration;
 
 /// How long a transfer that was cut off may be resumed; on a scheduled channel, how long
 /// after its next window has begun.
-pub(crate) const KEPT: Duration = Duration::from_secs(600);
+pub const KEPT: Duration = Duration::from_secs(600);
 
 /// How long a transfer of ours waits for a peer that alone may recover its association.
-pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
+pub const PEERS_TURN: Duration = Duration::from_secs(60);
 
 /// How long it waits for the peer where we may ask as well: usually the peer is faster, and one of
 /// two that ask at once fails.
-pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
+pub const PEERS_LEAD: Duration = Duration::from_secs(5);
 
 /// A transfer in either direction survives the end of the process once it takes longer: a short one begins
 /// again at little cost.
-pub(crate) const NOTED_AFTER: Duration = Duration::from_secs(1);
+pub const NOTED_AFTER: Duration = Duration::from_secs(1);
 
 /// Or once its content is longer, in octets.
-pub(crate) const NOTED_BEYOND: u64 = 1 << 20;
+pub const NOTED_BEYOND: u64 = 1 << 20;
 
 /// Most transfers kept of those we were receiving from one peer.
 const MAX_RECEIVES: usize = 64;
@@ -45,15 +45,18 @@ const MAX_ASKED: u8 = 5;
 
 /// What a channel asks for the recovery of.
 #[derive(Clone, Debug)]
-pub(crate) struct Offered {
+pub struct Offered {
+    /// On which channel.
     pub channel: ChannelId,
     /// The association that is named.
     pub reference: ConnectionReference,
+    /// What was in transfer on it.
     pub lost: LostTransfers,
 }
 
+/// What waits for its association to be recovered.
 #[derive(Debug, Default)]
-pub(crate) struct Recovery {
+pub struct Recovery {
     sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, Offered>,
@@ -64,7 +67,7 @@ pub(crate) struct Recovery {
     /// From when on we ask for what the peer was to ask for.
     asks: Due<(ChannelId, EntryId)>,
     /// Recoveries asked for that there are none of, by the address that they came from.
-    pub(crate) wrong: Guesses<(ChannelId, Option<IpAddr>)>,
+    pub wrong: Guesses<(ChannelId, Option<IpAddr>)>,
 }
 
 type ReceiveKey = (PeerId, ConnectionReference);
@@ -78,19 +81,14 @@ enum KeptTransfer {
 
 impl Recovery {
     /// Keeps a transfer of ours; where we may not ask yet for its recovery, we do from `asks_at` on.
-    pub(crate) fn keep_send(
-        &mut self,
-        channel: ChannelId,
-        lost: LostSend,
-        asks_at: Option<Instant>,
-    ) {
+    pub fn keep_send(&mut self, channel: ChannelId, lost: LostSend, asks_at: Option<Instant>) {
         self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
         self.asks.set((channel, lost.entry), asks_at.filter(|_| !lost.asks));
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
     /// Our transfers that were cut off, those included whose recovery is being asked for.
-    pub(crate) fn sends(&self) -> impl Iterator<Item = (ChannelId, &LostSend)> {
+    pub fn sends(&self) -> impl Iterator<Item = (ChannelId, &LostSend)> {
         let waiting = self
             .sends
             .iter()
@@ -101,18 +99,18 @@ impl Recovery {
     }
 
     /// Whether a channel has something to ask the recovery of.
-    pub(crate) fn wants(&self, channel: ChannelId) -> bool {
+    pub fn wants(&self, channel: ChannelId) -> bool {
         self.first(channel).is_some()
             || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.asks())
     }
 
     /// The transfer that a channel resumes first.
-    pub(crate) fn first(&self, channel: ChannelId) -> Option<EntryId> {
+    pub fn first(&self, channel: ChannelId) -> Option<EntryId> {
         self.sends.get(&channel)?.iter().find(|lost| lost.asks).map(|lost| lost.entry)
     }
 
     /// Channels on which we may ask from now on for what the peer did not.
-    pub(crate) fn start_asking(&mut self, now: Instant) -> Vec<ChannelId> {
+    pub fn start_asking(&mut self, now: Instant) -> Vec<ChannelId> {
         let mut channels = Vec::new();
         while let Some((channel, entry)) = self.asks.pop(now) {
             let sends = self.sends.get_mut(&channel).into_iter().flatten();
@@ -125,13 +123,13 @@ impl Recovery {
     }
 
     /// Whether a transfer waits for the recovery of an association of a channel that came from there.
-    pub(crate) fn waits_for(&self, channel: ChannelId, from: Option<IpAddr>) -> bool {
+    pub fn waits_for(&self, channel: ChannelId, from: Option<IpAddr>) -> bool {
         self.sends.get(&channel).into_iter().flatten().any(|lost| lost.remote == from)
             || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.remote == from)
     }
 
     /// The peer bound with its password. Where it recovers nothing soon after, it never does.
-    pub(crate) fn bound_afresh(&mut self, now: Instant, channel: ChannelId) {
+    pub fn bound_afresh(&mut self, now: Instant, channel: ChannelId) {
         self.wrong.forget(|(on, _)| *on == channel);
         let sends = self.sends.get_mut(&channel).into_iter().flatten();
         let soon = now + PEERS_LEAD;
@@ -156,7 +154,7 @@ impl Recovery {
 
     /// Gives up those of our transfers on these channels that `leaves` selects: they begin again
     /// elsewhere.
-    pub(crate) fn let_go(
+    pub fn let_go(
         &mut self,
         of: impl RangeBounds<ChannelId>,
         leaves: impl Fn(ChannelId, EntryId) -> bool,
@@ -179,7 +177,7 @@ impl Recovery {
 
 impl Recovery {
     /// Keeps a transfer to us; gives one of the same peer that has to make room.
-    pub(crate) fn keep_receive(&mut self, lost: LostReceive) -> Option<SpoolId> {
+    pub fn keep_receive(&mut self, lost: LostReceive) -> Option<SpoolId> {
         let peer = lost.channel.peer;
         let key = (peer, lost.state.reference());
         self.ends.set(KeptTransfer::Receive(key.clone()), Some(lost.until));
@@ -193,11 +191,7 @@ impl Recovery {
     }
 
     /// Gives up the transfers to us from a peer of which a part is here, where `leaves` selects it.
-    pub(crate) fn let_go_parts(
-        &mut self,
-        peer: PeerId,
-        leaves: impl Fn(SpoolId) -> bool,
-    ) -> Vec<SpoolId> {
+    pub fn let_go_parts(&mut self, peer: PeerId, leaves: impl Fn(SpoolId) -> bool) -> Vec<SpoolId> {
         let parts = self.receives_of(peer).filter_map(|(key, lost)| Some((key, lost.part()?)));
         let leaving = parts.filter(|(_, spool)| leaves(*spool));
         let leaving: Vec<_> = leaving.map(|(key, spool)| (key.clone(), spool)).collect();
@@ -231,7 +225,7 @@ impl Recovery {
     }
 
     /// Gives up transfers to us on these channels.
-    pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
+    pub fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
         let left: Vec<(ReceiveKey, LostReceive)> =
             self.receives.extract_if(.., |_, lost| leaves(lost.channel)).collect();
         for (key, _) in &left {
@@ -241,7 +235,7 @@ impl Recovery {
     }
 
     /// A transfer whose association was lost as it ended is secured; gives its channel.
-    pub(crate) fn secured(&mut self, spool: SpoolId) -> Option<ChannelId> {
+    pub fn secured(&mut self, spool: SpoolId) -> Option<ChannelId> {
         let ended = |l: &&mut LostReceive| l.held == HeldPart::Ended(spool);
         let lost = self.receives.values_mut().find(ended)?;
         lost.held = HeldPart::Secured;
@@ -250,7 +244,7 @@ impl Recovery {
     }
 
     /// A transfer whose association was lost as it ended could not be secured: it has to begin again.
-    pub(crate) fn not_secured(&mut self, spool: SpoolId) {
+    pub fn not_secured(&mut self, spool: SpoolId) {
         let ended = self.receives.iter().find(|(_, l)| l.held == HeldPart::Ended(spool));
         if let Some(key) = ended.map(|(key, _)| key.clone()) {
             self.remove_receive(&key);
@@ -261,7 +255,7 @@ impl Recovery {
 impl Recovery {
     /// What this new association of the channel is to ask the recovery of, if there is anything:
     /// the lost association, and what is left of a transfer to us on it.
-    pub(crate) fn offer(
+    pub fn offer(
         &mut self,
         channel: ChannelId,
         id: AssociationId,
@@ -291,7 +285,7 @@ impl Recovery {
 
     /// Keeps what was offered and not decided, as long as it was to be kept; gives what was asked
     /// for too often, which is given up, and what has to make room.
-    pub(crate) fn keep_again(&mut self, offered: Offered) -> (LostTransfers, Option<SpoolId>) {
+    pub fn keep_again(&mut self, offered: Offered) -> (LostTransfers, Option<SpoolId>) {
         let Offered { channel, lost: LostTransfers { send, receive }, .. } = offered;
         let (mut given_up, mut replaced) = (LostTransfers::default(), None);
         if let Some(lost) = send {
@@ -313,7 +307,7 @@ impl Recovery {
     }
 
     /// The peer answers, if only that it is busy: it knows recoveries.
-    pub(crate) fn was_answered(&mut self, id: AssociationId) {
+    pub fn was_answered(&mut self, id: AssociationId) {
         if let Some(Offered { lost: LostTransfers { send, receive }, .. }) =
             self.offered.get_mut(&id)
         {
@@ -325,18 +319,18 @@ impl Recovery {
     }
 
     /// Whether this association is asking for a recovery.
-    pub(crate) fn is_offered(&self, id: AssociationId) -> bool {
+    pub fn is_offered(&self, id: AssociationId) -> bool {
         self.offered.contains_key(&id)
     }
 
     /// What this association was to recover, once that is decided.
-    pub(crate) fn take_offered(&mut self, id: AssociationId) -> Option<Offered> {
+    pub fn take_offered(&mut self, id: AssociationId) -> Option<Offered> {
         self.offered.remove(&id)
     }
 
     /// The association by which we ask for the recovery that the peer asks for as well, and whether
     /// it is for us to ask.
-    pub(crate) fn asked_by_us(
+    pub fn asked_by_us(
         &self,
         channel: ChannelId,
         reference: &ConnectionReference,
@@ -350,7 +344,7 @@ impl Recovery {
     }
 
     /// Whether a transfer to us on this association has ended and is being committed.
-    pub(crate) fn is_committing(&self, channel: ChannelId, of: &ConnectionReference) -> bool {
+    pub fn is_committing(&self, channel: ChannelId, of: &ConnectionReference) -> bool {
         let ended = |l: &LostReceive| matches!(l.held, HeldPart::Ended(_));
         self.receives_of(channel.peer)
             .any(|(_, l)| l.channel == channel && l.is_known_by(of) && ended(l))
@@ -358,7 +352,7 @@ impl Recovery {
 
     /// What was lost with this association of the channel, if `may` permits it to the peer, by who
     /// opened it and where it came from: a recovery carries no password.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         channel: ChannelId,
         reference: &ConnectionReference,
@@ -371,12 +365,12 @@ impl Recovery {
     }
 
     /// When something is to be done.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         [self.ends.first(), self.asks.first()].into_iter().flatten().min()
     }
 
     /// Gives up what was kept long enough: entries that have to begin again, arrivals to forget.
-    pub(crate) fn expire(&mut self, now: Instant) -> (Vec<(ChannelId, LostSend)>, Vec<SpoolId>) {
+    pub fn expire(&mut self, now: Instant) -> (Vec<(ChannelId, LostSend)>, Vec<SpoolId>) {
         let (mut entries, mut spools) = (Vec::new(), Vec::new());
         while let Some(kept) = self.ends.pop(now) {
             match kept {
