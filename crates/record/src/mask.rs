@@ -2,12 +2,12 @@
 //!
 //! They stand in the bind, in the user data of the CONNECT and the ACCEPT, and on P3 and P7 in the change of
 //! credentials. The octets may be divided anywhere, so each direction of an association has a reader of its
-//! own: TPKT and COTP ([`transport`]), session ([`session`]), BER ([`scan`]). In a bind an octet stays only where it
-//! is known to be harmless ([`grammar`]): what is not known is overwritten. Of a bind that cannot be read all is
+//! own: TPKT and COTP (`transport`), session (`session`), BER (`scan`). In a bind an octet stays only where it
+//! is known to be harmless (`grammar`): what is not known is overwritten. Of a bind that cannot be read all is
 //! overwritten that the same input has, and all user data after it: the node refuses it as well.
 //!
 //! A node compares passwords that were presented: those that were right, and those that failed, are known by
-//! their digests. So the mask of a password follows from it, with a key that is nowhere kept ([`cipher`]).
+//! their digests. So the mask of a password follows from it, with a key that is nowhere kept (`cipher`).
 
 mod cipher;
 mod grammar;

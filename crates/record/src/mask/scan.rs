@@ -1,6 +1,6 @@
 //! What is masked in an element of BER, whose octets come in pieces.
 //!
-//! It goes octet by octet, and an octet stays only where the tables ([`grammar`](super::grammar)) have its
+//! It goes octet by octet, and an octet stays only where the tables (`grammar`) have its
 //! element as a harmless one. What they do not have is overwritten. Where the encoding cannot be read further the
 //! scan is lost, and whoever runs it overwrites all of it that he still can.
 
