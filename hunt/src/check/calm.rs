@@ -17,7 +17,7 @@ const SLOW: Duration = Duration::from_secs(60);
 pub(super) struct Calm {
     /// In order of time.
     troubles: Vec<Instant>,
-    /// For each channel, when it had no association because the last one was lost.
+    /// For each channel, when it had no association because the last one was lost, or refused.
     lost: BTreeMap<ChannelId, Vec<(Instant, Instant)>>,
     /// When lines are slower than they are built.
     slow: Vec<(Instant, Instant)>,
@@ -43,7 +43,9 @@ impl Calm {
         if let Some(channel) = event.channel {
             let lost = self.lost.entry(channel).or_default();
             match event.kind {
-                Kind::AssociationLost => lost.push((at, Instant(u64::MAX))),
+                Kind::AssociationLost | Kind::AssociationRefused => {
+                    lost.push((at, Instant(u64::MAX)));
+                }
                 Kind::AssociationOpened => {
                     lost.iter_mut().for_each(|(_, opened)| *opened = (*opened).min(at));
                 }
