@@ -34,6 +34,11 @@ const KEPT: &[(&str, &str)] = &[
         "one copy of a deferred message is delivered; the process is killed, and does not trust the clock, so that the other \
          copy counts as deferred again; the originator is answered that the message is cancelled",
     ),
+    (
+        "cancelled-after-reroute",
+        "after a restart one of two copies that may not be cancelled is rerouted: what it became was cancelled alone, and \
+         the other one was delivered",
+    ),
 ];
 
 /// Worlds that break still, and how: who mends one moves its file.

@@ -10,6 +10,8 @@ pub struct Deferred {
     by_message: BTreeMap<String, BTreeSet<EntryId>>,
     by_time: BTreeSet<(Instant, EntryId)>,
     messages: BTreeMap<EntryId, (Instant, String)>,
+    /// Messages of which some may have left before this process was started.
+    left: BTreeSet<String>,
 }
 
 impl Deferred {
@@ -21,14 +23,11 @@ impl Deferred {
         self.messages.insert(id, (until, message.to_owned()));
     }
 
-    /// Others of its message may have left already: it is deferred, and not cancelled any more.
+    /// Some of its message may have left already: it is deferred, and its message is not cancelled any more, whatever
+    /// entries others make of it.
     pub fn keep(&mut self, id: EntryId) {
-        let Some((_, message)) = self.messages.get(&id) else { return };
-        if let Some(entries) = self.by_message.get_mut(message) {
-            entries.remove(&id);
-            if entries.is_empty() {
-                self.by_message.remove(message);
-            }
+        if let Some((_, message)) = self.messages.get(&id) {
+            self.left.insert(message.clone());
         }
     }
 
@@ -44,9 +43,13 @@ impl Deferred {
 
     /// An entry is gone.
     pub fn remove(&mut self, id: EntryId) {
-        self.keep(id);
-        if let Some((until, _)) = self.messages.remove(&id) {
-            self.by_time.remove(&(until, id));
+        let Some((until, message)) = self.messages.remove(&id) else { return };
+        self.by_time.remove(&(until, id));
+        if let Some(entries) = self.by_message.get_mut(&message) {
+            entries.remove(&id);
+            if entries.is_empty() {
+                self.by_message.remove(&message);
+            }
         }
     }
 
@@ -69,7 +72,8 @@ impl Deferred {
 
     /// The deferred entries of a message that may be cancelled.
     pub fn entries(&self, message: &str) -> Vec<EntryId> {
-        self.by_message.get(message).into_iter().flatten().copied().collect()
+        let entries = self.by_message.get(message).filter(|_| !self.left.contains(message));
+        entries.into_iter().flatten().copied().collect()
     }
 }
 
@@ -104,6 +108,9 @@ mod tests {
         deferred.add(EntryId(1), Instant(10), "a");
         deferred.keep(EntryId(1));
         assert_eq!((deferred.entries("a"), deferred.has(EntryId(1))), (Vec::new(), true));
+        // An operator reroutes one of its entries.
+        deferred.add(EntryId(2), Instant(10), "a");
+        assert_eq!(deferred.entries("a"), []);
         deferred.pass(Instant(10));
         assert!(deferred.by_message.is_empty() && deferred.messages.is_empty());
     }
