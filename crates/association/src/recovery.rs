@@ -3,8 +3,8 @@
 //! The end that opened the association asks for the recovery, whichever end was sending; the other end
 //! waits for that. Where the peer's configuration allows it, a sender that waited for a while asks itself.
 //!
-//! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
-//! begins again, which the receiver's duplicate check makes harmless.
+//! This is in memory. What survives the end of the process (a sender's resume point, a receiver's content with its
+//! notes) is in the store, and comes back here at the start.
 
 use crate::lost::{HeldPart, LostReceive, LostSend, LostTransfers};
 use base::marks::Due;

@@ -144,7 +144,7 @@ impl Sending {
         sent.then_some(TransferPlace { confirmed, taken })
     }
 
-    /// Whether all of it was handed to the layers below: without a confirm its receiver may have it.
+    /// Whether all of a delivery was handed to the layers below: without a result its user may have it.
     pub fn is_all_sent(&self) -> bool {
         self.started.is_some() && self.handed_out >= self.content_length
     }

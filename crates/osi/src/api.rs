@@ -481,6 +481,8 @@ pub enum Indication {
         /// Whether the receiver refused this APDU permanently: an exception report with
         /// unrecoverable procedural error (X.228 7.6.1).
         refused: bool,
+        /// Whether the end of the activity was sent, and neither confirmed nor refused: the peer may have the APDU.
+        in_doubt: bool,
         /// For the log.
         detail: String,
     },
@@ -612,7 +614,7 @@ shown!(Indication {
     Progress(point),
     Paused,
     TransferConfirmed,
-    TransferFailed { resume, refused, detail },
+    TransferFailed { resume, refused, in_doubt, detail },
     TurnPlease(priority),
     TurnGiven,
     Invoked { invoke, operation },

@@ -206,8 +206,8 @@ fn the_edition_of_a_peer_and_the_form_of_a_common_name() {
     assert_eq!(with("extensions = \"1992\"").0, None);
 }
 
-/// A peer with so many channels that are alike, of which each has these lines.
-fn alike(count: usize, lines: &str) -> String {
+/// A peer with so many channels, each with these lines.
+fn peer_of(count: usize, lines: &str) -> String {
     let (head, rest) = GOOD.split_once("[[peer.channel]]").unwrap();
     let (_, local) = rest.rsplit_once("[[route]]").unwrap();
     let channel = |n: usize| {
@@ -227,14 +227,14 @@ fn rendered(base: &Path, text: &str) -> String {
 }
 
 #[test]
-fn a_warning_of_channels_that_are_alike_is_shown_once() {
+fn a_warning_that_is_the_same_for_several_channels_is_shown_once() {
     let there = tempfile::tempdir().unwrap();
     let named = "\"c1\", \"c2\", \"c3\", \"c4\", \"c5\", \"c6\", \"c7\", \"c8\" of peer \"act\"";
     // In each channel, and in a profile for all of them.
-    let each = alike(8, "rts = { checkpoint = \"64KiB\" }");
+    let each = peer_of(8, "rts = { checkpoint = \"64KiB\" }");
     let profile = "[channel]\nrts = { checkpoint = \"64KiB\" }\n";
     std::fs::write(there.path().join("ours.toml"), profile).unwrap();
-    let all = alike(8, "").replace("name = \"act\"", "name = \"act\"\nprofile = \"ours.toml\"");
+    let all = peer_of(8, "").replace("name = \"act\"", "name = \"act\"\nprofile = \"ours.toml\"");
     for text in [&each, &all] {
         let shown = rendered(there.path(), text);
         let flat =
@@ -253,13 +253,13 @@ fn a_warning_of_channels_that_are_alike_is_shown_once() {
     let other =
         each.replacen("64KiB", "128KiB", 1).replacen("checkpoint = \"64", "checkpoint = \"256", 1);
     assert_eq!(rendered(there.path(), &other).matches("help:").count(), 3);
-    let idle = rendered(there.path(), &alike(2, "idle_close = \"2min\""));
+    let idle = rendered(there.path(), &peer_of(2, "idle_close = \"2min\""));
     assert!(
         idle.contains("idle_close of channels \"c1\", \"c2\" of peer \"act\" has no effect"),
         "{idle}"
     );
     // One address for all, and each listens.
-    let one = (1..=8).fold(alike(8, ""), |text, n| {
+    let one = (1..=8).fold(peer_of(8, ""), |text, n| {
         let own = format!("remote = \"127.0.0.1:51{n:02}\"");
         text.replace(&own, &format!("remote = \"127.0.0.1:5100\"\nlisten = \"127.0.0.1:50{n:02}\""))
     });

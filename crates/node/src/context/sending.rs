@@ -66,6 +66,12 @@ impl Context {
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
+    /// Only the confirm of what this association sends is missing.
+    pub(crate) fn note_in_doubt(&mut self, id: AssociationId) {
+        let sending = self.associations.get(&id).and_then(|association| association.sending());
+        self.queue.in_doubt.extend(sending.map(|sending| sending.entry));
+    }
+
     /// Whether this association is sending this entry.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
         let sending = self.associations.get(&id).and_then(|association| association.sending());

@@ -232,7 +232,10 @@ impl Node {
             Indication::TransferConfirmed => {
                 self.outbound.transfer_confirmed(&mut self.cx, now, id, channel);
             }
-            Indication::TransferFailed { resume, refused, detail } => {
+            Indication::TransferFailed { resume, refused, in_doubt, detail } => {
+                if in_doubt {
+                    self.cx.note_in_doubt(id);
+                }
                 let detail = self.cx.shown_of(channel, &detail);
                 self.outbound.transfer_failed(&mut self.cx, now, id, resume, refused, &detail);
             }

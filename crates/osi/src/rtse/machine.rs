@@ -254,7 +254,12 @@ impl Rtse {
             A::MarkInterrupt => self.mark_interrupt(),
             A::MarkPause => self.mark_pause(&with)?,
             A::CheckpointConfirmed => self.sync_confirmed(below, &with)?,
-            A::EndActivity => below.pass(S::ActivityEnd),
+            A::EndActivity => {
+                if let Some(outflow) = &mut self.outflow {
+                    outflow.ended = true;
+                }
+                below.pass(S::ActivityEnd);
+            }
             A::TransferCnf => self.end_confirmed(),
             A::HandleException => self.exception(below, &with)?,
             A::InterruptActivity => {

@@ -99,6 +99,8 @@ pub(super) struct Outflow {
     pub(super) pause_indicated: bool,
     /// Resumes an earlier activity.
     pub(super) resumed: bool,
+    /// Its end was sent (S-ACTIVITY-END).
+    pub(super) ended: bool,
 }
 
 /// The headers of an EXTERNAL around `length` octets, and what follows them.
@@ -154,6 +156,7 @@ impl Outflow {
             pause: false,
             pause_indicated: false,
             resumed: resume.is_some(),
+            ended: false,
         }
     }
 

@@ -285,8 +285,10 @@ impl Rtse {
         let resume = self.resume_point().filter(|_| may_resume);
         if let Some(outflow) = self.outflow.take() {
             let refused = outflow.exception == Some(Some(ExceptionReason::Unrecoverable));
+            // Without an exception only the confirm is missing.
+            let in_doubt = outflow.ended && outflow.exception.is_none();
             let detail = detail.to_owned();
-            self.up.push_back(Indication::TransferFailed { resume, refused, detail });
+            self.up.push_back(Indication::TransferFailed { resume, refused, in_doubt, detail });
         }
         self.origin = None;
     }

@@ -132,9 +132,10 @@ fn a_sender_gives_up_on_a_silent_receiver() {
     assert!(!pair.sides[A].has_indication(|i| matches!(i, Indication::Aborted { .. })));
     pair.run_for(Duration::from_secs(200));
     let failed = pair.sides[A].find(|i| matches!(i, Indication::TransferFailed { .. }));
-    let Some(Indication::TransferFailed { resume: Some(point), .. }) = failed else {
+    let Some(Indication::TransferFailed { resume: Some(point), in_doubt, .. }) = failed else {
         panic!("{}", pair.log());
     };
+    assert!(in_doubt, "its end was sent, and not answered");
     assert_eq!((point.serial, point.activity, point.reference), (1, 1, reference(b"assoc-1")));
     let indicated = pair.sides[B].find(|i| matches!(i, Indication::Aborted { .. }));
     let Some(Indication::Aborted { reason, .. }) = indicated else { panic!("{}", pair.log()) };

@@ -8,7 +8,7 @@ const ID: AssociationId = AssociationId(1);
 const PASSWORD: &[u8] = b"correct-horse";
 
 /// A TSDU in DT TPDUs with at most so many octets of it.
-fn packets(tsdu: &[u8], most: usize) -> Vec<u8> {
+pub(crate) fn packets(tsdu: &[u8], most: usize) -> Vec<u8> {
     let count = tsdu.chunks(most).count();
     let packet = |(n, part): (usize, &[u8])| {
         let end = if n + 1 == count { 0x80 } else { 0 };

@@ -1,5 +1,6 @@
 //! Binds and changes of credentials in which an octet is wrong, or that are cut: no part of a password stays.
 
+use crate::masks::packets;
 use base::AssociationId;
 use base::ber::{Tag, Writer, universal as u};
 use p1::bind::{MtaAuthentication, PasswordForm};
@@ -92,17 +93,6 @@ fn connect(identifier: u8, user_data: &[u8]) -> Vec<u8> {
         parameter(193, user_data),
     ];
     parameter(identifier, &all.concat())
-}
-
-/// A TSDU in DT TPDUs.
-fn packets(tsdu: &[u8], most: usize) -> Vec<u8> {
-    let count = tsdu.chunks(most).count();
-    let packet = |(n, part): (usize, &[u8])| {
-        let end = if n + 1 == count { 0x80 } else { 0 };
-        let length = u16::try_from(part.len() + 7).unwrap().to_be_bytes();
-        [&[3, 0][..], &length, &[2, 0xF0, end], part].concat()
-    };
-    tsdu.chunks(most).enumerate().flat_map(packet).collect()
 }
 
 /// A CR TPDU, which comes first.

@@ -55,9 +55,6 @@ impl Outbound {
         let at_stop = point.clone().filter(|_| cx.life.is_stopping());
         let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
-        if !refused && sending.is_all_sent() {
-            cx.queue.in_doubt.insert(sending.entry);
-        }
         if keeps {
             let (entry, place) =
                 (sending.entry, sending.place(&association.stack).filter(|_| !paused));
@@ -101,10 +98,10 @@ impl Outbound {
         if sending.record.is_none() {
             return; // nothing was logged of it yet
         }
-        if sending.is_all_sent() {
+        let channel = cx.associations.get(&id).and_then(|a| a.channel());
+        if channel.is_none() && sending.is_all_sent() {
             cx.queue.in_doubt.insert(sending.entry);
         }
-        let channel = cx.associations.get(&id).and_then(|a| a.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
         cx.event(LogLevel::Warning, kind, "the association ended")
             .association(id)
