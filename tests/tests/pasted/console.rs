@@ -166,7 +166,8 @@ channels() { mta --wide status --config $2 | grep "^$1 "; }
 send() { local precedence=$1 text=$2; shift 2
     xuxa send --to $ACT --precedence $precedence --text "$text" "$@" >/dev/null; }
 # refused: until each channel of naples has found nobody
-refused() { gone 'the peer sent' channels act naples.toml; gone idle channels act naples.toml; }
+refused() { for channel in routine priority immediate flash override; do
+    soon refused channels "act  *$channel" naples.toml; done; }
 start naples; start act; open
 played() { local code=$? text; text=$(cat "$CHECKOUT/played/$1.command"); (exit $code)
     eval "$text" >"$CHECKOUT/played/$1.output" 2>&1; }
