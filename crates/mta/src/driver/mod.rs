@@ -558,6 +558,8 @@ impl Driver {
                         operator.send(result.map(|done| *done).map_err(|error| error.to_string()));
                 }
             }
+            // One node of a site alone owns all.
+            Output::ShardLeft { .. } => {}
             Output::Stopped => self.stopped = true,
         }
     }
