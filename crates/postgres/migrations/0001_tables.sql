@@ -7,42 +7,43 @@
 CREATE FUNCTION u64(stored bigint) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT
 AS 'SELECT stored::numeric + 9223372036854775808';
 
--- Every run of a store has a number of its own.
-CREATE SEQUENCE epochs;
+-- Every run of a store, and every joining of a node, has a number of its own.
+CREATE SEQUENCE epochs AS integer;
 -- Numbers of contents, given out in blocks: a store names its contents without asking.
 CREATE SEQUENCE contents INCREMENT BY 4096;
 -- The order in which entries were written, within one transaction.
 CREATE SEQUENCE entries CACHE 32;
 
--- The nodes of a site. Without a cluster there are none.
-CREATE TABLE node (
-    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text NOT NULL UNIQUE,
-    epoch bigint NOT NULL,
-    lease_until timestamptz NOT NULL,
-    dead boolean NOT NULL DEFAULT false,
-    joined timestamptz NOT NULL DEFAULT clock_timestamp(),
-    about text NOT NULL DEFAULT ''
-) WITH (fillfactor = 50);
-
--- The runs of stores. A commit writes its number into `last`, and is refused if `connection` is another
--- one: whoever connects anew sets that, and then knows that no commit of before still comes.
+-- The runs of stores, and the node of each (none without a cluster). A commit writes its number into
+-- `last`, and is refused if `connection` is another one: whoever connects anew sets that, and then knows
+-- that no commit of before still comes.
 CREATE TABLE run (
     epoch bigint PRIMARY KEY,
-    node integer,
+    name text,
     connection bigint NOT NULL DEFAULT 0,
     last bigint NOT NULL DEFAULT 0,
     started timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0);
 
+-- The nodes of a site, one row for each joining. Renewals change no key, so the key locks of commits do
+-- not wait for them; who writes that a node is dead locks its row whole, and so waits for its commits.
+CREATE TABLE node (
+    epoch bigint PRIMARY KEY,
+    name text NOT NULL,
+    run bigint NOT NULL,
+    lease_until timestamptz NOT NULL,
+    draining boolean NOT NULL DEFAULT false,
+    died timestamptz
+) WITH (fillfactor = 50);
+
 -- Who drives a peer or a mailbox. The fence grows with every change of the owner.
 CREATE TABLE shard (
     queue bigint PRIMARY KEY,
     name text NOT NULL,
-    owner integer,
-    epoch bigint,
+    owner bigint,
     fence bigint NOT NULL DEFAULT 0,
-    since timestamptz NOT NULL DEFAULT clock_timestamp()
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    asked_by bigint
 ) WITH (fillfactor = 50);
 
 -- rank is 5 less the precedence: an index lists the highest precedence first. xact and seq tell other

@@ -6,13 +6,13 @@
 -- connection of the same run, or another run, has taken over.
 CREATE FUNCTION commit_group(
     p_epoch bigint, p_connection bigint, p_group bigint,
-    p_node integer, p_shard bigint[], p_fence bigint[],
+    p_node bigint, p_shard bigint[], p_fence bigint[], p_from bigint[],
     p_needed bigint[], p_copy_to bigint[], p_copy_from bigint[],
     p_content bigint[], p_content_refs integer[], p_content_octets bytea[], p_content_sums bytea[],
     p_bound bigint[], p_bound_refs integer[], p_bound_length bigint[],
     p_body bigint[], p_body_content bigint[], p_dropped bigint[],
     p_rank smallint[], p_id bigint[], p_queue bigint[], p_entry_body bigint[], p_record bytea[],
-    p_gone_rank smallint[], p_gone_id bigint[],
+    p_gone_rank smallint[], p_gone_id bigint[], p_batch bigint[],
     p_new_key bytea[], p_new_until bigint[], p_new_record bytea[],
     p_key bytea[], p_until bigint[], p_answer bytea[], p_step integer[],
     p_before bigint[], p_most bigint[],
@@ -30,8 +30,8 @@ BEGIN
         RAISE EXCEPTION 'another connection or run has taken over' USING ERRCODE = 'MT006';
     END IF;
     IF p_node IS NOT NULL THEN
-        v_dropped := v_dropped || check_rights(p_epoch, p_node, p_shard, p_fence,
-            p_rank || p_gone_rank, p_id || p_gone_id);
+        v_dropped := v_dropped || check_rights(p_node, p_shard, p_fence, p_from,
+            p_rank || p_gone_rank, p_id || p_gone_id, p_batch);
         PERFORM FROM body WHERE id = ANY (p_entry_body) ORDER BY id FOR KEY SHARE;
     END IF;
 
@@ -124,41 +124,54 @@ BEGIN
         INSERT INTO meta (name, value) SELECT * FROM unnest(p_name, p_value)
         ON CONFLICT (name) DO UPDATE SET value = excluded.value;
     END IF;
+    IF p_node IS NOT NULL THEN
+        -- The owner learns by its own commits. A notice is dear: commits with one are made one by one.
+        PERFORM tell('e' || q) FROM (SELECT DISTINCT q FROM unnest(p_queue) q) q
+        WHERE q <> ALL (p_shard);
+        PERFORM tell('v' || n) FROM unnest(p_name) n;
+    END IF;
 END $$;
 
--- The lease of a node, and the fences of the shards whose entries it changes. Returns the bodies that the
--- entries of before name. The locks let leases be renewed, and a takeover wait.
+-- Tells the other nodes.
+CREATE FUNCTION tell(p_what text) RETURNS void LANGUAGE sql
+AS $$ SELECT pg_notify('mta:' || current_schema(), p_what) $$;
+
+-- The lease of a node, and the fences of the shards whose entries it changes. A fence is good for batches
+-- after number `from`. Returns the bodies that the entries of before name. The locks let leases be
+-- renewed, and let a takeover wait.
 CREATE FUNCTION check_rights(
-    p_epoch bigint, p_node integer, p_shard bigint[], p_fence bigint[],
-    p_rank smallint[], p_id bigint[]
+    p_node bigint, p_shard bigint[], p_fence bigint[], p_from bigint[],
+    p_rank smallint[], p_id bigint[], p_batch bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     v_rank smallint[];
     v_id bigint[];
     v_queue bigint[];
     v_body bigint[];
+    v_batch bigint[];
     v_fenced text;
 BEGIN
-    PERFORM FROM node WHERE id = p_node AND epoch = p_epoch AND NOT dead
+    PERFORM FROM node WHERE epoch = p_node AND died IS NULL
         AND lease_until > clock_timestamp() FOR KEY SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'this node has no lease' USING ERRCODE = 'MT004';
     END IF;
-    SELECT array_agg(e.rank), array_agg(e.id), array_agg(e.queue), array_agg(e.body)
-    INTO v_rank, v_id, v_queue, v_body
+    SELECT array_agg(e.rank), array_agg(e.id), array_agg(e.queue), array_agg(e.body),
+        array_agg(e.batch)
+    INTO v_rank, v_id, v_queue, v_body, v_batch
     FROM (
-        SELECT entry.* FROM unnest(p_rank, p_id) k(rank, id)
+        SELECT entry.*, k.batch FROM unnest(p_rank, p_id, p_batch) k(rank, id, batch)
         JOIN entry ON entry.rank = k.rank AND entry.id = k.id FOR UPDATE OF entry
     ) e;
     IF v_id IS NULL THEN
         RETURN '{}';
     END IF;
     PERFORM FROM shard WHERE queue = ANY (v_queue) ORDER BY queue FOR KEY SHARE;
-    SELECT string_agg(e.rank || ':' || e.id, ',') INTO v_fenced
-    FROM unnest(v_rank, v_id, v_queue) e(rank, id, queue)
+    SELECT string_agg(e.rank || ':' || e.id || ':' || e.queue, ',') INTO v_fenced
+    FROM unnest(v_rank, v_id, v_queue, v_batch) e(rank, id, queue, batch)
     WHERE NOT EXISTS (
-        SELECT FROM shard s JOIN unnest(p_shard, p_fence) f(queue, fence)
-            ON f.queue = s.queue AND f.fence = s.fence
+        SELECT FROM shard s JOIN unnest(p_shard, p_fence, p_from) f(queue, fence, start)
+            ON f.queue = s.queue AND f.fence = s.fence AND f.start < e.batch
         WHERE s.queue = e.queue AND s.owner = p_node);
     IF v_fenced IS NOT NULL THEN
         RAISE EXCEPTION 'another node drives this' USING ERRCODE = 'MT005', DETAIL = v_fenced;
@@ -239,7 +252,7 @@ DECLARE
 BEGIN
     SELECT id INTO v_content FROM content c
     WHERE refs = 0 AND (owner IS NULL OR NOT EXISTS (SELECT FROM run WHERE epoch = c.owner))
-    LIMIT 1 FOR UPDATE SKIP LOCKED;
+    ORDER BY owner LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
