@@ -15,65 +15,7 @@ use engine::journal::QueueId;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The number of a joining of a node: never used again, so a node that joins again has another one.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct NodeEpoch(pub u32);
-
-/// The number of an ownership of a shard: higher than all earlier ones of that shard.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct Fence(pub u64);
-
-/// A node, as the store knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeRow {
-    /// Its number.
-    pub epoch: NodeEpoch,
-    /// Its name in the configuration: of the joinings under one name only the last lives.
-    pub name: String,
-    /// What is left of its lease by the store's clock; zero if it has ended.
-    pub lease_left: Duration,
-    /// It gives its shards away and takes no other ones: it is to be stopped.
-    pub draining: bool,
-}
-
-/// A shard, as the store knows it. A shard that never had an owner may be unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardRow {
-    /// The shard.
-    pub shard: QueueId,
-    /// What people call it: the name of the peer, or the address of the mailbox.
-    pub name: String,
-    /// Its owner and the fence, if it has one.
-    pub owner: Option<(NodeEpoch, Fence)>,
-    /// How long that has been so.
-    pub since: Duration,
-    /// Another node asks the owner to give it away.
-    pub asked_by: Option<NodeEpoch>,
-}
-
-/// The end of a renewal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Renewal {
-    /// The lease lasts for its full time from the call on, or longer.
-    Renewed,
-    /// Another node has written that this one is dead: it owns nothing any more, and has to join again.
-    Dead,
-}
-
-/// The end of an acquisition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Acquired {
-    /// This node owns the shard, by this fence.
-    Ours(Fence),
-    /// Another node owns it.
-    Owned(NodeEpoch),
-    /// This node is dead, or its lease has ended.
-    Dead,
-}
+pub use membership::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
 
 /// A place in a shard, between two entries in the order in which they were committed.
 #[derive(
@@ -125,14 +67,14 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Those of the engine: it may have been prolonged or not.
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError>;
 
-    /// Writes that these nodes are dead, if their leases have ended; their shards are free then. Waits for commits
-    /// of theirs that have begun. Gives those that are dead.
+    /// Writes that these nodes are dead, if their leases have ended or it is this node itself; their shards are free
+    /// then. Waits for commits of theirs that have begun. Gives those that are dead.
     ///
     /// # Errors
     /// Those of the engine.
     fn bury(&self, nodes: &[NodeEpoch]) -> Result<Vec<NodeEpoch>, StoreError>;
 
-    /// Owns a shard, if it is free. Batches with a number of `from` or below do not profit from it: they are of an
+    /// Owns a shard, if it is free or this node's own already: the fence is a new one then too. Batches with a number of `from` or below do not profit from it: they are of an
     /// earlier ownership.
     ///
     /// # Errors
@@ -151,7 +93,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn ask(&self, shard: QueueId) -> Result<(), StoreError>;
 
-    /// The nodes that live, or died within the last hour.
+    /// The nodes that are not dead.
     ///
     /// # Errors
     /// Those of the engine.
