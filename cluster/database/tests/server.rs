@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails panics")]
 
 use database::{Options, Relay, Server, Trio, programs_or_skip, server_or_skip};
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -27,6 +28,40 @@ fn a_server_keeps_what_it_committed_when_it_is_killed() {
     assert!(data.starts_with(&home));
     drop(server);
     assert!(!home.exists());
+}
+
+/// What the next test starts and kills.
+#[test]
+#[ignore = "the helper of the next test"]
+fn an_owner_that_is_killed() {
+    let server = server_or_skip("an_owner", Options::new()).unwrap();
+    let (home, port) = (server.socket().display(), server.address().port());
+    println!("home={home}={port}=");
+    std::io::stdin().read_exact(&mut [0]).unwrap();
+}
+
+#[test]
+fn nothing_is_left_of_a_server_whose_owner_is_killed() {
+    if programs_or_skip("nothing_is_left").is_none() {
+        return;
+    }
+    let mut owner = Command::new(std::env::current_exe().unwrap());
+    owner.args(["--exact", "an_owner_that_is_killed", "--ignored", "--nocapture"]);
+    let mut owner = owner.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    let mut homes = lines.filter_map(|line| {
+        let line = line.unwrap();
+        let (home, port) = line.split_once("home=")?.1.split_once('=')?;
+        Some((home.to_owned(), port.trim_end_matches('=').parse::<u16>().unwrap()))
+    });
+    let (home, port) = homes.next().unwrap();
+    assert!(Path::new(&home).join("data").exists());
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let soon = testbed::clock::Deadline::after(Duration::from_secs(30));
+    let gone = || Ok((!Path::new(&home).exists()).then_some(()));
+    soon.wait_for("the watcher's work", gone).unwrap();
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
 /// A client of PostgreSQL's own.
