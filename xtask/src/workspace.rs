@@ -21,6 +21,7 @@ pub const PURE: &[&str] = &[
     "guard",
     "status",
     "engine",
+    "membership",
     "settings",
     "mailbox",
     "mailbox-file",

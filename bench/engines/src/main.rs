@@ -284,6 +284,7 @@ fn brief(ended: &Committed) -> String {
         Committed::Conflict(_) => "a conflict".to_owned(),
         Committed::NotDone(error) => format!("refused ({error})"),
         Committed::Unknown(error) => format!("UNKNOWN ({error})"),
+        Committed::Fenced(_) => "fenced".to_owned(),
     }
 }
 

@@ -101,6 +101,9 @@ pub enum StoreError {
         /// How many.
         keys: usize,
     },
+    /// Another node of the site has taken over: [`Committed::Fenced`](crate::Committed).
+    #[error("another node of this site has taken this over; it goes on there")]
+    Fenced,
     /// No such spool: never opened, discarded, or already committed.
     #[error("spool {} is not open: it was discarded or is already committed", id.0)]
     NoSpool {

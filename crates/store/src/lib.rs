@@ -20,6 +20,7 @@
 //! commits, `sieve` knows keys that were never remembered.
 
 mod bodies;
+pub mod cluster;
 pub mod committer;
 pub mod disk;
 mod error;

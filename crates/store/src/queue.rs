@@ -33,18 +33,22 @@ pub enum Committed {
     /// It may be durable or not, and nobody may be answered. [`QueueStore::outcome`] may know later;
     /// if the store is stopped, the next open decides.
     Unknown(StoreError),
+    /// Nothing of it was made: this node of a site no longer owns these shards, or, if there are none, it is dead
+    /// ([`Cluster`](crate::cluster::Cluster)). Its spools stay open.
+    Fenced(Vec<QueueId>),
 }
 
 impl Committed {
     /// `Ok` if durable.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`]; that of the batch.
+    /// [`StoreError::Conflict`]; [`StoreError::Fenced`]; that of the batch.
     pub fn into_result(self) -> Result<(), StoreError> {
         match self {
             Committed::Durable => Ok(()),
             Committed::Conflict(keys) => Err(StoreError::Conflict { keys: keys.len() }),
             Committed::NotDone(error) | Committed::Unknown(error) => Err(error),
+            Committed::Fenced(_) => Err(StoreError::Fenced),
         }
     }
 

@@ -280,6 +280,10 @@ impl StoreThreads {
             let (result, reason) = match ended {
                 Committed::Durable => (Ok(()), None),
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
+                // The node takes it as a failure; who has taken over goes on.
+                Committed::Fenced(_) => {
+                    (Err(CommitError::NotDone(EdgeError(StoreError::Fenced.to_string()))), None)
+                }
                 Committed::NotDone(error) => {
                     let reason = error.is_final().then(|| error.to_string());
                     let result = match error.record_limit() {

@@ -284,7 +284,9 @@ impl LogStore {
             }
             // The store is stopped; files that nothing names are swept by the next open.
             Committed::Unknown(_) => self.recent().clear(),
-            Committed::Conflict(_) | Committed::NotDone(_) => self.undo(batch),
+            Committed::Conflict(_) | Committed::NotDone(_) | Committed::Fenced(_) => {
+                self.undo(batch);
+            }
         }
         ended
     }

@@ -1,0 +1,206 @@
+//! What a node calls for next, from what the store knows.
+
+use crate::machine::Call;
+use crate::rows::{NodeEpoch, NodeRow, ShardRow};
+use engine::journal::QueueId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What a node knows of itself.
+pub(crate) struct Own<'a> {
+    pub(crate) epoch: NodeEpoch,
+    pub(crate) lease: Duration,
+    pub(crate) draining: bool,
+    /// The shards it owns.
+    pub(crate) shards: &'a BTreeSet<QueueId>,
+    /// Those it is about to give away.
+    pub(crate) leaving: &'a BTreeSet<QueueId>,
+    /// The peers of its configuration, with their names.
+    pub(crate) peers: &'a BTreeMap<QueueId, String>,
+    /// Mailboxes whose users bind here.
+    pub(crate) wanted: &'a BTreeMap<QueueId, String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) calls: Vec<Call>,
+    /// Owned by another node, though this one believed to own it.
+    pub(crate) lost: Vec<QueueId>,
+    /// To be given away, in order.
+    pub(crate) leave: Vec<QueueId>,
+}
+
+/// A number for a node and a shard that all nodes compute alike (FNV-1a, with the bits mixed).
+fn rank(name: &str, shard: QueueId) -> u64 {
+    let octets = name.bytes().chain(shard.0.to_be_bytes());
+    let hash = octets.fold(0xcbf2_9ce4_8422_2325, |hash: u64, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    mixed ^ (mixed >> 32)
+}
+
+/// The node that takes a shard first.
+fn first_of(nodes: &[NodeRow], shard: QueueId) -> Option<NodeEpoch> {
+    let able = nodes.iter().filter(|node| !node.draining && node.lease_left > Duration::ZERO);
+    able.max_by_key(|node| (rank(&node.name, shard), node.epoch)).map(|node| node.epoch)
+}
+
+/// What this node does now.
+pub(crate) fn plan(own: &Own<'_>, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan {
+    let mut plan = Plan::default();
+    let is_over = |node: &&NodeRow| node.epoch != own.epoch && node.lease_left == Duration::ZERO;
+    let over: Vec<NodeEpoch> = nodes.iter().filter(is_over).map(|node| node.epoch).collect();
+    if !over.is_empty() {
+        plan.calls.push(Call::Bury(over));
+    }
+    let known: BTreeMap<QueueId, &ShardRow> = rows.iter().map(|row| (row.shard, row)).collect();
+    let listed = rows.iter().map(|row| (row.shard, row.name.as_str()));
+    let named = own.peers.iter().chain(own.wanted).map(|(shard, name)| (*shard, name.as_str()));
+    let all: BTreeMap<QueueId, &str> = listed.chain(named).collect();
+    let mut moves = true;
+    for (shard, name) in all {
+        let row = known.get(&shard).copied();
+        if own.shards.contains(&shard) {
+            keep_or_leave(own, &mut plan, shard, row);
+        } else {
+            take_or_ask(own, &mut plan, nodes, (shard, name, row), &mut moves);
+        }
+    }
+    plan
+}
+
+fn keep_or_leave(own: &Own<'_>, plan: &mut Plan, shard: QueueId, row: Option<&ShardRow>) {
+    let is_ours = row.and_then(|row| row.owner).is_some_and(|(owner, _)| owner == own.epoch);
+    let is_asked = row.is_some_and(|row| row.asked_by.is_some_and(|by| by != own.epoch));
+    if !is_ours {
+        plan.lost.push(shard);
+    } else if (own.draining || is_asked) && !own.leaving.contains(&shard) {
+        plan.leave.push(shard);
+    }
+}
+
+fn take_or_ask(
+    own: &Own<'_>,
+    plan: &mut Plan,
+    nodes: &[NodeRow],
+    (shard, name, row): (QueueId, &str, Option<&ShardRow>),
+    moves: &mut bool,
+) {
+    if own.draining {
+        return;
+    }
+    let acquire = || Call::Acquire { shard, name: name.to_owned() };
+    let is_first = first_of(nodes, shard) == Some(own.epoch);
+    let is_wanted = own.wanted.contains_key(&shard);
+    match row.and_then(|row| row.owner) {
+        // The node had it before its lease ended, or the answer was lost.
+        Some((owner, _)) if owner == own.epoch => plan.calls.push(acquire()),
+        Some(_) if row.is_some_and(|row| row.asked_by == Some(own.epoch)) => *moves = false,
+        Some(_) if is_wanted => plan.calls.push(Call::Ask(shard)),
+        // One peer after the other moves to a node that has joined.
+        Some(_) if is_first && own.peers.contains_key(&shard) && *moves => {
+            *moves = false;
+            plan.calls.push(Call::Ask(shard));
+        }
+        Some(_) => {}
+        None => {
+            let is_forgotten = row.is_some_and(|row| row.since > own.lease);
+            if is_first || is_wanted || is_forgotten {
+                plan.calls.push(acquire());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Fence;
+
+    const LEASE: Duration = Duration::from_secs(4);
+
+    fn node(epoch: u32, left: u64) -> NodeRow {
+        let lease_left = Duration::from_secs(left);
+        NodeRow { epoch: NodeEpoch(epoch), name: format!("n{epoch}"), lease_left, draining: false }
+    }
+
+    fn row(shard: u64, owner: Option<u32>) -> ShardRow {
+        let owner = owner.map(|owner| (NodeEpoch(owner), Fence(1)));
+        let name = format!("peer {shard}");
+        ShardRow { shard: QueueId(shard), name, owner, since: Duration::ZERO, asked_by: None }
+    }
+
+    #[derive(Default)]
+    struct Known {
+        shards: BTreeSet<QueueId>,
+        leaving: BTreeSet<QueueId>,
+        peers: BTreeMap<QueueId, String>,
+        wanted: BTreeMap<QueueId, String>,
+        draining: bool,
+    }
+
+    impl Known {
+        fn plan(&self, epoch: u32, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan {
+            let Known { shards, leaving, peers, wanted, draining } = self;
+            let (epoch, lease, draining) = (NodeEpoch(epoch), LEASE, *draining);
+            plan(&Own { epoch, lease, draining, shards, leaving, peers, wanted }, nodes, rows)
+        }
+    }
+
+    #[test]
+    fn a_free_peer_has_one_taker_among_those_that_live() {
+        let peers: BTreeMap<QueueId, String> =
+            (0..60).map(|shard| (QueueId(shard), format!("peer {shard}"))).collect();
+        let known = Known { peers, ..Known::default() };
+        let nodes = [node(1, 4), node(2, 4), node(3, 0)];
+        let plans = [1, 2].map(|epoch| known.plan(epoch, &nodes, &[]));
+        let taken = |plan: &Plan| -> Vec<QueueId> {
+            let taken = |call: &Call| match call {
+                Call::Acquire { shard, .. } => Some(*shard),
+                _ => None,
+            };
+            plan.calls.iter().filter_map(taken).collect()
+        };
+        let [one, two] = [taken(&plans[0]), taken(&plans[1])];
+        assert_eq!(one.len() + two.len(), 60);
+        assert!(one.iter().all(|shard| !two.contains(shard)));
+        assert!(one.len() > 15 && two.len() > 15, "{} and {}", one.len(), two.len());
+        assert_eq!(plans[0].calls.first(), Some(&Call::Bury(vec![NodeEpoch(3)])));
+    }
+
+    #[test]
+    fn a_shard_that_stays_free_is_taken_by_anybody() {
+        let nodes = [node(1, 4), node(2, 4)];
+        for epoch in [1, 2] {
+            let free = ShardRow { since: LEASE * 2, ..row(7, None) };
+            let plan = Known::default().plan(epoch, &nodes, &[free]);
+            assert_eq!(plan.calls.len(), 1, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn peers_move_to_a_new_node_one_by_one() {
+        let peers = (0..60).map(|shard| (QueueId(shard), String::new())).collect();
+        let known = Known { peers, ..Known::default() };
+        let mut rows: Vec<ShardRow> = (0..60).map(|shard| row(shard, Some(1))).collect();
+        let nodes = [node(1, 4), node(2, 4)];
+        let plan = known.plan(2, &nodes, &rows);
+        let [Call::Ask(first)] = plan.calls[..] else { panic!("{plan:?}") };
+        let asked = rows.iter_mut().find(|row| row.shard == first).unwrap();
+        asked.asked_by = Some(NodeEpoch(2));
+        assert_eq!(known.plan(2, &nodes, &rows), Plan::default(), "it waits for the first");
+        let owner = Known { shards: rows.iter().map(|r| r.shard).collect(), ..Known::default() };
+        assert_eq!(owner.plan(1, &nodes, &rows).leave, [first]);
+    }
+
+    #[test]
+    fn what_another_node_owns_is_lost_and_a_drained_node_leaves_all() {
+        let shards: BTreeSet<QueueId> = [QueueId(1), QueueId(2)].into();
+        let known = Known { shards, draining: true, ..Known::default() };
+        let plan = known.plan(1, &[node(1, 4), node(2, 4)], &[row(1, Some(2)), row(2, Some(1))]);
+        assert_eq!((plan.lost, plan.leave), (vec![QueueId(1)], vec![QueueId(2)]));
+        assert_eq!(plan.calls, []);
+    }
+}

@@ -1,0 +1,125 @@
+//! Several nodes of one site on one store: who is a node, and which node owns which shard.
+//!
+//! Every entry belongs to a *shard*: the queue of a peer or of a mailbox ([`QueueId`]). A shard has at most one
+//! owner, with a *fence*: a number that grows with each owner. A commit that changes or deletes an entry of a shard
+//! is made only if its node owns the shard under that fence; what is new goes into any shard, as long as the lease
+//! of its node lasts. So every node accepts for every peer, and one node alone sends to it.
+//!
+//! A node lives by its *lease*, which it renews. The store takes no commit of a node whose lease has ended. Whoever
+//! takes over first has the store write that the node is dead, which waits for commits of that node that have begun;
+//! from then on its lease cannot be renewed, and each of its commits is [`Committed::Fenced`](crate::Committed).
+
+use crate::error::StoreError;
+use crate::queue::{BatchId, Entry};
+use engine::journal::QueueId;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+pub use membership::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
+
+/// A place in a shard, between two entries in the order in which they were committed.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct Place {
+    /// All that was committed before this number is before the place.
+    pub horizon: u64,
+    /// The last entry that was listed has this number.
+    pub last: u64,
+}
+
+/// Entries of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardPage {
+    /// The entries, in the order in which they were committed. Some may have been listed before.
+    pub entries: Vec<Entry>,
+    /// Where the next page begins.
+    pub next: Place,
+    /// Whether more entries are there now.
+    pub more: bool,
+}
+
+/// What has changed in the store, perhaps: whoever learns of it looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Shards into which somebody put entries.
+    pub shards: Vec<QueueId>,
+    /// Names of values that were written.
+    pub values: Vec<String>,
+    /// Nodes or owners have changed, or a shard is asked for.
+    pub members: bool,
+    /// The connection was lost: anything may have changed.
+    pub all: bool,
+}
+
+/// The calls by which nodes share a store. All of them block on it, and each has a time limit.
+pub trait Cluster: Send + Sync + std::fmt::Debug {
+    /// This process is a node of this name from now on, with a lease of this length. An earlier joining of that
+    /// name is dead with it, at once.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn join(&self, name: &str, lease: Duration) -> Result<NodeEpoch, StoreError>;
+
+    /// Prolongs the lease. `draining`: see [`NodeRow::draining`].
+    ///
+    /// # Errors
+    /// Those of the engine: it may have been prolonged or not.
+    fn renew(&self, draining: bool) -> Result<Renewal, StoreError>;
+
+    /// Writes that these nodes are dead, if their leases have ended or it is this node itself; their shards are free
+    /// then. Waits for commits of theirs that have begun. Gives those that are dead.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn bury(&self, nodes: &[NodeEpoch]) -> Result<Vec<NodeEpoch>, StoreError>;
+
+    /// Owns a shard, if it is free or this node's own already: the fence is a new one then too. Batches with a number of `from` or below do not profit from it: they are of an
+    /// earlier ownership.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn acquire(&self, shard: QueueId, name: &str, from: BatchId) -> Result<Acquired, StoreError>;
+
+    /// Gives shards away. No batch that changes their entries is in progress.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn release(&self, shards: &[QueueId]) -> Result<(), StoreError>;
+
+    /// Asks the owner of a shard to give it away.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn ask(&self, shard: QueueId) -> Result<(), StoreError>;
+
+    /// The nodes that are not dead.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn nodes(&self) -> Result<Vec<NodeRow>, StoreError>;
+
+    /// All shards that have or had an owner, and all others that have entries.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn shards(&self) -> Result<Vec<ShardRow>, StoreError>;
+
+    /// Entries of a shard after a place, and some before it perhaps: at most `limit` of them and about 8 MiB of
+    /// records. An entry that another node commits late is not missed: it comes with a later call.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn shard_entries(
+        &self,
+        shard: QueueId,
+        after: Place,
+        limit: usize,
+    ) -> Result<ShardPage, StoreError>;
+
+    /// Waits for changes by other nodes, at most so long. What changed between two calls is not missed.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn watch(&self, at_most: Duration) -> Result<Changes, StoreError>;
+}
