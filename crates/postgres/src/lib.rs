@@ -1,6 +1,7 @@
 //! The durable queue of a site with several nodes: PostgreSQL behind the trait of the store.
 mod bodies;
 mod cluster;
+mod durability;
 mod edge;
 mod failure;
 mod group;
@@ -19,6 +20,7 @@ mod tls;
 mod verify;
 mod watch;
 
+pub use durability::{Durability, Settings, Standby};
 pub use options::{Options, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};
 pub use queue::PostgresStore;

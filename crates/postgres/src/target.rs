@@ -133,7 +133,7 @@ fn split(url: &str) -> (String, Security) {
             security.roots = Some(PathBuf::from(path));
             false
         }
-        _ => !word.is_empty(),
+        _ => true,
     };
     let is_url = url.starts_with("postgresql://") || url.starts_with("postgres://");
     let rest = match (is_url, url.split_once('?')) {
