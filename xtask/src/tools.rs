@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 use crate::workspace::Workspace;
 
@@ -11,6 +11,8 @@ struct Tool {
     program: &'static str,
     package: &'static str,
     purpose: &'static str,
+    /// The tests that need it are left out where it is not there; all others run.
+    optional: bool,
 }
 
 const TOOLS: &[Tool] = &[
@@ -18,23 +20,40 @@ const TOOLS: &[Tool] = &[
         program: "tshark",
         package: "tshark",
         purpose: "the independent reader that decodes every kind of PDU we send",
+        optional: false,
     },
     Tool {
         program: "ip",
         package: "iproute2",
         purpose: "sets up the interfaces and namespaces of the end-to-end tests",
+        optional: false,
     },
     Tool {
         program: "ping",
         package: "iputils-ping",
         purpose: "asks across the laboratory's networks whether a host is there",
+        optional: false,
     },
     Tool {
         program: "tmux",
         package: "tmux",
         purpose: "the terminal in which the tests type and read as a user of xuxa tui",
+        optional: false,
+    },
+    Tool {
+        program: "postgres",
+        package: POSTGRESQL,
+        purpose: "the database of a site of several nodes",
+        optional: true,
     },
 ];
+
+const POSTGRESQL: &str = "postgresql";
+/// Where Debian keeps the releases of PostgreSQL: the programs are in `RELEASE/bin`, outside PATH.
+const RELEASES: &str = "/usr/lib/postgresql";
+/// What Debian's package reads before it makes and starts a server of its own, and how it does not.
+const OWN_SERVER: &str = "/etc/postgresql-common/createcluster.conf";
+const NO_SERVER: &str = "create_main_cluster = false\n";
 
 /// Where Debian keeps programs that a user's PATH may leave out.
 const SYSTEM_DIRECTORIES: &str = "/usr/sbin:/sbin";
@@ -47,10 +66,17 @@ pub(crate) fn search_path() -> String {
     }
 }
 
+/// As [`search_path`], with the directories of PostgreSQL's releases: only to find what is there.
+fn tool_path() -> String {
+    let releases = std::fs::read_dir(RELEASES).into_iter().flatten().flatten();
+    let directories = releases.map(|release| release.path().join("bin").display().to_string());
+    [search_path()].into_iter().chain(directories).collect::<Vec<_>>().join(":")
+}
+
 /// Makes sure that all tools are there, installing them as root where apt-get can; an error names
-/// each that is missing, its package and its purpose.
+/// each that is missing, its package and its purpose. Without an optional one it goes on.
 pub(crate) fn ensure(workspace: &Workspace) -> anyhow::Result<()> {
-    let wanted = missing(&search_path(), TOOLS);
+    let wanted = missing(&tool_path(), TOOLS);
     if wanted.is_empty() {
         return Ok(());
     }
@@ -61,25 +87,56 @@ pub(crate) fn ensure(workspace: &Workspace) -> anyhow::Result<()> {
         let apt = |arguments: &[&str]| {
             workspace.command("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").run()
         };
+        if wanted.iter().any(|tool| tool.package == POSTGRESQL) {
+            keep_from_serving(Path::new(OWN_SERVER))?;
+        }
         if let Err(error) = install(&apt, &wanted) {
             println!("apt-get: {error:#}");
         }
     }
-    let left = missing(&search_path(), &wanted);
-    if left.is_empty() {
-        return Ok(());
+    let left = missing(&tool_path(), &wanted);
+    let (optional, needed): (Vec<_>, Vec<_>) = left.into_iter().partition(|tool| tool.optional);
+    if !needed.is_empty() {
+        bail!("{}", complaint(&needed));
     }
-    bail!("{}", complaint(&left));
+    for tool in optional {
+        let Tool { program, package, purpose, .. } = tool;
+        println!("{program} is missing ({purpose}): tests that need it are left out; {package}");
+    }
+    Ok(())
 }
 
-/// Installs the tools, also where the lists cannot be made anew: one mirror that does not answer is
+/// Has Debian's package of PostgreSQL make and start no server: a build machine wants its programs only.
+/// What an administrator wrote there stays.
+fn keep_from_serving(file: &Path) -> anyhow::Result<()> {
+    if file.exists() {
+        return Ok(());
+    }
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::write(file, NO_SERVER).with_context(|| format!("writing {}", file.display()))
+}
+
+/// Installs each optional tool, whose failure is only reported, then the needed ones. Also where the lists cannot be made anew: one mirror that does not answer is
 /// enough for that, and the lists there are may do.
 fn install(apt: &dyn Fn(&[&str]) -> anyhow::Result<()>, tools: &[&Tool]) -> anyhow::Result<()> {
     if let Err(error) = apt(&["update", "-q"]) {
         println!("apt-get update: {error:#}; installing from the lists that are here");
     }
-    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
-    arguments.extend(tools.iter().map(|tool| tool.package));
+    let install = ["install", "-q", "-y", "--no-install-recommends"];
+    let (optional, needed): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| tool.optional);
+    for tool in optional {
+        // By itself: a mirror without it must not keep the others away.
+        if let Err(error) = apt(&[&install[..], &[tool.package]].concat()) {
+            println!("apt-get install {}: {error:#}", tool.package);
+        }
+    }
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let mut arguments = install.to_vec();
+    arguments.extend(needed.iter().map(|tool| tool.package));
     apt(&arguments)
 }
 
@@ -133,10 +190,38 @@ mod tests {
         let path = empty.path().to_str().unwrap();
         let text = complaint(&missing(path, TOOLS));
         assert!(text.contains("tshark (the independent reader"));
-        assert!(text.ends_with("apt-get install tshark iproute2 iputils-ping tmux"));
+        assert!(text.ends_with("apt-get install tshark iproute2 iputils-ping tmux postgresql"));
 
         std::fs::write(empty.path().join("tshark"), "").unwrap();
         let left: Vec<_> = missing(path, TOOLS).iter().map(|tool| tool.program).collect();
-        assert_eq!(left, ["ip", "ping", "tmux"]);
+        assert_eq!(left, ["ip", "ping", "tmux", "postgres"]);
+    }
+
+    #[test]
+    fn an_optional_tool_is_installed_by_itself_and_its_failure_stops_nothing() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let apt = |arguments: &[&str]| {
+            asked.borrow_mut().push(arguments.join(" "));
+            if arguments.contains(&POSTGRESQL) {
+                bail!("no such package")
+            }
+            Ok(())
+        };
+        let tools: Vec<&Tool> = TOOLS.iter().collect();
+        install(&apt, &tools).unwrap();
+        let install = "install -q -y --no-install-recommends";
+        let needed = format!("{install} tshark iproute2 iputils-ping tmux");
+        assert_eq!(*asked.borrow(), ["update -q", &format!("{install} postgresql"), &needed]);
+    }
+
+    #[test]
+    fn postgresql_is_kept_from_serving_unless_somebody_decided_it() {
+        let etc = tempfile::tempdir().unwrap();
+        let file = etc.path().join("postgresql-common/createcluster.conf");
+        keep_from_serving(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), NO_SERVER);
+        std::fs::write(&file, "ssl = on\n").unwrap();
+        keep_from_serving(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "ssl = on\n");
     }
 }

@@ -55,6 +55,7 @@ pub use queue::{
     BatchId, Committed, Contents, Damage, Entry, EntryKey, KeptSpool, QueueStore, Sweep,
 };
 pub use redb_store::{Options, RedbStore};
+pub use staging::{MAX_NAME, MAX_RECORD, QUEUE_RECORD};
 
 /// Opens the queue store of a directory, created if absent (not its parents).
 ///
