@@ -146,11 +146,9 @@ impl Cluster for PostgresStore {
 
     fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         let rows = self.control.call("listing the nodes", |link| async move {
-            let sql = "SELECT epoch, name, draining, CASE WHEN died IS NULL THEN \
-                         greatest(0, extract(epoch FROM lease_until - clock_timestamp())) \
-                         ELSE 0 END::float8 FROM node \
-                       WHERE died IS NULL OR died > clock_timestamp() - interval '1 hour' \
-                       ORDER BY epoch";
+            let sql = "SELECT epoch, name, draining, \
+                         greatest(0, extract(epoch FROM lease_until - clock_timestamp()))::float8 \
+                       FROM node WHERE died IS NULL ORDER BY epoch";
             link.rows(sql, &[]).await
         })?;
         let node = |row: &Row| NodeRow {

@@ -19,6 +19,8 @@ pub struct Options {
     pub time_limit: Duration,
     /// The longest that a connection is tried.
     pub connect_limit: Duration,
+    /// The password of the role, unless the url has it.
+    pub password: Option<bytes::Bytes>,
     /// Several nodes share the store, and this is one of them. `None`: this process is alone.
     pub site: Option<Site>,
 }
@@ -31,6 +33,7 @@ impl Default for Options {
             spool_memory: 64 << 20,
             time_limit: Duration::from_secs(20),
             connect_limit: Duration::from_secs(5),
+            password: None,
             site: None,
         }
     }

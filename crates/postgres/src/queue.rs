@@ -51,8 +51,11 @@ impl PostgresStore {
     /// [`StoreError::NotPrepared`]; [`StoreError::Newer`]; [`StoreError::Away`]; [`StoreError::Refused`].
     pub fn open(url: &str, options: Options) -> Result<PostgresStore, StoreError> {
         const OPENING: &str = "opening the store";
-        let target =
+        let mut target =
             Target::parse(url, &options.schema, options.time_limit, options.connect_limit)?;
+        if let Some(password) = &options.password {
+            target.config.password(password);
+        }
         let target = Arc::new(target);
         let io = |e| StoreError::Io { doing: OPENING, source: Arc::new(e) };
         let edge = Arc::new(Edge::start().map_err(io)?);

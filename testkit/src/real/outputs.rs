@@ -245,7 +245,7 @@ impl RealStore {
             Committed::Durable => Ok(()),
             Committed::Conflict(_) => Err(CommitError::Conflict),
             Committed::Fenced(_) => {
-                Err(CommitError::NotDone(EdgeError(StoreError::Fenced.to_string())))
+                Err(CommitError::Fenced)
             }
             Committed::NotDone(error) | Committed::Unknown(error) => {
                 self.ends |= error.is_final() && !self.lies(Lie::UnknownIsNotDone);
