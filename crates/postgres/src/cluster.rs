@@ -4,8 +4,8 @@
 use crate::group::Standing;
 use crate::link::lock;
 use crate::numbers::{number, precedence, stored, unsigned};
-use crate::spools::take_up;
 use crate::queue::PostgresStore;
+use crate::spools::take_up;
 use base::EntryId;
 use engine::journal::QueueId;
 use std::sync::Arc;
@@ -57,7 +57,8 @@ impl Cluster for PostgresStore {
         let mut lane = self.committing.lane();
         let run = lane.epoch;
         let row = lane.call(|link| async move {
-            let sql = "SELECT o_epoch, o_contents FROM join_site($1, $2, make_interval(secs => $3))";
+            let sql =
+                "SELECT o_epoch, o_contents FROM join_site($1, $2, make_interval(secs => $3))";
             link.row(sql, &[&run, &name, &lease]).await
         });
         drop(lane);
@@ -219,7 +220,11 @@ impl Cluster for PostgresStore {
             let record: Vec<u8> = row.get(3);
             end = Place { horizon: unsigned(row.get(4)), last: unsigned(row.get(5)) };
             let Some(precedence) = precedence(row.get(1)) else { continue };
-            entries.push(Entry { precedence, id: EntryId(number(row.get(2))), record: record.into() });
+            entries.push(Entry {
+                precedence,
+                id: EntryId(number(row.get(2))),
+                record: record.into(),
+            });
         }
         let octets: usize = entries.iter().map(|entry| entry.record.len()).sum();
         let is_cut = entries.len() >= limit || octets >= OCTETS;

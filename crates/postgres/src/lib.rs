@@ -24,3 +24,4 @@ pub use durability::{Durability, Settings, Standby};
 pub use options::{Options, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};
 pub use queue::PostgresStore;
+pub use target::role;

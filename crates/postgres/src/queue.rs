@@ -14,9 +14,7 @@ use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use store::{
-    BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep,
-};
+use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
 
 /// Parts that one piece of deferred work removes: 32 MiB.
 const SWEPT: i32 = 64;

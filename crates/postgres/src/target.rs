@@ -91,6 +91,15 @@ impl Target {
     }
 }
 
+/// The role that a url names.
+///
+/// # Errors
+/// [`StoreError::Refused`]: it is no url.
+pub fn role(url: &str) -> Result<Option<String>, StoreError> {
+    let limit = Duration::from_secs(1);
+    Ok(Target::parse(url, "", limit, limit)?.config.get_user().map(str::to_owned))
+}
+
 /// A name as an SQL identifier.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

@@ -37,7 +37,7 @@ pub(crate) mod verify;
 pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
-pub(crate) use start::{SITE, STORE};
+pub(crate) use start::{SITE, STORE, database_options};
 
 use crate::admin::server::{AdminServer, ListsChanged, Operated};
 use crate::advice::{self, Facts};
@@ -332,6 +332,9 @@ async fn attend(
                 }
             }
             Some(incoming) = arriving.recv() => driver.accepted(incoming),
+        }
+        if driver.drained && stop_by.is_none() {
+            stop_by = Some(driver.stop());
         }
     }
     Ok(())

@@ -34,7 +34,10 @@ impl Driver {
                 (Verdict::Wrong("the file has errors".to_owned()), None, Some(report))
             }
             Ok((Some(site), report)) => match self.take_over(site) {
-                Ok(changes) => (Verdict::Applied, Some(changes), Some(report)),
+                Ok(changes) => {
+                    self.peers_changed();
+                    (Verdict::Applied, Some(changes), Some(report))
+                }
                 Err(verdict) => (verdict, None, Some(report)),
             },
         };

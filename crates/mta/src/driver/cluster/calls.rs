@@ -138,9 +138,7 @@ fn make(cluster: &dyn Cluster, names: &Names, (call, last): NumberedCall) -> Ans
         Call::Join => cluster.join(&names.node, names.lease).map(Answer::Joined),
         Call::Renew { draining } => cluster.renew(*draining).map(Answer::Renewed),
         Call::Bury(nodes) => bury(cluster, nodes).map(|()| Answer::Done),
-        Call::Acquire { shard, name } => {
-            cluster.acquire(*shard, name, last).map(Answer::Acquired)
-        }
+        Call::Acquire { shard, name } => cluster.acquire(*shard, name, last).map(Answer::Acquired),
         Call::Release(shard) => cluster.release(&[*shard]).map(|()| Answer::Done),
         Call::Ask(shard) => cluster.ask(*shard).map(|()| Answer::Done),
         Call::Look => look(cluster),

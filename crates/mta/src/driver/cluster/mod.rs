@@ -232,7 +232,8 @@ impl Driver {
                 Ok(page) => self.shard_page(shard, page),
                 Err(error) => {
                     tracing::warn!(%error, "the entries of a shard cannot be read");
-                    if let Some((_, reading)) = self.member.as_mut().and_then(|m| m.shards.get_mut(&shard))
+                    if let Some((_, reading)) =
+                        self.member.as_mut().and_then(|m| m.shards.get_mut(&shard))
                     {
                         reading.failed();
                     }
@@ -291,6 +292,12 @@ impl Driver {
         self.disk.after_all(ended);
     }
 
+    /// Another configuration holds.
+    pub(super) fn peers_changed(&mut self) {
+        let peers = shards_of(&self.site.node);
+        self.cluster_input(membership::Input::Peers(peers));
+    }
+
     /// A batch is handed to the committer.
     pub(super) fn note_batch(&mut self, token: Token, batch: &Batch) {
         if let Some(member) = &mut self.member {
@@ -334,9 +341,10 @@ impl Driver {
         let (served, waiting): (Vec<_>, Vec<_>) = users.into_iter().partition(is_served);
         member.users = waiting;
         for WaitingUser { token, shard, .. } in served {
-            let others = self.member.as_ref().is_some_and(|member| {
-                member.users.iter().any(|user| user.shard == shard)
-            });
+            let others = self
+                .member
+                .as_ref()
+                .is_some_and(|member| member.users.iter().any(|user| user.shard == shard));
             if !others {
                 self.cluster_input(membership::Input::NotWanted(shard));
             }

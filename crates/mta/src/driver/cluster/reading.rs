@@ -77,8 +77,11 @@ mod tests {
     use bytes::Bytes;
 
     fn page(ids: &[u64]) -> ShardPage {
-        let entry =
-            |id: &u64| Entry { precedence: Precedence::Flash, id: EntryId(*id), record: Bytes::new() };
+        let entry = |id: &u64| Entry {
+            precedence: Precedence::Flash,
+            id: EntryId(*id),
+            record: Bytes::new(),
+        };
         ShardPage { entries: ids.iter().map(entry).collect(), ..ShardPage::default() }
     }
 

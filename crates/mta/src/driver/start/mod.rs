@@ -3,10 +3,10 @@
 mod epoch;
 pub(super) mod reading;
 
+use super::cluster::Joined;
 use super::monitoring::event_log::EventLogFile;
 use super::recording::{self, Recording, Sink};
 use super::socket::ListenError;
-use super::cluster::Joined;
 use crate::clock::Clock;
 use crate::config::section::store::engine::{Postgres, StoreEngine};
 use crate::config::{EventLog, Site};
@@ -235,7 +235,11 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
         Some(node) => {
             let epoch = store.join(&node.name, node.lease)?;
             tracing::info!(node = node.name, %epoch, "joined the site");
-            Some(Joined { cluster: Arc::clone(&store) as Arc<dyn Cluster>, node: node.clone(), epoch })
+            Some(Joined {
+                cluster: Arc::clone(&store) as Arc<dyn Cluster>,
+                node: node.clone(),
+                epoch,
+            })
         }
         None => None,
     };
