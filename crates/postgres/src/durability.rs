@@ -51,8 +51,14 @@ impl Durability {
             count => format!("{count} servers"),
         };
         let mut all = vec![
-            format!("{} may be lost without a loss of what was acknowledged", servers(self.may_be_lost)),
-            format!("{} besides the primary may be away before commits stop", servers(self.may_be_away)),
+            format!(
+                "{} may be lost without a loss of what was acknowledged",
+                servers(self.may_be_lost)
+            ),
+            format!(
+                "{} besides the primary may be away before commits stop",
+                servers(self.may_be_away)
+            ),
         ];
         all.extend(self.warnings.iter().cloned());
         all
@@ -131,7 +137,8 @@ impl Settings {
     fn warn_of_the_disk(&self, warnings: &mut Vec<String>) {
         if self.synchronous_commit == "off" {
             warnings.push(
-                "synchronous_commit is off: a crash of the server loses what was acknowledged".to_owned(),
+                "synchronous_commit is off: a crash of the server loses what was acknowledged"
+                    .to_owned(),
             );
         }
         if !self.fsync {
@@ -139,7 +146,8 @@ impl Settings {
         }
         if !self.full_page_writes {
             warnings.push(
-                "full_page_writes is off: a power failure may destroy pages of the database".to_owned(),
+                "full_page_writes is off: a power failure may destroy pages of the database"
+                    .to_owned(),
             );
         }
     }
@@ -169,7 +177,8 @@ impl Settings {
         if !waits {
             return;
         }
-        let follow = |standby: &&Standby| standby.streams != Some(false) && quorum.has(&standby.name);
+        let follow =
+            |standby: &&Standby| standby.streams != Some(false) && quorum.has(&standby.name);
         let connected = self.standbys.iter().filter(follow).count();
         found.may_be_lost = quorum.count;
         found.may_be_away = connected.saturating_sub(quorum.count);
@@ -189,9 +198,8 @@ impl PostgresStore {
     /// # Errors
     /// Those of the server.
     pub fn durability(&self) -> Result<Durability, StoreError> {
-        let settings = self.control.call("reading its settings", |link| async move {
-            read(&link).await
-        })?;
+        let settings =
+            self.control.call("reading its settings", |link| async move { read(&link).await })?;
         Ok(settings.durability())
     }
 }
@@ -208,8 +216,7 @@ async fn read(link: &Link) -> Result<Settings, crate::failure::Failure> {
             &[],
         )
         .await?;
-    let standby =
-        |row: &tokio_postgres::Row| Standby { name: row.get(0), streams: row.get(1) };
+    let standby = |row: &tokio_postgres::Row| Standby { name: row.get(0), streams: row.get(1) };
     Ok(Settings {
         synchronous_commit: row.get(0),
         synchronous_standby_names: row.get(1),

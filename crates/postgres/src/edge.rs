@@ -65,7 +65,10 @@ impl Drop for Edge {
 }
 
 /// The clock of limits and pauses.
-#[expect(clippy::disallowed_methods, reason = "an edge: it decides how long a server is waited for")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an edge: it decides how long a server is waited for"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -137,7 +137,11 @@ async fn drive<S, T>(
             // waits for the standbys; its words depend on the server's language.
             AsyncMessage::Notice(notice) => {
                 warnings.fetch_add(1, Ordering::AcqRel);
-                tracing::warn!(code = notice.code().code(), notice = notice.message(), "the database warns");
+                tracing::warn!(
+                    code = notice.code().code(),
+                    notice = notice.message(),
+                    "the database warns"
+                );
             }
             AsyncMessage::Notification(told) => {
                 let _ = news.send(News { what: told.payload().to_owned() });

@@ -12,11 +12,10 @@ use crate::{bodies, prepare, reads, verify};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use store::{
-    BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep,
-};
+use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
 
 /// Parts that one piece of deferred work removes: 32 MiB.
 const SWEPT: i32 = 64;
@@ -38,6 +37,7 @@ pub struct PostgresStore {
     pub(crate) committing: Committing,
     pub(crate) watching: Mutex<crate::watch::Watching>,
     pub(crate) lease: Mutex<Option<crate::cluster::Joined>>,
+    pub(crate) listings: Mutex<BTreeMap<i64, crate::cluster::Listing>>,
     damage: Mutex<Damage>,
     sweep: Sweep,
 }
@@ -86,6 +86,7 @@ impl PostgresStore {
             spools,
             watching: Mutex::default(),
             lease: Mutex::default(),
+            listings: Mutex::default(),
             damage: Mutex::default(),
             sweep: Sweep::default(),
         })

@@ -15,9 +15,9 @@ pub(crate) fn sums(octets: &[u8]) -> Vec<u8> {
 /// Whether these octets, which begin with block number `first`, have the checksums of the whole.
 pub(crate) fn agree(octets: &[u8], first: usize, sums: &[u8]) -> bool {
     let mut expected = sums.chunks_exact(8).skip(first);
-    octets.chunks(BLOCK).all(|block| {
-        expected.next().is_some_and(|sum| sum == xxh3_64(block).to_le_bytes())
-    })
+    octets
+        .chunks(BLOCK)
+        .all(|block| expected.next().is_some_and(|sum| sum == xxh3_64(block).to_le_bytes()))
 }
 
 #[cfg(test)]

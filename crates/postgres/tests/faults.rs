@@ -7,10 +7,10 @@ mod common;
 mod cutter;
 
 use base::BodyId;
+use bytes::Bytes;
 use common::*;
 use cutter::{Cutter, Way};
 use database::Server;
-use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use postgres_store::{PostgresStore, prepare};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +60,9 @@ fn end(store: &dyn QueueStore, id: BatchId, ended: Committed) -> Committed {
 
 #[test]
 fn a_server_that_is_killed_loses_nothing_that_was_acknowledged() {
-    let Some(mut server) = database::server_or_skip("kill", database::Options::new()) else { return };
+    let Some(mut server) = database::server_or_skip("kill", database::Options::new()) else {
+        return;
+    };
     server.role(RUNS).unwrap();
     let options = options("killed");
     prepare(&server.url("postgres"), RUNS, &options).unwrap();

@@ -144,8 +144,7 @@ impl Call {
         };
         let octets: Vec<&[u8]> = self.inline.2.iter().map(|octets| &octets[..]).collect();
         let records: Vec<&[u8]> = self.entries.record.iter().map(|octets| &octets[..]).collect();
-        let (new, seen, values) =
-            (slices(&self.new.2), slices(&self.seen.2), slices(&self.meta.1));
+        let (new, seen, values) = (slices(&self.new.2), slices(&self.seen.2), slices(&self.meta.1));
         let standing = &self.standing;
         let entries = &self.entries;
         let parameters: [&(dyn ToSql + Sync); 39] = [

@@ -128,10 +128,14 @@ impl Lane {
     /// connection lasts.
     fn lock(&self, link: &Arc<Link>) -> Result<(), Failure> {
         let sql = match self.shares {
-            true => "SELECT pg_try_advisory_lock_shared(1836343600, (oid::bigint & 2147483647)::integer) \
-                     FROM pg_namespace WHERE nspname = current_schema()",
-            false => "SELECT pg_try_advisory_lock(1836343600, (oid::bigint & 2147483647)::integer) \
-                      FROM pg_namespace WHERE nspname = current_schema()",
+            true => {
+                "SELECT pg_try_advisory_lock_shared(1836343600, (oid::bigint & 2147483647)::integer) \
+                     FROM pg_namespace WHERE nspname = current_schema()"
+            }
+            false => {
+                "SELECT pg_try_advisory_lock(1836343600, (oid::bigint & 2147483647)::integer) \
+                      FROM pg_namespace WHERE nspname = current_schema()"
+            }
         };
         // A process that was killed a moment ago may have a commit that the server still makes.
         let began = now();
@@ -274,10 +278,7 @@ impl Lane {
     }
 
     /// Makes a call of the site by this connection.
-    pub(crate) fn call<T, F>(
-        &mut self,
-        work: impl FnOnce(Arc<Link>) -> F,
-    ) -> Result<T, Failure>
+    pub(crate) fn call<T, F>(&mut self, work: impl FnOnce(Arc<Link>) -> F) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,

@@ -65,8 +65,7 @@ impl Plan {
     }
 
     fn check_keys(&self, staged: &Staged) -> Result<(), Committed> {
-        let keys: Vec<Digest> =
-            absent_keys(staged).filter(|key| self.has_seen(&key.0)).collect();
+        let keys: Vec<Digest> = absent_keys(staged).filter(|key| self.has_seen(&key.0)).collect();
         if keys.is_empty() { Ok(()) } else { Err(Committed::Conflict(keys)) }
     }
 

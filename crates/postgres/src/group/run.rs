@@ -99,7 +99,8 @@ impl Committing {
             }
         }
         self.flush(&mut lane, run, &mut answers);
-        let answer = |place| answers.remove(&place).unwrap_or(Committed::NotDone(StoreError::Undone));
+        let answer =
+            |place| answers.remove(&place).unwrap_or(Committed::NotDone(StoreError::Undone));
         (0..count).map(answer).collect()
     }
 
@@ -194,13 +195,15 @@ impl Committing {
             let Committed::Conflict(found) = answer else { continue };
             let Some((_, staged)) = run.iter().find(|(at, _)| at == place) else { continue };
             let keys: Vec<Digest> = absent_keys(staged).collect();
-            let asked: Arc<Vec<Vec<u8>>> = Arc::new(keys.iter().map(|key| key.0.to_vec()).collect());
-            let rows = self.stage.pool.call(COMMITTING, move |link| {
-                let asked = Arc::clone(&asked);
-                async move {
-                    link.rows("SELECT key FROM seen WHERE key = ANY ($1)", &[&*asked]).await
-                }
-            });
+            let asked: Arc<Vec<Vec<u8>>> =
+                Arc::new(keys.iter().map(|key| key.0.to_vec()).collect());
+            let rows =
+                self.stage.pool.call(COMMITTING, move |link| {
+                    let asked = Arc::clone(&asked);
+                    async move {
+                        link.rows("SELECT key FROM seen WHERE key = ANY ($1)", &[&*asked]).await
+                    }
+                });
             let Ok(rows) = rows else { continue };
             let there: BTreeSet<Vec<u8>> = rows.iter().map(|row| row.get(0)).collect();
             let all = keys.into_iter();
@@ -298,10 +301,8 @@ fn blame(failure: &Failure, plan: &Plan, run: &Run) -> Answers {
         "MT005" => {
             let fenced: BTreeMap<Place, i64> = detail.split(',').filter_map(fenced).collect();
             let meets = |(place, staged): &(usize, Staged)| {
-                let queues: BTreeSet<i64> = places(staged)
-                    .filter_map(|place| fenced.get(&place))
-                    .copied()
-                    .collect();
+                let queues: BTreeSet<i64> =
+                    places(staged).filter_map(|place| fenced.get(&place)).copied().collect();
                 let queues = queues.into_iter().map(|queue| QueueId(number(queue)));
                 let queues: Vec<QueueId> = queues.collect();
                 (!queues.is_empty()).then_some((*place, Committed::Fenced(queues)))

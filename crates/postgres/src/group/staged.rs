@@ -9,8 +9,8 @@ use crate::spools::{Claim, Long, MAX_INLINE, Spools, Writer};
 use crate::sums::sums;
 use base::BodyId;
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Op};
 use engine::Record;
+use engine::journal::{Batch, BodySource, Op};
 use store::{BatchId, MAX_NAME, MAX_RECORD, QUEUE_RECORD, StoreError};
 
 /// Octets of a content that are copied at once.
@@ -61,8 +61,12 @@ impl Stage {
     /// # Errors
     /// Those of its spools; of its lengths; of the server. Nothing of it is left then.
     pub(crate) fn stage(&self, batch: BatchId, ops: Batch) -> Result<Staged, StoreError> {
-        let mut staged =
-            Staged { batch, changes: Vec::with_capacity(ops.len()), claims: vec![], written: vec![] };
+        let mut staged = Staged {
+            batch,
+            changes: Vec::with_capacity(ops.len()),
+            claims: vec![],
+            written: vec![],
+        };
         for op in ops {
             match self.change(op, &mut staged) {
                 Ok(change) => staged.changes.push(change),
@@ -85,7 +89,10 @@ impl Stage {
             Content::Stored { id, .. } => Some(*id),
             Content::Inline { .. } => None,
         });
-        stored.chain(staged.written).filter(|id| !bound(*id)).for_each(|id| self.writer.give_up(id));
+        stored
+            .chain(staged.written)
+            .filter(|id| !bound(*id))
+            .for_each(|id| self.writer.give_up(id));
     }
 
     /// Nothing of the batch was made.

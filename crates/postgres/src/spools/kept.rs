@@ -103,7 +103,8 @@ fn up_to_its_last_note(
     let count = i32::try_from(count).unwrap_or(i32::MAX);
     let at = signed(length);
     pool.call(DOING, move |link| async move {
-        link.rows("DELETE FROM note WHERE content = $1 AND number >= $2", &[&content, &count]).await?;
+        link.rows("DELETE FROM note WHERE content = $1 AND number >= $2", &[&content, &count])
+            .await?;
         link.rows("DELETE FROM part WHERE content = $1 AND at >= $2", &[&content, &at]).await
     })?;
     let notes = notes.iter().take(usize::try_from(count).unwrap_or(0));

@@ -134,7 +134,10 @@ pub(crate) struct Long {
 
 impl std::fmt::Debug for Long {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Long").field("content", &self.content).field("length", &self.length).finish()
+        f.debug_struct("Long")
+            .field("content", &self.content)
+            .field("length", &self.length)
+            .finish()
     }
 }
 
@@ -207,7 +210,12 @@ impl Long {
         self.seal();
         let digest = self.digest.digest();
         let octets = Bytes::copy_from_slice(note);
-        self.pending.notes.push(PendingNote { number: self.notes, at: self.length, digest, octets });
+        self.pending.notes.push(PendingNote {
+            number: self.notes,
+            at: self.length,
+            digest,
+            octets,
+        });
         self.notes += 1;
     }
 

@@ -54,7 +54,8 @@ impl Cutter {
                 }
                 drop(state);
                 let Ok(server) = TcpStream::connect(server) else { continue };
-                for (way, from, to) in [(Way::There, &client, &server), (Way::Back, &server, &client)]
+                for (way, from, to) in
+                    [(Way::There, &client, &server), (Way::Back, &server, &client)]
                 {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let ours = Arc::clone(&ours);

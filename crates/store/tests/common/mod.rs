@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 use store::faulty::FaultyDisk;
-use store::{
-    Disk, LogStore, ModelState, ModelStore, Options, QueueStore, RedbStore, StoreError,
-};
+use store::{Disk, LogStore, ModelState, ModelStore, Options, QueueStore, RedbStore, StoreError};
 
 mod ops;
 
