@@ -37,7 +37,52 @@ fn seconds(time: f64) -> Duration {
     Duration::try_from_secs_f64(time).unwrap_or_default()
 }
 
+/// A listing of a shard that goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listing {
+    /// Where.
+    next: Place,
+    /// All transactions below this number had ended when it began.
+    settled: u64,
+}
+
 impl PostgresStore {
+    /// Entries after a place, the place of the last one, and the lowest transaction that runs.
+    fn page_of_shard(
+        &self,
+        queue: i64,
+        after: Place,
+        limit: usize,
+    ) -> Result<(u64, Vec<Entry>, Place), StoreError> {
+        let most = i64::try_from(limit).unwrap_or(1);
+        let last = i64::try_from(after.last).unwrap_or(i64::MAX);
+        let rows = self.readers.call("listing a shard", move |link| async move {
+            let horizon = after.horizon.to_string();
+            let sql = "SELECT h, rank, id, record, xact::text::bigint, seq \
+                FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS h) now \
+                LEFT JOIN (SELECT * FROM (SELECT *, \
+                    sum(octet_length(record)) OVER (ORDER BY xact, seq ROWS UNBOUNDED PRECEDING) \
+                    - octet_length(record) AS before \
+                  FROM (SELECT * FROM entry WHERE queue = $1 AND (xact, seq) > ($2::text::xid8, $3) \
+                    ORDER BY xact, seq LIMIT $4) listed) sized WHERE before < 8388608) page ON true \
+                ORDER BY xact, seq";
+            link.rows(sql, &[&queue, &horizon, &last, &most]).await
+        })?;
+        let settled = rows.first().map_or(0, |row| unsigned(row.get(0)));
+        let (mut entries, mut end) = (Vec::new(), after);
+        for row in rows.iter().filter(|row| row.get::<_, Option<i16>>(1).is_some()) {
+            let record: Vec<u8> = row.get(3);
+            end = Place { horizon: unsigned(row.get(4)), last: unsigned(row.get(5)) };
+            let Some(precedence) = precedence(row.get(1)) else { continue };
+            entries.push(Entry {
+                precedence,
+                id: EntryId(number(row.get(2))),
+                record: record.into(),
+            });
+        }
+        Ok((settled, entries, end))
+    }
+
     fn joined(&self) -> Result<Joined, StoreError> {
         lock(&self.lease).ok_or(StoreError::Fenced)
     }
@@ -190,8 +235,8 @@ impl Cluster for PostgresStore {
     }
 
     /// An entry is listed by the number of its transaction and its own. Below the lowest transaction that
-    /// still runs no entry can come any more; a place is never after that, so what is above it is listed
-    /// again.
+    /// ran when a listing began no entry comes any more: the next listing begins there, and lists again what
+    /// is above. One caller at a time lists a shard.
     fn shard_entries(
         &self,
         shard: QueueId,
@@ -199,37 +244,23 @@ impl Cluster for PostgresStore {
         limit: usize,
     ) -> Result<ShardPage, StoreError> {
         let limit = limit.clamp(1, MOST);
-        let (queue, most) = (stored(shard.0), i64::try_from(limit).unwrap_or(1));
-        let last = i64::try_from(after.last).unwrap_or(i64::MAX);
-        let rows = self.readers.call("listing a shard", move |link| async move {
-            let horizon = after.horizon.to_string();
-            let sql = "SELECT h, rank, id, record, xact::text::bigint, seq \
-                FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS h) now \
-                LEFT JOIN (SELECT * FROM (SELECT *, \
-                    sum(octet_length(record)) OVER (ORDER BY xact, seq ROWS UNBOUNDED PRECEDING) \
-                    - octet_length(record) AS before \
-                  FROM (SELECT * FROM entry WHERE queue = $1 AND (xact, seq) > ($2::text::xid8, $3) \
-                    ORDER BY xact, seq LIMIT $4) listed) sized WHERE before < 8388608) page ON true \
-                ORDER BY xact, seq";
-            link.rows(sql, &[&queue, &horizon, &last, &most]).await
-        })?;
-        let settled = rows.first().map_or(0, |row| unsigned(row.get(0)));
-        let settled = Place { horizon: settled, last: 0 };
-        let (mut entries, mut end) = (Vec::new(), after);
-        for row in rows.iter().filter(|row| row.get::<_, Option<i16>>(1).is_some()) {
-            let record: Vec<u8> = row.get(3);
-            end = Place { horizon: unsigned(row.get(4)), last: unsigned(row.get(5)) };
-            let Some(precedence) = precedence(row.get(1)) else { continue };
-            entries.push(Entry {
-                precedence,
-                id: EntryId(number(row.get(2))),
-                record: record.into(),
-            });
-        }
+        let queue = stored(shard.0);
+        let began = lock(&self.listings).get(&queue).copied();
+        let began = began.filter(|listing| listing.next == after);
+        // A place inside of a listing that is not known may be after what was missed.
+        let is_inside = after.last > 0 && began.is_none();
+        let from = if is_inside { Place::default() } else { after };
+        let (settled, entries, end) = self.page_of_shard(queue, from, limit)?;
+        let settled = began.map_or(settled, |listing| listing.settled);
         let octets: usize = entries.iter().map(|entry| entry.record.len()).sum();
-        let is_cut = entries.len() >= limit || octets >= OCTETS;
-        let next = if is_cut { end.min(settled) } else { settled }.max(after);
-        Ok(ShardPage { entries, next, more: is_cut && next > after })
+        let more = entries.len() >= limit || octets >= OCTETS;
+        let next = if more { end } else { Place { horizon: settled, last: 0 } };
+        let mut listings = lock(&self.listings);
+        match more {
+            true => drop(listings.insert(queue, Listing { next, settled })),
+            false => drop(listings.remove(&queue)),
+        }
+        Ok(ShardPage { entries, next, more })
     }
 
     fn watch(&self, at_most: Duration) -> Result<Changes, StoreError> {

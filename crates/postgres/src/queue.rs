@@ -12,6 +12,7 @@ use crate::{bodies, prepare, reads, verify};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
@@ -36,6 +37,7 @@ pub struct PostgresStore {
     pub(crate) committing: Committing,
     pub(crate) watching: Mutex<crate::watch::Watching>,
     pub(crate) lease: Mutex<Option<crate::cluster::Joined>>,
+    pub(crate) listings: Mutex<BTreeMap<i64, crate::cluster::Listing>>,
     damage: Mutex<Damage>,
     sweep: Sweep,
 }
@@ -87,6 +89,7 @@ impl PostgresStore {
             spools,
             watching: Mutex::default(),
             lease: Mutex::default(),
+            listings: Mutex::default(),
             damage: Mutex::default(),
             sweep: Sweep::default(),
         })

@@ -234,8 +234,14 @@ impl Lane {
             let ended = self.run(async move { its.make(&ours, numbers).await });
             let failure = match ended {
                 Ok(()) if link.warnings() == before => return Ended::Made,
+                // The connection is good: the next call on it tells when the standbys have it.
                 Ok(()) => Failure::Lost("it did not wait for its standbys".to_owned()),
-                Err(failure) => failure,
+                Err(failure) => {
+                    if matches!(failure, Failure::Lost(_)) {
+                        self.link = None;
+                    }
+                    failure
+                }
             };
             match &failure {
                 Failure::Lost(_) => match self.find_end() {
@@ -259,10 +265,6 @@ impl Lane {
         self.doubt = true;
         let (began, mut pause) = (now(), PAUSE);
         loop {
-            // A connection that answered with a warning is still good.
-            if self.link.as_ref().is_some_and(|link| link.is_closed()) {
-                self.link = None;
-            }
             let found = self.ensure();
             if let Some(made) = self.decided.remove(&self.group) {
                 return Some(made);
