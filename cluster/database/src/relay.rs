@@ -30,7 +30,8 @@ enum Mode {
 #[derive(Debug)]
 struct State {
     mode: Mode,
-    target: SocketAddr,
+    /// Tried one after the other; the next connection begins with the next one.
+    targets: Vec<SocketAddr>,
     /// Both ends of each connection; those that ended are removed with the next one.
     connections: Vec<[std::sync::Weak<TcpStream>; 2]>,
 }
@@ -41,7 +42,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Passes connections on to a server, until it is told otherwise. Listens on 127.0.0.1.
+/// Passes connections on to a server, until a call changes that. Listens on 127.0.0.1.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -55,10 +56,20 @@ impl Relay {
     /// # Errors
     /// There is no free port.
     pub fn start(target: SocketAddr) -> Result<Relay> {
+        Relay::over(&[target])
+    }
+
+    /// As [`Relay::start`], for the first of these that takes a connection; each connection begins with
+    /// another one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn over(targets: &[SocketAddr]) -> Result<Relay> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
         let address = listener.local_addr()?;
         let mode = Mode::Passes(Duration::ZERO);
-        let state = Mutex::new(State { mode, target, connections: Vec::new() });
+        let targets = targets.to_vec();
+        let state = Mutex::new(State { mode, targets, connections: Vec::new() });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         let of_it = Arc::clone(&shared);
         let accepting = Some(spawn(move || of_it.accept(&listener)));
@@ -96,7 +107,7 @@ impl Relay {
 
     /// Leads new connections to another server.
     pub fn lead_to(&self, target: SocketAddr) {
-        self.shared.lock().target = target;
+        self.shared.lock().targets = vec![target];
     }
 }
 
@@ -140,14 +151,23 @@ impl Shared {
     }
 
     /// Waits out a silence; how long a piece is delayed, or `None` where the connection is to end.
-    fn passes(&self) -> Option<(Duration, SocketAddr)> {
+    fn passes(&self) -> Option<Duration> {
         let silent = |state: &mut State| state.mode == Mode::Silent;
         let state = self.changed.wait_while(self.lock(), silent);
         let state = state.unwrap_or_else(PoisonError::into_inner);
         match state.mode {
-            Mode::Passes(delay) => Some((delay, state.target)),
+            Mode::Passes(delay) => Some(delay),
             Mode::Silent | Mode::Resets | Mode::Over => None,
         }
+    }
+
+    fn next_targets(&self) -> Vec<SocketAddr> {
+        let mut state = self.lock();
+        let targets = state.targets.clone();
+        if !targets.is_empty() {
+            state.targets.rotate_left(1);
+        }
+        targets
     }
 
     fn accept(self: &Arc<Shared>, listener: &TcpListener) {
@@ -163,10 +183,12 @@ impl Shared {
 
     fn connect(self: Arc<Shared>, client: TcpStream) {
         let client = Arc::new(client);
-        let Some((_, target)) = self.passes() else { return abort(&client) };
-        let Ok(server) = TcpStream::connect_timeout(&target, CONNECT) else {
+        if self.passes().is_none() {
             return abort(&client);
-        };
+        }
+        let targets = self.next_targets();
+        let connect = |target| TcpStream::connect_timeout(target, CONNECT).ok();
+        let Some(server) = targets.iter().find_map(connect) else { return abort(&client) };
         let server = Arc::new(server);
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let mut state = self.lock();
@@ -186,7 +208,7 @@ impl Shared {
         let mut piece = vec![0; PIECE];
         loop {
             let octets = from.read(&mut piece).unwrap_or(0);
-            let Some((delay, _)) = self.passes() else { return };
+            let Some(delay) = self.passes() else { return };
             if !delay.is_zero() {
                 pause(delay);
             }
