@@ -231,6 +231,7 @@ impl<'a> Striker<'a> {
         let answered = client.ends_within(PROBED)?;
         self.take_down(number)?;
         let killed = self.start.elapsed();
+        self.world.node(number)?.forget();
         self.world.node(number)?.join();
         let mut answer = None;
         if answered {

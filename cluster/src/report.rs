@@ -100,7 +100,7 @@ impl Report {
         row("delay, p99", milliseconds(self.takeover.percentile(99)));
         row("delay, longest", milliseconds(delays.last().copied()));
         row("ended by itself", self.ended.len().to_string());
-        let mut text: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let mut text: String = table.lines().map(|line| format!("{}\n", line.trim())).collect();
         self.add_what_is_broken(&mut text);
         text
     }

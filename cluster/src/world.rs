@@ -32,6 +32,11 @@ impl Node {
         cut(self.to_peers(), network);
     }
 
+    /// Loses what the network holds of a node that is dead: it must not arrive as if the node had sent it.
+    pub(crate) fn forget(&self) {
+        self.to_peers().for_each(Relay::cut);
+    }
+
     /// Connects it with them again.
     pub(crate) fn join(&self) {
         self.to_peers().for_each(Relay::resume);

@@ -32,6 +32,8 @@ struct State {
     mode: Mode,
     /// Tried one after the other; the next connection begins with the next one.
     targets: Vec<SocketAddr>,
+    /// How often all connections were reset: one that is older passes nothing on any more.
+    resets: u64,
     /// Both ends of each connection; those that ended are removed with the next one.
     connections: Vec<[std::sync::Weak<TcpStream>; 2]>,
 }
@@ -69,7 +71,7 @@ impl Relay {
         let address = listener.local_addr()?;
         let mode = Mode::Passes(Duration::ZERO);
         let targets = targets.to_vec();
-        let state = Mutex::new(State { mode, targets, connections: Vec::new() });
+        let state = Mutex::new(State { mode, targets, resets: 0, connections: Vec::new() });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         let of_it = Arc::clone(&shared);
         let accepting = Some(spawn(move || of_it.accept(&listener)));
@@ -81,7 +83,7 @@ impl Relay {
         self.address
     }
 
-    /// Resets all connections (RST), and each new one.
+    /// Resets all connections (RST), and each new one. What a silence kept is lost.
     pub fn cut(&self) {
         let mut state = self.shared.lock();
         state.mode = Mode::Resets;
@@ -126,6 +128,7 @@ impl Drop for Relay {
 impl State {
     /// Ends all connections with a reset: their threads wake up and close the last handle.
     fn reset(&mut self) {
+        self.resets += 1;
         for end in self.connections.drain(..).flatten().filter_map(|end| end.upgrade()) {
             abort(&end);
         }
@@ -150,14 +153,15 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits out a silence; how long a piece is delayed, or `None` where the connection is to end.
-    fn passes(&self) -> Option<Duration> {
-        let silent = |state: &mut State| state.mode == Mode::Silent;
+    /// Waits out a silence; how long a piece is delayed, or `None` where a connection that began after so many
+    /// resets is to end.
+    fn passes(&self, resets: u64) -> Option<Duration> {
+        let silent = |state: &mut State| state.mode == Mode::Silent && state.resets == resets;
         let state = self.changed.wait_while(self.lock(), silent);
         let state = state.unwrap_or_else(PoisonError::into_inner);
         match state.mode {
-            Mode::Passes(delay) => Some(delay),
-            Mode::Silent | Mode::Resets | Mode::Over => None,
+            Mode::Passes(delay) if state.resets == resets => Some(delay),
+            _ => None,
         }
     }
 
@@ -183,7 +187,8 @@ impl Shared {
 
     fn connect(self: Arc<Shared>, client: TcpStream) {
         let client = Arc::new(client);
-        if self.passes().is_none() {
+        let resets = self.lock().resets;
+        if self.passes(resets).is_none() {
             return abort(&client);
         }
         let targets = self.next_targets();
@@ -192,23 +197,23 @@ impl Shared {
         let server = Arc::new(server);
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let mut state = self.lock();
-        if matches!(state.mode, Mode::Resets | Mode::Over) {
+        if matches!(state.mode, Mode::Resets | Mode::Over) || state.resets != resets {
             return [client, server].iter().for_each(|end| abort(end));
         }
         state.connections.retain(|[end, _]| end.strong_count() > 0);
         state.connections.push([Arc::downgrade(&client), Arc::downgrade(&server)]);
         drop(state);
         let (shared, ends) = (Arc::clone(&self), [Arc::clone(&server), Arc::clone(&client)]);
-        spawn(move || shared.pass(&ends[0], &ends[1]));
-        self.pass(&client, &server);
+        spawn(move || shared.pass(&ends[0], &ends[1], resets));
+        self.pass(&client, &server, resets);
     }
 
     /// Passes on what one end sends until it ends.
-    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream) {
+    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, resets: u64) {
         let mut piece = vec![0; PIECE];
         loop {
             let octets = from.read(&mut piece).unwrap_or(0);
-            let Some(delay) = self.passes() else { return };
+            let Some(delay) = self.passes(resets) else { return };
             if !delay.is_zero() {
                 pause(delay);
             }
