@@ -32,7 +32,7 @@ impl Clients {
     }
 
     /// The directory of the users of a site.
-    pub(crate) fn of(&self, place: Place) -> PathBuf {
+    pub(crate) fn home(&self, place: Place) -> PathBuf {
         self.directory.join(format!("users-{}", place.name()))
     }
 
@@ -48,7 +48,7 @@ impl Clients {
 
     /// What a user received and kept, at whichever node.
     pub(crate) fn inbox_log(&self, user: User) -> PathBuf {
-        self.of(user.place).join(format!("inbox-{}/received.log", user.name))
+        self.home(user.place).join(format!("inbox-{}/received.log", user.name))
     }
 
     /// Starts `xuxa` for a user, bound to this node, modulo their number.
@@ -56,7 +56,7 @@ impl Clients {
     /// # Errors
     /// It cannot be started.
     pub(crate) fn start(&self, user: User, node: usize, arguments: &[String]) -> Result<Running> {
-        let home = self.of(user.place);
+        let home = self.home(user.place);
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) =
             (home.join(format!("{number}.out")), home.join(format!("{number}.err")));

@@ -1,6 +1,7 @@
 //! The configurations, users and relays of a trial.
 
 use crate::client::Clients;
+use crate::mailbox::BOX;
 use crate::message::{PROBE, Place, USERS, User, WATCH};
 use crate::world::{Node, World};
 use anyhow::{Context as _, Result, bail};
@@ -161,9 +162,9 @@ fn node(
     trio: Option<&Trio>,
 ) -> Result<Node> {
     let place = SiteLocation::new();
-    let listen = ports(&place)?;
+    let (listen, p7) = (ports(&place)?, place.free_port()?);
     let (inward, outward) = (relays(&listen)?, relays(abroad)?);
-    let mut builder = builder(wanted, Place::Hq, place);
+    let mut builder = builder(wanted, Place::Hq, place).set("p7.listen", p7.to_string());
     let remotes = addresses(&outward);
     let ends = FOREIGN.iter().zip(&remotes).zip(&listen).zip(secrets);
     for (((foreign, remotes), listen), (ours, theirs)) in ends {
@@ -182,7 +183,7 @@ fn node(
             .set("cluster.node", format!("n{}", number + 1))
             .set("cluster.lease", format!("{}s", wanted.lease));
     }
-    Ok(Node { site: builder.build()?, inward, outward, database })
+    Ok(Node { site: builder.build()?, p7, inward, outward, database })
 }
 
 /// Has a foreign site connect to each node by its own list of addresses; whether its daemon knows such
@@ -224,30 +225,36 @@ fn prepare(wanted: &Wanted, world: &World) -> Result<()> {
 /// Adds all users, each with one password at all nodes, and writes the profiles of their clients.
 fn users(world: &mut World) -> Result<()> {
     for place in Place::ALL {
-        let home = world.clients.of(place);
+        let home = world.clients.home(place);
         fs::create_dir(&home)?;
-        let names = match place {
-            Place::Hq => [USERS[0], USERS[1], PROBE.name],
-            Place::East | Place::West => [USERS[0], USERS[1], WATCH],
+        let names: &[&'static str] = match place {
+            Place::Hq => &[USERS[0], USERS[1], PROBE.name, BOX.name],
+            Place::East | Place::West => &[USERS[0], USERS[1], WATCH],
         };
         let mut profiles = Table::new();
-        for name in names {
+        for &name in names {
             let user = User::new(place, name);
+            let is_box = user == BOX;
             let secret = password(name)?;
             write_secret(&home.join(name), &secret)?;
             for (number, site) in world.sites_of(place).into_iter().enumerate() {
-                let add = ["user", "add", &user.address()];
-                let run = site.mta_with_input(&add, &format!("{secret}\n"))?;
+                let address = user.address();
+                let add = ["user", "add", &address, "--delivery", "store"];
+                let add = if is_box { &add[..] } else { &add[..3] };
+                let run = site.mta_with_input(add, &format!("{secret}\n"))?;
                 // The nodes of one site share their users.
                 if run.code != 0 && number == 0 {
-                    bail!("mta user add {} ended with {}: {}", add[2], run.code, run.stderr.trim());
+                    bail!("mta user add {address} ended with {}: {}", run.code, run.stderr.trim());
                 }
                 let mut profile = Table::new();
                 profile.insert("mta".to_owned(), Value::from(site.p3().to_string()));
-                profile.insert("user".to_owned(), Value::from(user.address()));
+                profile.insert("user".to_owned(), Value::from(address));
                 let file = Table::from_iter([("file".to_owned(), Value::from(name))]);
                 profile.insert("password".to_owned(), Value::Table(file));
                 profile.insert("inbox".to_owned(), Value::from(format!("inbox-{name}")));
+                if let Some(p7) = world.nodes.get(number).filter(|_| is_box).map(|node| node.p7) {
+                    profile.insert("store".to_owned(), Value::from(p7.to_string()));
+                }
                 profiles.insert(Clients::profile(user, number), Value::Table(profile));
             }
         }

@@ -115,6 +115,13 @@ impl Ledger {
         self.copies.entry(to.to_owned()).or_default().push(copy);
     }
 
+    /// A user does not have this copy any more, and did not delete it.
+    pub fn withdraws(&mut self, to: &str, mts_identifier: &str) {
+        if let Some(copies) = self.copies.get_mut(to) {
+            copies.retain(|copy| copy.mts_identifier != mts_identifier);
+        }
+    }
+
     /// A user was given again what his program had kept already.
     pub fn repeats(&mut self, to: &str, mts_identifier: &str, at: Duration) {
         let of_user = self.again.entry(to.to_owned()).or_default();

@@ -3,7 +3,7 @@
 //!
 //! A [`World`] is the site `hq` with its nodes and two foreign sites, each on its own loopback address. Between them,
 //! and between the nodes and the database, are relays that cut. The [`Traffic`] submits and receives as users do, with
-//! real clients. The faults are made in a thread of their own ([`Striker`]). In the end the [`Ledger`] tells what was
+//! real clients. The faults are made in a thread of their own ([`Striker`]). In the end the [`Ledger`] has what was
 //! kept, and [`Report`] shows it.
 
 mod act;
@@ -11,6 +11,7 @@ mod client;
 mod fault;
 mod layout;
 mod ledger;
+mod mailbox;
 mod message;
 mod report;
 mod time;

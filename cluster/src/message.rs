@@ -1,6 +1,7 @@
 //! The messages of a trial, drawn from its seed.
 
 use crate::ledger::Sent;
+use crate::mailbox::BOX;
 use base::rng::Rng;
 
 /// A site of the trial.
@@ -101,8 +102,10 @@ impl Message {
             _ => Place::Hq,
         };
         let users = USERS.map(|name| User::new(place, name));
-        let to = match rng.below(6) {
+        let to = match rng.below(8) {
             0 => users.to_vec(),
+            1 | 2 if place == Place::Hq => vec![BOX],
+            3 if place == Place::Hq => vec![User::new(place, USERS[0]), BOX],
             _ => vec![pick(&mut rng, users, User::new(place, USERS[0]))],
         };
         let size = match rng.below(40) {

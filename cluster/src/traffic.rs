@@ -3,6 +3,7 @@
 
 use crate::client::{Clients, Running};
 use crate::ledger::{Acknowledged, Copy, Ledger};
+use crate::mailbox::Mailbox;
 use crate::message::{Message, PROBE, User};
 use crate::time::Start;
 use anyhow::Result;
@@ -52,6 +53,7 @@ pub struct Traffic {
     number: u64,
     originators: Vec<Originator>,
     receivers: Vec<Receiver>,
+    mailbox: Mailbox,
     pub(crate) ledger: Ledger,
     /// Submissions that were repeated.
     pub(crate) repeated: u64,
@@ -77,6 +79,7 @@ impl Traffic {
             number: 0,
             originators: submitters.into_iter().enumerate().map(originator).collect(),
             receivers: User::receivers().into_iter().enumerate().map(receiver).collect(),
+            mailbox: Mailbox::default(),
             ledger: Ledger::default(),
             repeated: 0,
             octets: 0,
@@ -96,6 +99,7 @@ impl Traffic {
         for receiver in &mut self.receivers {
             receiver.tend(clients, now, &self.start, &mut self.ledger)?;
         }
+        self.mailbox.tend(clients, now, &mut self.ledger)?;
         let is_open = |one: &Originator| one.submitting.is_some() || !one.again.is_empty();
         Ok(self.originators.iter().any(is_open))
     }
@@ -177,7 +181,7 @@ impl Traffic {
             }
             receiver.read_log(clients, &self.start, &mut self.ledger)?;
         }
-        Ok(())
+        self.mailbox.stop(self.start.elapsed(), &mut self.ledger)
     }
 }
 

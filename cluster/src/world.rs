@@ -13,6 +13,8 @@ use testbed::Site;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) site: Site,
+    /// The message store.
+    pub(crate) p7: SocketAddr,
     /// What the foreign sites connect to, by site and channel.
     pub(crate) inward: Vec<Vec<Relay>>,
     /// What the node connects to, by site and channel.
