@@ -295,3 +295,47 @@ impl<'a> Striker<'a> {
 fn already_over(site: &mut testbed::Site) -> Result<()> {
     if site.is_running()? { bail!("{} cannot be killed", site.name()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Clients;
+    use database::{Options, Trio, programs_or_skip};
+    use std::path::Path;
+
+    /// Each fault of the database ends with three servers that work, and with all that was committed.
+    #[test]
+    fn the_database_survives_each_of_its_faults() {
+        let Some(programs) = programs_or_skip("the_database_survives") else { return };
+        let is_root = nix::unistd::geteuid().is_root();
+        let mut options = Options::new().programs(programs);
+        if is_root {
+            options = options.disk(400).set("max_wal_size", "96MB").set("wal_keep_size", "64MB");
+        }
+        let trio = Trio::start(options).unwrap();
+        trio.psql("create table kept (number integer)").unwrap();
+        let clients = Clients::new(Path::new("xuxa"), Path::new("."), 1);
+        let (nodes, foreign, fronts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut world = World { nodes, foreign, trio: Some(trio), clients, fronts };
+        let (sender, events) = std::sync::mpsc::channel();
+        let mut striker = Striker::new(&mut world, Start::now(), 1, sender);
+        let mut faults = vec![
+            Fault::StandbyLost(0),
+            Fault::StandbyLost(1),
+            Fault::PrimaryLost,
+            Fault::PrimaryFrozen,
+            Fault::PrimaryLost,
+        ];
+        faults.extend(is_root.then_some(Fault::FullDisk));
+        let count = faults.len();
+        for (number, fault) in faults.into_iter().enumerate() {
+            striker.strike(vec![(fault, Duration::from_millis(300))]).unwrap();
+            let trio = striker.world.trio().unwrap();
+            trio.psql(&format!("insert into kept values ({number})")).unwrap();
+            let numbers = trio.psql("select count(*) from kept").unwrap();
+            assert_eq!(numbers, (number + 1).to_string());
+            trio.wait_until_they_follow(2).unwrap();
+        }
+        assert_eq!(events.try_iter().count(), count);
+    }
+}
