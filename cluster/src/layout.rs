@@ -10,6 +10,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use testbed::{
     ChannelAddresses, PeerConfig, PeerSettings, Programs, Site, SiteBuilder, SiteLocation, password,
 };
@@ -40,6 +41,8 @@ pub(crate) struct Wanted {
     pub(crate) disk: Option<u32>,
     /// Seconds without a sign of life after which a node's part is taken over.
     pub(crate) lease: u32,
+    /// The longest life of the database.
+    pub(crate) lifetime: Duration,
 }
 
 /// Addresses by foreign site and channel.
@@ -126,7 +129,7 @@ pub(crate) fn build(wanted: &Wanted) -> Result<World> {
 }
 
 fn database_options(wanted: &Wanted) -> Options {
-    let lifetime = std::time::Duration::from_secs(4 * 3600);
+    let lifetime = wanted.lifetime;
     match wanted.disk {
         // Little room for the log, so that what fills the disk is the data.
         Some(megabytes) => Options::new()

@@ -17,6 +17,7 @@ mod report;
 mod time;
 mod traffic;
 mod trial;
+mod watcher;
 mod world;
 
 pub use act::{FaultRecord, Probe, Striker};

@@ -7,6 +7,7 @@ use crate::ledger::seconds;
 use crate::report::{Report, Takeover};
 use crate::time::Start;
 use crate::traffic::Traffic;
+use crate::watcher::Watcher;
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const CALM: Duration = Duration::from_secs(3);
 /// How long it stays quiet in the end: what is delivered twice has time to come.
 const QUIET: Duration = Duration::from_secs(10);
+
+/// Most that start, end, and faults that take long to end add to the time of a trial.
+const PREPARATION: Duration = Duration::from_secs(900);
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -95,6 +99,8 @@ impl Record {
 /// that are kept.
 pub fn run(plan: &Plan) -> Result<Report> {
     let home = tempfile::Builder::new().prefix("cluster-").tempdir().context("a directory")?;
+    let lifetime = plan.time + plan.settle + PREPARATION;
+    let watcher = Watcher::start(home.path(), lifetime)?;
     let wanted = Wanted {
         directory: home.path().to_owned(),
         programs: plan.programs.clone(),
@@ -102,6 +108,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         embedded: plan.embedded,
         disk: plan.disk,
         lease: plan.lease,
+        lifetime,
     };
     let mut world = layout::build(&wanted)?;
     let mut outcome = world.start().and_then(|()| play(plan, &mut world));
@@ -112,6 +119,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
     if is_kept && !plan.keep {
         return outcome;
     }
+    watcher.keep();
     let kept = keep(&mut world, home);
     match outcome {
         Ok(report) => Ok(Report { kept, ..report }),
