@@ -80,12 +80,21 @@ impl<'a> Striker<'a> {
         Striker { world, start, seed, probes: 0, events, ballast, old_primary, down }
     }
 
-    /// Makes faults until the time is over, and ends the last one.
+    /// Makes these faults first, then those that are drawn until the time is over, and ends the last one.
     ///
     /// # Errors
     /// Something could not be made or ended: a daemon that does not start again, a promotion that fails.
-    pub(crate) fn run(&mut self, draw: &mut Draw, until: Duration) -> Result<()> {
+    pub(crate) fn run(
+        &mut self,
+        first: &[(Fault, Duration)],
+        draw: &mut Draw,
+        until: Duration,
+    ) -> Result<()> {
         self.wait(CALM)?;
+        for fault in first {
+            self.strike(vec![fault.clone()])?;
+            self.wait(CALM)?;
+        }
         while self.start.elapsed() < until && !is_interrupted() {
             self.strike(draw.strike())?;
             self.wait(CALM)?;
@@ -143,6 +152,11 @@ impl<'a> Striker<'a> {
     fn begin(&mut self, fault: &Fault, time: Duration) -> Result<()> {
         match fault {
             Fault::Kill(number) => self.kill(*number),
+            Fault::StoreLost(number) => {
+                self.kill(*number)?;
+                let store = self.world.node(*number)?.site.path().join("data/queue");
+                fs::remove_dir_all(store).context("the store of the node")
+            }
             Fault::KillAgain(number) => {
                 self.take_down(*number)?;
                 let site = &mut self.world.node(*number)?.site;
@@ -186,7 +200,10 @@ impl<'a> Striker<'a> {
 
     fn end(&mut self, fault: &Fault) -> Result<()> {
         match fault {
-            Fault::Kill(number) | Fault::KillAgain(number) | Fault::Restart(number) => {
+            Fault::Kill(number)
+            | Fault::KillAgain(number)
+            | Fault::Restart(number)
+            | Fault::StoreLost(number) => {
                 self.world.node(*number)?.site.launch()?;
                 self.down.retain(|down| down != number);
                 self.answers(*number)

@@ -27,6 +27,9 @@ pub enum Fault {
     PrimaryFrozen,
     /// The disk of the primary is full.
     FullDisk,
+    /// As [`Fault::Kill`], and the node's own store is gone: more than an embedded store survives, so it is never
+    /// drawn. It shows that the trial finds what is lost.
+    StoreLost(usize),
 }
 
 /// How a network is cut.
@@ -59,6 +62,7 @@ impl fmt::Display for Fault {
             Fault::PrimaryLost => write!(f, "the primary is killed and a standby promoted"),
             Fault::PrimaryFrozen => write!(f, "the primary hangs"),
             Fault::FullDisk => write!(f, "the disk of the primary is full"),
+            Fault::StoreLost(node) => write!(f, "node n{} is killed and loses its store", node + 1),
         }
     }
 }

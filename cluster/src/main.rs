@@ -75,6 +75,7 @@ fn trial(args: &Args) -> Result<bool> {
     let plan = Plan {
         time: Duration::from_secs_f64(args.minutes * 60.0),
         seed: args.seed,
+        first: Vec::new(),
         nodes: if args.embedded { 1 } else { args.nodes },
         embedded: args.embedded,
         disk: (args.disk > 0).then_some(args.disk),

@@ -1,7 +1,7 @@
 //! One trial: the world, the traffic and the faults at the same time, then calm, then the verdict.
 
 use crate::act::{Event, FaultRecord, Probe, Striker};
-use crate::fault::{Draw, Parts};
+use crate::fault::{Draw, Fault, Parts};
 use crate::layout::{self, Wanted};
 use crate::ledger::seconds;
 use crate::report::{Report, Takeover};
@@ -34,6 +34,8 @@ pub struct Plan {
     pub time: Duration,
     /// Of messages and faults.
     pub seed: u64,
+    /// Faults that are made before those that are drawn.
+    pub first: Vec<(Fault, Duration)>,
     /// Nodes of the site.
     pub nodes: usize,
     /// One node on the embedded store, and no database: a check of the trial itself.
@@ -150,8 +152,9 @@ fn play(plan: &Plan, world: &mut crate::world::World) -> Result<Report> {
     std::thread::scope(|scope| -> Result<()> {
         let striker = start.clone();
         let until = CALM + plan.time;
-        let faults = scope
-            .spawn(move || Striker::new(world, striker, plan.seed, sender).run(&mut draw, until));
+        let faults = scope.spawn(move || {
+            Striker::new(world, striker, plan.seed, sender).run(&plan.first, &mut draw, until)
+        });
         while !faults.is_finished() {
             traffic.tend(&clients, true)?;
             record.take(&events, &mut traffic);
