@@ -93,9 +93,8 @@ impl PostgresStore {
     }
 
     fn noticed<T>(&self, ended: Result<T, StoreError>) -> Result<T, StoreError> {
-        match &ended {
-            Err(StoreError::BodyDamaged { id }) => drop(lock(&self.damage).bodies.insert(*id)),
-            Err(StoreError::EntryDamaged { .. }) | Ok(_) | Err(_) => {}
+        if let Err(StoreError::BodyDamaged { id }) = &ended {
+            lock(&self.damage).bodies.insert(*id);
         }
         ended
     }
