@@ -8,9 +8,9 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use postgres_store::{Options, PostgresStore, prepare};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Committer, QueueStore};
 
@@ -50,9 +50,8 @@ fn measure(what: &str, submitters: usize, time: Duration, of: fn(u64) -> Vec<Bat
     let store = PostgresStore::open(&server.url("runs"), Options::default()).unwrap();
     let store: Arc<dyn QueueStore> = Arc::new(store);
     let committer = Committer::start(Arc::clone(&store)).unwrap();
-    let wal = || -> u64 {
-        server.psql("select pg_current_wal_lsn() - '0/0'").unwrap().parse().unwrap()
-    };
+    let wal =
+        || -> u64 { server.psql("select pg_current_wal_lsn() - '0/0'").unwrap().parse().unwrap() };
     let (next, batches) = (AtomicU64::new(1), AtomicU64::new(0));
     let (before, began) = (wal(), now());
     std::thread::scope(|scope| {

@@ -117,7 +117,11 @@ impl QueueStore for PostgresStore {
 
     fn tidy(&self) -> Result<usize, StoreError> {
         self.writer.retry()?;
-        let row = self.writers.call("removing what nothing needs", |link| async move {
+        let is_site = self.options.site.is_some();
+        let row = self.writers.call("removing what nothing needs", move |link| async move {
+            if is_site {
+                link.rows("SELECT forget_dead()", &[]).await?;
+            }
             link.row("SELECT sweep($1)", &[&SWEPT]).await
         })?;
         Ok(usize::from(row.is_some_and(|row| row.get(0))))

@@ -46,7 +46,11 @@ fn what_the_standbys_do_not_have_is_not_acknowledged() {
     let store = PostgresStore::open(&trio.url(RUNS), options).unwrap();
     assert!(commit(&store, vec![put(1, b"x")]).is_durable());
     let found = store.durability().unwrap();
-    assert_eq!((found.may_be_lost, found.may_be_away, found.warnings.len()), (1, 1, 0), "{found:?}");
+    assert_eq!(
+        (found.may_be_lost, found.may_be_away, found.warnings.len()),
+        (1, 1, 0),
+        "{found:?}"
+    );
     cancelled(&trio, &store);
     survives(&mut trio, &store);
 }
