@@ -9,6 +9,8 @@ DECLARE
     v_dead bigint[];
 BEGIN
     o_epoch := nextval('epochs');
+    -- In the order in which commits lock them: runs, nodes, shards.
+    PERFORM FROM run WHERE name = p_name AND epoch <> p_run ORDER BY epoch FOR UPDATE;
     SELECT array_agg(epoch) INTO v_dead FROM (
         SELECT epoch FROM node WHERE name = p_name AND died IS NULL FOR UPDATE) n;
     PERFORM lay_down(v_dead);
@@ -85,11 +87,13 @@ BEGIN
     INSERT INTO run (epoch, name) VALUES (v_epoch, p_node);
     IF p_node IS NOT NULL THEN
         -- A process that was alone is over.
+        PERFORM FROM run WHERE name IS NULL ORDER BY epoch FOR UPDATE;
         UPDATE content SET owner = v_epoch WHERE refs = 0 AND owner IN (
             SELECT epoch FROM run WHERE name IS NULL);
         DELETE FROM run WHERE name IS NULL;
         RETURN v_epoch;
     END IF;
+    PERFORM FROM run WHERE epoch <> v_epoch ORDER BY epoch FOR UPDATE;
     SELECT array_agg(epoch) INTO v_dead FROM (
         SELECT epoch FROM node WHERE died IS NULL ORDER BY epoch FOR UPDATE) n;
     IF EXISTS (SELECT FROM node WHERE died IS NULL AND lease_until > clock_timestamp()) THEN
@@ -100,3 +104,11 @@ BEGIN
     DELETE FROM run WHERE epoch <> v_epoch;
     RETURN v_epoch;
 END $$;
+
+-- What nodes that died long ago were receiving is nobody's: it is swept then.
+CREATE FUNCTION forget_dead() RETURNS void LANGUAGE sql AS $$
+    DELETE FROM run r WHERE EXISTS (
+            SELECT FROM node n WHERE n.run = r.epoch AND n.died < clock_timestamp() - interval '1 day')
+        AND NOT EXISTS (SELECT FROM node n WHERE n.run = r.epoch AND n.died IS NULL);
+    DELETE FROM node WHERE died < clock_timestamp() - interval '7 days';
+$$;

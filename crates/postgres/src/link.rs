@@ -50,10 +50,18 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    /// Connects. What others tell goes to the receiver, once LISTEN is said.
+    /// Connects, in the time that is given for it: a server that hangs takes a connection too. What others
+    /// tell goes to the receiver, once LISTEN is said.
     pub(crate) async fn open(
         target: &Target,
     ) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
+        let limit = target.connect_limit;
+        tokio::time::timeout(limit, Link::connect(target))
+            .await
+            .unwrap_or_else(|_| Err(Failure::Lost(format!("no connection in {limit:?}"))))
+    }
+
+    async fn connect(target: &Target) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
         let warnings = Arc::<AtomicU64>::default();
         let (news, receiver) = unbounded_channel();
         let (client, task) = match target.tls.clone() {

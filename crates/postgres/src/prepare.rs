@@ -109,7 +109,7 @@ async fn version(link: &Link) -> Result<u64, Failure> {
 pub(crate) fn check(edge: &Edge, target: &Arc<Target>) -> Result<(), StoreError> {
     let ours = Arc::clone(target);
     let limit = target.time_limit + Duration::from_secs(1);
-    let found = edge.run(limit, async move { version(&*Link::open(&ours).await?.0).await });
+    let found = edge.run(limit, async move { version(&Link::open(&ours).await?.0).await });
     let found = match found {
         // There is no such schema or table.
         Err(failure) if matches!(failure.code(), "42P01" | "3F000") => 0,

@@ -96,9 +96,8 @@ impl PostgresStore {
     }
 
     fn noticed<T>(&self, ended: Result<T, StoreError>) -> Result<T, StoreError> {
-        match &ended {
-            Err(StoreError::BodyDamaged { id }) => drop(lock(&self.damage).bodies.insert(*id)),
-            Err(StoreError::EntryDamaged { .. }) | Ok(_) | Err(_) => {}
+        if let Err(StoreError::BodyDamaged { id }) = &ended {
+            lock(&self.damage).bodies.insert(*id);
         }
         ended
     }
@@ -121,7 +120,11 @@ impl QueueStore for PostgresStore {
 
     fn tidy(&self) -> Result<usize, StoreError> {
         self.writer.retry()?;
-        let row = self.writers.call("removing what nothing needs", |link| async move {
+        let is_site = self.options.site.is_some();
+        let row = self.writers.call("removing what nothing needs", move |link| async move {
+            if is_site {
+                link.rows("SELECT forget_dead()", &[]).await?;
+            }
             link.row("SELECT sweep($1)", &[&SWEPT]).await
         })?;
         Ok(usize::from(row.is_some_and(|row| row.get(0))))

@@ -17,6 +17,7 @@ pub(crate) struct Target {
     /// Its hosts and ports, for people.
     pub(crate) host: String,
     pub(crate) time_limit: Duration,
+    pub(crate) connect_limit: Duration,
 }
 
 impl std::fmt::Debug for Target {
@@ -81,8 +82,8 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("mta");
         }
-        let tls = client.map(MakeRustlsConnect::new);
-        Ok(Target { config, tls, schema: schema.to_owned(), host, time_limit })
+        let (tls, schema) = (client.map(MakeRustlsConnect::new), schema.to_owned());
+        Ok(Target { config, tls, schema, host, time_limit, connect_limit })
     }
 
     /// The schema as an SQL identifier.

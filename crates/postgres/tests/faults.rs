@@ -1,6 +1,6 @@
 //! A server that is killed, a network that is cut, a disk that is full: every answer is the truth.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
 
 mod common;
 #[path = "common/cutter.rs"]
@@ -195,6 +195,28 @@ fn what_comes_late_is_not_made() {
     pause(300);
     assert_eq!(store.meta("x").unwrap().unwrap(), "third");
     assert!(commit(&store, vec![meta("x", b"fourth")]).is_durable());
+}
+
+/// A server that hangs holds nobody for long, and nothing is lost when it goes on.
+#[test]
+fn a_server_that_hangs_is_not_waited_for_for_ever() {
+    let Some(server) = database::server_or_skip("hangs", database::Options::new()) else { return };
+    server.role(RUNS).unwrap();
+    let second = Duration::from_secs(1);
+    let options =
+        postgres_store::Options { time_limit: second, connect_limit: second, ..options("hangs") };
+    prepare(&server.url("postgres"), RUNS, &options).unwrap();
+    let store = PostgresStore::open(&server.url(RUNS), options).unwrap();
+    assert!(commit(&store, batch(1)).is_durable());
+    server.freeze();
+    let ended = store.commit(vec![(BatchId(900), batch(2))]).remove(0);
+    assert!(matches!(&ended, Committed::Unknown(error) if error.is_away()), "{ended:?}");
+    assert!(store.entry_count().unwrap_err().is_away());
+    assert!(!commit(&store, batch(3)).is_durable());
+    server.thaw();
+    let durable = end(&store, BatchId(900), ended).is_durable();
+    assert_eq!(there(&store, 1..4).contains(&2), durable);
+    assert!(commit(&store, batch(4)).is_durable());
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl Stage {
             }
             BodySource::Octets(octets) => Source::Content(self.own(octets, staged)?),
             BodySource::Framed { head, body, from, length } => {
-                Source::Content(self.framed(head, body, (from, length), staged)?)
+                Source::Content(self.framed(&head, body, (from, length), staged)?)
             }
         })
     }
@@ -164,7 +164,7 @@ impl Stage {
     /// These octets and a part of another content, piece by piece.
     fn framed(
         &self,
-        head: Bytes,
+        head: &[u8],
         body: BodyId,
         (from, length): (u64, u64),
         staged: &mut Staged,
@@ -179,12 +179,12 @@ impl Stage {
         };
         if head.len() as u64 + length <= MAX_INLINE as u64 {
             let octets = read(from, MAX_INLINE)?;
-            return self.own([&head[..], &octets[..]].concat().into(), staged);
+            return self.own([head, &octets[..]].concat().into(), staged);
         }
         let id = self.writer.number()?;
         staged.written.push(id);
         let mut long = Long::new(id);
-        long.append(&head, &self.writer)?;
+        long.append(head, &self.writer)?;
         let mut at = from;
         while at < end {
             let octets = read(at, PIECE)?;

@@ -130,8 +130,7 @@ impl Shared {
 
 fn pump(way: Way, number: u64, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
     let mut buffer = vec![0; 64 << 10];
-    loop {
-        let Ok(count @ 1..) = from.read(&mut buffer) else { break };
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
         let (passes, ends) = shared.may_pass(way, number, count);
         if to.write_all(&buffer[..passes]).is_err() || ends {
             break;
