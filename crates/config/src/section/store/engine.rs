@@ -61,14 +61,19 @@ pub(crate) fn read(
     let words = [("embedded", false), ("postgres", true)];
     let engine = section.optional(problems, "engine", &|v| value::word(v, &words));
     if !engine.is_some_and(Spanned::into_inner) {
-        for key in ["url", "password", "schema", "connections"] {
-            if let Some(span) = section.place(key) {
-                let wrong = format!("{key} of [store] is of the engine postgres");
-                let remedy = "write engine = \"postgres\", or remove the key";
-                problems.error(span, wrong, "of no meaning without it", remedy);
-            }
-        }
-        return without_database(problems, node);
+        let keys = ["url", "password", "schema", "connections"];
+        let Some((key, span)) = keys.iter().find_map(|key| Some((key, section.place(key)?))) else {
+            section.finish(problems);
+            return without_database(problems, node);
+        };
+        let wrong = format!("{key} of [store] is of the engine postgres");
+        let remedy = "write engine = \"postgres\", or remove the key";
+        problems.error(span, wrong, "of no meaning without it", remedy);
+        return StoreEngine::Embedded;
+    }
+    if let Some(span) = section.literal("url") {
+        // It may have a password.
+        problems.secret(span);
     }
     let remedy = "write url = \"host=127.0.0.1 dbname=mta user=mta_run\"";
     let url = section.required(problems, "url", remedy, &url);
