@@ -26,6 +26,9 @@ impl std::fmt::Debug for Target {
     }
 }
 
+/// Octets of the longest name of a schema: it is part of longer names.
+const LONGEST_SCHEMA: usize = 48;
+
 /// What of a url is not for the client library.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Security {
@@ -54,6 +57,10 @@ impl Target {
         let mut config: Config =
             rest.parse().map_err(|e: tokio_postgres::Error| refused("?", words(&e)))?;
         let host = hosts(&config);
+        if schema.is_empty() || schema.len() > LONGEST_SCHEMA {
+            let reason = format!("the name of a schema has 1 to {LONGEST_SCHEMA} octets");
+            return Err(refused(&host, reason));
+        }
         let (mode, checks) = match security.mode.as_deref() {
             Some("disable") => (SslMode::Disable, false),
             None | Some("allow" | "prefer") => (SslMode::Prefer, false),

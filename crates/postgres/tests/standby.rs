@@ -1,7 +1,7 @@
 //! A primary with two standbys, one of which has each commit: nobody is answered before, and what was
 //! answered is there after the loss of the primary.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
 
 mod common;
 

@@ -96,6 +96,10 @@ fn it_is_reached_with_a_password_over_tls_that_is_checked() {
         let store = open(&format!("{url} {how}")).unwrap();
         assert!(commit(&store, vec![put(1, how.into_bytes().leak())]).is_durable());
     }
+    // By the socket, where there is no TLS.
+    let (socket, port) = (server.socket().display(), server.address().port());
+    let local = format!("host={socket} port={port} dbname=mta user={RUNS}");
+    drop(open(&local).unwrap());
     // An authority that did not sign it, and no TLS at all.
     let other = database::server_or_skip("tls", database::Options::new().tls()).unwrap();
     let wrong = other.root_certificate().unwrap().display();

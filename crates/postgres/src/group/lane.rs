@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a commit looks for the end of one whose answer was lost; [`store::QueueStore::outcome`] looks
-/// further.
+/// How long a commit looks at most for its end if its answer was lost; [`store::QueueStore::outcome`] looks
+/// further. With a shorter time limit it is an eighth of that.
 const LOOKING: Duration = Duration::from_secs(2);
 /// The first pause between two attempts to connect, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -102,6 +102,10 @@ impl Lane {
         self.edge.run(self.target.time_limit + Duration::from_secs(1), work)
     }
 
+    fn looking(&self) -> Duration {
+        (self.target.time_limit / 8).min(LOOKING)
+    }
+
     fn connect(&mut self) -> Result<Arc<Link>, Failure> {
         let target = Arc::clone(&self.target);
         let (link, pid, start) = self.run(async move {
@@ -145,7 +149,7 @@ impl Lane {
             if row.is_some_and(|row| row.get(0)) {
                 return Ok(());
             }
-            if now().saturating_duration_since(began) > LOOKING {
+            if now().saturating_duration_since(began) > self.looking() {
                 return Err(Failure::Ours(Box::new(StoreKind::Locked)));
             }
             self.edge.pause(PAUSE);
@@ -269,7 +273,8 @@ impl Lane {
             if let Some(made) = self.decided.remove(&self.group) {
                 return Some(made);
             }
-            if found.is_ok() || self.over || now().saturating_duration_since(began) > LOOKING {
+            if found.is_ok() || self.over || now().saturating_duration_since(began) > self.looking()
+            {
                 return None;
             }
             self.edge.pause(pause);

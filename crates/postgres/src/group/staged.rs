@@ -10,7 +10,7 @@ use crate::sums::sums;
 use base::BodyId;
 use bytes::Bytes;
 use engine::Record;
-use engine::journal::{Batch, BodySource, Op};
+use engine::journal::{Batch, BodySource, FIRST_ITEM, Op};
 use store::{BatchId, MAX_NAME, MAX_RECORD, QUEUE_RECORD, StoreError};
 
 /// Octets of a content that are copied at once.
@@ -106,8 +106,9 @@ impl Stage {
         Ok(match op {
             Op::PutEntry { precedence, id, queue, record } => {
                 check(QUEUE_RECORD, record.len(), MAX_RECORD)?;
-                // A record of another kind names no body.
-                let body = Record::peek(&record).ok().and_then(|brief| brief.body);
+                // A record of another kind names no body; those of mailboxes are of another kind.
+                let brief = (id.0 < FIRST_ITEM).then(|| Record::peek(&record).ok()).flatten();
+                let body = brief.and_then(|brief| brief.body);
                 let body = body.map(|body| stored(body.0));
                 Change::Entry { place: place(precedence, id), queue: stored(queue.0), body, record }
             }
