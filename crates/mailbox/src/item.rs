@@ -196,6 +196,18 @@ pub fn queue(mailbox: MailboxId) -> QueueId {
     QueueId(1 << 62 | u64::from(mailbox.0))
 }
 
+/// The same for the mailbox of an address, where several nodes share the store.
+#[must_use]
+pub fn queue_at(address: &str) -> QueueId {
+    queue(crate::machine::shared_number(address))
+}
+
+/// Whether a queue has items of a mailbox.
+#[must_use]
+pub fn is_queue(id: QueueId) -> bool {
+    id.0 >> 62 == 1
+}
+
 /// The change that writes the record of an item.
 #[must_use]
 pub fn put(id: ItemId, precedence: Precedence, record: Bytes) -> Op {

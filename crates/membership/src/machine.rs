@@ -39,7 +39,12 @@ pub enum Call {
         name: String,
     },
     /// Gives a shard away.
-    Release(QueueId),
+    Release {
+        /// The shard.
+        shard: QueueId,
+        /// What people call it.
+        name: String,
+    },
     /// Asks the owner for a shard.
     Ask(QueueId),
     /// Reads all nodes and shards.
@@ -232,7 +237,7 @@ impl Membership {
             Input::Changed => self.look_at = self.look_at.min(now),
             Input::Left(shard) => {
                 if self.leaving.contains(&shard) && self.left.insert(shard) {
-                    self.todo.push_front(Call::Release(shard));
+                    self.todo.push_front(self.release(shard));
                 }
             }
             Input::Stays(shard) if self.left.contains(&shard) => {}
@@ -322,6 +327,11 @@ impl Membership {
         self.stale = true;
     }
 
+    fn release(&self, shard: QueueId) -> Call {
+        let name = self.owned.get(&shard).map_or_else(String::new, |(name, _)| name.clone());
+        Call::Release { shard, name }
+    }
+
     fn lose(&mut self, shard: QueueId) {
         self.shards.remove(&shard);
         self.leaving.remove(&shard);
@@ -349,7 +359,7 @@ impl Membership {
                 self.renew_at = now;
             }
             (Call::Look, Answer::Looked { nodes, shards }) => self.looked(now, nodes, &shards),
-            (Call::Release(shard), Answer::Done) => {
+            (Call::Release { shard, .. }, Answer::Done) => {
                 self.leaving.remove(&shard);
                 self.left.remove(&shard);
                 self.shards.remove(&shard);
@@ -375,7 +385,8 @@ impl Membership {
         };
         let Plan { calls, lost, leave } = plan(&own, &nodes, rows);
         self.nodes = nodes;
-        self.todo.extend(self.left.iter().map(|shard| Call::Release(*shard)));
+        let left: Vec<Call> = self.left.iter().map(|shard| self.release(*shard)).collect();
+        self.todo.extend(left);
         self.todo.extend(calls);
         lost.into_iter().for_each(|shard| self.lose(shard));
         for shard in leave {

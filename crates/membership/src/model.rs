@@ -131,7 +131,7 @@ impl Database {
             (Call::Acquire { shard, name }, Some(own)) => {
                 Answer::Acquired(self.acquire(now, own, *shard, name))
             }
-            (Call::Release(shard), Some(own)) => {
+            (Call::Release { shard, .. }, Some(own)) => {
                 if let Some(shard) = self.shards.get_mut(shard).filter(|s| s.owner == Some(own)) {
                     (shard.owner, shard.since, shard.asked_by) = (None, now, None);
                 }

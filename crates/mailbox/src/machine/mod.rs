@@ -19,6 +19,7 @@ mod sessions;
 mod source;
 
 pub use deliveries::Arrival;
+pub use names::shared_number;
 pub use source::answer;
 
 use crate::forward::Forwarding;
@@ -247,6 +248,20 @@ enum Asked {
     Credentials(MailboxId, AssociationId),
 }
 
+impl Asked {
+    /// The mailbox that it is about, if it is about one.
+    fn of(&self) -> Option<MailboxId> {
+        match self {
+            Asked::Names => None,
+            Asked::Open(id)
+            | Asked::Changing(id)
+            | Asked::Reading(id, _)
+            | Asked::Commit(id)
+            | Asked::Credentials(id, _) => Some(*id),
+        }
+    }
+}
+
 /// All mailboxes.
 #[derive(Debug, Default)]
 pub struct Mailboxes {
@@ -270,7 +285,20 @@ impl Mailboxes {
         self.settings = settings;
     }
 
-    /// The value of [`NAMES`] found in the store at the start.
+    /// Several nodes share the store: numbers are given so that all nodes give the same ones.
+    pub fn share(&mut self) {
+        self.names.is_shared = true;
+    }
+
+    /// Another node has this mailbox from now on: what is known of it here is forgotten, and nothing is answered.
+    pub fn forget(&mut self, address: &str) {
+        let Some(id) = self.number(address) else { return };
+        self.open.remove(&id);
+        self.sessions.retain(|_, of| *of != id);
+        self.asked.retain(|_, asked| asked.of() != Some(id));
+    }
+
+    /// The value of [`NAMES`] found in the store at the start, or, where several nodes share the store, later.
     ///
     /// # Errors
     /// It cannot be read: no mailbox can be opened, for it might get the number of another.

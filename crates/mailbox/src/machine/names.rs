@@ -18,6 +18,16 @@ pub(super) struct Names {
     /// How many of them are durable, or being committed.
     committed: usize,
     is_committing: bool,
+    /// Several nodes give numbers.
+    pub(super) is_shared: bool,
+}
+
+/// The number that every node of a site gives to a mailbox that has none.
+pub fn shared_number(address: &str) -> MailboxId {
+    let hash = address.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+    });
+    MailboxId(u32::try_from((hash ^ (hash >> 31)) & 0x7fff_ffff).unwrap_or_default())
 }
 
 impl Names {
@@ -26,8 +36,13 @@ impl Names {
             (&VERSION, fields) => postcard::from_bytes(fields)?,
             (&version, _) => return Err(ValueError::Version(version)),
         };
-        self.committed = numbers.len();
-        self.numbers = numbers;
+        if self.is_shared {
+            // Others may not have seen ours yet.
+            self.numbers.extend(numbers);
+        } else {
+            self.committed = numbers.len();
+            self.numbers = numbers;
+        }
         Ok(())
     }
 
@@ -40,9 +55,22 @@ impl Names {
         if let Some(id) = self.number(address) {
             return (id, false);
         }
-        let next = self.numbers.values().max().map_or(0, |last| last.saturating_add(1));
+        let next = match self.is_shared {
+            true => self.shared_number(address),
+            false => self.numbers.values().max().map_or(0, |last| last.saturating_add(1)),
+        };
         self.numbers.insert(address.to_owned(), next);
         (MailboxId(next), true)
+    }
+
+    /// The number for an address that no other one has: all nodes compute it alike. Of two addresses with one number,
+    /// one in a thousand million pairs, the second gets another one, from the node that meets both first.
+    fn shared_number(&self, address: &str) -> u32 {
+        let mut number = shared_number(address).0;
+        while self.numbers.values().any(|taken| *taken == number) {
+            number = (number + 1) & 0x7fff_ffff;
+        }
+        number
     }
 
     pub(super) fn numbers(&self) -> impl Iterator<Item = MailboxId> + '_ {

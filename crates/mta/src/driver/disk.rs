@@ -314,6 +314,11 @@ impl StoreThreads {
         });
     }
 
+    /// A named value. Blocks on the store.
+    pub(super) fn value(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        self.store.meta(name)
+    }
+
     /// The number of the batch that was submitted last.
     pub(super) fn last_batch(&self) -> BatchId {
         self.committer.last()

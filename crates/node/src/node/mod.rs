@@ -76,7 +76,7 @@ impl Node {
         match input {
             Input::RecoveredClock(value) => self.cx.recovered_clock(now, &value),
             Input::AcceptClock => self.cx.accept_clock(now),
-            Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(&value),
+            Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(now.mono, &value),
             Input::Recovered { precedence, id, record } => {
                 // A million of them may follow each other: nothing is begun before the next other input.
                 return self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
@@ -98,7 +98,8 @@ impl Node {
                 self.operations.change_list(&mut self.cx, request, &change, by, try_only);
             }
             Input::RecoveredDisabled(value) => {
-                self.outbound.recovered_disabled(&mut self.cx, &value);
+                let ended = self.outbound.recovered_disabled(&mut self.cx, &value);
+                ended.into_iter().for_each(|id| self.wind_down(now, id));
             }
             Input::RecoveredRegistration { mailbox, value } => {
                 self.operations.recovered_registration(&mut self.cx, &mailbox, &value);

@@ -24,6 +24,7 @@ impl Node {
         match change {
             ShardChange::Several => {
                 self.cx.queue.own_nothing();
+                self.stores.mailboxes.share();
                 self.outbound.renew_schedules(&mut self.cx);
             }
             ShardChange::Gained(hop) => {
@@ -96,6 +97,9 @@ impl Node {
                 }
                 page.iter().for_each(|listed| self.cx.queue.leave_to_others(listed.item.id));
             }
+        }
+        if let NextHop::Mailbox(address) = hop {
+            self.stores.mailboxes.forget(address);
         }
         self.ownership_changed(hop);
     }

@@ -2,15 +2,22 @@
 
 use crate::api::operator::HELD;
 use crate::queue::EntryQueue;
-use base::EntryId;
+use base::{EntryId, Instant};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
 
 impl EntryQueue {
-    /// Takes over the holds of [`HELD`], before the entries are recovered.
-    pub(crate) fn recovered_holds(&mut self, value: &[u8]) {
+    /// Takes over the holds of [`HELD`]: before the entries are recovered, or when another node has changed them.
+    pub(crate) fn recovered_holds(&mut self, now: Instant, value: &[u8]) {
         let ids = value.chunks_exact(8).filter_map(|id| id.try_into().ok());
-        self.held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
+        let held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
+        let before = std::mem::replace(&mut self.held, held);
+        for id in self.held.difference(&before) {
+            self.scheduler.hold(*id);
+        }
+        for id in before.difference(&self.held) {
+            self.scheduler.release(now, *id);
+        }
     }
 
     /// The change that makes the holds durable.

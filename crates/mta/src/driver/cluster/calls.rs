@@ -6,12 +6,13 @@ use crate::driver::inbox::Inbox;
 use base::Precedence;
 use engine::journal::QueueId;
 use membership::{Answer, Call};
+use node::mailbox;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
-use store::cluster::{Changes, Cluster, NodeEpoch, Place, ShardPage};
+use store::cluster::{Acquired, Changes, Cluster, NodeEpoch, Place, ShardPage};
 use store::{BatchId, StoreError};
 
 /// What a thread answers.
@@ -138,8 +139,10 @@ fn make(cluster: &dyn Cluster, names: &Names, (call, last): NumberedCall) -> Ans
         Call::Join => cluster.join(&names.node, names.lease).map(Answer::Joined),
         Call::Renew { draining } => cluster.renew(*draining).map(Answer::Renewed),
         Call::Bury(nodes) => bury(cluster, nodes).map(|()| Answer::Done),
-        Call::Acquire { shard, name } => cluster.acquire(*shard, name, last).map(Answer::Acquired),
-        Call::Release(shard) => cluster.release(&[*shard]).map(|()| Answer::Done),
+        Call::Acquire { shard, name } => acquire(cluster, *shard, name, last).map(Answer::Acquired),
+        Call::Release { shard, name } => {
+            cluster.release(&both(*shard, name)).map(|()| Answer::Done)
+        }
         Call::Ask(shard) => cluster.ask(*shard).map(|()| Answer::Done),
         Call::Look => look(cluster),
     };
@@ -156,6 +159,32 @@ fn bury(cluster: &dyn Cluster, nodes: &[NodeEpoch]) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// A shard, and the queue of the items where it is a mailbox: they have one owner.
+fn both(shard: QueueId, name: &str) -> Vec<QueueId> {
+    match shard.0 >= super::MAILBOXES && !name.is_empty() {
+        true => vec![mailbox::item::queue_at(name), shard],
+        false => vec![shard],
+    }
+}
+
+fn acquire(
+    cluster: &dyn Cluster,
+    shard: QueueId,
+    name: &str,
+    last: BatchId,
+) -> Result<Acquired, StoreError> {
+    let mut acquired = Acquired::Dead;
+    for part in both(shard, name) {
+        acquired = cluster.acquire(part, name, last)?;
+        if !matches!(acquired, Acquired::Ours(_)) {
+            break;
+        }
+    }
+    Ok(acquired)
+}
+
 fn look(cluster: &dyn Cluster) -> Result<Answer, StoreError> {
-    Ok(Answer::Looked { nodes: cluster.nodes()?, shards: cluster.shards()? })
+    let mut shards = cluster.shards()?;
+    shards.retain(|row| !mailbox::item::is_queue(row.shard));
+    Ok(Answer::Looked { nodes: cluster.nodes()?, shards })
 }

@@ -9,6 +9,7 @@ use crate::config::section::store::engine::ClusterNode;
 use crate::driver::inbox::Inbox;
 use crate::driver::{Driver, DriverAnswer, DriverError};
 use base::{EntryId, Instant, PeerId, Precedence};
+use bytes::Bytes;
 use calls::{Calls, Names};
 use engine::NextHop;
 use engine::journal::{Batch, Op, QueueId};
@@ -27,6 +28,14 @@ const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Queues of mailboxes have numbers from here on ([`NextHop::queue`]).
 const MAILBOXES: u64 = 1 << 63;
+
+/// Values that all nodes of a site share, and what the node takes them with.
+const SITE_VALUES: [(&str, fn(Bytes) -> Input); 4] = [
+    (node::operator::HELD, Input::RecoveredHolds),
+    (node::channel_order::DISABLED, Input::RecoveredDisabled),
+    (node::lists::LISTS, Input::RecoveredLists),
+    (node::mailbox::machine::NAMES, Input::RecoveredMailboxes),
+];
 
 /// This node of its site.
 pub(super) struct Membered {
@@ -256,8 +265,23 @@ impl Driver {
         let changed = owned.filter(|shard| all || changes.shards.contains(shard));
         let changed: Vec<QueueId> = changed.collect();
         changed.into_iter().for_each(|shard| member.read(shard));
+        self.values_changed(changes);
         if changes.members || changes.all {
             self.cluster_input(membership::Input::Changed);
+        }
+    }
+
+    /// Reads the values of the site that another node has written.
+    fn values_changed(&mut self, changes: &Changes) {
+        for (name, input) in SITE_VALUES {
+            if !changes.all && !changes.values.iter().any(|changed| changed == name) {
+                continue;
+            }
+            match self.disk.value(name) {
+                Ok(Some(value)) => self.input(input(value)),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(name, %error, "a value of the site cannot be read"),
+            }
         }
     }
 

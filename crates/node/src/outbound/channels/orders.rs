@@ -15,6 +15,7 @@ use crate::config::Channel;
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::outbound::Outbound;
+use crate::outbound::channels::state::ChannelState;
 use base::{AssociationId, Now, Precedence};
 use osi::api::{AbortReason, Request};
 use scheduler::ChannelId;
@@ -24,13 +25,22 @@ use std::time::Duration;
 const OPENED: Duration = Duration::from_secs(15 * 60);
 
 impl Outbound {
-    /// Takes over what the store has.
-    pub(crate) fn recovered_disabled(&mut self, cx: &mut Context, value: &[u8]) {
+    /// Takes over what the store has: at the start, or when another node has changed it. Gives the associations
+    /// that end in order.
+    pub(crate) fn recovered_disabled(
+        &mut self,
+        cx: &mut Context,
+        value: &[u8],
+    ) -> Vec<AssociationId> {
         if let Err(error) = cx.closed.recovered(value) {
             let detail = format!("which channels were disabled is lost: {error}");
             cx.event(LogLevel::Error, Kind::StoreFailed, detail);
         }
         self.renew_schedules(cx);
+        let closed = |state: &ChannelState| state.schedule.disabled.is_some();
+        let channels: Vec<ChannelId> = self.channels.keys().copied().collect();
+        let disabled = channels.into_iter().filter(|id| self.channels.get(id).is_some_and(closed));
+        disabled.flat_map(|id| self.end_associations(cx, id, false)).collect()
     }
 
     /// What an order does, or would do.
