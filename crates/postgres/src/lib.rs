@@ -41,22 +41,17 @@
 
 mod bodies;
 mod cluster;
+mod connection;
 mod durability;
-mod edge;
-mod failure;
 mod group;
-mod link;
 mod numbers;
 mod options;
-mod pool;
 mod prepare;
 mod queue;
 mod reads;
 mod spools;
 
 mod sums;
-mod target;
-mod tls;
 mod verify;
 mod watch;
 

@@ -1,10 +1,10 @@
 //! The tables: made and changed by the account that owns them, in numbered steps, one after the other.
 
-use crate::edge::Edge;
-use crate::failure::Failure;
-use crate::link::Link;
+use crate::connection::edge::Edge;
+use crate::connection::failure::Failure;
+use crate::connection::link::Link;
+use crate::connection::target::{Target, quoted};
 use crate::options::Options;
-use crate::target::{Target, quoted};
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;

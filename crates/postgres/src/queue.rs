@@ -1,13 +1,13 @@
 //! The store: what callers have.
 
-use crate::edge::Edge;
-use crate::failure::Failure;
+use crate::connection::edge::Edge;
+use crate::connection::failure::Failure;
+use crate::connection::link::lock;
+use crate::connection::pool::Pool;
+use crate::connection::target::Target;
 use crate::group::{Committing, Lane, Stage, Standing};
-use crate::link::lock;
 use crate::options::Options;
-use crate::pool::Pool;
 use crate::spools::{Spools, Writer, take_up};
-use crate::target::Target;
 use crate::{bodies, prepare, reads, verify};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use store::recent::Key;
 use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
 
 /// Parts that one piece of deferred work removes: 32 MiB.
@@ -221,6 +222,16 @@ impl QueueStore for PostgresStore {
         let site = self.options.site.as_ref();
         let name = site.map_or_else(|| name.to_owned(), |site| site.kept_name(name));
         reads::meta(&self.readers, name)
+    }
+
+    fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
+        self.committing.recent(Key::Entry(key))
+    }
+
+    fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
+        let octets = self.committing.recent(Key::Body(id))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
+        Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
     }
 
     fn close(&self) {

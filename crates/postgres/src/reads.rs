@@ -1,7 +1,7 @@
 //! What is read: entries, bodies, remembered keys, named values.
 
+use crate::connection::pool::Pool;
 use crate::numbers::{Place, number, precedence, rank, stored, unsigned};
-use crate::pool::Pool;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, FIRST_ITEM, MailboxId, QueueId};

@@ -1,9 +1,9 @@
 //! Everything is read once, so that what is damaged is known.
 
 use crate::bodies;
-use crate::link::lock;
+use crate::connection::link::lock;
+use crate::connection::pool::Pool;
 use crate::numbers::{number, stored};
-use crate::pool::Pool;
 use base::BodyId;
 use std::sync::Mutex;
 use store::{Damage, StoreError};

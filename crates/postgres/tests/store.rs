@@ -288,3 +288,18 @@ fn one_server_alone_promises_little() {
     assert_eq!((found.may_be_lost, found.may_be_away), (0, 0));
     assert!(found.warnings[0].contains("synchronous_standby_names is empty"), "{found:?}");
 }
+
+#[test]
+fn what_was_committed_lately_needs_no_server() {
+    let Some(mut site) = Site::if_installed() else { return };
+    let store = site.open();
+    let key = |n| (base::Precedence::Routine, base::EntryId(n));
+    assert!(commit(&*store, vec![put(1, b"x"), put(2, b"y"), body(1, octets(9, 7))]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"x"[..]));
+    assert_eq!(store.recent_body(BodyId(1), 3, 400), Some(octets(9, 7).slice(3..)));
+    assert!(commit(&*store, vec![put(1, b"new"), delete(2), drop_body(1)]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
+    assert_eq!((store.recent_entry(key(2)), store.recent_body(BodyId(1), 0, 1)), (None, None));
+    assert!(!commit(&*store, vec![put(1, b"lost"), copy(9, 8)]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
+}

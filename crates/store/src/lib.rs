@@ -33,7 +33,7 @@ mod model;
 mod notes;
 mod order;
 pub mod queue;
-mod recent;
+pub mod recent;
 mod redb_store;
 #[cfg(any(test, feature = "testing"))]
 pub mod safeguard;

@@ -1,6 +1,6 @@
 //! Where the database is: the url, taken apart.
 
-use crate::tls;
+use crate::connection::tls;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::StoreError;
