@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use checks::{conformance, deny, edges, purity, ratio, tidy};
-use faults::{guided, hunt, mutants, soak};
+use faults::{cluster, guided, hunt, mutants, soak};
 use workspace::Workspace;
 pub(crate) use xtask::{Outcome, command, workspace};
 
@@ -51,6 +51,7 @@ verbs! {
     test,
     soak,
     hunt,
+    cluster,
     mutants,
     guided,
     studies,

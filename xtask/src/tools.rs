@@ -76,7 +76,17 @@ fn tool_path() -> String {
 /// Makes sure that all tools are there, installing them as root where apt-get can; an error names
 /// each that is missing, its package and its purpose. Without an optional one it goes on.
 pub(crate) fn ensure(workspace: &Workspace) -> anyhow::Result<()> {
-    let wanted = missing(&tool_path(), TOOLS);
+    ensure_all(workspace, &TOOLS.iter().collect::<Vec<_>>())
+}
+
+/// As [`ensure`], for PostgreSQL alone, which is optional.
+pub(crate) fn try_postgresql(workspace: &Workspace) -> anyhow::Result<()> {
+    let of_it = TOOLS.iter().filter(|tool| tool.package == POSTGRESQL);
+    ensure_all(workspace, &of_it.collect::<Vec<_>>())
+}
+
+fn ensure_all(workspace: &Workspace, tools: &[&Tool]) -> anyhow::Result<()> {
+    let wanted = missing(&tool_path(), tools);
     if wanted.is_empty() {
         return Ok(());
     }

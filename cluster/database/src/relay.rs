@@ -30,7 +30,10 @@ enum Mode {
 #[derive(Debug)]
 struct State {
     mode: Mode,
-    target: SocketAddr,
+    /// Tried one after the other; the next connection begins with the next one.
+    targets: Vec<SocketAddr>,
+    /// How often all connections were reset: one that is older passes nothing on any more.
+    resets: u64,
     /// Both ends of each connection; those that ended are removed with the next one.
     connections: Vec<[std::sync::Weak<TcpStream>; 2]>,
 }
@@ -41,7 +44,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Passes connections on to a server, until it is told otherwise. Listens on 127.0.0.1.
+/// Passes connections on to a server, until a call changes that. Listens on 127.0.0.1.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -55,10 +58,20 @@ impl Relay {
     /// # Errors
     /// There is no free port.
     pub fn start(target: SocketAddr) -> Result<Relay> {
+        Relay::over(&[target])
+    }
+
+    /// As [`Relay::start`], for the first of these that takes a connection; each connection begins with
+    /// another one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn over(targets: &[SocketAddr]) -> Result<Relay> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
         let address = listener.local_addr()?;
         let mode = Mode::Passes(Duration::ZERO);
-        let state = Mutex::new(State { mode, target, connections: Vec::new() });
+        let targets = targets.to_vec();
+        let state = Mutex::new(State { mode, targets, resets: 0, connections: Vec::new() });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         let of_it = Arc::clone(&shared);
         let accepting = Some(spawn(move || of_it.accept(&listener)));
@@ -70,7 +83,7 @@ impl Relay {
         self.address
     }
 
-    /// Resets all connections (RST), and each new one.
+    /// Resets all connections (RST), and each new one. What a silence kept is lost.
     pub fn cut(&self) {
         let mut state = self.shared.lock();
         state.mode = Mode::Resets;
@@ -96,7 +109,7 @@ impl Relay {
 
     /// Leads new connections to another server.
     pub fn lead_to(&self, target: SocketAddr) {
-        self.shared.lock().target = target;
+        self.shared.lock().targets = vec![target];
     }
 }
 
@@ -115,6 +128,7 @@ impl Drop for Relay {
 impl State {
     /// Ends all connections with a reset: their threads wake up and close the last handle.
     fn reset(&mut self) {
+        self.resets += 1;
         for end in self.connections.drain(..).flatten().filter_map(|end| end.upgrade()) {
             abort(&end);
         }
@@ -139,15 +153,25 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits out a silence; how long a piece is delayed, or `None` where the connection is to end.
-    fn passes(&self) -> Option<(Duration, SocketAddr)> {
-        let silent = |state: &mut State| state.mode == Mode::Silent;
+    /// Waits out a silence; how long a piece is delayed, or `None` where a connection that began after so many
+    /// resets is to end.
+    fn passes(&self, resets: u64) -> Option<Duration> {
+        let silent = |state: &mut State| state.mode == Mode::Silent && state.resets == resets;
         let state = self.changed.wait_while(self.lock(), silent);
         let state = state.unwrap_or_else(PoisonError::into_inner);
         match state.mode {
-            Mode::Passes(delay) => Some((delay, state.target)),
-            Mode::Silent | Mode::Resets | Mode::Over => None,
+            Mode::Passes(delay) if state.resets == resets => Some(delay),
+            _ => None,
         }
+    }
+
+    fn next_targets(&self) -> Vec<SocketAddr> {
+        let mut state = self.lock();
+        let targets = state.targets.clone();
+        if !targets.is_empty() {
+            state.targets.rotate_left(1);
+        }
+        targets
     }
 
     fn accept(self: &Arc<Shared>, listener: &TcpListener) {
@@ -163,30 +187,33 @@ impl Shared {
 
     fn connect(self: Arc<Shared>, client: TcpStream) {
         let client = Arc::new(client);
-        let Some((_, target)) = self.passes() else { return abort(&client) };
-        let Ok(server) = TcpStream::connect_timeout(&target, CONNECT) else {
+        let resets = self.lock().resets;
+        if self.passes(resets).is_none() {
             return abort(&client);
-        };
+        }
+        let targets = self.next_targets();
+        let connect = |target| TcpStream::connect_timeout(target, CONNECT).ok();
+        let Some(server) = targets.iter().find_map(connect) else { return abort(&client) };
         let server = Arc::new(server);
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let mut state = self.lock();
-        if matches!(state.mode, Mode::Resets | Mode::Over) {
+        if matches!(state.mode, Mode::Resets | Mode::Over) || state.resets != resets {
             return [client, server].iter().for_each(|end| abort(end));
         }
         state.connections.retain(|[end, _]| end.strong_count() > 0);
         state.connections.push([Arc::downgrade(&client), Arc::downgrade(&server)]);
         drop(state);
         let (shared, ends) = (Arc::clone(&self), [Arc::clone(&server), Arc::clone(&client)]);
-        spawn(move || shared.pass(&ends[0], &ends[1]));
-        self.pass(&client, &server);
+        spawn(move || shared.pass(&ends[0], &ends[1], resets));
+        self.pass(&client, &server, resets);
     }
 
     /// Passes on what one end sends until it ends.
-    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream) {
+    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, resets: u64) {
         let mut piece = vec![0; PIECE];
         loop {
             let octets = from.read(&mut piece).unwrap_or(0);
-            let Some((delay, _)) = self.passes() else { return };
+            let Some(delay) = self.passes(resets) else { return };
             if !delay.is_zero() {
                 pause(delay);
             }

@@ -135,7 +135,7 @@ impl Server {
             bail!("{} runs already", self.options.name);
         }
         files::settings(&self.data, &self.settings)?;
-        // What a server that crashed left there says that it is ready.
+        // What a server that crashed left there states that it is ready.
         let state = self.data.join("postmaster.pid");
         if state.exists() {
             fs::remove_file(&state)?;

@@ -263,7 +263,8 @@ fn read_site(
     precedence.times.clock = clock::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
     let p3 = listen::read_p3(&mut top, problems, &mut listeners);
-    let store = store::read(&mut top, problems, &mut listeners);
+    let engine = store::engine::read(&mut top, problems, source);
+    let store = store::p7::read(&mut top, problems, &mut listeners);
     let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
     let mut names = Vec::new();
     let mut peers = Vec::new();
@@ -303,6 +304,7 @@ fn read_site(
         events,
         tracking,
         metrics,
+        engine,
         node: NodeConfig {
             mta: own.mta,
             domain: own.domain,

@@ -34,13 +34,13 @@ BEGIN
     UPDATE shard SET asked_by = NULL WHERE asked_by = ANY (p_dead);
 END $$;
 
-CREATE FUNCTION bury(p_nodes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION bury(p_own bigint, p_nodes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     v_dead bigint[];
 BEGIN
     SELECT coalesce(array_agg(epoch), '{}') INTO v_dead FROM (
         SELECT epoch FROM node WHERE epoch = ANY (p_nodes)
-            AND (died IS NOT NULL OR lease_until <= clock_timestamp())
+            AND (epoch = p_own OR died IS NOT NULL OR lease_until <= clock_timestamp())
         ORDER BY epoch FOR UPDATE) n;
     PERFORM lay_down(v_dead);
     PERFORM tell('m');

@@ -16,6 +16,8 @@ use store::cluster::{
 use store::{BatchId, Entry, StoreError};
 use tokio_postgres::Row;
 
+/// The longest that the connection that listens is waited for at once.
+const WATCHED: Duration = Duration::from_millis(200);
 /// Octets of records of a page.
 const OCTETS: usize = 8 << 20;
 /// Most entries of a page.
@@ -132,10 +134,11 @@ impl Cluster for PostgresStore {
     }
 
     fn bury(&self, nodes: &[NodeEpoch]) -> Result<Vec<NodeEpoch>, StoreError> {
+        let own = self.joined()?.node;
         let nodes: Arc<Vec<i64>> = Arc::new(nodes.iter().map(|node| i64::from(node.0)).collect());
         let row = self.control.call("taking over from nodes", move |link| {
             let nodes = Arc::clone(&nodes);
-            async move { link.row("SELECT bury($1)", &[&*nodes]).await }
+            async move { link.row("SELECT bury($1, $2)", &[&own, &*nodes]).await }
         })?;
         let dead: Vec<i64> = row.map_or_else(Vec::new, |row| row.get(0));
         Ok(dead.into_iter().map(node_epoch).collect())
@@ -192,11 +195,9 @@ impl Cluster for PostgresStore {
 
     fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         let rows = self.control.call("listing the nodes", |link| async move {
-            let sql = "SELECT epoch, name, draining, CASE WHEN died IS NULL THEN \
-                         greatest(0, extract(epoch FROM lease_until - clock_timestamp())) \
-                         ELSE 0 END::float8 FROM node \
-                       WHERE died IS NULL OR died > clock_timestamp() - interval '1 hour' \
-                       ORDER BY epoch";
+            let sql = "SELECT epoch, name, draining, \
+                         greatest(0, extract(epoch FROM lease_until - clock_timestamp()))::float8 \
+                       FROM node WHERE died IS NULL ORDER BY epoch";
             link.rows(sql, &[]).await
         })?;
         let node = |row: &Row| NodeRow {
@@ -266,8 +267,18 @@ impl Cluster for PostgresStore {
     }
 
     fn watch(&self, at_most: Duration) -> Result<Changes, StoreError> {
-        let changes = lock(&self.watching).watch(&self.edge, &self.target, at_most);
-        changes.map_err(|failure| failure.into_error(&self.target, "watching for changes"))
+        let mut left = at_most;
+        loop {
+            // In slices: a close does not wait for the end.
+            let slice = left.min(WATCHED);
+            left = left.saturating_sub(slice);
+            let changes = lock(&self.watching).watch(&self.edge, &self.target, slice);
+            let changes = changes
+                .map_err(|failure| failure.into_error(&self.target, "watching for changes"))?;
+            if left.is_zero() || changes != Changes::default() {
+                return Ok(changes);
+            }
+        }
     }
 }
 

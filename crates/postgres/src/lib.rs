@@ -55,6 +55,7 @@ mod sums;
 mod verify;
 mod watch;
 
+pub use connection::target::role;
 pub use durability::{Durability, Settings, Standby};
 pub use options::{Options, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};

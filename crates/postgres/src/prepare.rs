@@ -41,7 +41,7 @@ pub struct Prepared {
 /// # Errors
 /// [`StoreError::Newer`]; [`StoreError::Away`]; [`StoreError::Refused`].
 pub fn prepare(url: &str, run_role: &str, options: &Options) -> Result<Prepared, StoreError> {
-    let target = Target::parse(url, &options.schema, options.time_limit, options.connect_limit)?;
+    let target = Target::parse(url, options)?;
     let edge =
         Edge::start().map_err(|e| StoreError::Io { doing: PREPARING, source: Arc::new(e) })?;
     let (target, role) = (Arc::new(target), run_role.to_owned());

@@ -52,9 +52,7 @@ impl PostgresStore {
     /// [`StoreError::NotPrepared`]; [`StoreError::Newer`]; [`StoreError::Away`]; [`StoreError::Refused`].
     pub fn open(url: &str, options: Options) -> Result<PostgresStore, StoreError> {
         const OPENING: &str = "opening the store";
-        let target =
-            Target::parse(url, &options.schema, options.time_limit, options.connect_limit)?;
-        let target = Arc::new(target);
+        let target = Arc::new(Target::parse(url, &options)?);
         let io = |e| StoreError::Io { doing: OPENING, source: Arc::new(e) };
         let edge = Arc::new(Edge::start().map_err(io)?);
         prepare::check(&edge, &target)?;

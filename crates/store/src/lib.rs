@@ -20,6 +20,7 @@
 //! commits, `sieve` knows keys that were never remembered.
 
 mod bodies;
+mod caches;
 pub mod cluster;
 pub mod committer;
 pub mod disk;
@@ -33,19 +34,18 @@ mod model;
 mod notes;
 mod order;
 pub mod queue;
-pub mod recent;
 mod redb_store;
 #[cfg(any(test, feature = "testing"))]
 pub mod safeguard;
 #[cfg(not(any(test, feature = "testing")))]
 mod safeguard;
-mod sieve;
 mod spool;
 mod staging;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use caches::recent;
 pub use committer::Committer;
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::StoreError;

@@ -26,7 +26,7 @@ pub use net::probe::MachineProbe;
 pub use net::{batch, capture, frame, middle, netns, ns, packet_socket, probe, tun};
 pub use process::programs::Programs;
 pub use process::{child, tool};
-pub use site::config::{ConnectionPolicy, PeerSettings};
+pub use site::config::{ChannelAddresses, ConnectionPolicy, PeerConfig, PeerSettings};
 pub use site::event::DaemonEvent;
 pub use site::memory::{ProcessMemory, processor_time};
 pub use site::pair::{Pair, PairBuilder};

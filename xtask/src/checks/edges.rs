@@ -48,12 +48,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         from: &["crates/"],
-        to: Forbidden::Folders(&["lab/", "testkit/", "bench/", "tests/", "fuzz/"]),
+        to: Forbidden::Folders(&["lab/", "testkit/", "bench/", "tests/", "fuzz/", "cluster/"]),
         reason: "the MTA and its client are a product of their own, and know nothing of the lab",
     },
     Rule {
         from: &["lab/"],
-        to: Forbidden::Folders(&["testkit/", "bench/", "tests/", "fuzz/"]),
+        to: Forbidden::Folders(&["testkit/", "bench/", "tests/", "fuzz/", "cluster/"]),
         reason: "what measures and tests stands on what it measures",
     },
     Rule {

@@ -1,5 +1,6 @@
 //! A checked configuration: the node's part and the edge's.
 
+use crate::section::store::engine::StoreEngine;
 use crate::value::Remote;
 use base::PeerId;
 use dscp::Dscp;
@@ -26,6 +27,8 @@ pub struct Site {
     pub tracking: Option<u64>,
     /// The listener for Prometheus, if enabled.
     pub metrics: Option<SocketAddr>,
+    /// Where the queue is.
+    pub engine: StoreEngine,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
     /// Sockets to listen on, one for each of [`NodeConfig::listeners`].

@@ -34,7 +34,10 @@ impl Driver {
                 (Verdict::Wrong("the file has errors".to_owned()), None, Some(report))
             }
             Ok((Some(site), report)) => match self.take_over(site) {
-                Ok(changes) => (Verdict::Applied, Some(changes), Some(report)),
+                Ok(changes) => {
+                    self.peers_changed();
+                    (Verdict::Applied, Some(changes), Some(report))
+                }
                 Err(verdict) => (verdict, None, Some(report)),
             },
         };
@@ -174,6 +177,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
         events,
         tracking,
         metrics,
+        engine,
         stop_timeout,
         disk_reserve,
         node: _,
@@ -189,6 +193,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("events", *events != new.events);
     restart.at_once("tracking", *tracking != new.tracking);
     restart.at_once("metrics", *metrics != new.metrics);
+    restart.at_once("store", *engine != new.engine);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
     keys.at_once("mta.disk_reserve", *disk_reserve != new.disk_reserve);
     let expect = |(id, old)| {

@@ -96,20 +96,22 @@ impl PeerSettings {
 
 /// The addresses of one channel of a peer.
 #[derive(Clone, Debug)]
-pub(crate) struct ChannelAddresses {
+pub struct ChannelAddresses {
     /// The address and port that the site connects to.
-    pub(crate) remote: SocketAddr,
+    pub remote: SocketAddr,
     /// Where the site listens for the peer.
-    pub(crate) listen: Vec<SocketAddr>,
+    pub listen: Vec<SocketAddr>,
 }
 
 /// The configuration of a peer at one site.
 #[derive(Clone, Debug)]
-pub(crate) struct PeerConfig {
-    pub(crate) name: String,
-    pub(crate) link: PeerSettings,
+pub struct PeerConfig {
+    /// The name of the peer's site.
+    pub name: String,
+    /// What both sites know of each other.
+    pub link: PeerSettings,
     /// One for each channel of the link.
-    pub(crate) ends: Vec<ChannelAddresses>,
+    pub ends: Vec<ChannelAddresses>,
 }
 
 #[derive(Serialize)]

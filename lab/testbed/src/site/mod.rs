@@ -84,7 +84,7 @@ impl SiteBuilder {
     }
 
     /// With a peer and two passwords: that of this site, and that which the peer must present.
-    pub(crate) fn peer(mut self, peer: PeerConfig, ours: &str, theirs: &str) -> SiteBuilder {
+    pub fn peer(mut self, peer: PeerConfig, ours: &str, theirs: &str) -> SiteBuilder {
         self.secrets.push((config::secret_file(&self.name, &peer.name), ours.to_owned()));
         self.secrets.push((config::secret_file(&peer.name, &self.name), theirs.to_owned()));
         self.peers.push(peer);
@@ -591,7 +591,11 @@ impl Site {
         Ok(RunningClient { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
     }
 
-    fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<ProgramOutput> {
+    /// As [`Site::mta`], with this on standard input, such as the password of a new user.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<ProgramOutput> {
         let [verb, rest @ ..] = arguments else { bail!("no verb for mta") };
         let mut command = self.place.command(&self.programs.mta);
         // The password comes from standard input, not from the environment of the test.
