@@ -157,7 +157,11 @@ impl QueueStore for PostgresStore {
     }
 
     fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError> {
-        reads::entry(&self.readers, key)
+        let found = reads::entry(&self.readers, key);
+        if let Err(StoreError::EntryDamaged { .. }) = &found {
+            lock(&self.damage).entries.insert(key);
+        }
+        found
     }
 
     fn entry_count(&self) -> Result<u64, StoreError> {

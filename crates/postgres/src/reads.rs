@@ -43,11 +43,15 @@ fn entries_of(rows: &[Row]) -> Vec<Entry> {
 }
 
 pub(crate) fn entry(pool: &Pool, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
-    let (rank, id): Place = crate::numbers::place(precedence, id);
+    let (rank, place): Place = crate::numbers::place(precedence, id);
     let row = pool.call("reading an entry", move |link| async move {
         let sql = "SELECT record FROM entry WHERE rank = $1 AND id = $2";
-        link.row(sql, &[&rank, &id]).await
-    })?;
+        link.row(sql, &[&rank, &place]).await
+    });
+    let row = match row {
+        Err(StoreError::Damaged { .. }) => return Err(StoreError::EntryDamaged { id }),
+        row => row?,
+    };
     Ok(row.map(|row| row.get::<_, Vec<u8>>(0).into()))
 }
 

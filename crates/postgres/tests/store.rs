@@ -260,6 +260,34 @@ fn a_changed_octet_is_noticed() {
     assert!(error.to_string().contains("pg_basebackup"), "{error}");
 }
 
+/// The disk lost the pages of a long record.
+#[test]
+fn a_record_that_cannot_be_read_is_named() {
+    let Some(mut server) = database::server_or_skip("damage", database::Options::new()) else {
+        return;
+    };
+    server.role(RUNS).unwrap();
+    let options = options("damaged");
+    prepare(&server.url("postgres"), RUNS, &options).unwrap();
+    let store = PostgresStore::open(&server.url(RUNS), options).unwrap();
+    let long = octets(100_000, 1).to_vec().leak();
+    assert!(commit(&store, vec![put(1, b"x"), put(2, long), put(3, b"y")]).is_durable());
+    let file = "select pg_relation_filepath(reltoastrelid) from pg_class \
+                where oid = 'damaged.entry'::regclass";
+    let file = server.data().join(server.psql(file).unwrap());
+    server.stop().unwrap();
+    let length = std::fs::metadata(&file).unwrap().len();
+    std::fs::write(&file, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    server.launch().unwrap();
+    store.verify(&mut |_| true).unwrap();
+    let key = |id| (base::Precedence::Routine, base::EntryId(id));
+    assert_eq!(store.damage().entries, [key(2)].into());
+    assert!(store.entry(key(2)).unwrap_err().is_damage());
+    assert_eq!(store.entry(key(3)).unwrap().unwrap(), "y");
+    assert!(commit(&store, vec![delete(2)]).is_durable());
+    assert_eq!(store.entries(None, 9).unwrap().len(), 2);
+}
+
 #[test]
 fn a_long_listing_is_bounded_by_its_octets() {
     let Some(mut site) = Site::if_installed() else { return };
