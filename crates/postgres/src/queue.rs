@@ -91,6 +91,15 @@ impl PostgresStore {
         })
     }
 
+    /// The entries of a page; what is damaged is noted.
+    fn intact(&self, page: Result<reads::Page, StoreError>) -> Result<Vec<Entry>, StoreError> {
+        let page = page?;
+        if !page.damaged.is_empty() {
+            lock(&self.damage).entries.extend(page.damaged);
+        }
+        Ok(page.entries)
+    }
+
     fn noticed<T>(&self, ended: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::BodyDamaged { id }) = &ended {
             lock(&self.damage).bodies.insert(*id);
@@ -173,7 +182,7 @@ impl QueueStore for PostgresStore {
     }
 
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        reads::entries(&self.readers, after, limit)
+        self.intact(reads::entries(&self.readers, after, limit))
     }
 
     fn queue_entries(
@@ -183,7 +192,7 @@ impl QueueStore for PostgresStore {
         after: Option<EntryId>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        reads::queue_entries(&self.readers, queue, precedence, after, limit)
+        self.intact(reads::queue_entries(&self.readers, queue, precedence, after, limit))
     }
 
     fn items(
@@ -193,7 +202,7 @@ impl QueueStore for PostgresStore {
         after: u32,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        reads::items(&self.readers, mailbox, precedence, after, limit)
+        self.intact(reads::items(&self.readers, mailbox, precedence, after, limit))
     }
 
     fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {

@@ -279,6 +279,13 @@ fn a_record_that_cannot_be_read_is_named() {
     let length = std::fs::metadata(&file).unwrap().len();
     std::fs::write(&file, vec![0; usize::try_from(length).unwrap()]).unwrap();
     server.launch().unwrap();
+    // It is left out, also where it is all that is left of a page.
+    let ids = |page: Vec<store::Entry>| page.iter().map(|entry| entry.id.0).collect::<Vec<_>>();
+    assert_eq!(ids(store.entries(None, 9).unwrap()), [1, 3]);
+    let after = Some((base::Precedence::Routine, base::EntryId(1)));
+    assert_eq!(ids(store.entries(after, 1).unwrap()), [3]);
+    let routine = base::Precedence::Routine;
+    assert_eq!(ids(store.queue_entries(QUEUE, routine, None, 9).unwrap()), [1, 3]);
     store.verify(&mut |_| true).unwrap();
     let key = |id| (base::Precedence::Routine, base::EntryId(id));
     assert_eq!(store.damage().entries, [key(2)].into());
