@@ -476,7 +476,8 @@ fn assemble(
             channel.node.index = parts.numbers.give(running, (peer_id, name));
             let id = ChannelId { peer: peer_id, index: channel.node.index };
             listeners.add_channel(problems, id, &channel);
-            node.addresses.extend(channel.socket.remote.host.parse::<std::net::IpAddr>());
+            let hosts = channel.socket.remotes().map(|remote| remote.host.parse());
+            node.addresses.extend(hosts.flatten().collect::<Vec<std::net::IpAddr>>());
             node.channels.push(channel.node);
             parts.channels.insert(id, channel.socket);
         }

@@ -117,11 +117,20 @@ pub struct ListenSocket {
     pub label: String,
 }
 
+impl ChannelSocket {
+    /// Where the peer is, in the order in which it is tried.
+    pub fn remotes(&self) -> impl Iterator<Item = &Remote> {
+        std::iter::once(&self.remote).chain(&self.others)
+    }
+}
+
 /// The remote end of a channel's connections, and their options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSocket {
     /// The remote host and port.
     pub remote: Remote,
+    /// Where else the peer is, tried in this order.
+    pub others: Vec<Remote>,
     /// Options.
     pub tcp: Tcp,
     /// Longest wait for a connection, per address of the host.

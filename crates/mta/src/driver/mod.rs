@@ -59,7 +59,7 @@ use node::channel_order::ChannelOutcome;
 use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
-use node::{CommitError, Input, ListenerId, Node, Output, Principal, Token};
+use node::{ChannelId, CommitError, Input, ListenerId, Node, Output, Principal, Token};
 use record::Header;
 use recording::Recording;
 use reload::Listening;
@@ -112,6 +112,8 @@ struct Driver {
     labels: Labels,
     transports: BTreeMap<AssociationId, Transport>,
     last_connection: u64,
+    /// When a connection of a channel was made last, and which place of its peer was tried first.
+    places: BTreeMap<ChannelId, (Instant, usize)>,
     arriving: Option<Arriving>,
     /// The association of the connection that arrived last, until it is taken note of.
     admitted: Option<AssociationId>,
@@ -221,6 +223,7 @@ async fn serve(
         labels: Labels::from_site(&site),
         transports: BTreeMap::new(),
         last_connection: 0,
+        places: BTreeMap::new(),
         arriving: None,
         admitted: None,
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,

@@ -213,11 +213,11 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
 }
 
 fn socket_keys(old: &ChannelSocket, new: &ChannelSocket) -> Keys {
-    let ChannelSocket { remote, tcp, connect_timeout, label: _ } = old;
+    let ChannelSocket { remote, others, tcp, connect_timeout, label: _ } = old;
     // The node compares the mark itself.
     let Tcp { dscp: _, congestion, user_timeout, keepalive } = tcp;
     let mut keys = Keys::default();
-    keys.reopens("remote", *remote != new.remote);
+    keys.reopens("remote", *remote != new.remote || *others != new.others);
     keys.reopens("congestion", *congestion != new.tcp.congestion);
     keys.at_once("timeouts.connect", *connect_timeout != new.connect_timeout);
     keys.reopens("timeouts.unacknowledged", *user_timeout != new.tcp.user_timeout);
