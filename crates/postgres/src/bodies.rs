@@ -1,7 +1,7 @@
 //! Contents read back, each block checked.
 
+use crate::connection::pool::Pool;
 use crate::numbers::{signed, stored, unsigned};
-use crate::pool::Pool;
 use crate::spools::MAX_INLINE;
 use crate::sums::{BLOCK, agree};
 use base::BodyId;

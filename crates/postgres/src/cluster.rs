@@ -1,8 +1,8 @@
 //! The calls by which the nodes of a site share the database. The tables are in
 //! `migrations/0001_tables.sql`, the functions in `0003_cluster.sql`.
 
+use crate::connection::link::lock;
 use crate::group::Standing;
-use crate::link::lock;
 use crate::numbers::{number, precedence, stored, unsigned};
 use crate::queue::PostgresStore;
 use crate::spools::take_up;

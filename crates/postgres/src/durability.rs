@@ -1,6 +1,6 @@
 //! What the database promises when it says that a commit is made: its settings, in sentences.
 
-use crate::link::Link;
+use crate::connection::link::Link;
 use crate::queue::PostgresStore;
 use std::collections::BTreeSet;
 use store::StoreError;
@@ -204,7 +204,7 @@ impl PostgresStore {
     }
 }
 
-async fn read(link: &Link) -> Result<Settings, crate::failure::Failure> {
+async fn read(link: &Link) -> Result<Settings, crate::connection::failure::Failure> {
     let sql = "SELECT current_setting('synchronous_commit'), \
                current_setting('synchronous_standby_names'), \
                current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";

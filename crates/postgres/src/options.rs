@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const SCHEMA: &str = "mta";
 
 /// How a store is opened.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// The schema with the tables: several stores may be in one database.
     pub schema: String,
@@ -23,6 +23,18 @@ pub struct Options {
     pub password: Option<bytes::Bytes>,
     /// Several nodes share the store, and this is one of them. `None`: this process is alone.
     pub site: Option<Site>,
+}
+
+impl std::fmt::Debug for Options {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("schema", &self.schema)
+            .field("readers", &self.readers)
+            .field("time_limit", &self.time_limit)
+            .field("site", &self.site)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {

@@ -1,10 +1,10 @@
 //! The tables: made and changed by the account that owns them, in numbered steps, one after the other.
 
-use crate::edge::Edge;
-use crate::failure::Failure;
-use crate::link::Link;
+use crate::connection::edge::Edge;
+use crate::connection::failure::Failure;
+use crate::connection::link::Link;
+use crate::connection::target::{Target, quoted};
 use crate::options::Options;
-use crate::target::{Target, quoted};
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
@@ -41,7 +41,7 @@ pub struct Prepared {
 /// # Errors
 /// [`StoreError::Newer`]; [`StoreError::Away`]; [`StoreError::Refused`].
 pub fn prepare(url: &str, run_role: &str, options: &Options) -> Result<Prepared, StoreError> {
-    let target = Target::parse(url, &options.schema, options.time_limit, options.connect_limit)?;
+    let target = Target::parse(url, options)?;
     let edge =
         Edge::start().map_err(|e| StoreError::Io { doing: PREPARING, source: Arc::new(e) })?;
     let (target, role) = (Arc::new(target), run_role.to_owned());

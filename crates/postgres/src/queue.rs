@@ -1,13 +1,13 @@
 //! The store: what callers have.
 
-use crate::edge::Edge;
-use crate::failure::Failure;
+use crate::connection::edge::Edge;
+use crate::connection::failure::Failure;
+use crate::connection::link::lock;
+use crate::connection::pool::Pool;
+use crate::connection::target::Target;
 use crate::group::{Committing, Lane, Stage, Standing};
-use crate::link::lock;
 use crate::options::Options;
-use crate::pool::Pool;
 use crate::spools::{Spools, Writer, take_up};
-use crate::target::Target;
 use crate::{bodies, prepare, reads, verify};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use store::recent::Key;
 use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
 
 /// Parts that one piece of deferred work removes: 32 MiB.
@@ -51,12 +52,7 @@ impl PostgresStore {
     /// [`StoreError::NotPrepared`]; [`StoreError::Newer`]; [`StoreError::Away`]; [`StoreError::Refused`].
     pub fn open(url: &str, options: Options) -> Result<PostgresStore, StoreError> {
         const OPENING: &str = "opening the store";
-        let mut target =
-            Target::parse(url, &options.schema, options.time_limit, options.connect_limit)?;
-        if let Some(password) = &options.password {
-            target.config.password(password);
-        }
-        let target = Arc::new(target);
+        let target = Arc::new(Target::parse(url, &options)?);
         let io = |e| StoreError::Io { doing: OPENING, source: Arc::new(e) };
         let edge = Arc::new(Edge::start().map_err(io)?);
         prepare::check(&edge, &target)?;
@@ -93,6 +89,15 @@ impl PostgresStore {
             damage: Mutex::default(),
             sweep: Sweep::default(),
         })
+    }
+
+    /// The entries of a page; what is damaged is noted.
+    fn intact(&self, page: Result<reads::Page, StoreError>) -> Result<Vec<Entry>, StoreError> {
+        let page = page?;
+        if !page.damaged.is_empty() {
+            lock(&self.damage).entries.extend(page.damaged);
+        }
+        Ok(page.entries)
     }
 
     fn noticed<T>(&self, ended: Result<T, StoreError>) -> Result<T, StoreError> {
@@ -161,7 +166,11 @@ impl QueueStore for PostgresStore {
     }
 
     fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError> {
-        reads::entry(&self.readers, key)
+        let found = reads::entry(&self.readers, key);
+        if let Err(StoreError::EntryDamaged { .. }) = &found {
+            lock(&self.damage).entries.insert(key);
+        }
+        found
     }
 
     fn entry_count(&self) -> Result<u64, StoreError> {
@@ -173,7 +182,7 @@ impl QueueStore for PostgresStore {
     }
 
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        reads::entries(&self.readers, after, limit)
+        self.intact(reads::entries(&self.readers, after, limit))
     }
 
     fn queue_entries(
@@ -183,7 +192,7 @@ impl QueueStore for PostgresStore {
         after: Option<EntryId>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        reads::queue_entries(&self.readers, queue, precedence, after, limit)
+        self.intact(reads::queue_entries(&self.readers, queue, precedence, after, limit))
     }
 
     fn items(
@@ -193,7 +202,7 @@ impl QueueStore for PostgresStore {
         after: u32,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        reads::items(&self.readers, mailbox, precedence, after, limit)
+        self.intact(reads::items(&self.readers, mailbox, precedence, after, limit))
     }
 
     fn item_count(&self, mailbox: MailboxId, precedence: Precedence) -> Result<u64, StoreError> {
@@ -224,6 +233,16 @@ impl QueueStore for PostgresStore {
         let site = self.options.site.as_ref();
         let name = site.map_or_else(|| name.to_owned(), |site| site.kept_name(name));
         reads::meta(&self.readers, name)
+    }
+
+    fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
+        self.committing.recent(Key::Entry(key))
+    }
+
+    fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
+        let octets = self.committing.recent(Key::Body(id))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
+        Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
     }
 
     fn close(&self) {

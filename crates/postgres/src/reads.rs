@@ -1,7 +1,7 @@
 //! What is read: entries, bodies, remembered keys, named values.
 
+use crate::connection::pool::Pool;
 use crate::numbers::{Place, number, precedence, rank, stored, unsigned};
-use crate::pool::Pool;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Digest, FIRST_ITEM, MailboxId, QueueId};
@@ -13,18 +13,88 @@ use tokio_postgres::Row;
 /// Most entries of a page, whatever is asked for: the server sorts out the octets of so many.
 const MOST: usize = 16_384;
 
+/// Octets of records of a page.
+const OCTETS: usize = 8 << 20;
+
+/// What of a listing is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Records,
+    /// Places only: no record is read.
+    Places,
+}
+
 /// A page as SQL: the rows of a listing, up to about 8 MiB of records and one beyond. Records are read only
 /// as far as they are sent: their lengths are known without.
 macro_rules! page {
-    ($listing:literal) => {
-        concat!(
-            "SELECT rank, id, record FROM (SELECT rank, id, record, \
-             sum(octet_length(record)) OVER (ORDER BY rank, id ROWS UNBOUNDED PRECEDING) \
-             - octet_length(record) AS before FROM (",
-            $listing,
-            ") listed) sized WHERE before < 8388608 ORDER BY rank, id"
-        )
+    ($of:expr, $listing:literal) => {
+        match $of {
+            Of::Records => concat!(
+                "SELECT rank, id, record FROM (SELECT rank, id, record, \
+                 sum(octet_length(record)) OVER (ORDER BY rank, id ROWS UNBOUNDED PRECEDING) \
+                 - octet_length(record) AS before FROM (",
+                $listing,
+                ") listed) sized WHERE before < 8388608 ORDER BY rank, id"
+            ),
+            Of::Places => {
+                concat!("SELECT rank, id FROM (", $listing, ") listed ORDER BY rank, id")
+            }
+        }
     };
+}
+
+/// Entries, and those that were left out because the server cannot read them.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) damaged: Vec<EntryKey>,
+}
+
+/// The page after a place. If the server cannot read all of it, it is read entry by entry; a page on which
+/// nothing is left is followed by the next one.
+fn intact(
+    pool: &Pool,
+    after: Option<Place>,
+    ask: impl Fn(Option<Place>, Of) -> Result<Vec<Row>, StoreError>,
+) -> Result<Page, StoreError> {
+    let (mut page, mut after) = (Page::default(), after);
+    loop {
+        match ask(after, Of::Records) {
+            Err(StoreError::Damaged { .. }) => {}
+            rows => {
+                page.entries = entries_of(&rows?);
+                return Ok(page);
+            }
+        }
+        let rows = ask(after, Of::Places)?;
+        let Some(last) = rows.last() else { return Ok(page) };
+        after = Some((last.get(0), last.get(1)));
+        add_each(pool, &rows, &mut page)?;
+        if !page.entries.is_empty() {
+            return Ok(page);
+        }
+    }
+}
+
+fn add_each(pool: &Pool, rows: &[Row], page: &mut Page) -> Result<(), StoreError> {
+    let mut octets = 0;
+    for row in rows {
+        let Some(precedence) = precedence(row.get(0)) else { continue };
+        let id = EntryId(number(row.get(1)));
+        match entry(pool, (precedence, id)) {
+            Ok(Some(record)) => {
+                octets += record.len();
+                page.entries.push(Entry { precedence, id, record });
+            }
+            Ok(None) => {}
+            Err(StoreError::EntryDamaged { id }) => page.damaged.push((precedence, id)),
+            Err(error) => return Err(error),
+        }
+        if octets >= OCTETS {
+            break;
+        }
+    }
+    Ok(())
 }
 
 const READING: &str = "reading entries";
@@ -43,11 +113,15 @@ fn entries_of(rows: &[Row]) -> Vec<Entry> {
 }
 
 pub(crate) fn entry(pool: &Pool, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
-    let (rank, id): Place = crate::numbers::place(precedence, id);
+    let (rank, place): Place = crate::numbers::place(precedence, id);
     let row = pool.call("reading an entry", move |link| async move {
         let sql = "SELECT record FROM entry WHERE rank = $1 AND id = $2";
-        link.row(sql, &[&rank, &id]).await
-    })?;
+        link.row(sql, &[&rank, &place]).await
+    });
+    let row = match row {
+        Err(StoreError::Damaged { .. }) => return Err(StoreError::EntryDamaged { id }),
+        row => row?,
+    };
     Ok(row.map(|row| row.get::<_, Vec<u8>>(0).into()))
 }
 
@@ -75,23 +149,20 @@ pub(crate) fn entries(
     pool: &Pool,
     after: Option<EntryKey>,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
-    let (rank, id) = after.map_or((0, i64::MIN), |(level, id)| {
-        let (rank, id) = crate::numbers::place(level, id);
-        (rank, id.saturating_add(1))
-    });
-    let limit = most(limit);
-    let rows = pool.call(READING, move |link| async move {
+) -> Result<Page, StoreError> {
+    let (after, limit) = (after.map(|(level, id)| crate::numbers::place(level, id)), most(limit));
+    intact(pool, after, |after, of| {
+        let (rank, id) = after.map_or((0, i64::MIN), |(rank, id)| (rank, id.saturating_add(1)));
         // Each rank for itself: between two of them are the items of mailboxes.
         let sql = page!(
+            of,
             "SELECT e.rank, e.id, e.record FROM generate_series($1::smallint, 5) AS r, LATERAL ( \
              SELECT rank, id, record FROM entry WHERE rank = r::smallint AND id < 0 \
              AND id >= CASE WHEN r = $1::smallint THEN $2 ELSE -9223372036854775808 END \
              ORDER BY id LIMIT $3) e ORDER BY e.rank, e.id LIMIT $3"
         );
-        link.rows(sql, &[&rank, &id, &limit]).await
-    })?;
-    Ok(entries_of(&rows))
+        pool.call(READING, move |link| async move { link.rows(sql, &[&rank, &id, &limit]).await })
+    })
 }
 
 pub(crate) fn queue_entries(
@@ -100,19 +171,22 @@ pub(crate) fn queue_entries(
     precedence: Precedence,
     after: Option<EntryId>,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Page, StoreError> {
     let (queue, rank, limit) = (stored(queue.0), rank(precedence), most(limit));
-    let after = after.map(|id| stored(id.0));
-    let rows = pool.call(READING, move |link| async move {
+    let after = after.map(|id| (rank, stored(id.0)));
+    intact(pool, after, |after, of| {
+        let after = after.map(|place| place.1);
         // The first of all numbers is a number too.
         let sql = page!(
+            of,
             "SELECT rank, id, record FROM entry WHERE queue = $1 AND rank = $2 \
              AND id >= coalesce($3, -9223372036854775808) AND id IS DISTINCT FROM $3 \
              ORDER BY rank, id LIMIT $4"
         );
-        link.rows(sql, &[&queue, &rank, &after, &limit]).await
-    })?;
-    Ok(entries_of(&rows))
+        pool.call(READING, move |link| async move {
+            link.rows(sql, &[&queue, &rank, &after, &limit]).await
+        })
+    })
 }
 
 /// The numbers of the items of a mailbox, as they are stored.
@@ -127,17 +201,21 @@ pub(crate) fn items(
     precedence: Precedence,
     after: u32,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Page, StoreError> {
     let (first, last) = mailbox(of);
-    let (rank, after, limit) = (rank(precedence), first + i64::from(after), most(limit));
-    let rows = pool.call(READING, move |link| async move {
+    let (rank, limit) = (rank(precedence), most(limit));
+    let start = (rank, first + i64::from(after));
+    intact(pool, Some(start), |after, of| {
+        let after = after.unwrap_or(start).1;
         let sql = page!(
+            of,
             "SELECT rank, id, record FROM entry WHERE rank = $1 AND id > $2 AND id <= $3 \
              ORDER BY rank, id LIMIT $4"
         );
-        link.rows(sql, &[&rank, &after, &last, &limit]).await
-    })?;
-    Ok(entries_of(&rows))
+        pool.call(READING, move |link| async move {
+            link.rows(sql, &[&rank, &after, &last, &limit]).await
+        })
+    })
 }
 
 pub(crate) fn item_count(

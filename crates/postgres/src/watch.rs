@@ -3,11 +3,11 @@
 //! A notice is a hint. What is lost with a connection is answered with `all`, and whoever watches looks from
 //! time to time without a notice too.
 
-use crate::edge::Edge;
-use crate::failure::Failure;
-use crate::link::{Link, News};
+use crate::connection::edge::Edge;
+use crate::connection::failure::Failure;
+use crate::connection::link::{Link, News};
+use crate::connection::target::{Target, quoted};
 use crate::numbers::number;
-use crate::target::{Target, quoted};
 use engine::journal::QueueId;
 use std::sync::Arc;
 use std::time::Duration;

@@ -141,6 +141,36 @@ fn a_network_that_is_cut_anywhere_leaves_no_doubt() {
     assert_eq!(there(&store, 0..n), all);
 }
 
+/// Parts and notes are written once, although the call was made twice.
+#[test]
+fn a_content_is_received_over_a_network_that_is_cut() {
+    let Some(mut site) = Site::if_installed() else { return };
+    site.options.spool_memory = 100;
+    let server = site.server.unwrap();
+    let cutter = Cutter::start(server.address());
+    let store = through(&cutter, server, &site);
+    let whole = octets(1_700_000, 3);
+    let there_first = [1, 30_000, 524_200, 525_000, 600_000, 1_100_000, 1_690_000];
+    let all = there_first.map(|octets| (Way::There, octets)).into_iter();
+    for (n, (way, octets)) in (1..).zip(all.chain([1, 9, 30, 60].map(|octets| (Way::Back, octets))))
+    {
+        let (contents, id) = (store.contents(), SpoolId(n));
+        contents.open(id).unwrap();
+        cutter.cut_after(way, octets, false);
+        for (at, piece) in whole.chunks(300_000).enumerate() {
+            contents.append(id, Bytes::copy_from_slice(piece)).unwrap();
+            contents.note(id, &[at as u8]).unwrap();
+            contents.sync(id).unwrap();
+        }
+        assert!(cutter.has_cut(), "{way:?} {octets}");
+        cutter.heal();
+        assert!(commit(&store, vec![spooled(n, n)]).is_durable());
+        let read = store.body(BodyId(n), 0, usize::MAX).unwrap();
+        assert!(read.is_some_and(|read| read == whole), "{way:?} {octets}");
+    }
+    assert_eq!(site.sql("select count(*) from note"), "0");
+}
+
 /// The server cannot be reached for a while: nobody is told what is not known.
 #[test]
 fn what_is_not_known_is_told_when_it_is() {

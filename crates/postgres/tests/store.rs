@@ -260,6 +260,41 @@ fn a_changed_octet_is_noticed() {
     assert!(error.to_string().contains("pg_basebackup"), "{error}");
 }
 
+/// The disk lost the pages of a long record.
+#[test]
+fn a_record_that_cannot_be_read_is_named() {
+    let Some(mut server) = database::server_or_skip("damage", database::Options::new()) else {
+        return;
+    };
+    server.role(RUNS).unwrap();
+    let options = options("damaged");
+    prepare(&server.url("postgres"), RUNS, &options).unwrap();
+    let store = PostgresStore::open(&server.url(RUNS), options).unwrap();
+    let long = octets(100_000, 1).to_vec().leak();
+    assert!(commit(&store, vec![put(1, b"x"), put(2, long), put(3, b"y")]).is_durable());
+    let file = "select pg_relation_filepath(reltoastrelid) from pg_class \
+                where oid = 'damaged.entry'::regclass";
+    let file = server.data().join(server.psql(file).unwrap());
+    server.stop().unwrap();
+    let length = std::fs::metadata(&file).unwrap().len();
+    std::fs::write(&file, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    server.launch().unwrap();
+    // It is left out, also where it is all that is left of a page.
+    let ids = |page: Vec<store::Entry>| page.iter().map(|entry| entry.id.0).collect::<Vec<_>>();
+    assert_eq!(ids(store.entries(None, 9).unwrap()), [1, 3]);
+    let after = Some((base::Precedence::Routine, base::EntryId(1)));
+    assert_eq!(ids(store.entries(after, 1).unwrap()), [3]);
+    let routine = base::Precedence::Routine;
+    assert_eq!(ids(store.queue_entries(QUEUE, routine, None, 9).unwrap()), [1, 3]);
+    store.verify(&mut |_| true).unwrap();
+    let key = |id| (base::Precedence::Routine, base::EntryId(id));
+    assert_eq!(store.damage().entries, [key(2)].into());
+    assert!(store.entry(key(2)).unwrap_err().is_damage());
+    assert_eq!(store.entry(key(3)).unwrap().unwrap(), "y");
+    assert!(commit(&store, vec![delete(2)]).is_durable());
+    assert_eq!(store.entries(None, 9).unwrap().len(), 2);
+}
+
 #[test]
 fn a_long_listing_is_bounded_by_its_octets() {
     let Some(mut site) = Site::if_installed() else { return };
@@ -287,4 +322,19 @@ fn one_server_alone_promises_little() {
     let found = site.try_open().unwrap().durability().unwrap();
     assert_eq!((found.may_be_lost, found.may_be_away), (0, 0));
     assert!(found.warnings[0].contains("synchronous_standby_names is empty"), "{found:?}");
+}
+
+#[test]
+fn what_was_committed_lately_needs_no_server() {
+    let Some(mut site) = Site::if_installed() else { return };
+    let store = site.open();
+    let key = |n| (base::Precedence::Routine, base::EntryId(n));
+    assert!(commit(&*store, vec![put(1, b"x"), put(2, b"y"), body(1, octets(9, 7))]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"x"[..]));
+    assert_eq!(store.recent_body(BodyId(1), 3, 400), Some(octets(9, 7).slice(3..)));
+    assert!(commit(&*store, vec![put(1, b"new"), delete(2), drop_body(1)]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
+    assert_eq!((store.recent_entry(key(2)), store.recent_body(BodyId(1), 0, 1)), (None, None));
+    assert!(!commit(&*store, vec![put(1, b"lost"), copy(9, 8)]).is_durable());
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
 }

@@ -15,13 +15,20 @@ use cases::*;
 use common::*;
 use proptest::prelude::*;
 
-/// Makes a test of each function.
+/// Makes a test of each function, for a process that is alone and for a node of a site.
 macro_rules! for_postgres {
     ($($name:ident),* $(,)?) => {
         mod postgres {
             $(#[test] fn $name() {
                 if super::server().is_some() {
                     super::$name(super::Engine::Postgres);
+                }
+            })*
+        }
+        mod node {
+            $(#[test] fn $name() {
+                if super::server().is_some() {
+                    super::$name(super::Engine::Node);
                 }
             })*
         }
@@ -43,7 +50,7 @@ for_postgres!(
 );
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn every_store_is_its_model(
@@ -52,6 +59,7 @@ proptest! {
     ) {
         if server().is_some() {
             a_store_is_its_model(Engine::Postgres, 4 << 20, &groups)?;
+            a_store_is_its_model(Engine::Node, 4 << 20, &groups)?;
         }
     }
 }

@@ -45,6 +45,7 @@ mod staging;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use caches::recent;
 pub use committer::Committer;
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::StoreError;

@@ -1,10 +1,10 @@
 //! The call of `commit_group`: a plan as arrays.
 
-use crate::failure::Failure;
+use crate::connection::failure::Failure;
+use crate::connection::link::Link;
 use crate::group::Content;
 use crate::group::plan::Plan;
 use crate::group::staged::Source;
-use crate::link::Link;
 use crate::numbers::signed;
 use bytes::Bytes;
 use tokio_postgres::types::ToSql;

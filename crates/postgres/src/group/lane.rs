@@ -10,11 +10,11 @@
 //! wait of a commit (which it says by a warning only), that commit counts as made once such an update went
 //! through without a warning: the standbys have all before it then.
 
-use crate::edge::{Edge, now};
-use crate::failure::{Failure, StoreKind};
+use crate::connection::edge::{Edge, now};
+use crate::connection::failure::{Failure, StoreKind};
+use crate::connection::link::Link;
+use crate::connection::target::Target;
 use crate::group::Call;
-use crate::link::Link;
-use crate::target::Target;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,15 +1,17 @@
 //! A group of batches from the call to its answers.
 
-use crate::failure::Failure;
+use crate::connection::failure::Failure;
+use crate::connection::link::lock;
 use crate::group::plan::{Plan, absent_keys};
 use crate::group::staged::{Change, Source, Stage, Staged};
-use crate::group::{Call, Ended, Lane, Standing};
-use crate::link::lock;
-use crate::numbers::{Place, number};
-use base::BodyId;
+use crate::group::{Call, Content, Ended, Lane, Standing};
+use crate::numbers::{Place, number, precedence};
+use base::{BodyId, EntryId};
+use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, QueueId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
+use store::recent::{Key, Recent};
 use store::{BatchId, Committed, StoreError};
 
 pub(crate) const COMMITTING: &str = "committing";
@@ -25,6 +27,8 @@ pub(crate) struct Committing {
     state: Mutex<State>,
     /// The rights of this node.
     pub(crate) standing: Mutex<Standing>,
+    /// The latest commits of a process that is alone. In a site another node may have changed what one wrote.
+    recent: Option<Mutex<Recent>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +60,35 @@ impl Committing {
             stage,
             lane: Mutex::new(lane),
             state: Mutex::default(),
+            recent: standing.node.is_none().then(Mutex::default),
             standing: Mutex::new(standing),
+        }
+    }
+
+    /// What a key has, if that was committed lately.
+    pub(crate) fn recent(&self, key: Key) -> Option<Bytes> {
+        lock(self.recent.as_ref()?).get(key).cloned()
+    }
+
+    fn remember(&self, plan: &Plan) {
+        let Some(recent) = &self.recent else { return };
+        let mut recent = lock(recent);
+        for ((rank, id), change) in &plan.entries {
+            let Some(precedence) = precedence(*rank) else { continue };
+            let key = Key::Entry((precedence, EntryId(number(*id))));
+            match &change.entry {
+                Some(row) => recent.insert(key, row.record.clone()),
+                None => recent.forget(key),
+            }
+        }
+        for (id, source) in &plan.bodies {
+            let key = Key::Body(BodyId(number(*id)));
+            match source {
+                Some(Source::Content(Content::Inline { octets, .. })) => {
+                    recent.insert(key, octets.clone());
+                }
+                _ => recent.forget(key),
+            }
         }
     }
 
@@ -155,6 +187,7 @@ impl Committing {
     }
 
     fn end_durable(&self, run: Run, refused: Answers, plan: &Plan, answers: &mut Answers) {
+        self.remember(plan);
         let bound = plan.bound();
         for (place, staged) in self.without(run, refused, answers) {
             self.stage.settle(staged, |id| bound.contains_key(&id));
@@ -169,6 +202,10 @@ impl Committing {
         failure: Failure,
         answers: &mut Answers,
     ) {
+        // What it changes is in the database or not, and nothing else is committed before that is known.
+        if let Some(recent) = &self.recent {
+            lock(recent).clear();
+        }
         let error = self.error(failure);
         let mut batches = Vec::new();
         for (place, staged) in run {

@@ -1,10 +1,10 @@
 //! A batch before its commit: its contents are numbered, and long ones are in the database.
 
 use crate::bodies;
+use crate::connection::pool::Pool;
 use crate::group::Content;
 use crate::numbers::{Place, place, stored};
 use crate::options::Site;
-use crate::pool::Pool;
 use crate::spools::{Claim, Long, MAX_INLINE, Spools, Writer};
 use crate::sums::sums;
 use base::BodyId;

@@ -1,7 +1,7 @@
 //! Contents that earlier runs were receiving, up to their last durable note.
 
+use crate::connection::pool::Pool;
 use crate::numbers::{number, signed, unsigned};
-use crate::pool::Pool;
 use crate::spools::Long;
 use crate::sums::agree;
 use bytes::Bytes;

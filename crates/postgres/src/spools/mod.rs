@@ -9,8 +9,8 @@ mod writer;
 pub(crate) use kept::{Left, take_up};
 pub(crate) use writer::{Long, Writer};
 
+use crate::connection::link::lock;
 use crate::group::Content;
-use crate::link::lock;
 use crate::sums::sums;
 use bytes::{Bytes, BytesMut};
 use engine::journal::SpoolId;

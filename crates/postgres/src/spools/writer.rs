@@ -1,14 +1,14 @@
 //! Long contents on their way into the database: part by part, each part in a transaction of its own.
 
+use crate::connection::pool::Pool;
 use crate::numbers::{signed, stored};
-use crate::pool::Pool;
 use crate::sums::sums;
 use bytes::{Bytes, BytesMut};
 use std::sync::{Arc, Mutex};
 use store::StoreError;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::link::lock;
+use crate::connection::link::lock;
 
 /// Octets of a part. A part is written once: what a sync finds is a part too, and a shorter one.
 pub(crate) const PART: usize = 512 << 10;

@@ -7,11 +7,13 @@ mod ops;
 pub(crate) use ops::*;
 
 use database::{Server, server_or_skip};
+use engine::journal::QueueId;
 use postgres_store::{Options, PostgresStore, prepare};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use store::{QueueStore, StoreError};
+use store::cluster::{Acquired, Cluster};
+use store::{BatchId, QueueStore, StoreError};
 
 /// The account that runs.
 pub(crate) const RUNS: &str = "runs";
@@ -19,7 +21,10 @@ pub(crate) const RUNS: &str = "runs";
 /// The engine of these tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
+    /// A process that is alone.
     Postgres,
+    /// The one node of a site, which owns all shards that the tests use.
+    Node,
 }
 
 impl Engine {
@@ -67,8 +72,12 @@ impl Site {
         Some(Site { options, server: Some(server) })
     }
 
-    pub(crate) fn new(_: Engine) -> Site {
-        Site::if_installed().unwrap()
+    pub(crate) fn new(engine: Engine) -> Site {
+        let mut site = Site::if_installed().unwrap();
+        let node = "one".to_owned();
+        site.options.site =
+            (engine == Engine::Node).then_some(postgres_store::Site { node, own_values: vec![] });
+        site
     }
 
     pub(crate) fn with_options(engine: Engine, _: store::Options) -> Site {
@@ -85,7 +94,15 @@ impl Site {
 
     /// Opens it; an earlier store of this site is used no longer.
     pub(crate) fn open(&mut self) -> Arc<dyn QueueStore> {
-        Arc::new(self.try_open().unwrap())
+        let store = self.try_open().unwrap();
+        if let Some(site) = &self.options.site {
+            store.join(&site.node, Duration::from_secs(600)).unwrap();
+            for shard in [0, 1, 6, 7, 8, u64::MAX] {
+                let acquired = store.acquire(QueueId(shard), "a peer", BatchId(0)).unwrap();
+                assert!(matches!(acquired, Acquired::Ours(_)));
+            }
+        }
+        Arc::new(store)
     }
 
     /// What the superuser's statement prints, in the schema.

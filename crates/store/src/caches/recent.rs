@@ -13,15 +13,18 @@ const MAX_BYTES: usize = 32 << 20;
 /// Approximate overhead of an item, in octets.
 const OVERHEAD: usize = 128;
 
+/// What is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub enum Key {
+    /// The record of an entry.
     Entry(EntryKey),
+    /// A content.
     Body(BodyId),
 }
 
 /// The cache: records of entries, and bodies that are in the database.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub struct Recent {
     items: BTreeMap<Key, (u64, Bytes)>,
     /// Oldest first. A removed item stays here until its turn, recognised by its number.
     order: VecDeque<(u64, Key)>,
@@ -34,11 +37,14 @@ fn cost(octets: &Bytes) -> usize {
 }
 
 impl Recent {
-    pub(crate) fn get(&self, key: Key) -> Option<&Bytes> {
+    /// The octets, if they are remembered.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&Bytes> {
         self.items.get(&key).map(|(_, octets)| octets)
     }
 
-    pub(crate) fn insert(&mut self, key: Key, octets: Bytes) {
+    /// Remembers octets, and drops the oldest if there are too many.
+    pub fn insert(&mut self, key: Key, octets: Bytes) {
         self.forget(key);
         self.last += 1;
         self.octets += cost(&octets);
@@ -58,13 +64,15 @@ impl Recent {
         }
     }
 
-    pub(crate) fn forget(&mut self, key: Key) {
+    /// They are no longer so.
+    pub fn forget(&mut self, key: Key) {
         if let Some((_, octets)) = self.items.remove(&key) {
             self.octets -= cost(&octets);
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Drops everything.
+    pub fn clear(&mut self) {
         *self = Recent { last: self.last, ..Recent::default() };
     }
 }

@@ -1,7 +1,7 @@
 //! One connection.
 
-use crate::failure::Failure;
-use crate::target::Target;
+use crate::connection::failure::Failure;
+use crate::connection::target::Target;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,7 @@
 //! Where the database is: the url, taken apart.
 
-use crate::tls;
+use crate::connection::tls;
+use crate::options::Options;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::StoreError;
@@ -37,16 +38,14 @@ struct Security {
 }
 
 impl Target {
-    /// Takes a url (`postgresql://…`) or words (`host=… dbname=…`) apart.
+    /// Takes a url (`postgresql://…`) or words (`host=… dbname=…`) apart. The password of the options counts
+    /// before that of the url.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: it is not one, or the root certificates are not there.
-    pub(crate) fn parse(
-        url: &str,
-        schema: &str,
-        time_limit: Duration,
-        connect_limit: Duration,
-    ) -> Result<Target, StoreError> {
+    pub(crate) fn parse(url: &str, options: &Options) -> Result<Target, StoreError> {
+        let Options { schema, time_limit, connect_limit, .. } = options;
+        let (time_limit, connect_limit) = (*time_limit, *connect_limit);
         let refused = |host: &str, reason: String| StoreError::Refused {
             host: host.to_owned(),
             doing: "reading its url",
@@ -89,7 +88,10 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("mta");
         }
-        let (tls, schema) = (client.map(MakeRustlsConnect::new), schema.to_owned());
+        if let Some(password) = &options.password {
+            config.password(password);
+        }
+        let (tls, schema) = (client.map(MakeRustlsConnect::new), schema.clone());
         Ok(Target { config, tls, schema, host, time_limit, connect_limit })
     }
 
@@ -104,8 +106,7 @@ impl Target {
 /// # Errors
 /// [`StoreError::Refused`]: it is no url.
 pub fn role(url: &str) -> Result<Option<String>, StoreError> {
-    let limit = Duration::from_secs(1);
-    Ok(Target::parse(url, "", limit, limit)?.config.get_user().map(str::to_owned))
+    Ok(Target::parse(url, &Options::default())?.config.get_user().map(str::to_owned))
 }
 
 /// A name as an SQL identifier.
@@ -169,8 +170,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, String> {
-        let second = Duration::from_secs(1);
-        Target::parse(url, "mta", second, second).map_err(|e| e.to_string())
+        Target::parse(url, &Options::default()).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -184,6 +184,9 @@ mod tests {
         assert_eq!(target.host, "one:5432,two:5433");
         assert!(target.tls.is_some() && !format!("{target:?}").contains("secret"));
         assert!(parse("postgresql://h/d?sslmode=disable").unwrap().tls.is_none());
+        assert_eq!(role("host=h user=runs").unwrap().as_deref(), Some("runs"));
+        let secret = Options { password: Some("secret".into()), ..Options::default() };
+        assert!(!format!("{secret:?}").contains("secret"));
     }
 
     #[test]

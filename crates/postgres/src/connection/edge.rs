@@ -1,6 +1,6 @@
 //! The threads on which the connections run. Callers are threads of their own and wait for them.
 
-use crate::failure::Failure;
+use crate::connection::failure::Failure;
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};

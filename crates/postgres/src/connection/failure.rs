@@ -1,6 +1,6 @@
 //! What a call to the server ended with, sorted by what may be done about it.
 
-use crate::target::{Target, words};
+use crate::connection::target::{Target, words};
 use store::StoreError;
 use tokio_postgres::error::{Severity, SqlState};
 

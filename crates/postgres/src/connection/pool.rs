@@ -1,9 +1,9 @@
 //! A few connections for calls that may be made twice: reads, and parts of contents.
 
-use crate::edge::{Edge, now};
-use crate::failure::Failure;
-use crate::link::{Link, lock};
-use crate::target::Target;
+use crate::connection::edge::{Edge, now};
+use crate::connection::failure::Failure;
+use crate::connection::link::{Link, lock};
+use crate::connection::target::Target;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
