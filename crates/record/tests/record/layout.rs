@@ -3,8 +3,10 @@
 use super::{made, moment, records};
 use base::{AssociationId, EntryId, Precedence};
 use bytes::Bytes;
+use engine::NextHop;
 use node::channel_order::ChannelOrder;
 use node::operator::{Act, Operator};
+use node::shards::ShardChange;
 use node::{CommitError, EdgeError, Input, PasswordProblem, ReadError, Token};
 use record::{FORMAT, Record};
 use std::collections::BTreeSet;
@@ -31,6 +33,9 @@ fn inputs() -> Vec<Input> {
         Input::Committed { token, result: Err(CommitError::Conflict) },
         Input::Committed { token, result: Err(CommitError::TooLong(9)) },
         Input::Committed { token, result: Err(CommitError::NotDone(failed())) },
+        Input::Committed { token, result: Err(CommitError::Fenced) },
+        Input::Shard(ShardChange::Gained(NextHop::Mailbox("M".to_owned()))),
+        Input::Shard(ShardChange::Lease(false)),
         Input::Loaded { token, result: Err(ReadError::Damaged("damaged".to_owned())) },
         Input::Loaded { token, result: Err(ReadError::Failed(failed())) },
         Input::LookedUp { token, result: Ok(vec![None, Some(octets.clone())]) },
@@ -73,7 +78,7 @@ fn the_layout_is_that_of_this_format() {
         recorder.step_ended();
     }
     let octets = made(&mut recorder);
-    assert_eq!((FORMAT, xxh3_64(&octets)), (2, LAYOUT));
+    assert_eq!((FORMAT, xxh3_64(&octets)), (3, LAYOUT));
     // And all of them are read as they were.
     let (all, rest) = records(&octets);
     assert_eq!(rest, Ok(0));
@@ -86,4 +91,4 @@ fn the_layout_is_that_of_this_format() {
 }
 
 /// XXH3 of a recording of all of them.
-const LAYOUT: u64 = 4_388_100_856_086_556_743;
+const LAYOUT: u64 = 13_692_951_530_349_303_995;
