@@ -53,6 +53,7 @@ pub(crate) struct Mailbox {
     node: usize,
     due: Duration,
     tries: u32,
+    last_tried: u32,
     /// Numbers that a list did not have any more.
     missing: BTreeSet<u32>,
 }
@@ -72,10 +73,9 @@ impl Mailbox {
             }
             self.take_result(work, client, now, ledger)?;
         }
-        let unread = self.items.iter().find(|(_, item)| !item.is_fetched);
-        let work = match unread.map(|(number, _)| *number) {
+        let work = match self.next_unread() {
             Some(number) => {
-                self.tries += 1;
+                (self.tries, self.last_tried) = (self.tries + 1, number);
                 let path = clients.home(Place::Hq).join(format!("item-{}", self.tries));
                 Work::Fetch(number, path)
             }
@@ -93,6 +93,12 @@ impl Mailbox {
         Ok(())
     }
 
+    /// The next item to fetch: one that cannot be read must not keep him from the others, nor from lists.
+    fn next_unread(&self) -> Option<u32> {
+        let unread = |(number, item): (&u32, &Item)| (!item.is_fetched).then_some(*number);
+        self.items.range(self.last_tried.saturating_add(1)..).find_map(unread)
+    }
+
     fn take_result(
         &mut self,
         work: Work,
@@ -103,7 +109,10 @@ impl Mailbox {
         self.due = now + PAUSE;
         match work {
             Work::List => match client.output::<List>()?.0 {
-                Some(list) => self.list(&list, now),
+                Some(list) => {
+                    self.list(&list, now);
+                    self.last_tried = 0;
+                }
                 None => self.node = self.node.wrapping_add(1),
             },
             Work::Fetch(number, path) => {
