@@ -3,6 +3,7 @@
 pub mod connection_table;
 pub mod ended;
 pub mod failed;
+pub mod kept_sends;
 pub mod line;
 pub mod looks;
 pub mod lost;

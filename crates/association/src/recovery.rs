@@ -87,6 +87,22 @@ impl Recovery {
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
+    /// Nothing more is resumed of our transfers to this peer: gives their entries. What is offered stays with its
+    /// association.
+    pub fn forget_sends(&mut self, peer: PeerId) -> Vec<EntryId> {
+        let of_peer = |channel: &&ChannelId| channel.peer == peer;
+        let channels: Vec<ChannelId> = self.sends.keys().filter(of_peer).copied().collect();
+        let mut forgotten = Vec::new();
+        for channel in channels {
+            for lost in self.sends.remove(&channel).into_iter().flatten() {
+                self.ends.set(KeptTransfer::Send(channel, lost.entry), None);
+                self.asks.set((channel, lost.entry), None);
+                forgotten.push(lost.entry);
+            }
+        }
+        forgotten
+    }
+
     /// Our transfers that were cut off, those included whose recovery is being asked for.
     pub fn sends(&self) -> impl Iterator<Item = (ChannelId, &LostSend)> {
         let waiting = self

@@ -263,7 +263,8 @@ fn read_site(
     precedence.times.clock = clock::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
     let p3 = listen::read_p3(&mut top, problems, &mut listeners);
-    let store = store::read(&mut top, problems, &mut listeners);
+    let engine = store::engine::read(&mut top, problems, source);
+    let store = store::p7::read(&mut top, problems, &mut listeners);
     let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
     let mut names = Vec::new();
     let mut peers = Vec::new();
@@ -303,6 +304,7 @@ fn read_site(
         events,
         tracking,
         metrics,
+        engine,
         node: NodeConfig {
             mta: own.mta,
             domain: own.domain,
@@ -474,7 +476,8 @@ fn assemble(
             channel.node.index = parts.numbers.give(running, (peer_id, name));
             let id = ChannelId { peer: peer_id, index: channel.node.index };
             listeners.add_channel(problems, id, &channel);
-            node.addresses.extend(channel.socket.remote.host.parse::<std::net::IpAddr>());
+            let hosts = channel.socket.remotes().map(|remote| remote.host.parse());
+            node.addresses.extend(hosts.flatten().collect::<Vec<std::net::IpAddr>>());
             node.channels.push(channel.node);
             parts.channels.insert(id, channel.socket);
         }

@@ -12,6 +12,6 @@ pub(crate) mod precedence;
 pub(crate) mod route;
 pub(crate) mod secret;
 pub mod site;
-pub(crate) mod store;
+pub mod store;
 pub(crate) mod tracking;
 pub(crate) mod window;

@@ -1,9 +1,11 @@
 //! Messages for wrong files, and checks of the shipped files.
 
 mod channels;
+mod engine;
 mod profiles;
 
 use super::*;
+use crate::section::store::engine::StoreEngine;
 use base::Precedence;
 use std::os::unix::fs::PermissionsExt;
 
@@ -53,6 +55,7 @@ fn environment(name: &str) -> Option<String> {
     match name {
         "OURS" | "MTA_PASSWORD_NAPLES" => Some("vesuvio".to_owned()),
         "THEIRS" | "MTA_PASSWORD_ACT" => Some("etna".to_owned()),
+        "MTA_PASSWORD_DATABASE" => Some("a third".to_owned()),
         _ => None,
     }
 }
@@ -413,6 +416,8 @@ fn shipped_sites() {
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
         assert!(full_site.node.alternate_recipient.take().is_some());
+        let engine = std::mem::take(&mut full_site.engine);
+        assert_eq!(matches!(engine, StoreEngine::Postgres(_)), name == "naples");
         // Selectors and other keys without a default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();

@@ -12,11 +12,21 @@ pub struct ContentCopies {
     is_complete: bool,
     /// Contents that no known copy needed while not all were known.
     unneeded: BTreeSet<BodyId>,
+    /// Other nodes have copies that are not known here: the store counts them.
+    is_shared: bool,
 }
 
 impl ContentCopies {
+    /// From now on the store itself deletes a content with the last entry for it.
+    pub fn are_counted_by_the_store(&mut self) {
+        *self = ContentCopies { is_shared: true, ..ContentCopies::default() };
+    }
+
     /// One more copy needs this content, or it is held for something else.
     pub fn add(&mut self, body: BodyId) {
+        if self.is_shared {
+            return;
+        }
         *self.copies.entry(body).or_default() += 1;
     }
 
@@ -24,6 +34,9 @@ impl ContentCopies {
     /// Else [`ContentCopies::release`] follows when the copy is durably forgotten: of copies forgotten at
     /// the same time none is the last.
     pub fn forget(&mut self, body: BodyId) -> Option<Op> {
+        if self.is_shared {
+            return None;
+        }
         let copies = self.copies.get(&body).copied().unwrap_or(0);
         if copies > 1 || (copies == 1 && !self.is_complete) {
             return None;
@@ -95,6 +108,16 @@ mod tests {
         copies.add(BODY);
         assert_eq!(copies.forget(BODY), deleted());
         assert!(!copies.has(BODY));
+    }
+
+    #[test]
+    fn a_content_that_others_may_need_is_the_stores_affair() {
+        let mut copies = ContentCopies::default();
+        copies.are_counted_by_the_store();
+        copies.complete();
+        copies.add(BODY);
+        assert_eq!((copies.is_last(BODY), copies.forget(BODY)), (false, None));
+        assert_eq!((copies.release(BODY), copies.has(BODY)), (None, false));
     }
 
     #[test]

@@ -74,7 +74,7 @@ struct Site {
     nodes: Vec<Node>,
     believed: Duration,
     last_entry: u64,
-    /// Keys by entry, and what became of them.
+    /// Keys by entry, and how they ended.
     key_of: BTreeMap<u64, u64>,
     accepted: BTreeMap<u64, u64>,
     acknowledged: BTreeSet<u64>,
@@ -183,7 +183,7 @@ impl Site {
             if matches!(event, Event::Start) {
                 self.start(index);
             } else if matches!(event, Event::Reach { .. } | Event::Commit { .. }) {
-                // It is in the network already, whatever becomes of the process.
+                // It is in the network already, whether the process lives or not.
                 self.at_store(index, run, event)?;
             } else if node.hangs_until > self.now && node.run == run {
                 let later = node.hangs_until - self.now;

@@ -211,9 +211,13 @@ fn unassigned_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
 /// Channels that connect to a listener of this MTA itself.
 fn connects_to_self(site: &Site) -> Vec<Advice> {
     let one = |channel: &ChannelSocket| {
-        let remote = &channel.remote;
-        let at = SocketAddr::new(remote.host.parse().ok()?, remote.port);
-        let ours = site.listeners.iter().find(|listener| listener.address == at)?;
+        let places = channel
+            .remotes()
+            .filter_map(|remote| Some(SocketAddr::new(remote.host.parse().ok()?, remote.port)));
+        let mut ours = places.filter_map(|at| {
+            Some((at, site.listeners.iter().find(|listener| listener.address == at)?))
+        });
+        let (at, ours) = ours.next()?;
         Some(Advice::new(
             Severity::Warning,
             &channel.label,

@@ -10,17 +10,20 @@ pub mod connect;
 pub mod lists;
 pub mod mailbox_view;
 pub mod operator;
+pub mod shards;
 
 use crate::api::channel_order::{ChannelOrder, ChannelOutcome};
 use crate::api::connect::ConnectOutcome;
 use crate::api::event::LogEvent;
 use crate::api::lists::{ListChange, ListsError};
 use crate::api::operator::{Act, ActError, ActOutcome, Operator};
+use crate::api::shards::ShardChange;
 use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
+use engine::NextHop;
 use engine::journal::{Batch, Digest, SpoolId};
 use engine::space::DiskSpace;
 use guard::Secret;
@@ -89,6 +92,8 @@ pub enum Input {
         /// Contents that are damaged or missing.
         contents: BTreeSet<BodyId>,
     },
+    /// What this node owns changes, where several nodes share the store.
+    Shard(ShardChange),
     /// Some entries are handed in: the node serves, and opens its permanent channels if it did not serve
     /// before. More follow, another one of these after each part, and [`Input::Started`] after the last.
     /// May be left out.
@@ -432,6 +437,14 @@ pub enum Output {
         precedence: Precedence,
         /// The keys.
         keys: Vec<Digest>,
+    },
+    /// A shard that [`ShardChange::Leave`] named is left: nothing of it is in progress here, but what was asked of
+    /// the store before.
+    ShardLeft {
+        /// Which.
+        shard: NextHop,
+        /// It is not left: somebody is bound to it.
+        stays: bool,
     },
     /// Forget keys whose time was over before this, the oldest first: at most so many, for every
     /// commit waits for this one.

@@ -36,6 +36,9 @@ pub enum CommitError {
     /// A queue record is longer than the store takes, now or later.
     #[error("a queue record is longer than the {0} octets that the store takes")]
     TooLong(usize),
+    /// Another node of the site owns what it changes: it goes on there.
+    #[error("another node of this site has taken it over")]
+    Fenced,
     /// The store could not do it.
     #[error(transparent)]
     NotDone(#[from] EdgeError),
@@ -44,7 +47,9 @@ pub enum CommitError {
 impl From<CommitError> for EdgeError {
     fn from(error: CommitError) -> EdgeError {
         match error {
-            CommitError::Conflict | CommitError::TooLong(_) => EdgeError(error.to_string()),
+            CommitError::Conflict | CommitError::TooLong(_) | CommitError::Fenced => {
+                EdgeError(error.to_string())
+            }
             CommitError::NotDone(error) => error,
         }
     }

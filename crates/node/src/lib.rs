@@ -22,11 +22,11 @@ mod stores;
 mod views;
 
 pub(crate) use ::association;
+pub use ::association::kept_sends::SENDING;
 pub use ::settings as config;
 pub use ::status;
-pub use api::{Input, Output, channel_order, connect, event, lists, operator};
+pub use api::{Input, Output, channel_order, connect, event, lists, operator, shards};
 pub use config::changes;
-pub use context::kept_sends::SENDING;
 pub use engine::space::DiskSpace;
 pub use error::{CommitError, EdgeError, PasswordProblem, ReadError};
 pub use guard::Secret;

@@ -45,6 +45,7 @@ pub enum OutputKind {
     ChannelConnected,
     ChannelOrdered,
     Event,
+    ShardLeft,
     Stopped,
 }
 
@@ -151,6 +152,7 @@ impl Fingerprints {
                 (Kind::ChannelOrdered, put_rare(to, request, result))
             }
             Output::Event(event) => (Kind::Event, put(to, event)),
+            Output::ShardLeft { shard, stays } => (Kind::ShardLeft, put(to, &(shard, stays))),
             Output::Stopped => (Kind::Stopped, to),
         }
     }

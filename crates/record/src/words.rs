@@ -2,8 +2,10 @@
 
 use crate::names::Names;
 use base::shown;
+use engine::NextHop;
 use engine::journal::{BodySource, Op};
 use node::event::LogEvent;
+use node::shards::ShardChange;
 use node::{Input, Output};
 use scheduler::Scope;
 
@@ -48,6 +50,7 @@ pub fn input(input: &Input, names: &Names) -> String {
         Input::Damaged { records, contents } => {
             format!("Damaged: {} records, {} contents", records.len(), contents.len())
         }
+        Input::Shard(change) => shard(change, names),
         Input::Serve => "Serve".to_owned(),
         Input::Started => "Started".to_owned(),
         Input::Tick => "Tick".to_owned(),
@@ -135,6 +138,25 @@ fn answer(input: &Input) -> Option<String> {
 }
 
 /// An operator's order, or another configuration. None of these has contents or passwords.
+/// A shard by the name that people know.
+fn shard_name(shard: &NextHop, names: &Names) -> String {
+    match shard {
+        NextHop::Peer(peer) => names.peer(*peer),
+        NextHop::Mailbox(address) => text(address),
+    }
+}
+
+fn shard(change: &ShardChange, names: &Names) -> String {
+    match change {
+        ShardChange::Several => "Shard: one of several nodes".to_owned(),
+        ShardChange::Gained(shard) => format!("Shard gained: {}", shard_name(shard, names)),
+        ShardChange::Lost(shard) => format!("Shard lost: {}", shard_name(shard, names)),
+        ShardChange::Leave(shard) => format!("Shard to be left: {}", shard_name(shard, names)),
+        ShardChange::Lease(true) => "Shard: the lease holds".to_owned(),
+        ShardChange::Lease(false) => "Shard: the lease has ended".to_owned(),
+    }
+}
+
 fn order(input: &Input, names: &Names) -> String {
     match input {
         Input::Mailboxes { addresses, stored, changed } => format!(
@@ -255,6 +277,9 @@ pub fn output(output: &Output, names: &Names) -> String {
             format!("ChannelOrdered request {request}: {}", ended(result))
         }
         Output::Event(event) => of_event(event, names),
+        Output::ShardLeft { shard, stays } => {
+            format!("ShardLeft {}{}", shard_name(shard, names), if *stays { ": stays" } else { "" })
+        }
         Output::Stopped => "Stopped".to_owned(),
     }
 }

@@ -133,6 +133,12 @@ impl Committer {
         }
     }
 
+    /// The number of the batch that was submitted last.
+    #[must_use]
+    pub fn last(&self) -> BatchId {
+        BatchId(self.shared.lock().last)
+    }
+
     /// Commits the queue, then ends the thread.
     pub fn shutdown(self) {
         drop(self);

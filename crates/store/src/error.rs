@@ -92,6 +92,44 @@ pub enum StoreError {
         /// The database engine's error.
         source: Arc<redb::Error>,
     },
+    /// The server of the database is not there, or does not answer in time.
+    #[error(
+        "the database at {host} is away while {doing}: {reason}; \
+         see that its server runs and can be reached, the store goes on by itself then"
+    )]
+    Away {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The operation.
+        doing: &'static str,
+        /// What the connection reported.
+        reason: String,
+    },
+    /// The server of the database refused.
+    #[error("the database at {host} refused while {doing}: {reason}; see the server's log")]
+    Refused {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The operation.
+        doing: &'static str,
+        /// The server's words and code.
+        reason: String,
+    },
+    /// The tables of the database are not those of this release.
+    #[error(
+        "the tables in schema {schema} of the database at {host} have version {found}, this release needs \
+         {needed}; run `mta store prepare` with the account that owns them"
+    )]
+    NotPrepared {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The schema.
+        schema: String,
+        /// The version found, 0 if there are none.
+        found: u64,
+        /// The version needed.
+        needed: u64,
+    },
     /// The commit failed, and the database, opened again, has nothing of it.
     #[error("the commit failed part way and nothing of it was kept; try again")]
     Undone,
@@ -174,6 +212,12 @@ impl StoreError {
             }
             _ => None,
         }
+    }
+
+    /// Whether the server of a database is not there: it may come back.
+    #[must_use]
+    pub fn is_away(&self) -> bool {
+        matches!(self, StoreError::Away { .. })
     }
 
     /// Whether the disk is full.

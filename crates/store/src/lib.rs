@@ -20,6 +20,7 @@
 //! commits, `sieve` knows keys that were never remembered.
 
 mod bodies;
+mod caches;
 pub mod cluster;
 pub mod committer;
 pub mod disk;
@@ -33,13 +34,11 @@ mod model;
 mod notes;
 mod order;
 pub mod queue;
-mod recent;
 mod redb_store;
 #[cfg(any(test, feature = "testing"))]
 pub mod safeguard;
 #[cfg(not(any(test, feature = "testing")))]
 mod safeguard;
-mod sieve;
 mod spool;
 mod staging;
 
@@ -56,6 +55,7 @@ pub use queue::{
     BatchId, Committed, Contents, Damage, Entry, EntryKey, KeptSpool, QueueStore, Sweep,
 };
 pub use redb_store::{Options, RedbStore};
+pub use staging::{MAX_NAME, MAX_RECORD, QUEUE_RECORD};
 
 /// Opens the queue store of a directory, created if absent (not its parents).
 ///

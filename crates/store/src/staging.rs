@@ -8,11 +8,11 @@ use bytes::Bytes;
 use engine::journal::BodySource;
 
 /// The longest record, in octets.
-pub(crate) const MAX_RECORD: usize = 16 << 20;
+pub const MAX_RECORD: usize = 16 << 20;
 /// What a queue record is called in errors.
-pub(crate) const QUEUE_RECORD: &str = "a queue record";
+pub const QUEUE_RECORD: &str = "a queue record";
 /// The longest name of a meta value, in octets.
-pub(crate) const MAX_NAME: usize = 255;
+pub const MAX_NAME: usize = 255;
 
 /// Contents that are available, and durable if they are files.
 #[derive(Debug, Default)]

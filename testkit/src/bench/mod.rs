@@ -95,6 +95,8 @@ pub struct Bench {
     pub connected: Vec<(u64, ConnectOutcome)>,
     /// Answers to orders for channels.
     pub ordered: Vec<(u64, Result<ChannelOutcome, EdgeError>)>,
+    /// Shards that were left, and whether they stay.
+    pub left: Vec<(NextHop, bool)>,
     /// Whether the node has stopped in order.
     pub stopped: bool,
     tape: Option<Tape>,
@@ -159,6 +161,7 @@ impl Bench {
             most_opening: 0,
             connected: Vec::new(),
             ordered: Vec::new(),
+            left: Vec::new(),
             stopped: false,
             rng: Rng::new(7),
             template: None,
@@ -344,6 +347,7 @@ impl Bench {
             Output::ChannelOrdered { request, result } => {
                 self.ordered.push((request, result.map(|done| *done)));
             }
+            Output::ShardLeft { shard, stays } => self.left.push((shard, stays)),
             Output::Stopped => self.stopped = true,
             // Nobody waits for the others, or the store has taken them.
             _ => {}

@@ -244,9 +244,7 @@ impl RealStore {
         let result = match end {
             Committed::Durable => Ok(()),
             Committed::Conflict(_) => Err(CommitError::Conflict),
-            Committed::Fenced(_) => {
-                Err(CommitError::NotDone(EdgeError(StoreError::Fenced.to_string())))
-            }
+            Committed::Fenced(_) => Err(CommitError::Fenced),
             Committed::NotDone(error) | Committed::Unknown(error) => {
                 self.ends |= error.is_final() && !self.lies(Lie::UnknownIsNotDone);
                 Err(match error.record_limit() {

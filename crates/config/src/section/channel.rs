@@ -101,7 +101,7 @@ pub(crate) fn read(
     let precedences = read_precedences(&mut section, problems);
     let fallback = read_fallback(&mut section, problems, precedences.as_deref());
     let remote_remedy = "write remote = \"host:port\": where this channel connects";
-    let remote = section.required(problems, "remote", remote_remedy, &value::remote);
+    let remote = read_remotes(&mut section, problems, remote_remedy);
     let listen = section.list(problems, "listen", &value::socket);
     let dscp = section.optional(problems, "dscp", &value::dscp);
     let congestion = section.optional(problems, "congestion", &value::name);
@@ -123,11 +123,12 @@ pub(crate) fn read(
     };
     let (name_span, remote_span) = (name.span(), remote.span());
     let name = name.into_inner();
-    let remote: Remote = remote.into_inner();
+    let (remote, others) = remote.into_inner();
     let mark = tcp.dscp;
     Some(ReadChannel {
         socket: ChannelSocket {
             remote,
+            others,
             tcp,
             connect_timeout: timeouts.connect,
             label: format!("{peer}/{name}"),
@@ -152,6 +153,40 @@ pub(crate) fn read(
         name_span,
         remote_span,
     })
+}
+
+/// Most places of one peer.
+const REMOTES: usize = 16;
+
+/// Where a channel connects: the first place, and others.
+fn read_remotes(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    remedy: &'static str,
+) -> Option<Spanned<(Remote, Vec<Remote>)>> {
+    if !section.has("remote") {
+        let remote = section.required(problems, "remote", remedy, &value::remote)?;
+        return Some(Spanned::new(remote.span(), (remote.into_inner(), Vec::new())));
+    }
+    let list = section.list(problems, "remote", &value::remote)?;
+    let span = list.span();
+    let all: Vec<Remote> = list.into_inner().into_iter().map(Spanned::into_inner).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    let wrong = match all.iter().find(|remote| !seen.insert(*remote)) {
+        Some(twice) => Some((format!("remote names {twice} twice"), "name each place once")),
+        None if all.len() > REMOTES => Some((format!("{} places", all.len()), "name at most 16")),
+        None => None,
+    };
+    if let Some((wrong, remedy)) = wrong {
+        problems.error(span, wrong, "here", remedy);
+        return None;
+    }
+    let mut all = all.into_iter();
+    let Some(first) = all.next() else {
+        problems.error(span, "remote names no place", "an empty list", remedy);
+        return None;
+    };
+    Some(Spanned::new(span, (first, all.collect())))
 }
 
 fn read_precedences(section: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<Precedence>> {

@@ -321,7 +321,9 @@ fn check_channels(
             problems.error(channel.name_span.clone(), message, "again", "rename one of them");
             problems.see_also(first, "first here");
         }
-        remotes.entry(&channel.socket.remote).or_default().push(channel);
+        for remote in channel.socket.remotes() {
+            remotes.entry(remote).or_default().push(channel);
+        }
     }
     let shared = remotes.iter().filter(|_| !has_one_port(&usable));
     for (remote, its) in shared {

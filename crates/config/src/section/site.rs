@@ -1,5 +1,6 @@
 //! A checked configuration: the node's part and the edge's.
 
+use crate::section::store::engine::StoreEngine;
 use crate::value::Remote;
 use base::PeerId;
 use dscp::Dscp;
@@ -26,6 +27,8 @@ pub struct Site {
     pub tracking: Option<u64>,
     /// The listener for Prometheus, if enabled.
     pub metrics: Option<SocketAddr>,
+    /// Where the queue is.
+    pub engine: StoreEngine,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
     /// Sockets to listen on, one for each of [`NodeConfig::listeners`].
@@ -114,11 +117,20 @@ pub struct ListenSocket {
     pub label: String,
 }
 
+impl ChannelSocket {
+    /// Where the peer is, in the order in which it is tried.
+    pub fn remotes(&self) -> impl Iterator<Item = &Remote> {
+        std::iter::once(&self.remote).chain(&self.others)
+    }
+}
+
 /// The remote end of a channel's connections, and their options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSocket {
     /// The remote host and port.
     pub remote: Remote,
+    /// Where else the peer is, tried in this order.
+    pub others: Vec<Remote>,
     /// Options.
     pub tcp: Tcp,
     /// Longest wait for a connection, per address of the host.

@@ -267,3 +267,25 @@ fn a_warning_that_is_the_same_for_several_channels_is_shown_once() {
     assert_eq!(shown.matches("help:").count(), 1, "{shown}");
     assert!(shown.contains("8 channels of peer \"act\" connect to 127.0.0.1:5100"), "{shown}");
 }
+
+#[test]
+fn a_peer_may_be_in_several_places() {
+    let places = |remote: &str| {
+        let text = GOOD.replacen("remote = \"127.0.0.1:5100\"", &format!("remote = {remote}"), 1);
+        assert_ne!(text, GOOD);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        let first = |site: Site| {
+            let socket = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 0 }];
+            socket.remotes().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        site.map(first).ok_or_else(|| report.render(false))
+    };
+    assert_eq!(places("\"[::1]:5\"").unwrap(), ["[::1]:5"]);
+    assert_eq!(places("[\"one:5\", \"two:5\"]").unwrap(), ["one:5", "two:5"]);
+    for (wrong, expected) in
+        [("[]", "no place"), ("[\"one:5\", \"one:5\"]", "twice"), ("[\"one\"]", "nowhere")]
+    {
+        let shown = places(wrong).unwrap_err();
+        assert!(shown.contains(expected), "{wrong}: {shown}");
+    }
+}

@@ -5,6 +5,7 @@ mod backup;
 mod channel;
 mod check;
 mod clock;
+mod database;
 mod list;
 mod mailbox;
 mod minimize;

@@ -35,6 +35,17 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Makes the tables of a queue that is in a PostgreSQL database, or brings them to this release's version, and
+    /// lets the role of the configuration use them. May be repeated. The password of the owner, if it takes one, is
+    /// in MTA_OWNER_PASSWORD.
+    Prepare {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
+        config: PathBuf,
+        /// The database as the role that owns the tables: "host=127.0.0.1 dbname=mta user=mta_owner".
+        #[arg(long, value_name = "URL")]
+        owner_url: String,
+    },
     /// Shows what is damaged and would be given up; with --yes deletes it, so that the rest is whole. The
     /// daemon must not be running.
     Repair {
@@ -85,12 +96,16 @@ pub(super) enum OpenError {
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
     let (config, json) = match &arguments.verb {
+        Verb::Prepare { config, owner_url } => {
+            return super::database::prepare(config, owner_url);
+        }
         Verb::Check { config, json, .. } | Verb::Repair { config, json, .. } => (config, *json),
     };
     let Some(paths) = load_paths(config) else { return WRONG };
     let done = match &arguments.verb {
         Verb::Check { rate, .. } => check(&paths, *rate),
         Verb::Repair { yes, .. } => repair(&paths, *yes),
+        Verb::Prepare { .. } => return WRONG,
     };
     match done {
         Ok((report, repaired)) => {

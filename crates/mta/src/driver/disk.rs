@@ -19,7 +19,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use store::{Committed, Committer, Contents, Damage, EntryKey, QueueStore, StoreError};
+use store::committer::OnDone;
+use store::{BatchId, Committed, Committer, Contents, Damage, EntryKey, QueueStore, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -280,10 +281,7 @@ impl StoreThreads {
             let (result, reason) = match ended {
                 Committed::Durable => (Ok(()), None),
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
-                // The node takes it as a failure; who has taken over goes on.
-                Committed::Fenced(_) => {
-                    (Err(CommitError::NotDone(EdgeError(StoreError::Fenced.to_string()))), None)
-                }
+                Committed::Fenced(_) => (Err(CommitError::Fenced), None),
                 Committed::NotDone(error) => {
                     let reason = error.is_final().then(|| error.to_string());
                     let result = match error.record_limit() {
@@ -314,6 +312,16 @@ impl StoreThreads {
             }
             committer.submit(precedence, batch, on_done);
         });
+    }
+
+    /// The number of the batch that was submitted last.
+    pub(super) fn last_batch(&self) -> BatchId {
+        self.committer.last()
+    }
+
+    /// Calls this once all batches that were submitted before have ended.
+    pub(super) fn after_all(&self, done: OnDone) {
+        self.committer.submit(Precedence::Deferred, Vec::new(), done);
     }
 
     /// Removes the spools of a batch that committed.

@@ -18,6 +18,7 @@
 //! output, so the node bounds them.
 
 mod budget;
+pub(crate) mod cluster;
 mod connection;
 mod disk;
 mod inbox;
@@ -36,7 +37,7 @@ pub(crate) mod verify;
 pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
-pub(crate) use start::{SITE, STORE};
+pub(crate) use start::{SITE, STORE, database_options};
 
 use crate::admin::server::{AdminServer, ListsChanged, Operated};
 use crate::advice::{self, Facts};
@@ -44,8 +45,9 @@ use crate::clock::Clock;
 use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
-use base::{AssociationId, Now, Precedence, Utc};
+use base::{AssociationId, Instant, Now, Precedence, Utc};
 use budget::Budgets;
+use cluster::{ClusterAnswer, Joined, Membered};
 use disk::StoreThreads;
 use engine::journal::SpoolId;
 use inbox::{Inbox, Work};
@@ -57,11 +59,12 @@ use node::channel_order::ChannelOutcome;
 use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
-use node::{CommitError, Input, ListenerId, Node, Output, Token};
+use node::{ChannelId, CommitError, Input, ListenerId, Node, Output, Principal, Token};
 use record::Header;
 use recording::Recording;
 use reload::Listening;
 use socket::{ConnectError, Connected};
+use start::OpenStore;
 use start::reading::{QueuePart, QueueReader};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -94,6 +97,10 @@ pub(crate) enum DriverAnswer {
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// A part of the queue was read, after the start.
     QueuePart(QueuePart),
+    /// A call for this node of a site was answered.
+    Cluster(ClusterAnswer),
+    /// A user has the right password.
+    UserVerified { token: Token, mailbox: String },
     /// This process cannot continue.
     Fatal(String),
 }
@@ -105,6 +112,8 @@ struct Driver {
     labels: Labels,
     transports: BTreeMap<AssociationId, Transport>,
     last_connection: u64,
+    /// When a connection of a channel was made last, and which place of its peer was tried first.
+    places: BTreeMap<ChannelId, (Instant, usize)>,
     arriving: Option<Arriving>,
     /// The association of the connection that arrived last, until it is taken note of.
     admitted: Option<AssociationId>,
@@ -133,6 +142,10 @@ struct Driver {
     ordering: BTreeMap<u64, oneshot::Sender<Result<ChannelOutcome, String>>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::ConnectOutcome, NameError>>>,
     last_request: u64,
+    /// Which node of a site it is, where there are several.
+    member: Option<Membered>,
+    /// It has given all its shards away.
+    drained: bool,
 }
 
 /// What a run writes besides, where that is asked for.
@@ -151,8 +164,15 @@ pub struct Files {
 pub async fn run(site: Site, file: PathBuf, clock: Clock, files: Files) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
-    let store = start::open_store(&site)?;
-    let ended = serve(site, file, clock, files, &store, &mut signals).await;
+    let asked = clock.now().mono;
+    let opened = start::open_store(&site)?;
+    let ended = serve(site, file, clock, files, (&opened, asked), &mut signals).await;
+    let OpenStore { store, joined } = opened;
+    if let Some(joined) = joined {
+        // Others need not wait until its lease is over.
+        let leaving = tokio::task::spawn_blocking(move || joined.cluster.bury(&[joined.epoch]));
+        in_time(leaving, disk_wait(&ended), &mut signals).await;
+    }
     // Whatever ended the daemon: other holders of the store find it closed.
     let closing = tokio::task::spawn_blocking(move || store.close());
     in_time(closing, disk_wait(&ended), &mut signals).await;
@@ -167,13 +187,14 @@ async fn serve(
     file: PathBuf,
     clock: Clock,
     files: Files,
-    store: &Arc<dyn QueueStore>,
+    (opened, asked): (&OpenStore, Instant),
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
+    let store = &opened.store;
     let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     let users = Users::read(&site.paths.data_dir)?;
     let sink = start::create_recording(files.record.as_ref(), clock)?;
-    let (config, first) = start::configure_node(&site, &users, &**store, clock.now().utc)?;
+    let (config, first) = start::configure_node(&site, &users, opened, clock.now().utc)?;
     let header = Header::new("mta run".to_owned(), clock.now(), config, first);
     let node = header.node();
     let recording = start::begin_recording(sink, &header)?;
@@ -192,11 +213,17 @@ async fn serve(
         let listener = listener.map_err(|error| DriverError::Metrics { address, error })?;
         tokio::spawn(metrics::serve(listener, questions));
     }
+    let peers = cluster::shards_of(&site.node);
+    let join = |joined: &Joined| Membered::start(joined, peers, &inbox, asked);
+    let member = opened.joined.as_ref().map(join).transpose()?;
     let mut driver = Driver {
+        member,
+        drained: false,
         node,
         labels: Labels::from_site(&site),
         transports: BTreeMap::new(),
         last_connection: 0,
+        places: BTreeMap::new(),
         arriving: None,
         admitted: None,
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
@@ -309,6 +336,9 @@ async fn attend(
             }
             Some(incoming) = arriving.recv() => driver.accepted(incoming),
         }
+        if driver.drained && stop_by.is_none() {
+            stop_by = Some(driver.stop());
+        }
     }
     Ok(())
 }
@@ -357,7 +387,8 @@ impl Driver {
 
     /// The node's next deadline.
     fn wake(&self) -> Option<tokio::time::Instant> {
-        self.node.deadline().map(|instant| self.clock.wake(instant))
+        let deadlines = [self.node.deadline(), self.cluster_deadline()];
+        deadlines.into_iter().flatten().min().map(|instant| self.clock.wake(instant))
     }
 
     /// Opens all listeners, or none.
@@ -380,6 +411,7 @@ impl Driver {
     /// Passes an input to the node and executes its outputs.
     fn input(&mut self, input: Input) {
         let now = self.clock.now();
+        self.look_at_lease(now.mono);
         if let Some(recording) = &mut self.recording {
             recording.input(now, &input);
         }
@@ -443,6 +475,7 @@ impl Driver {
         match answer {
             DriverAnswer::Input(input) => self.input(input),
             DriverAnswer::Committed { token, result, spools } => {
+                self.batch_ended(token, result.is_ok());
                 if result.is_ok() {
                     self.disk.committed(&spools);
                 }
@@ -450,6 +483,12 @@ impl Driver {
             }
             DriverAnswer::QueuePart(part) => self.queue_part(part),
             DriverAnswer::Connected { association, result } => self.connected(association, result),
+            DriverAnswer::Cluster(answer) => self.cluster_answer(answer),
+            DriverAnswer::UserVerified { token, mailbox } => {
+                if self.is_mailbox_here(token, &mailbox) {
+                    self.input(Input::Verified { token, right: true });
+                }
+            }
             DriverAnswer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }
         Ok(())
@@ -489,6 +528,7 @@ impl Driver {
             }
             Output::SpoolDiscard { spool } => self.disk.spool_discard(spool),
             Output::Commit { token, precedence, batch } => {
+                self.note_batch(token, &batch);
                 self.disk.commit(token, precedence, batch);
             }
             Output::Load { token, precedence, id } => self.disk.load(token, precedence, id),
@@ -524,9 +564,17 @@ impl Driver {
             }
             Output::Verify { token, principal, password } => {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
+                let is_member = self.member.is_some();
                 tokio::spawn(async move {
+                    let mailbox = match &principal {
+                        Principal::User(mailbox) if is_member => Some(mailbox.clone()),
+                        _ => None,
+                    };
                     let right = verifier.verify(principal, password).await;
-                    let verified = DriverAnswer::Input(Input::Verified { token, right });
+                    let verified = match mailbox {
+                        Some(mailbox) if right => DriverAnswer::UserVerified { token, mailbox },
+                        _ => DriverAnswer::Input(Input::Verified { token, right }),
+                    };
                     inbox.answer(Precedence::Immediate, verified);
                 });
             }
@@ -558,6 +606,7 @@ impl Driver {
                         operator.send(result.map(|done| *done).map_err(|error| error.to_string()));
                 }
             }
+            Output::ShardLeft { shard, stays } => self.shard_left(&shard, stays),
             Output::Stopped => self.stopped = true,
         }
     }

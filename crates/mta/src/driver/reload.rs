@@ -34,7 +34,10 @@ impl Driver {
                 (Verdict::Wrong("the file has errors".to_owned()), None, Some(report))
             }
             Ok((Some(site), report)) => match self.take_over(site) {
-                Ok(changes) => (Verdict::Applied, Some(changes), Some(report)),
+                Ok(changes) => {
+                    self.peers_changed();
+                    (Verdict::Applied, Some(changes), Some(report))
+                }
                 Err(verdict) => (verdict, None, Some(report)),
             },
         };
@@ -174,6 +177,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
         events,
         tracking,
         metrics,
+        engine,
         stop_timeout,
         disk_reserve,
         node: _,
@@ -189,6 +193,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("events", *events != new.events);
     restart.at_once("tracking", *tracking != new.tracking);
     restart.at_once("metrics", *metrics != new.metrics);
+    restart.at_once("store", *engine != new.engine);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
     keys.at_once("mta.disk_reserve", *disk_reserve != new.disk_reserve);
     let expect = |(id, old)| {
@@ -208,11 +213,11 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
 }
 
 fn socket_keys(old: &ChannelSocket, new: &ChannelSocket) -> Keys {
-    let ChannelSocket { remote, tcp, connect_timeout, label: _ } = old;
+    let ChannelSocket { remote, others, tcp, connect_timeout, label: _ } = old;
     // The node compares the mark itself.
     let Tcp { dscp: _, congestion, user_timeout, keepalive } = tcp;
     let mut keys = Keys::default();
-    keys.reopens("remote", *remote != new.remote);
+    keys.reopens("remote", *remote != new.remote || *others != new.others);
     keys.reopens("congestion", *congestion != new.tcp.congestion);
     keys.at_once("timeouts.connect", *connect_timeout != new.connect_timeout);
     keys.reopens("timeouts.unacknowledged", *user_timeout != new.tcp.user_timeout);

@@ -53,6 +53,9 @@ pub(crate) enum ConnectError {
     Unresolved { host: String, error: io::Error },
     #[error("{host}: no address")]
     NoAddress { host: String },
+    /// None of several places.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Everywhere(Vec<ConnectError>),
     /// No address answered.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Failed(Vec<AddressError>),
@@ -146,10 +149,31 @@ pub(crate) async fn accept(listener: &TcpListener) -> io::Result<(Connected, Soc
     Ok((Connected { stream, seen }, remote))
 }
 
-/// Connects to the first address of the remote host that answers; each has its own time limit.
-pub(crate) async fn connect(channel: &ChannelSocket) -> Result<Connected, ConnectError> {
+/// Connects to the first address that answers, of all places where the peer is; each address has its own time limit.
+/// `first` counts the places from which on they are tried.
+pub(crate) async fn connect(
+    channel: &ChannelSocket,
+    first: usize,
+) -> Result<Connected, ConnectError> {
+    let places: Vec<&Remote> = channel.remotes().collect();
+    let mut errors = Vec::new();
+    for remote in places.iter().cycle().skip(first % places.len().max(1)).take(places.len()) {
+        match connect_to_host(channel, remote).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.pop() {
+        Some(error) if errors.is_empty() => Err(error),
+        last => Err(ConnectError::Everywhere(errors.into_iter().chain(last).collect())),
+    }
+}
+
+async fn connect_to_host(
+    channel: &ChannelSocket,
+    remote: &Remote,
+) -> Result<Connected, ConnectError> {
     let timeout = channel.connect_timeout;
-    let remote = &channel.remote;
     let host = || remote.host.clone();
     let addresses = tokio::time::timeout(timeout, resolve(remote))
         .await
@@ -199,6 +223,7 @@ mod tests {
     fn channel(host: &str, port: u16, dscp: Dscp) -> ChannelSocket {
         ChannelSocket {
             remote: Remote { host: host.to_owned(), port },
+            others: Vec::new(),
             tcp: tcp(dscp),
             connect_timeout: Duration::from_secs(5),
             label: "act/flash".to_owned(),
@@ -213,10 +238,32 @@ mod tests {
     async fn meet(any: &str, dscp: Dscp) -> (Connected, Connected) {
         let listener = listen(&unlabelled(any.parse().unwrap()), false).unwrap();
         let at = listener.local_addr().unwrap();
-        let out = connect(&channel(&at.ip().to_string(), at.port(), dscp)).await.unwrap();
+        let out = connect(&channel(&at.ip().to_string(), at.port(), dscp), 0).await.unwrap();
         let (inward, from) = accept(&listener).await.unwrap();
         assert_eq!(from, out.stream.local_addr().unwrap());
         (out, inward)
+    }
+
+    #[tokio::test]
+    async fn places_are_tried_in_order_from_the_one_that_is_named() {
+        let at = |listener: &TcpListener| listener.local_addr().unwrap();
+        let any = || unlabelled("127.0.0.1:0".parse().unwrap());
+        let (one, two) = (listen(&any(), false).unwrap(), listen(&any(), false).unwrap());
+        let nobody = {
+            let gone = listen(&any(), false).unwrap();
+            at(&gone)
+        };
+        let remote = |at: SocketAddr| Remote { host: at.ip().to_string(), port: at.port() };
+        let mut channel = channel("127.0.0.1", nobody.port(), Dscp::CS3);
+        channel.others = vec![remote(at(&one)), remote(at(&two))];
+        for (first, expected) in [(0, at(&one)), (1, at(&one)), (2, at(&two)), (3, at(&one))] {
+            let connected = connect(&channel, first).await.unwrap();
+            assert_eq!(connected.stream.peer_addr().unwrap(), expected, "from place {first}");
+        }
+        channel.others.clear();
+        channel.others.push(remote(nobody));
+        let error = connect(&channel, 0).await.unwrap_err().to_string();
+        assert_eq!(error.matches("refused").count(), 2, "{error}");
     }
 
     #[tokio::test]
@@ -289,7 +336,7 @@ mod tests {
         let listener = unlabelled(address);
         let listener = listen(&listener, false).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let out = connect(&channel("localhost", port, Dscp::CS3)).await.unwrap();
+        let out = connect(&channel("localhost", port, Dscp::CS3), 0).await.unwrap();
         assert_eq!(out.stream.peer_addr().unwrap().port(), port);
     }
 
@@ -298,10 +345,10 @@ mod tests {
         let address = "127.0.0.1:0".parse().unwrap();
         let listener = unlabelled(address);
         let port = listen(&listener, false).unwrap().local_addr().unwrap().port();
-        let error = connect(&channel("127.0.0.1", port, Dscp::CS3)).await.unwrap_err();
+        let error = connect(&channel("127.0.0.1", port, Dscp::CS3), 0).await.unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with(&format!("127.0.0.1:{port}: ")), "{error}");
-        let error = connect(&channel("no-such-host.invalid", 1, Dscp::CS3)).await.unwrap_err();
+        let error = connect(&channel("no-such-host.invalid", 1, Dscp::CS3), 0).await.unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with("no-such-host.invalid: "), "{error}");
     }

@@ -17,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+/// A connection of a channel that is made so soon after another one tries the next place of the peer first.
+const SAME_PLACE: Duration = Duration::from_secs(60);
+
 /// Accepted connections that wait for the node, over all listeners; more wait in the kernel.
 pub(super) const MAX_INCOMING: usize = 16;
 
@@ -164,12 +167,25 @@ impl Driver {
         }
     }
 
+    /// The place of a peer that is tried first: the first one, or the next where another connection was made a moment
+    /// ago. A node of its site that takes a connection may refuse the bind.
+    fn next_place(&mut self, channel: ChannelId) -> usize {
+        let now = self.clock.now().mono;
+        let next = match self.places.get(&channel) {
+            Some((at, place)) if now.since(*at) < SAME_PLACE => place + 1,
+            _ => 0,
+        };
+        self.places.insert(channel, (now, next));
+        next
+    }
+
     pub(super) fn connect(&mut self, association: AssociationId, channel: ChannelId) {
         let (inbox, level) = (Arc::clone(&self.inbox), self.node.level(association));
         let socket: Option<ChannelSocket> = self.site.channels.get(&channel).cloned();
+        let first = self.next_place(channel);
         let task = tokio::spawn(async move {
             let result = match socket {
-                Some(socket) => socket::connect(&socket).await,
+                Some(socket) => socket::connect(&socket, first).await,
                 None => Err(ConnectError::NotConfigured),
             };
             inbox.answer(level, DriverAnswer::Connected { association, result });

@@ -101,6 +101,9 @@ impl Admission {
         mailbox: String,
         password: Secret,
     ) {
+        if let Some(why) = cx.life.without_lease() {
+            return self.refuse_user(cx, now, id, BindRefusal::Disabled(why.to_owned()));
+        }
         let Some(association) = cx.associations.get_mut(&id) else { return };
         if let Some(p3) = association.p3_mut() {
             p3.takes_deliveries = takes_deliveries;

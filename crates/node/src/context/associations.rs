@@ -18,8 +18,11 @@ impl Context {
         self.place(channel).map(|(peer, channel)| format!("{peer}/{channel}"))
     }
 
-    /// Why a channel is disabled, if an operator did that.
+    /// Why a channel is disabled: an operator did that, or this node can acknowledge nothing.
     pub(crate) fn disabled(&self, channel: ChannelId) -> Option<String> {
+        if let Some(why) = self.life.without_lease() {
+            return Some(why.to_owned());
+        }
         self.label(channel).and_then(|name| self.closed.get(&name)).map(ToString::to_string)
     }
 

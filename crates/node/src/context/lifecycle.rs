@@ -10,6 +10,8 @@ pub(crate) struct Lifecycle {
     stopped: bool,
     /// A record of the store could not be read: what it needs is not known.
     unreadable: bool,
+    /// The node is one of several, and its lease has ended.
+    lapsed: bool,
 }
 
 impl Lifecycle {
@@ -31,6 +33,16 @@ impl Lifecycle {
     /// A record of the store could not be read.
     pub(crate) fn note_unreadable(&mut self) {
         self.unreadable = true;
+    }
+
+    /// The lease of this node holds, or has ended.
+    pub(crate) fn lease_changed(&mut self, holds: bool) {
+        self.lapsed = !holds;
+    }
+
+    /// Why nothing can be acknowledged, if that is so.
+    pub(crate) fn without_lease(&self) -> Option<&'static str> {
+        self.lapsed.then_some("this node cannot reach the store of its site")
     }
 
     pub(crate) fn started_at(&self) -> Option<Utc> {

@@ -190,6 +190,8 @@ impl Node {
                     Err(CommitError::TooLong(most)) => {
                         self.outbound.replace_long(&mut self.cx, now, retry, most);
                     }
+                    // It is another node's affair.
+                    Err(CommitError::Fenced) => {}
                     Err(_) => self.cx.commits.retry_later(now, retry),
                 }
                 return;

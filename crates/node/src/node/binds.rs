@@ -7,6 +7,7 @@ use crate::ids::Token;
 use crate::node::Node;
 use base::ip_prefix::Origin;
 use base::{AssociationId, Now};
+use engine::NextHop;
 use guard::NameDigest;
 use guard::access::PeerBind;
 use osi::api::Indication;
@@ -101,6 +102,10 @@ impl Node {
             let context = self.cx.associations.get(&id).and_then(Association::context_refused);
             if let Some(why) = context.filter(|_| right).map(str::to_owned) {
                 self.admission.refuse_user(&mut self.cx, now, id, BindRefusal::Context(why));
+            } else if right && !self.cx.queue.owns(&NextHop::Mailbox(mailbox.to_owned())) {
+                let why = "another node of the site has this mailbox, with somebody bound to it";
+                let refusal = BindRefusal::Disabled(why.to_owned());
+                self.admission.refuse_user(&mut self.cx, now, id, refusal);
             } else if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 let is_store = self.cx.associations.get(&id).is_some_and(|a| a.store().is_some());

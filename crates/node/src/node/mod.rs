@@ -112,6 +112,7 @@ impl Node {
                 self.outbound.found_damaged(&mut self.cx, now, &records, &contents);
             }
             Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
+            Input::Shard(change) => self.shard_changed(now, change),
             Input::Serve => self.serve(now),
             Input::Started => {
                 self.serve(now);

@@ -30,6 +30,9 @@ impl Node {
             self.outbound.note_touched(&mut self.cx, touched);
             self.dispatch(now);
             self.outbound.pause_and_continue(&mut self.cx, now);
+            if self.settle_leaving() {
+                continue;
+            }
             if self.cx.associations.touched_count() == 0
                 && !self.stores.has_outputs()
                 && !self.outbound.has_more_to_dispatch(&self.cx)

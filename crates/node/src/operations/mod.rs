@@ -8,10 +8,12 @@ pub(crate) mod minimizing;
 pub(crate) mod registering;
 pub(crate) mod registrations;
 pub(crate) mod reload;
+pub(crate) mod shards;
 
 use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;
 use crate::operations::registrations::Registrations;
+use crate::operations::shards::Leaving;
 use base::AssociationId;
 use std::collections::BTreeSet;
 
@@ -27,6 +29,8 @@ pub(crate) struct Operations {
     /// A change of them is being committed.
     changing_lists: bool,
     registrations: Registrations,
+    /// What another node of the site is to have.
+    pub(crate) leaving: Leaving,
 }
 
 impl Operations {

@@ -12,6 +12,9 @@ use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Entries in one page of a list.
+pub(crate) const IN_PAGE: usize = 256;
+
 /// Neither in transfer nor handed out as expired: it may be taken out.
 pub(crate) fn is_at_rest(at: ItemState) -> bool {
     !matches!(at, ItemState::InTransfer { .. } | ItemState::Expired)
@@ -38,6 +41,8 @@ pub(crate) struct EntryQueue {
     pub in_doubt: BTreeSet<EntryId>,
     /// Entries that wait for their deferred delivery time.
     pub deferred: Deferred,
+    /// The destinations whose entries are this node's, where there are several nodes.
+    owned: Option<BTreeSet<Destination>>,
     mailbox_numbers: BTreeMap<String, u32>,
     mailbox_names: Vec<String>,
 }
@@ -54,6 +59,7 @@ impl EntryQueue {
             cancelling: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
             deferred: Deferred::default(),
+            owned: None,
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
         }
@@ -72,6 +78,58 @@ impl EntryQueue {
     /// The current input is done with.
     pub(crate) fn forget_fresh(&mut self) {
         self.fresh.clear();
+    }
+
+    /// There are several nodes: this one owns nothing, until it is told.
+    pub(crate) fn own_nothing(&mut self) {
+        self.owned = Some(BTreeSet::new());
+        self.copies.are_counted_by_the_store();
+    }
+
+    /// This node owns the entries for a destination from now on, or no longer.
+    pub(crate) fn own(&mut self, to: Destination, is_ours: bool) {
+        let Some(owned) = &mut self.owned else { return };
+        match is_ours {
+            true => _ = owned.insert(to),
+            false => _ = owned.remove(&to),
+        }
+    }
+
+    /// Whether the entries for a next hop are this node's.
+    pub(crate) fn owns(&self, hop: &NextHop) -> bool {
+        let Some(owned) = &self.owned else { return true };
+        self.destination_of(hop).is_some_and(|to| owned.contains(&to))
+    }
+
+    /// The destination that a next hop is to the scheduler.
+    pub(crate) fn destination(&mut self, hop: &NextHop) -> Destination {
+        match hop {
+            NextHop::Peer(peer) => Destination::Peer(*peer),
+            NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
+        }
+    }
+
+    /// The same; `None` for a mailbox for which there was nothing yet.
+    pub(crate) fn destination_of(&self, hop: &NextHop) -> Option<Destination> {
+        match hop {
+            NextHop::Peer(peer) => Some(Destination::Peer(*peer)),
+            NextHop::Mailbox(address) => self.mailbox_number(address).map(Destination::Mailbox),
+        }
+    }
+
+    /// Whether an entry for this destination is in transfer.
+    pub(crate) fn is_in_transfer(&self, to: Option<Destination>) -> bool {
+        let in_transfer =
+            |to| self.scheduler.status_of(to).levels.iter().any(|l| l.in_transfer > 0);
+        to.is_some_and(in_transfer)
+    }
+
+    /// Forgets an entry that another node has from now on. It stays in the store.
+    pub(crate) fn leave_to_others(&mut self, id: EntryId) {
+        self.scheduler.finished(id);
+        self.deferred.remove(id);
+        self.in_doubt.remove(&id);
+        self.damaged.remove(&id);
     }
 
     /// The number that stands for a mailbox, given out on first use.
@@ -133,10 +191,7 @@ impl EntryQueue {
         brief: &Brief<'_>,
         times: &Times,
     ) -> Item {
-        let destination = match &*brief.next_hop {
-            NextHop::Peer(peer) => Destination::Peer(*peer),
-            NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
-        };
+        let destination = self.destination(&brief.next_hop);
         let wall = &self.wall;
         let waits_from = brief.not_before.map_or(brief.accepted, |at| at.max(brief.accepted));
         Item {

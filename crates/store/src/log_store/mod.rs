@@ -21,11 +21,11 @@ mod tidy;
 mod verify;
 
 use crate::bodies::Bodies;
+use crate::caches::recent::Recent;
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
 use crate::held::HeldFiles;
 use crate::queue::{Contents, Damage, Sweep};
-use crate::recent::Recent;
 use crate::redb_store::Options;
 use crate::spool::Spools;
 use frame::{Change, SegmentId};

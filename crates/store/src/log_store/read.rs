@@ -3,10 +3,10 @@
 use super::LogStore;
 use super::index::{BodyRow, EntryRow, Key, Location, Place};
 use super::keys::run::Remembered;
+use crate::caches::recent::Key as RecentKey;
 use crate::disk::RealDisk;
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
-use crate::recent::Key as RecentKey;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId};

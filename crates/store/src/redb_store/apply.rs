@@ -2,7 +2,7 @@
 
 use super::bulk::{self, Bulk, KeyRow};
 use super::tables::{self, Tables};
-use crate::recent::{Key, Recent};
+use crate::caches::recent::{Key, Recent};
 use crate::spool::Content;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;

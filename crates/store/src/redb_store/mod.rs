@@ -10,11 +10,11 @@ mod read;
 mod tables;
 
 use crate::bodies::Bodies;
+use crate::caches::recent::Recent;
+use crate::caches::sieve::Sieve;
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
 use crate::queue::{Contents, Sweep};
-use crate::recent::Recent;
-use crate::sieve::Sieve;
 use crate::spool::Spools;
 use base::BodyId;
 use bulk::Bulk;

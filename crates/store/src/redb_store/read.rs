@@ -2,9 +2,9 @@
 
 use super::RedbStore;
 use super::tables::{self, BODIES, BODY_INDEX, ENTRIES, META, QUEUES, SEEN, SEEN_UNTIL};
+use crate::caches::recent::Key;
 use crate::error::StoreError;
 use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, QueueStore, Sweep};
-use crate::recent::Key;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId};

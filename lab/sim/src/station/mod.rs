@@ -307,6 +307,7 @@ impl Station {
             | Output::ListsChanged { .. }
             | Output::ChannelConnected { .. }
             | Output::ChannelOrdered { .. }
+            | Output::ShardLeft { .. }
             | Output::Stopped => {}
         }
         Ok(())

@@ -141,7 +141,7 @@ impl Plan {
                 precedences: channel.precedences.clone(),
                 dscp,
                 dscp_name,
-                remote: socket.remote.to_string(),
+                remote: socket.remotes().map(ToString::to_string).collect::<Vec<_>>().join(" "),
                 listen: listens(id),
                 connection: match &channel.connection {
                     Connection::Permanent => "permanent",

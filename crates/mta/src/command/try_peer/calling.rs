@@ -145,12 +145,19 @@ fn no_connection(reason: String) -> Failure {
 
 /// Connects as the daemon does, and states what the kernel knows of it.
 async fn connect(subject: &Subject<'_>, story: &mut Story) -> Result<TcpStream, Failure> {
-    let remote = &subject.socket.remote;
-    let resolved = socket::resolve(remote).await;
-    let addresses = resolved.map_err(|error| no_connection(format!("{}: {error}", remote.host)))?;
-    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    story.here("name", format!("{remote} is {}", addresses.join(", ")), Vec::new());
-    let connected = socket::connect(subject.socket).await;
+    for remote in subject.socket.remotes() {
+        let resolved = match socket::resolve(remote).await {
+            Ok(addresses) => {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                format!("is {}", addresses.join(", "))
+            }
+            // Another place may be known.
+            Err(error) if !subject.socket.others.is_empty() => format!("is not known: {error}"),
+            Err(error) => return Err(no_connection(format!("{}: {error}", remote.host))),
+        };
+        story.here("name", format!("{remote} {resolved}"), Vec::new());
+    }
+    let connected = socket::connect(subject.socket, 0).await;
     let connected = connected.map_err(|error: ConnectError| no_connection(error.to_string()))?;
     let stream = connected.stream;
     let address = |of: std::io::Result<std::net::SocketAddr>| {

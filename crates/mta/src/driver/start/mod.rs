@@ -3,16 +3,18 @@
 mod epoch;
 pub(super) mod reading;
 
+use super::cluster::Joined;
 use super::monitoring::event_log::EventLogFile;
 use super::recording::{self, Recording, Sink};
 use super::socket::ListenError;
 use crate::clock::Clock;
+use crate::config::section::store::engine::{Postgres, StoreEngine};
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
 use base::{EntryId, Utc, shown};
 use bytes::Bytes;
-use engine::journal::Op;
+use engine::journal::{Batch, Op};
 use engine::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::config::NodeConfig;
@@ -21,6 +23,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use store::cluster::Cluster;
 use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError};
 use tracking::Tracker;
@@ -197,9 +200,67 @@ pub(super) fn begin_recording(
     sink.map(begin).transpose()
 }
 
-/// Opens the store and logs what it had to repair.
-pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError> {
-    let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
+/// An open store, and the node of a site that this is.
+pub(super) struct OpenStore {
+    pub(super) store: Arc<dyn QueueStore>,
+    pub(super) joined: Option<Joined>,
+}
+
+/// Opens the store that is configured, joins the site where there is one, and logs what it had to repair.
+pub(super) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
+    let opened = match &site.engine {
+        StoreEngine::Embedded => {
+            let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
+            OpenStore { store, joined: None }
+        }
+        StoreEngine::Postgres(database) => open_database(database)?,
+    };
+    log_sweep(&*opened.store);
+    Ok(opened)
+}
+
+/// Named values that are each node's own.
+const OWN_VALUES: [&str; 3] = [EPOCH, node::SENDING, node::wall::CLOCK];
+
+fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
+    let site = database.node.as_ref().map(|node| postgres_store::Site {
+        node: node.name.clone(),
+        own_values: OWN_VALUES.map(str::to_owned).to_vec(),
+    });
+    let store = Arc::new(postgres_store::PostgresStore::open(
+        &database.url,
+        postgres_store::Options { site, ..database_options(database) },
+    )?);
+    let joined = match &database.node {
+        Some(node) => {
+            let epoch = store.join(&node.name, node.lease)?;
+            tracing::info!(node = node.name, %epoch, "joined the site");
+            Some(Joined {
+                cluster: Arc::clone(&store) as Arc<dyn Cluster>,
+                node: node.clone(),
+                epoch,
+            })
+        }
+        None => None,
+    };
+    for sentence in store.durability()?.sentences() {
+        tracing::info!("the database: {sentence}");
+    }
+    Ok(OpenStore { store, joined })
+}
+
+/// How a database is opened that a configuration names.
+pub(crate) fn database_options(database: &Postgres) -> postgres_store::Options {
+    postgres_store::Options {
+        schema: database.schema.clone(),
+        readers: database.connections,
+        spool_memory: STORE.spool_memory,
+        password: database.password.as_ref().map(|password| password.0.clone()),
+        ..postgres_store::Options::default()
+    }
+}
+
+fn log_sweep(store: &dyn QueueStore) {
     let sweep = store.sweep();
     if sweep.removed > 0 {
         tracing::info!(files = sweep.removed, "removed what interrupted transfers left");
@@ -219,7 +280,6 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<dyn QueueStore>, DriverError
     for body in &sweep.missing {
         tracing::error!(%body, "a stored content is missing or damaged: its originator gets a report");
     }
-    Ok(store)
 }
 
 /// The count of starts in the store; `None` where it is damaged.
@@ -236,9 +296,43 @@ fn epoch_of(store: &dyn QueueStore) -> Result<Option<u32>, DriverError> {
 pub(super) fn configure_node(
     site: &Site,
     users: &Users,
-    store: &dyn QueueStore,
+    OpenStore { store, joined }: &OpenStore,
     utc: Utc,
 ) -> Result<(NodeConfig, Option<EntryId>), DriverError> {
+    let store = &**store;
+    let mut batch = Vec::new();
+    let epoch = match joined {
+        // The store gives each start of each node its own.
+        Some(joined) => joined.epoch.0,
+        None => next_epoch_of(site, store, utc, &mut batch)?,
+    };
+    let own = Bytes::copy_from_slice(site.node.mta.0.as_bytes());
+    if let Some(found) = store.meta(SITE)?.filter(|found| *found != own) {
+        let found = String::from_utf8_lossy(&found);
+        tracing::warn!(%found, "the queue is that of another MTA name: its messages are sent from here");
+    }
+    batch.push(Op::PutMeta { name: SITE.to_owned(), value: own });
+    commit_one(store, FIRST_BATCH, batch)?;
+    let mut config = site.node.clone();
+    config.mailboxes = users.addresses();
+    config.store.users = users.stored();
+    config.epoch = epoch;
+    config.limits.sockets = sockets(site);
+    let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
+    config.seed = random()?;
+    config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
+    // Several nodes number their entries by their epochs.
+    let first = if joined.is_some() { None } else { first_entry(store)? };
+    Ok((config, first))
+}
+
+/// An epoch that was never used before, and the change that makes it durable.
+fn next_epoch_of(
+    site: &Site,
+    store: &dyn QueueStore,
+    utc: Utc,
+    batch: &mut Batch,
+) -> Result<u32, DriverError> {
     let file = site.paths.data_dir.join(EPOCH);
     let (stored, kept) = (epoch_of(store)?, epoch::read(&file));
     if stored == Some(0) && kept.is_some() {
@@ -254,23 +348,6 @@ pub(super) fn configure_node(
         tracing::warn!(path = %shown::line(&path), %error, "cannot keep the count of starts a second time");
     }
     let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
-    let own = Bytes::copy_from_slice(site.node.mta.0.as_bytes());
-    if let Some(found) = store.meta(SITE)?.filter(|found| *found != own) {
-        let found = String::from_utf8_lossy(&found);
-        tracing::warn!(%found, "the queue is that of another MTA name: its messages are sent from here");
-    }
-    let batch = vec![
-        Op::PutMeta { name: EPOCH.to_owned(), value },
-        Op::PutMeta { name: SITE.to_owned(), value: own },
-    ];
-    commit_one(store, FIRST_BATCH, batch)?;
-    let mut config = site.node.clone();
-    config.mailboxes = users.addresses();
-    config.store.users = users.stored();
-    config.epoch = epoch;
-    config.limits.sockets = sockets(site);
-    let random = || getrandom::u64().map_err(|e| DriverError::Broken(e.to_string()));
-    config.seed = random()?;
-    config.salt = u32::try_from(1 + random()? % (36 * 36 * 36 * 36 - 1)).unwrap_or(1);
-    Ok((config, first_entry(store)?))
+    batch.push(Op::PutMeta { name: EPOCH.to_owned(), value });
+    Ok(epoch)
 }

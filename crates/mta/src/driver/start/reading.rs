@@ -49,11 +49,13 @@ impl Driver {
         if let Some(value) = store.meta(node::channel_order::DISABLED)? {
             self.input(Input::RecoveredDisabled(value));
         }
-        if let Some(value) = store.meta(node::wall::CLOCK)? {
-            self.input(Input::RecoveredClock(value));
-        }
-        if let Some(value) = store.meta(node::SENDING)? {
-            self.input(Input::RecoveredSends(value));
+        if self.member.is_none() {
+            if let Some(value) = store.meta(node::wall::CLOCK)? {
+                self.input(Input::RecoveredClock(value));
+            }
+            if let Some(value) = store.meta(node::SENDING)? {
+                self.input(Input::RecoveredSends(value));
+            }
         }
         if let Some(value) = store.meta(node::lists::LISTS)? {
             self.input(Input::RecoveredLists(value));
@@ -69,6 +71,12 @@ impl Driver {
         for KeptSpool { id, length, notes } in store.contents().take_kept() {
             self.disk.spool_left(id);
             self.input(Input::RecoveredReception { spool: id, length, notes });
+        }
+        if self.member.is_some() {
+            // The entries of its shards come when it has them.
+            self.begin_as_member();
+            self.input(Input::Started);
+            return Ok(0);
         }
         let of = store.entry_count()?;
         let first = store.entries(None, FIRST)?;

@@ -13,13 +13,15 @@ pub(crate) struct Schedule {
     pub(crate) look_at: Option<Instant>,
     /// An operator disabled it.
     pub(crate) disabled: Option<Disabled>,
+    /// Another node of the site has its peer.
+    pub(crate) elsewhere: bool,
     /// An operator opened it outside its hours, until then.
     pub(crate) opened_until: Option<Instant>,
 }
 
 impl Schedule {
     pub(crate) fn is_open(&self) -> bool {
-        !self.closed && self.disabled.is_none()
+        !self.closed && self.disabled.is_none() && !self.elsewhere
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
@@ -30,6 +32,9 @@ impl Schedule {
     pub(crate) fn describe(&self) -> Option<String> {
         if let Some(disabled) = &self.disabled {
             return Some(disabled.to_string());
+        }
+        if self.elsewhere {
+            return Some("another node of the site has this peer".to_owned());
         }
         let opens = self.opens.filter(|_| self.closed)?;
         Some(format!("outside its windows, opens at {opens}"))

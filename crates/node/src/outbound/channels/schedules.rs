@@ -11,6 +11,7 @@ use crate::config::Connection;
 use crate::context::Context;
 use crate::outbound::Outbound;
 use base::{AssociationId, Now};
+use engine::NextHop;
 use scheduler::ChannelId;
 use std::time::Duration;
 
@@ -78,6 +79,11 @@ impl Outbound {
             state.schedule.look_at = None;
             let disabled = cx.label(id).and_then(|name| cx.closed.get(&name).cloned());
             state.schedule.disabled = disabled;
+            let elsewhere = !cx.queue.owns(&NextHop::Peer(id.peer));
+            if std::mem::replace(&mut state.schedule.elsewhere, elsewhere) && !elsewhere {
+                self.window_begins(cx, id);
+            }
+            let Some(state) = self.channels.get_mut(&id) else { continue };
             if !scheduled && std::mem::take(&mut state.schedule.closed) {
                 (state.schedule.opens, state.schedule.opened_until) = (None, None);
                 self.window_begins(cx, id);

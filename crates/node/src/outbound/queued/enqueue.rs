@@ -61,6 +61,9 @@ impl Outbound {
         precedence: Precedence,
         brief: &Brief<'_>,
     ) {
+        if !cx.queue.owns(&brief.next_hop) {
+            return;
+        }
         if let NextHop::Peer(peer) = *brief.next_hop {
             self.note_unrouted(cx, peer);
         }

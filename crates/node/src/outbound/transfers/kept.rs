@@ -1,12 +1,12 @@
-//! Transfers of ours that survive the end of the process ([`crate::context::kept_sends`]).
+//! Transfers of ours that survive the end of the process ([`crate::association::kept_sends`]).
 
 use crate::api::event::{Kind, LogLevel};
+use crate::association::kept_sends::KeptSend;
 use crate::association::lost::LostSend;
 use crate::association::recovery::{NOTED_AFTER, NOTED_BEYOND};
 use crate::association::transfer::Resumption;
 use crate::commits::pending::PendingAnswer;
 use crate::context::Context;
-use crate::context::kept_sends::KeptSend;
 use crate::outbound::Outbound;
 use base::{AssociationId, EntryId, Now, Precedence};
 use scheduler::ChannelId;

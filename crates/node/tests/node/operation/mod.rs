@@ -6,3 +6,4 @@ mod day;
 mod lists;
 mod orders;
 mod reload;
+mod shards;

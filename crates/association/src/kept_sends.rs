@@ -4,7 +4,7 @@
 //! or takes long: after each, unless they follow each other so fast that they cost little; and when one is
 //! given up, which begins again. What is in it of transfers that succeeded meanwhile is of no meaning.
 
-use crate::association::transfer::{HeadDigest, Resumption};
+use crate::transfer::{HeadDigest, Resumption};
 use base::{EntryId, Instant, PeerId};
 use engine::journal::Op;
 use osi::api::ResumePoint;
@@ -31,8 +31,10 @@ const VERSION: u8 = 2;
 
 /// A transfer of ours, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct KeptSend {
+pub struct KeptSend {
+    /// Its entry.
     pub entry: EntryId,
+    /// Its peer.
     pub peer: PeerId,
     /// The channel's name: its number may change with the configuration.
     pub channel: String,
@@ -40,15 +42,19 @@ pub(crate) struct KeptSend {
     pub remote: Option<IpAddr>,
     /// Whether we opened its association.
     pub ours: bool,
+    /// Where it is resumed.
     pub point: ResumePoint,
+    /// The form of its transfer.
     pub form: Option<Form>,
+    /// The associations on which it was tried.
     pub tried: Vec<ConnectionReference>,
+    /// What it begins with.
     pub head: HeadDigest,
 }
 
 impl KeptSend {
     /// A transfer as it is stored, on the channel of this name; `None` where nothing was sent.
-    pub(crate) fn new(
+    pub fn new(
         (peer, channel): (PeerId, &str),
         entry: EntryId,
         (ours, remote): (bool, Option<IpAddr>),
@@ -62,7 +68,7 @@ impl KeptSend {
 
 /// The transfers that are stored.
 #[derive(Debug, Default)]
-pub(crate) struct KeptSends {
+pub struct KeptSends {
     /// Those of an earlier run whose entries were not handed in yet.
     found: BTreeMap<EntryId, KeptSend>,
     /// Checkpoints confirmed since the value was written last.
@@ -76,19 +82,19 @@ pub(crate) struct KeptSends {
 
 impl KeptSends {
     /// When the value is to be written, if it is.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         let due = self.unwritten > 0 && !self.writing;
         due.then(|| Instant(self.written_for.0.saturating_sub(AT_ONCE.as_micros() as u64)))
     }
 
     /// Whether it is to be written now.
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    pub fn is_due(&self, now: Instant) -> bool {
         let due = self.deadline();
         due.is_some_and(|at| at <= now || self.unwritten >= MAX_UNWRITTEN)
     }
 
     /// The value found at the start. That of another release is not read: those transfers begin again.
-    pub(crate) fn recovered(&mut self, value: &[u8]) {
+    pub fn recovered(&mut self, value: &[u8]) {
         let all = value.strip_prefix(&[VERSION]).and_then(|fields| {
             postcard::take_from_bytes::<Vec<KeptSend>>(fields).ok().map(|(all, _)| all)
         });
@@ -97,22 +103,22 @@ impl KeptSends {
     }
 
     /// The peer confirmed a checkpoint, or a transfer begins again.
-    pub(crate) fn progressed(&mut self) {
+    pub fn progressed(&mut self) {
         self.unwritten += 1;
     }
 
     /// Whether the store has none of them.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         !self.is_stored
     }
 
     /// There is nothing to write.
-    pub(crate) fn nothing(&mut self) {
+    pub fn nothing(&mut self) {
         self.unwritten = 0;
     }
 
     /// The change that writes the value now.
-    pub(crate) fn write(&mut self, now: Instant, all: &[KeptSend]) -> Op {
+    pub fn write(&mut self, now: Instant, all: &[KeptSend]) -> Op {
         (self.writing, self.unwritten, self.is_stored) = (true, 0, !all.is_empty());
         self.written_for = self.written_for.max(now) + WRITTEN_EVERY;
         // Plain data into a growing buffer cannot fail.
@@ -121,17 +127,17 @@ impl KeptSends {
     }
 
     /// It was written, or not.
-    pub(crate) fn written(&mut self) {
+    pub fn written(&mut self) {
         self.writing = false;
     }
 
     /// The transfer of an entry that was handed in, if the end of the process cut it off.
-    pub(crate) fn take(&mut self, entry: EntryId) -> Option<KeptSend> {
+    pub fn take(&mut self, entry: EntryId) -> Option<KeptSend> {
         self.found.remove(&entry)
     }
 
     /// All entries were handed in.
-    pub(crate) fn started(&mut self) {
+    pub fn started(&mut self) {
         self.found.clear();
     }
 }

@@ -1,0 +1,4 @@
+//! What is stored and where: the queue, and the message store.
+
+pub mod engine;
+pub(crate) mod p7;

@@ -1,0 +1,122 @@
+//! The entries of a shard that this node owns: each is handed to the node once, whoever put it into the store.
+//!
+//! The node knows what it puts there itself. All else is read: after the shard was gained, whenever another node has
+//! put something there, and from time to time. A page may have entries that the node has long sent, and deleted in a
+//! batch that was not durable when the page was read. So what is deleted is remembered until a page that was asked for
+//! later has come.
+
+use base::EntryId;
+use std::collections::BTreeSet;
+use store::Entry;
+use store::cluster::{Place, ShardPage};
+
+/// A shard that this node owns.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    place: Place,
+    /// Entries in the store that the node has, or had: those are on their way out.
+    known: BTreeSet<EntryId>,
+    /// A page is being read.
+    is_read: bool,
+    /// Something changed since it was asked for.
+    again: bool,
+    /// Deleted durably while a page was being read, which may have them.
+    deleted: Vec<EntryId>,
+}
+
+impl Reading {
+    /// Something may have changed. Gives the place after which a page is to be read now, if one is.
+    pub(super) fn changed(&mut self) -> Option<Place> {
+        if self.is_read {
+            self.again = true;
+            return None;
+        }
+        (self.is_read, self.again) = (true, false);
+        Some(self.place)
+    }
+
+    /// The node has put this entry there, durably.
+    pub(super) fn put(&mut self, id: EntryId) {
+        self.known.insert(id);
+    }
+
+    /// The node has deleted this entry, durably.
+    pub(super) fn delete(&mut self, id: EntryId) {
+        if self.is_read {
+            self.deleted.push(id);
+        } else {
+            self.known.remove(&id);
+        }
+    }
+
+    /// A page was read. Gives what the node does not have of it, and whether another page is to be read.
+    pub(super) fn page(&mut self, page: ShardPage) -> (Vec<Entry>, bool) {
+        self.is_read = false;
+        let mut entries = page.entries;
+        entries.retain(|entry| self.known.insert(entry.id));
+        for id in std::mem::take(&mut self.deleted) {
+            self.known.remove(&id);
+        }
+        self.place = page.next;
+        (entries, page.more || self.again)
+    }
+
+    /// The page could not be read.
+    pub(super) fn failed(&mut self) {
+        self.is_read = false;
+        for id in std::mem::take(&mut self.deleted) {
+            self.known.remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Precedence;
+    use bytes::Bytes;
+
+    fn page(ids: &[u64]) -> ShardPage {
+        let entry = |id: &u64| Entry {
+            precedence: Precedence::Flash,
+            id: EntryId(*id),
+            record: Bytes::new(),
+        };
+        ShardPage { entries: ids.iter().map(entry).collect(), ..ShardPage::default() }
+    }
+
+    fn ids(reading: &mut Reading, found: &[u64]) -> Vec<u64> {
+        let (entries, _) = reading.page(page(found));
+        entries.into_iter().map(|entry| entry.id.0).collect()
+    }
+
+    #[test]
+    fn each_entry_is_handed_in_once() {
+        let mut reading = Reading::default();
+        assert!(reading.changed().is_some());
+        reading.put(EntryId(2));
+        assert_eq!(ids(&mut reading, &[1, 2, 3]), [1, 3]);
+        assert!(reading.changed().is_some());
+        assert_eq!(ids(&mut reading, &[3, 4]), [4]);
+    }
+
+    #[test]
+    fn what_is_deleted_while_a_page_is_read_does_not_come_back() {
+        let mut reading = Reading::default();
+        reading.put(EntryId(1));
+        assert!(reading.changed().is_some());
+        // The page was read before this was durable.
+        reading.delete(EntryId(1));
+        assert_eq!(ids(&mut reading, &[1]), [] as [u64; 0]);
+        assert!(reading.known.is_empty());
+    }
+
+    #[test]
+    fn what_changes_while_a_page_is_read_is_read_after_it() {
+        let mut reading = Reading::default();
+        assert!(reading.changed().is_some() && reading.changed().is_none());
+        assert!(reading.page(page(&[])).1, "another page");
+        assert!(reading.changed().is_some());
+        assert!(!reading.page(page(&[])).1);
+    }
+}

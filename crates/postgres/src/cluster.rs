@@ -1,0 +1,300 @@
+//! The calls by which the nodes of a site share the database. The tables are in
+//! `migrations/0001_tables.sql`, the functions in `0003_cluster.sql`.
+
+use crate::group::Standing;
+use crate::link::lock;
+use crate::numbers::{number, precedence, stored, unsigned};
+use crate::queue::PostgresStore;
+use crate::spools::take_up;
+use base::EntryId;
+use engine::journal::QueueId;
+use std::sync::Arc;
+use std::time::Duration;
+use store::cluster::{
+    Acquired, Changes, Cluster, Fence, NodeEpoch, NodeRow, Place, Renewal, ShardPage, ShardRow,
+};
+use store::{BatchId, Entry, StoreError};
+use tokio_postgres::Row;
+
+/// The longest that the connection that listens is waited for at once.
+const WATCHED: Duration = Duration::from_millis(200);
+/// Octets of records of a page.
+const OCTETS: usize = 8 << 20;
+/// Most entries of a page.
+const MOST: usize = 16_384;
+
+/// What this process has joined as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joined {
+    node: i64,
+    /// Seconds.
+    lease: f64,
+}
+
+fn node_epoch(epoch: i64) -> NodeEpoch {
+    NodeEpoch(u32::try_from(epoch).unwrap_or(u32::MAX))
+}
+
+fn seconds(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time).unwrap_or_default()
+}
+
+/// A listing of a shard that goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listing {
+    /// Where.
+    next: Place,
+    /// All transactions below this number had ended when it began.
+    settled: u64,
+}
+
+impl PostgresStore {
+    /// Entries after a place, the place of the last one, and the lowest transaction that runs.
+    fn page_of_shard(
+        &self,
+        queue: i64,
+        after: Place,
+        limit: usize,
+    ) -> Result<(u64, Vec<Entry>, Place), StoreError> {
+        let most = i64::try_from(limit).unwrap_or(1);
+        let last = i64::try_from(after.last).unwrap_or(i64::MAX);
+        let rows = self.readers.call("listing a shard", move |link| async move {
+            let horizon = after.horizon.to_string();
+            let sql = "SELECT h, rank, id, record, xact::text::bigint, seq \
+                FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS h) now \
+                LEFT JOIN (SELECT * FROM (SELECT *, \
+                    sum(octet_length(record)) OVER (ORDER BY xact, seq ROWS UNBOUNDED PRECEDING) \
+                    - octet_length(record) AS before \
+                  FROM (SELECT * FROM entry WHERE queue = $1 AND (xact, seq) > ($2::text::xid8, $3) \
+                    ORDER BY xact, seq LIMIT $4) listed) sized WHERE before < 8388608) page ON true \
+                ORDER BY xact, seq";
+            link.rows(sql, &[&queue, &horizon, &last, &most]).await
+        })?;
+        let settled = rows.first().map_or(0, |row| unsigned(row.get(0)));
+        let (mut entries, mut end) = (Vec::new(), after);
+        for row in rows.iter().filter(|row| row.get::<_, Option<i16>>(1).is_some()) {
+            let record: Vec<u8> = row.get(3);
+            end = Place { horizon: unsigned(row.get(4)), last: unsigned(row.get(5)) };
+            let Some(precedence) = precedence(row.get(1)) else { continue };
+            entries.push(Entry {
+                precedence,
+                id: EntryId(number(row.get(2))),
+                record: record.into(),
+            });
+        }
+        Ok((settled, entries, end))
+    }
+
+    fn joined(&self) -> Result<Joined, StoreError> {
+        lock(&self.lease).ok_or(StoreError::Fenced)
+    }
+}
+
+impl Cluster for PostgresStore {
+    fn join(&self, name: &str, lease: Duration) -> Result<NodeEpoch, StoreError> {
+        const JOINING: &str = "joining the site";
+        if self.options.site.as_ref().is_none_or(|site| site.node != name) {
+            return Err(StoreError::Refused {
+                host: self.target.host.clone(),
+                doing: JOINING,
+                reason: format!("the store was not opened for a node of the name {name}"),
+            });
+        }
+        let (name, lease) = (name.to_owned(), lease.as_secs_f64());
+        let mut lane = self.committing.lane();
+        let run = lane.epoch;
+        let row = lane.call(|link| async move {
+            let sql =
+                "SELECT o_epoch, o_contents FROM join_site($1, $2, make_interval(secs => $3))";
+            link.row(sql, &[&run, &name, &lease]).await
+        });
+        drop(lane);
+        let row = row.map_err(|failure| failure.into_error(&self.target, JOINING))?;
+        let row = row.ok_or(StoreError::Undone)?;
+        let (node, contents): (i64, Vec<i64>) = (row.get(0), row.get(1));
+        *lock(&self.lease) = Some(Joined { node, lease });
+        *lock(&self.committing.standing) = Standing { node: Some(node), ..Standing::default() };
+        if !contents.is_empty() {
+            self.spools.keep(take_up(&self.writers, run, Some(contents))?);
+        }
+        Ok(node_epoch(node))
+    }
+
+    fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {
+        let Joined { node, lease } = self.joined()?;
+        let row = self.control.call("renewing the lease", move |link| async move {
+            // It need not reach the standbys: a lease that ends early is safe.
+            let sql = "UPDATE node SET lease_until = greatest(lease_until, \
+                         clock_timestamp() + make_interval(secs => $2)), draining = $3 \
+                       FROM (SELECT set_config('synchronous_commit', 'local', true)) alone \
+                       WHERE epoch = $1 AND died IS NULL RETURNING epoch";
+            link.row(sql, &[&node, &lease, &draining]).await
+        })?;
+        Ok(row.map_or(Renewal::Dead, |_| Renewal::Renewed))
+    }
+
+    fn bury(&self, nodes: &[NodeEpoch]) -> Result<Vec<NodeEpoch>, StoreError> {
+        let own = self.joined()?.node;
+        let nodes: Arc<Vec<i64>> = Arc::new(nodes.iter().map(|node| i64::from(node.0)).collect());
+        let row = self.control.call("taking over from nodes", move |link| {
+            let nodes = Arc::clone(&nodes);
+            async move { link.row("SELECT bury($1, $2)", &[&own, &*nodes]).await }
+        })?;
+        let dead: Vec<i64> = row.map_or_else(Vec::new, |row| row.get(0));
+        Ok(dead.into_iter().map(node_epoch).collect())
+    }
+
+    fn acquire(&self, shard: QueueId, name: &str, from: BatchId) -> Result<Acquired, StoreError> {
+        let node = self.joined()?.node;
+        let (queue, name) = (stored(shard.0), Arc::new(name.to_owned()));
+        let row = self.control.call("acquiring a shard", move |link| {
+            let name = Arc::clone(&name);
+            async move {
+                let sql = "SELECT o_is, o_number FROM acquire($1, $2, $3)";
+                link.row(sql, &[&node, &queue, &*name]).await
+            }
+        })?;
+        let row = row.ok_or(StoreError::Undone)?;
+        let (is, number): (i16, i64) = (row.get(0), row.get(1));
+        Ok(match is {
+            1 => {
+                let mut standing = lock(&self.committing.standing);
+                if standing.node != Some(node) {
+                    return Ok(Acquired::Dead);
+                }
+                let from = i64::try_from(from.0).unwrap_or(i64::MAX);
+                standing.add(queue, number, from);
+                Acquired::Ours(Fence(unsigned(number)))
+            }
+            0 => Acquired::Owned(node_epoch(number)),
+            _ => Acquired::Dead,
+        })
+    }
+
+    fn release(&self, shards: &[QueueId]) -> Result<(), StoreError> {
+        let node = self.joined()?.node;
+        let queues: Vec<i64> = shards.iter().map(|shard| stored(shard.0)).collect();
+        lock(&self.committing.standing).remove(&queues);
+        let queues = Arc::new(queues);
+        self.control.call("releasing shards", move |link| {
+            let queues = Arc::clone(&queues);
+            async move {
+                link.rows("SELECT release_shards($1, $2)", &[&node, &*queues]).await.map(drop)
+            }
+        })
+    }
+
+    fn ask(&self, shard: QueueId) -> Result<(), StoreError> {
+        let (node, queue) = (self.joined()?.node, stored(shard.0));
+        self.control.call("asking for a shard", move |link| async move {
+            let sql = "UPDATE shard SET asked_by = $1 WHERE queue = $2 AND owner <> $1 \
+                       RETURNING tell('m')";
+            link.rows(sql, &[&node, &queue]).await.map(drop)
+        })
+    }
+
+    fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
+        let rows = self.control.call("listing the nodes", |link| async move {
+            let sql = "SELECT epoch, name, draining, \
+                         greatest(0, extract(epoch FROM lease_until - clock_timestamp()))::float8 \
+                       FROM node WHERE died IS NULL ORDER BY epoch";
+            link.rows(sql, &[]).await
+        })?;
+        let node = |row: &Row| NodeRow {
+            epoch: node_epoch(row.get(0)),
+            name: row.get(1),
+            draining: row.get(2),
+            lease_left: seconds(row.get(3)),
+        };
+        Ok(rows.iter().map(node).collect())
+    }
+
+    fn shards(&self) -> Result<Vec<ShardRow>, StoreError> {
+        let rows = self.control.call("listing the shards", |link| async move {
+            // One look-up for each queue that has entries, not one for each entry.
+            let sql = "WITH RECURSIVE filled AS ( \
+                         (SELECT queue FROM entry ORDER BY queue LIMIT 1) UNION ALL \
+                         SELECT (SELECT queue FROM entry WHERE queue > f.queue ORDER BY queue LIMIT 1) \
+                         FROM filled f WHERE f.queue IS NOT NULL) \
+                       SELECT queue, coalesce(name, ''), owner, coalesce(fence, 0), \
+                         greatest(0, extract(epoch FROM clock_timestamp() - since))::float8, asked_by \
+                       FROM shard FULL JOIN (SELECT queue FROM filled WHERE queue IS NOT NULL) q \
+                       USING (queue) ORDER BY queue";
+            link.rows(sql, &[]).await
+        })?;
+        let shard = |row: &Row| {
+            let fence = Fence(unsigned(row.get(3)));
+            let owner: Option<i64> = row.get(2);
+            let asked: Option<i64> = row.get(5);
+            ShardRow {
+                shard: QueueId(number(row.get(0))),
+                name: row.get(1),
+                owner: owner.map(|owner| (node_epoch(owner), fence)),
+                since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(0.0)),
+                asked_by: asked.map(node_epoch),
+            }
+        };
+        Ok(rows.iter().map(shard).collect())
+    }
+
+    /// An entry is listed by the number of its transaction and its own. Below the lowest transaction that
+    /// ran when a listing began no entry comes any more: the next listing begins there, and lists again what
+    /// is above. One caller at a time lists a shard.
+    fn shard_entries(
+        &self,
+        shard: QueueId,
+        after: Place,
+        limit: usize,
+    ) -> Result<ShardPage, StoreError> {
+        let limit = limit.clamp(1, MOST);
+        let queue = stored(shard.0);
+        let began = lock(&self.listings).get(&queue).copied();
+        let began = began.filter(|listing| listing.next == after);
+        // A place inside of a listing that is not known may be after what was missed.
+        let is_inside = after.last > 0 && began.is_none();
+        let from = if is_inside { Place::default() } else { after };
+        let (settled, entries, end) = self.page_of_shard(queue, from, limit)?;
+        let settled = began.map_or(settled, |listing| listing.settled);
+        let octets: usize = entries.iter().map(|entry| entry.record.len()).sum();
+        let more = entries.len() >= limit || octets >= OCTETS;
+        let next = if more { end } else { Place { horizon: settled, last: 0 } };
+        let mut listings = lock(&self.listings);
+        match more {
+            true => drop(listings.insert(queue, Listing { next, settled })),
+            false => drop(listings.remove(&queue)),
+        }
+        Ok(ShardPage { entries, next, more })
+    }
+
+    fn watch(&self, at_most: Duration) -> Result<Changes, StoreError> {
+        let mut left = at_most;
+        loop {
+            // In slices: a close does not wait for the end.
+            let slice = left.min(WATCHED);
+            left = left.saturating_sub(slice);
+            let changes = lock(&self.watching).watch(&self.edge, &self.target, slice);
+            let changes = changes
+                .map_err(|failure| failure.into_error(&self.target, "watching for changes"))?;
+            if left.is_zero() || changes != Changes::default() {
+                return Ok(changes);
+            }
+        }
+    }
+}
+
+impl Standing {
+    fn add(&mut self, queue: i64, fence: i64, from: i64) {
+        self.remove(&[queue]);
+        self.shards.push(queue);
+        self.fences.push(fence);
+        self.from.push(from);
+    }
+
+    fn remove(&mut self, queues: &[i64]) {
+        while let Some(at) = self.shards.iter().position(|shard| queues.contains(shard)) {
+            self.shards.swap_remove(at);
+            self.fences.swap_remove(at);
+            self.from.swap_remove(at);
+        }
+    }
+}

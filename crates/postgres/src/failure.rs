@@ -1,0 +1,96 @@
+//! What a call to the server ended with, sorted by what may be done about it.
+
+use crate::target::{Target, words};
+use store::StoreError;
+use tokio_postgres::error::{Severity, SqlState};
+
+/// A call that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The connection is lost, or was not made: what the server did of the call is not known.
+    Lost(String),
+    /// The server refused it, and nothing of it was made.
+    Refused {
+        /// The code (SQLSTATE).
+        code: String,
+        message: String,
+        /// What our own refusals are about: see `migrations/0002_functions.sql`.
+        detail: String,
+    },
+    /// An error of this store.
+    Ours(Box<StoreKind>),
+}
+
+/// Errors that are not of the connection, without their words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// Another process has the store.
+    Locked,
+    /// What this run wrote is no longer there, or another run has taken over.
+    Over,
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Failure {
+        let Some(server) = error.as_db_error() else { return Failure::Lost(words(&error)) };
+        let severity = server.parsed_severity();
+        let fatal = matches!(severity, Some(Severity::Fatal | Severity::Panic));
+        let code = server.code().code();
+        // A server that ends, or ends a connection, does not say how far the call had come.
+        if fatal || code.starts_with("08") || code.starts_with("57P") {
+            return Failure::Lost(format!("{} ({code})", server.message()));
+        }
+        Failure::Refused {
+            code: code.to_owned(),
+            message: server.message().to_owned(),
+            detail: server.detail().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl Failure {
+    /// Our own refusals, and those of the server that have a meaning.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Failure::Refused { code, .. } => code,
+            Failure::Lost(_) | Failure::Ours(_) => "",
+        }
+    }
+
+    /// Whether the same call may succeed at once.
+    pub(crate) fn is_passing(&self) -> bool {
+        let passing = [
+            &SqlState::T_R_SERIALIZATION_FAILURE,
+            &SqlState::T_R_DEADLOCK_DETECTED,
+            &SqlState::LOCK_NOT_AVAILABLE,
+        ];
+        passing.iter().any(|state| state.code() == self.code())
+    }
+
+    /// As callers of the store have it.
+    pub(crate) fn into_error(self, target: &Target, doing: &'static str) -> StoreError {
+        let host = target.host.clone();
+        match self {
+            Failure::Lost(reason) => StoreError::Away { host, doing, reason },
+            Failure::Refused { code, message, .. } => match code.as_str() {
+                "53100" => StoreError::DiskFull { doing },
+                "MT004" => StoreError::Fenced,
+                "XX001" | "XX002" => StoreError::Damaged { what: format!("{message} ({code})") },
+                _ => StoreError::Refused { host, doing, reason: format!("{message} ({code})") },
+            },
+            Failure::Ours(kind) => match *kind {
+                StoreKind::Locked => {
+                    let path = format!("schema {} of the database at {host}", target.schema);
+                    StoreError::Locked { path: path.into() }
+                }
+                StoreKind::Over => StoreError::Stopped {
+                    doing: "looking for what this run wrote",
+                    source: std::io::Error::other(
+                        "another process has opened the store since, or the database is an older one",
+                    )
+                    .into(),
+                },
+            },
+        }
+    }
+}

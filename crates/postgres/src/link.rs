@@ -1,0 +1,160 @@
+//! One connection.
+
+use crate::failure::Failure;
+use crate::target::Target;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Statement};
+
+/// What of a connection's settings is not the server's default. All look-ups are by key, and no statistics
+/// of a moment may make a plan of them that reads a whole table.
+const SETTINGS: &str = "SET client_min_messages = warning; SET jit = off; \
+    SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; \
+    SET default_transaction_isolation = 'read committed'";
+
+/// A connection with the store's settings.
+pub(crate) struct Link {
+    client: Client,
+    statements: Mutex<BTreeMap<&'static str, Statement>>,
+    warnings: Arc<AtomicU64>,
+    task: AbortHandle,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").field("closed", &self.is_closed()).finish()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A notice of another connection.
+#[derive(Clone, Debug)]
+pub(crate) struct News {
+    pub(crate) what: String,
+}
+
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    /// Connects, in the time that is given for it: a server that hangs takes a connection too. What others
+    /// tell goes to the receiver, once LISTEN is said.
+    pub(crate) async fn open(
+        target: &Target,
+    ) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
+        let limit = target.connect_limit;
+        tokio::time::timeout(limit, Link::connect(target))
+            .await
+            .unwrap_or_else(|_| Err(Failure::Lost(format!("no connection in {limit:?}"))))
+    }
+
+    async fn connect(target: &Target) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
+        let warnings = Arc::<AtomicU64>::default();
+        let (news, receiver) = unbounded_channel();
+        let (client, task) = match target.tls.clone() {
+            Some(tls) => {
+                let (client, connection) = target.config.connect(tls).await?;
+                let task = tokio::spawn(drive(connection, Arc::clone(&warnings), news));
+                (client, task.abort_handle())
+            }
+            None => {
+                let (client, connection) = target.config.connect(NoTls).await?;
+                let task = tokio::spawn(drive(connection, Arc::clone(&warnings), news));
+                (client, task.abort_handle())
+            }
+        };
+        let link = Link { client, statements: Mutex::default(), warnings, task };
+        let limit = target.time_limit.as_millis();
+        let own = format!(
+            "{SETTINGS}; SET statement_timeout = {limit}; SET lock_timeout = {}; \
+             SET idle_in_transaction_session_timeout = {limit}; SET search_path = {}, pg_temp",
+            limit / 2,
+            target.quoted_schema(),
+        );
+        link.client.batch_execute(&own).await?;
+        Ok((Arc::new(link), receiver))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Warnings of the server so far.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Acquire)
+    }
+
+    /// Several statements without results.
+    pub(crate) async fn script(&self, text: &str) -> Result<(), Failure> {
+        Ok(self.client.batch_execute(text).await?)
+    }
+
+    /// One statement, prepared at its first use. Ends when its transaction has.
+    pub(crate) async fn rows(
+        &self,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Failure> {
+        let known = lock(&self.statements).get(sql).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let statement = self.client.prepare(sql).await?;
+                lock(&self.statements).insert(sql, statement.clone());
+                statement
+            }
+        };
+        Ok(self.client.query(&statement, parameters).await?)
+    }
+
+    /// The first row of a statement.
+    pub(crate) async fn row(
+        &self,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.rows(sql, parameters).await?.into_iter().next())
+    }
+}
+
+/// Reads and writes until the connection ends.
+async fn drive<S, T>(
+    mut connection: Connection<S, T>,
+    warnings: Arc<AtomicU64>,
+    news: UnboundedSender<News>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        match message {
+            // Only warnings come (client_min_messages). The one that matters says that a commit no longer
+            // waits for the standbys; its words depend on the server's language.
+            AsyncMessage::Notice(notice) => {
+                warnings.fetch_add(1, Ordering::AcqRel);
+                tracing::warn!(
+                    code = notice.code().code(),
+                    notice = notice.message(),
+                    "the database warns"
+                );
+            }
+            AsyncMessage::Notification(told) => {
+                let _ = news.send(News { what: told.payload().to_owned() });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What other nodes tell: a connection that listens.
+//!
+//! A notice is a hint. What is lost with a connection is answered with `all`, and whoever watches looks from
+//! time to time without a notice too.
+
+use crate::edge::Edge;
+use crate::failure::Failure;
+use crate::link::{Link, News};
+use crate::numbers::number;
+use crate::target::{Target, quoted};
+use engine::journal::QueueId;
+use std::sync::Arc;
+use std::time::Duration;
+use store::cluster::Changes;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// Most notices taken at once.
+const MOST: usize = 4096;
+
+/// The connection that listens, once somebody has watched.
+#[derive(Debug, Default)]
+pub(crate) struct Watching {
+    link: Option<(Arc<Link>, UnboundedReceiver<News>)>,
+    closed: bool,
+}
+
+impl Watching {
+    /// Waits for notices, at most so long.
+    pub(crate) fn watch(
+        &mut self,
+        edge: &Edge,
+        target: &Arc<Target>,
+        at_most: Duration,
+    ) -> Result<Changes, Failure> {
+        if self.closed {
+            return Err(Failure::Lost("the store is closed".to_owned()));
+        }
+        let Some((link, mut receiver)) = self.link.take() else {
+            let target = Arc::clone(target);
+            let limit = target.time_limit + Duration::from_secs(1);
+            self.link = Some(edge.run(limit, async move {
+                let (link, receiver) = Link::open(&target).await?;
+                let channel = quoted(&format!("mta:{}", target.schema));
+                link.script(&format!("LISTEN {channel}")).await?;
+                Ok((link, receiver))
+            })?);
+            return Ok(Changes { all: true, ..Changes::default() });
+        };
+        let (receiver, told) = edge.run(at_most + Duration::from_secs(5), async move {
+            let mut told = Vec::new();
+            // In time nothing came, or the connection ended: then there is nothing to receive.
+            let first = tokio::time::timeout(at_most, receiver.recv_many(&mut told, MOST)).await;
+            let lives = first.map_or(true, |count| count > 0);
+            Ok((lives.then_some(receiver), told))
+        })?;
+        let mut changes = Changes { all: receiver.is_none(), ..Changes::default() };
+        told.iter().for_each(|news| add(&mut changes, &news.what));
+        self.link = receiver.map(|receiver| (link, receiver));
+        Ok(changes)
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.link = None;
+        self.closed = true;
+    }
+}
+
+/// A notice: `e` and a queue, `v` and a name, or `m`.
+fn add(changes: &mut Changes, what: &str) {
+    if let Some(queue) = what.strip_prefix('e').and_then(|text| text.parse().ok()) {
+        let queue = QueueId(number(queue));
+        if !changes.shards.contains(&queue) {
+            changes.shards.push(queue);
+        }
+    } else if let Some(name) = what.strip_prefix('v') {
+        if !changes.values.iter().any(|known| known == name) {
+            changes.values.push(name.to_owned());
+        }
+    } else {
+        changes.members = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numbers::stored;
+
+    #[test]
+    fn a_notice_says_where_to_look() {
+        let mut changes = Changes::default();
+        let shard = format!("e{}", stored(7));
+        for what in [&shard[..], &shard, "vname", "vname", "m"] {
+            add(&mut changes, what);
+        }
+        let expected = Changes {
+            shards: vec![QueueId(7)],
+            values: vec!["name".to_owned()],
+            members: true,
+            all: false,
+        };
+        assert_eq!(changes, expected);
+    }
+}

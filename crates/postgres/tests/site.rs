@@ -1,0 +1,358 @@
+//! Several nodes on one database.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+mod common;
+
+use base::{BodyId, EntryId, Precedence};
+use bytes::Bytes;
+use common::*;
+use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use postgres_store::PostgresStore;
+use std::collections::BTreeSet;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use store::cluster::{Acquired, Cluster, NodeEpoch, Place, Renewal};
+use store::{BatchId, Committed, QueueStore, StoreError};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+fn node(site: &Site, name: &str) -> (PostgresStore, NodeEpoch) {
+    joined(site, name, LEASE)
+}
+
+fn joined(site: &Site, name: &str, lease: Duration) -> (PostgresStore, NodeEpoch) {
+    let node = name.to_owned();
+    let own_values = vec!["sending".to_owned()];
+    let mut options = site.options.clone();
+    options.site = Some(postgres_store::Site { node, own_values });
+    let store = PostgresStore::open(&site.url(), options).unwrap();
+    let epoch = store.join(name, lease).unwrap();
+    (store, epoch)
+}
+
+fn ours(store: &PostgresStore, shard: QueueId, from: u64) {
+    let acquired = store.acquire(shard, "a peer", BatchId(from)).unwrap();
+    assert!(matches!(acquired, Acquired::Ours(_)), "{acquired:?}");
+}
+
+fn pause(milliseconds: u64) {
+    let (_keep, never) = channel::<()>();
+    let _ = never.recv_timeout(Duration::from_millis(milliseconds));
+}
+
+/// A batch with the number 1,000,000 or above: of no earlier ownership.
+fn commit_late(store: &PostgresStore, batch: Batch) -> Committed {
+    let late = |(id, batch): (BatchId, Batch)| (BatchId(id.0 + 1_000_000), batch);
+    store.commit(numbered(vec![batch]).into_iter().map(late).collect()).remove(0)
+}
+
+#[test]
+fn of_two_nodes_that_accept_the_same_one_conflicts() {
+    let Some(site) = Site::if_installed() else { return };
+    let stores = [node(&site, "one").0, node(&site, "two").0];
+    let of = |n: usize, owner: usize| {
+        let keys = (0..5).map(|at| new_seen((n * 5 + at) as u8, 9, b"x"));
+        keys.chain([put((n * 2 + owner) as u64, b"x")]).collect::<Batch>()
+    };
+    // Twenty batches each, in groups of four, at the same time and in opposite orders.
+    let ends = std::thread::scope(|scope| {
+        let run = |owner: usize| {
+            let store = &stores[owner];
+            move || {
+                let mut order: Vec<usize> = (0..20).collect();
+                if owner == 1 {
+                    order.reverse();
+                }
+                let group = |numbers: &[usize]| {
+                    let batches = numbers.iter().map(|n| of(*n, owner)).collect();
+                    let ends = store.commit(numbered(batches));
+                    numbers.iter().copied().zip(ends).collect::<Vec<_>>()
+                };
+                let mut ends: Vec<_> = order.chunks(4).flat_map(group).collect();
+                ends.sort_by_key(|(n, _)| *n);
+                ends
+            }
+        };
+        let threads = [0, 1].map(|owner| scope.spawn(run(owner)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let mut entries = BTreeSet::new();
+    let [first, second] = &ends;
+    for (n, (one, other)) in (0..).zip(first.iter().zip(second)) {
+        match (&one.1, &other.1) {
+            (Committed::Durable, Committed::Conflict(keys)) if keys.len() == 5 => {
+                entries.insert(EntryId(2 * n));
+            }
+            (Committed::Conflict(keys), Committed::Durable) if keys.len() == 5 => {
+                entries.insert(EntryId(2 * n + 1));
+            }
+            other => panic!("{n}: {other:?}"),
+        }
+    }
+    let stored = stores[0].entries(None, 99).unwrap().into_iter().map(|entry| entry.id);
+    assert_eq!(stored.collect::<BTreeSet<_>>(), entries);
+}
+
+#[test]
+fn only_the_owner_changes_and_all_accept() {
+    let Some(site) = Site::if_installed() else { return };
+    let ((one, first), (two, second)) = (node(&site, "one"), node(&site, "two"));
+    ours(&one, QUEUE, 0);
+    assert_eq!(two.acquire(QUEUE, "a peer", BatchId(0)).unwrap(), Acquired::Owned(first));
+    // Both accept for it.
+    assert!(commit(&one, vec![put(1, b"x"), body(1, octets(9, 1))]).is_durable());
+    assert!(commit(&two, vec![put(2, b"x")]).is_durable());
+    // One alone changes, and removes; of a group only what is fenced fails.
+    let ended = two.commit(numbered(vec![vec![put(3, b"x")], vec![delete(1)], vec![put(4, b"x")]]));
+    let [Committed::Durable, Committed::Fenced(queues), Committed::Durable] = &ended[..] else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(queues, &[QUEUE]);
+    assert!(matches!(commit(&two, vec![put(1, b"changed")]), Committed::Fenced(_)));
+    assert!(commit(&one, vec![put(1, b"changed"), delete(2)]).is_durable());
+    // It is asked for, given away, and theirs; batches of before are not of the new ownership.
+    two.ask(QUEUE).unwrap();
+    let row = one.shards().unwrap().remove(0);
+    assert_eq!((row.shard, row.asked_by, row.name.as_str()), (QUEUE, Some(second), "a peer"));
+    one.release(&[QUEUE]).unwrap();
+    ours(&two, QUEUE, 1_000_000);
+    assert!(matches!(commit(&two, vec![delete(3)]), Committed::Fenced(_)));
+    assert!(commit_late(&two, vec![delete(3)]).is_durable());
+    assert!(matches!(commit(&one, vec![delete(4)]), Committed::Fenced(_)));
+    let row = two.shards().unwrap().remove(0);
+    assert_eq!(row.owner.map(|owner| owner.0), Some(second));
+    assert_eq!(row.owner.map(|owner| owner.1.0), Some(2), "the fence grows");
+}
+
+#[test]
+fn the_dead_own_nothing_and_commit_nothing() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, first) = joined(&site, "one", Duration::from_millis(700));
+    let (two, second) = node(&site, "two");
+    ours(&one, QUEUE, 0);
+    assert!(commit(&one, vec![put(1, b"x")]).is_durable());
+    assert_eq!(two.bury(&[first]).unwrap(), [], "their leases last");
+    assert_eq!(one.renew(true).unwrap(), Renewal::Renewed);
+    assert!(two.nodes().unwrap().iter().any(|row| row.epoch == first && row.draining));
+    pause(800);
+    // Its lease has ended: it commits nothing, but is not dead yet.
+    assert!(
+        matches!(commit(&one, vec![put(2, b"x")]), Committed::Fenced(queues) if queues.is_empty())
+    );
+    assert_eq!(one.renew(false).unwrap(), Renewal::Renewed);
+    assert!(commit(&one, vec![put(2, b"x")]).is_durable());
+    pause(800);
+    assert_eq!(two.bury(&[first]).unwrap(), [first]);
+    assert_eq!(one.renew(false).unwrap(), Renewal::Dead);
+    assert_eq!(one.acquire(QUEUE, "", BatchId(0)).unwrap(), Acquired::Dead);
+    assert!(
+        matches!(commit(&one, vec![put(3, b"x")]), Committed::Fenced(queues) if queues.is_empty())
+    );
+    ours(&two, QUEUE, 0);
+    assert!(commit(&two, vec![delete(1), delete(2)]).is_durable());
+    // It joins again, under another number. A second joining of the name ends it at once.
+    let again = one.join("one", LEASE).unwrap();
+    assert!(again > second && commit(&one, vec![put(4, b"x")]).is_durable());
+    let (other, third) = node(&site, "one");
+    assert!(!commit(&one, vec![put(5, b"x")]).is_durable());
+    assert!(commit(&other, vec![put(5, b"x")]).is_durable());
+    let lives: Vec<NodeEpoch> = two
+        .nodes()
+        .unwrap()
+        .into_iter()
+        .filter(|row| !row.lease_left.is_zero())
+        .map(|row| row.epoch)
+        .collect();
+    assert_eq!(lives, [second, third]);
+}
+
+/// A takeover waits for a commit that has begun.
+#[test]
+fn a_takeover_waits_for_a_commit() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, first) = joined(&site, "one", Duration::from_millis(500));
+    let (two, _) = node(&site, "two");
+    ours(&one, QUEUE, 0);
+    let schema = site.options.schema.clone();
+    std::thread::scope(|scope| {
+        // A row that the commit needs is locked until well after the end of the lease.
+        scope.spawn(|| {
+            let text = format!(
+                "set search_path = {schema}; begin; insert into meta values ('x', ''); \
+                                select pg_sleep(1.5); commit"
+            );
+            site.server.unwrap().psql(&text).unwrap();
+        });
+        pause(250);
+        let committing = scope.spawn(|| commit(&one, vec![put(1, b"x"), meta("x", b"y")]));
+        pause(450);
+        assert_eq!(two.bury(&[first]).unwrap(), [first]);
+        // So it was there before the node was dead.
+        assert_eq!(two.entry_count().unwrap(), 1);
+        assert!(committing.join().unwrap().is_durable());
+    });
+}
+
+/// Bodies stay as long as an entry names them, and go with the last one.
+#[test]
+fn a_body_goes_with_its_last_entry() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, _) = node(&site, "one");
+    ours(&one, QUEUE, 0);
+    let record = |id: u64| Op::PutEntry {
+        precedence: Precedence::Routine,
+        id: EntryId(id),
+        queue: QUEUE,
+        record: naming(7),
+    };
+    assert!(commit(&one, vec![record(1), record(2), body(7, octets(5, 1))]).is_durable());
+    assert!(commit(&one, vec![delete(1), drop_body(7)]).is_durable());
+    assert!(one.body_length(BodyId(7)).unwrap().is_some(), "another entry names it");
+    assert!(commit(&one, vec![delete(2)]).is_durable());
+    assert_eq!(one.body_length(BodyId(7)).unwrap(), None);
+    assert_eq!(site.sql("select count(*) from content"), "0");
+}
+
+/// A record that names this body: the brief of a record, and no envelope.
+fn naming(body: u64) -> Bytes {
+    use engine::{Brief, NextHop, RecordKind};
+    use std::borrow::Cow;
+    let brief = Brief {
+        kind: RecordKind::Message,
+        next_hop: Cow::Owned(NextHop::Peer(base::PeerId(7))),
+        message: Cow::Borrowed("m"),
+        precedence: Precedence::Routine,
+        accepted: base::Utc(1),
+        first_arrival: base::Utc(1),
+        not_before: None,
+        size: 5,
+        body: Some(BodyId(body)),
+        latest: None,
+    };
+    let none: Option<base::Utc> = None;
+    let digest: Option<[u8; 32]> = None;
+    let octets = postcard::to_extend(&(none, digest, (brief, &b""[..])), vec![3_u8]).unwrap();
+    assert!(engine::Record::peek(&octets).unwrap().body.is_some());
+    octets.into()
+}
+
+#[test]
+fn no_entry_of_another_node_is_missed() {
+    let Some(site) = Site::if_installed() else { return };
+    let stores = [node(&site, "one").0, node(&site, "two").0, node(&site, "three").0];
+    let listed = std::thread::scope(|scope| {
+        for (n, store) in stores.iter().take(2).enumerate() {
+            scope.spawn(move || {
+                for at in 0..60 {
+                    let id = (at * 2 + n) as u64;
+                    assert!(commit(store, vec![put(id, b"x"), put(1_000 + id, b"y")]).is_durable());
+                }
+            });
+        }
+        let (mut place, mut found, mut calls) = (Place::default(), BTreeSet::new(), 0);
+        while found.len() < 240 && calls < 4_000 {
+            let page = stores[2].shard_entries(QUEUE, place, 7).unwrap();
+            assert!(page.entries.len() <= 7);
+            found.extend(page.entries.into_iter().map(|entry| entry.id.0));
+            place = page.next;
+            calls += 1;
+        }
+        found
+    });
+    assert_eq!(listed.len(), 240);
+    // A listing from the beginning ends.
+    let (mut place, mut count) = (Place::default(), 0);
+    loop {
+        let page = stores[2].shard_entries(QUEUE, place, 50).unwrap();
+        count += page.entries.len();
+        place = page.next;
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(count, 240);
+    // What others still write, in whatever table, lets it be listed again.
+    let is_empty = |_| {
+        pause(20);
+        let page = stores[2].shard_entries(QUEUE, place, 50).unwrap();
+        place = page.next;
+        page.entries.is_empty()
+    };
+    assert!((0..300).any(is_empty));
+    let shards: Vec<QueueId> = stores[2].shards().unwrap().iter().map(|row| row.shard).collect();
+    assert_eq!(shards, [QUEUE], "nobody owns it");
+}
+
+#[test]
+fn what_others_do_is_told() {
+    let Some(site) = Site::if_installed() else { return };
+    let ((one, _), (two, _)) = (node(&site, "one"), node(&site, "two"));
+    let quiet = Duration::from_millis(300);
+    assert!(one.watch(quiet).unwrap().all, "the first look");
+    assert_eq!(one.watch(quiet).unwrap(), store::cluster::Changes::default());
+    assert!(commit(&two, vec![put(1, b"x"), meta("name", b"value")]).is_durable());
+    let changes = one.watch(Duration::from_secs(5)).unwrap();
+    assert_eq!((changes.shards, changes.values), (vec![QUEUE], vec!["name".to_owned()]));
+    ours(&one, QUEUE, 0);
+    two.ask(QUEUE).unwrap();
+    assert!(one.watch(Duration::from_secs(5)).unwrap().members);
+    // A connection that is lost may have missed anything.
+    site.sql("select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN%'");
+    assert!((0..20).any(|_| one.watch(quiet).unwrap().all));
+}
+
+#[test]
+fn each_node_has_its_own_values_and_contents() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, _) = node(&site, "one");
+    let (two, _) = node(&site, "two");
+    assert!(commit(&one, vec![meta("sending", b"one"), meta("shared", b"first")]).is_durable());
+    assert!(commit(&two, vec![meta("sending", b"two"), meta("shared", b"second")]).is_durable());
+    let values =
+        |store: &PostgresStore| ["sending", "shared"].map(|name| store.meta(name).unwrap());
+    assert_eq!(values(&one), [Some("one".into()), Some("second".into())]);
+    assert_eq!(values(&two)[0], Some("two".into()));
+    for store in [&one, &two] {
+        store.contents().open(SpoolId(1)).unwrap();
+        store.contents().append(SpoolId(1), octets(2 << 20, 1)).unwrap();
+        store.contents().note(SpoolId(1), b"note").unwrap();
+        store.contents().sync(SpoolId(1)).unwrap();
+    }
+    drop(one);
+    // It comes back while the other one receives and tidies: each has its own.
+    let (one, _) = node(&site, "one");
+    while two.tidy().unwrap() + one.tidy().unwrap() > 0 {}
+    let kept = one.contents().take_kept();
+    assert_eq!((kept.len(), kept[0].length), (1, 2 << 20));
+    assert!(commit(&one, vec![spooled(1, kept[0].id.0)]).is_durable());
+    assert!(commit(&two, vec![spooled(2, 1)]).is_durable());
+    assert_eq!(one.body(BodyId(2), 0, usize::MAX).unwrap(), Some(octets(2 << 20, 1)));
+    // What is remembered by one is known to the other.
+    assert!(commit(&one, vec![seen(1, 9, b"answer")]).is_durable());
+    assert_eq!(seen_of(&two, Digest([1; 32]), base::Utc(0)), Some("answer".into()));
+}
+
+#[test]
+fn one_process_alone_and_a_site_exclude_each_other() {
+    let Some(mut site) = Site::if_installed() else { return };
+    let locked = |error: StoreError| assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    let alone = site.open();
+    assert!(commit(&*alone, vec![put(1, b"x")]).is_durable());
+    let mut options = site.options.clone();
+    options.site = Some(postgres_store::Site { node: "one".to_owned(), own_values: vec![] });
+    locked(PostgresStore::open(&site.url(), options.clone()).unwrap_err());
+    drop(alone);
+    let (one, _) = joined(&site, "one", Duration::from_secs(4));
+    locked(site.try_open().unwrap_err());
+    assert!(matches!(one.join("two", LEASE).unwrap_err(), StoreError::Refused { .. }));
+    drop(one);
+    // Its lease lasts, although it is gone.
+    locked(site.try_open().unwrap_err());
+    pause(4_000);
+    assert_eq!(site.open().entry_count().unwrap(), 1);
+    // Before it joins, a node commits nothing.
+    let early = PostgresStore::open(&site.url(), options).unwrap();
+    assert!(matches!(commit(&early, vec![put(2, b"x")]), Committed::Fenced(_)));
+    assert!(matches!(early.renew(false), Err(StoreError::Fenced)));
+}
