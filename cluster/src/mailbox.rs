@@ -33,13 +33,12 @@ struct Entry {
 #[derive(Debug)]
 enum Work {
     List,
-    Fetch(u32, PathBuf),
+    Fetch((u32, String), PathBuf),
 }
 
 /// An item of the mailbox.
 #[derive(Debug)]
 struct Item {
-    mts_identifier: String,
     /// When it was first listed; items of one list are in the order of their numbers.
     at: Duration,
     is_fetched: bool,
@@ -48,13 +47,15 @@ struct Item {
 /// The mailbox, as its user knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
-    items: BTreeMap<u32, Item>,
+    /// By number and MTS identifier: a number that is given twice is two items.
+    items: BTreeMap<(u32, String), Item>,
     client: Option<(Work, Running)>,
     node: usize,
     due: Duration,
     tries: u32,
-    /// Numbers that a list did not have any more.
-    missing: BTreeSet<u32>,
+    last_tried: Option<(u32, String)>,
+    /// Items that the last list did not have any more.
+    missing: Vec<(u32, String)>,
 }
 
 impl Mailbox {
@@ -72,25 +73,32 @@ impl Mailbox {
             }
             self.take_result(work, client, now, ledger)?;
         }
-        let unread = self.items.iter().find(|(_, item)| !item.is_fetched);
-        let work = match unread.map(|(number, _)| *number) {
-            Some(number) => {
-                self.tries += 1;
+        let work = match self.next_unread() {
+            Some(item) => {
+                (self.tries, self.last_tried) = (self.tries + 1, Some(item.clone()));
                 let path = clients.home(Place::Hq).join(format!("item-{}", self.tries));
-                Work::Fetch(number, path)
+                Work::Fetch(item, path)
             }
             None if now >= self.due => Work::List,
             None => return Ok(()),
         };
-        let arguments: Vec<String> = match &work {
+        let mut arguments: Vec<String> = match &work {
             Work::List => ["--json", "list", "--limit", "100000"].map(str::to_owned).to_vec(),
-            Work::Fetch(number, path) => {
+            Work::Fetch((number, _), path) => {
                 let (number, path) = (number.to_string(), path.display().to_string());
                 ["--json", "fetch", &number, "--out", &path].map(str::to_owned).to_vec()
             }
         };
+        arguments.extend(["--answer-timeout", "20s"].map(str::to_owned));
         self.client = Some((work, clients.start(BOX, self.node, &arguments)?));
         Ok(())
+    }
+
+    /// The next item to fetch: one that cannot be read must not keep him from the others, nor from lists.
+    fn next_unread(&self) -> Option<(u32, String)> {
+        let is_next = |key: &(u32, String)| self.last_tried.as_ref().is_none_or(|last| key > last);
+        let unread = self.items.iter().filter(|(_, item)| !item.is_fetched);
+        unread.map(|(key, _)| key).find(|key| is_next(key)).cloned()
     }
 
     fn take_result(
@@ -103,10 +111,13 @@ impl Mailbox {
         self.due = now + PAUSE;
         match work {
             Work::List => match client.output::<List>()?.0 {
-                Some(list) => self.list(&list, now),
+                Some(list) => {
+                    self.list(&list, now);
+                    self.last_tried = None;
+                }
                 None => self.node = self.node.wrapping_add(1),
             },
-            Work::Fetch(number, path) => {
+            Work::Fetch(key, path) => {
                 let (output, _complaint) = client.output::<serde_json::Value>()?;
                 // The file is there before the answer is printed, and may be in part without one.
                 if output.is_none() {
@@ -118,9 +129,9 @@ impl Mailbox {
                 fs::remove_file(&path)?;
                 let sha256: String =
                     Sha256::digest(&octets).iter().map(|octet| format!("{octet:02x}")).collect();
-                let item = self.items.get_mut(&number).context("an item that was asked for")?;
+                let item = self.items.get_mut(&key).context("an item that was asked for")?;
                 item.is_fetched = true;
-                let mts_identifier = item.mts_identifier.clone();
+                let mts_identifier = key.1;
                 ledger.delivers(&BOX.shown(), Copy { mts_identifier, sha256, at: item.at });
             }
         }
@@ -128,15 +139,15 @@ impl Mailbox {
     }
 
     fn list(&mut self, list: &List, now: Duration) {
-        let listed: BTreeSet<u32> = list.entries.iter().map(|entry| entry.number).collect();
-        for Entry { number, mts_identifier } in &list.entries {
+        let key = |entry: &Entry| (entry.number, entry.mts_identifier.clone());
+        let listed: BTreeSet<(u32, String)> = list.entries.iter().map(key).collect();
+        for (number, mts_identifier) in &listed {
             let at = now + Duration::from_micros(u64::from(*number));
-            let mts_identifier = mts_identifier.clone();
-            self.items.entry(*number).or_insert(Item { mts_identifier, at, is_fetched: false });
+            let key = (*number, mts_identifier.clone());
+            self.items.entry(key).or_insert(Item { at, is_fetched: false });
         }
         // Nobody deletes here, so what was there once is there in each later list.
-        self.missing =
-            self.items.keys().filter(|number| !listed.contains(number)).copied().collect();
+        self.missing = self.items.keys().filter(|key| !listed.contains(*key)).cloned().collect();
     }
 
     /// Waits for the client, and takes back what the mailbox did not keep.
@@ -145,8 +156,8 @@ impl Mailbox {
             client.stop();
             self.take_result(work, client, now, ledger)?;
         }
-        for item in self.missing.iter().filter_map(|number| self.items.get(number)) {
-            ledger.withdraws(&BOX.shown(), &item.mts_identifier);
+        for (_, mts_identifier) in &self.missing {
+            ledger.withdraws(&BOX.shown(), mts_identifier);
         }
         Ok(())
     }

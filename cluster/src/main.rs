@@ -26,6 +26,9 @@ struct Args {
     /// One node on the embedded store, without a database: a check of the trial itself
     #[arg(long)]
     embedded: bool,
+    /// No messages to the mailbox of the message store: P1 and P3 alone
+    #[arg(long)]
+    no_mailbox: bool,
     /// Seconds of a lease of a node
     #[arg(long, default_value_t = 4)]
     lease: u32,
@@ -79,6 +82,7 @@ fn trial(args: &Args) -> Result<bool> {
         nodes: if args.embedded { 1 } else { args.nodes },
         embedded: args.embedded,
         disk: (args.disk > 0).then_some(args.disk),
+        mailbox: !args.no_mailbox,
         lease: args.lease,
         pace: Duration::from_millis(args.pace),
         settle: Duration::from_secs(args.settle),

@@ -92,8 +92,8 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The message of this number, by this user.
-    pub(crate) fn draw(seed: u64, number: u64, from: User) -> Message {
+    /// The message of this number, by this user; to the mailbox of the message store only if there is one.
+    pub(crate) fn draw(seed: u64, number: u64, from: User, mailbox: bool) -> Message {
         let mut rng = Rng::new(seed.rotate_left(32) ^ number);
         // From abroad to the site of several nodes; from there abroad or, often enough, within.
         let place = match (from.place, rng.below(8)) {
@@ -104,8 +104,8 @@ impl Message {
         let users = USERS.map(|name| User::new(place, name));
         let to = match rng.below(8) {
             0 => users.to_vec(),
-            1 | 2 if place == Place::Hq => vec![BOX],
-            3 if place == Place::Hq => vec![User::new(place, USERS[0]), BOX],
+            1 | 2 if mailbox && place == Place::Hq => vec![BOX],
+            3 if mailbox && place == Place::Hq => vec![User::new(place, USERS[0]), BOX],
             _ => vec![pick(&mut rng, users, User::new(place, USERS[0]))],
         };
         let size = match rng.below(40) {
@@ -156,8 +156,9 @@ mod tests {
         let mut places = std::collections::BTreeSet::new();
         for number in 0..200 {
             for from in User::submitters() {
-                let message = Message::draw(7, number, from);
-                assert_eq!(message, Message::draw(7, number, from));
+                let message = Message::draw(7, number, from, true);
+                assert_eq!(message, Message::draw(7, number, from, true));
+                assert!(!Message::draw(7, number, from, false).to.contains(&BOX));
                 let to = message.to[0].place;
                 assert!(from.place == Place::Hq || to == Place::Hq);
                 assert!(message.id.len() <= 16, "a content identifier has at most 16 characters");

@@ -54,6 +54,7 @@ pub struct Traffic {
     originators: Vec<Originator>,
     receivers: Vec<Receiver>,
     mailbox: Mailbox,
+    has_mailbox: bool,
     pub(crate) ledger: Ledger,
     /// Submissions that were repeated.
     pub(crate) repeated: u64,
@@ -62,7 +63,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    pub(crate) fn new(seed: u64, start: Start, pace: Duration) -> Traffic {
+    pub(crate) fn new(seed: u64, start: Start, pace: Duration, has_mailbox: bool) -> Traffic {
         let mut submitters = User::submitters();
         submitters.push(PROBE);
         let originator = |(node, user)| {
@@ -80,6 +81,7 @@ impl Traffic {
             originators: submitters.into_iter().enumerate().map(originator).collect(),
             receivers: User::receivers().into_iter().enumerate().map(receiver).collect(),
             mailbox: Mailbox::default(),
+            has_mailbox,
             ledger: Ledger::default(),
             repeated: 0,
             octets: 0,
@@ -154,7 +156,7 @@ impl Traffic {
         let next = match one.again.pop_front() {
             Some(message) => Some(message),
             None if more && one.user != PROBE && self.number < MOST => {
-                let message = Message::draw(self.seed, self.number, one.user);
+                let message = Message::draw(self.seed, self.number, one.user, self.has_mailbox);
                 self.number += 1;
                 self.ledger.sends(message.sent());
                 Some(message)

@@ -42,6 +42,8 @@ pub struct Plan {
     pub embedded: bool,
     /// Each server of the database has a disk of its own of so many MB, which can be filled.
     pub disk: Option<u32>,
+    /// Messages go to a mailbox of the message store, too.
+    pub mailbox: bool,
     /// Seconds of a lease.
     pub lease: u32,
     /// Between two submissions of one originator, on average.
@@ -140,7 +142,7 @@ fn keep(world: &mut crate::world::World, home: TempDir) -> Vec<PathBuf> {
 
 fn play(plan: &Plan, world: &mut crate::world::World) -> Result<Report> {
     let start = Start::now();
-    let mut traffic = Traffic::new(plan.seed, start.clone(), plan.pace);
+    let mut traffic = Traffic::new(plan.seed, start.clone(), plan.pace, plan.mailbox);
     let (sender, events) = channel();
     let bar = bar(plan);
     let parts = Parts { nodes: plan.nodes, database: !plan.embedded, disks: plan.disk.is_some() };

@@ -14,6 +14,7 @@ fn plan() -> Plan {
         nodes: 1,
         embedded: true,
         disk: None,
+        mailbox: true,
         lease: 4,
         pace: Duration::from_millis(500),
         settle: Duration::from_secs(120),

@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// One node on the embedded store, without a database: a check of the trial itself
     #[arg(long)]
     embedded: bool,
+    /// No messages to the mailbox of the message store: P1 and P3 alone
+    #[arg(long)]
+    no_mailbox: bool,
     /// Seconds of a lease of a node
     #[arg(long, default_value_t = 4)]
     lease: u32,
@@ -63,9 +66,12 @@ impl Args {
         if let Some(log) = self.log {
             add("--log", log);
         }
-        for (is_set, name) in
-            [(self.embedded, "--embedded"), (self.json, "--json"), (self.keep, "--keep")]
-        {
+        for (is_set, name) in [
+            (self.embedded, "--embedded"),
+            (self.no_mailbox, "--no-mailbox"),
+            (self.json, "--json"),
+            (self.keep, "--keep"),
+        ] {
             arguments.extend(is_set.then(|| name.to_owned()));
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
