@@ -140,7 +140,7 @@ pub struct Membership {
     renew_at: Instant,
     /// The other call that is in progress.
     calling: Option<Call>,
-    /// The lease ended since that call was made: its answer says nothing.
+    /// The lease ended since that call was made: its answer is of no meaning.
     stale: bool,
     todo: VecDeque<Call>,
     look_at: Instant,

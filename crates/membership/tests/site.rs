@@ -3,12 +3,7 @@
 //!
 //! `SEEDS=10000 cargo test -p membership --release --test site` plays more of them.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests fail the test"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
 
 use base::Instant;
 use base::rng::Rng;

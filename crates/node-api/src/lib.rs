@@ -2,7 +2,9 @@
 //! errors ([`error`]) in them, and how a node puts its outputs and events in order ([`log`]); and the rows of the queue ([`queue`]).
 
 pub mod api;
+pub mod closed_channels;
 pub mod error;
 pub mod ids;
+pub mod issued;
 pub mod log;
 pub mod queue;

@@ -126,14 +126,14 @@ BEGIN
     END IF;
     IF p_node IS NOT NULL THEN
         -- The owner learns by its own commits. A notice is dear: commits with one are made one by one.
-        PERFORM tell('e' || q) FROM (SELECT DISTINCT q FROM unnest(p_queue) q) q
+        PERFORM notify_nodes('e' || q) FROM (SELECT DISTINCT q FROM unnest(p_queue) q) q
         WHERE q <> ALL (p_shard);
-        PERFORM tell('v' || n) FROM unnest(p_name) n;
+        PERFORM notify_nodes('v' || n) FROM unnest(p_name) n;
     END IF;
 END $$;
 
 -- Tells the other nodes.
-CREATE FUNCTION tell(p_what text) RETURNS void LANGUAGE sql
+CREATE FUNCTION notify_nodes(p_what text) RETURNS void LANGUAGE sql
 AS $$ SELECT pg_notify('mta:' || current_schema(), p_what) $$;
 
 -- The lease of a node, and the fences of the shards whose entries it changes. A fence is good for batches

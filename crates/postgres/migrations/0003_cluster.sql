@@ -22,7 +22,7 @@ BEGIN
     DELETE FROM run WHERE name = p_name AND epoch <> p_run;
     INSERT INTO node (epoch, name, run, lease_until)
     VALUES (o_epoch, p_name, p_run, clock_timestamp() + p_lease);
-    PERFORM tell('m');
+    PERFORM notify_nodes('m');
 END $$;
 
 -- Nodes whose rows are locked are dead, and own nothing.
@@ -43,7 +43,7 @@ BEGIN
             AND (epoch = p_own OR died IS NOT NULL OR lease_until <= clock_timestamp())
         ORDER BY epoch FOR UPDATE) n;
     PERFORM lay_down(v_dead);
-    PERFORM tell('m');
+    PERFORM notify_nodes('m');
     RETURN v_dead;
 END $$;
 
@@ -63,7 +63,7 @@ BEGIN
         since = clock_timestamp(), asked_by = NULL
     WHERE queue = p_queue AND owner IS NULL;
     IF FOUND THEN
-        PERFORM tell('m');
+        PERFORM notify_nodes('m');
     END IF;
     SELECT CASE WHEN owner = p_node THEN 1 ELSE 0 END,
         CASE WHEN owner = p_node THEN fence ELSE owner END
@@ -75,7 +75,7 @@ BEGIN
     PERFORM FROM shard WHERE queue = ANY (p_queues) AND owner = p_node ORDER BY queue FOR UPDATE;
     UPDATE shard SET owner = NULL, asked_by = NULL, since = clock_timestamp()
     WHERE queue = ANY (p_queues) AND owner = p_node;
-    PERFORM tell('m');
+    PERFORM notify_nodes('m');
 END $$;
 
 -- Begins a run; without a node it is alone, and all others are over. MT007: a node has a lease.

@@ -24,9 +24,9 @@ struct Found {
 /// The length of a body in octets.
 pub(crate) fn length(pool: &Pool, body: BodyId) -> Result<Option<u64>, StoreError> {
     let id = stored(body.0);
-    let row = pool.call(DOING, move |link| async move {
+    let row = pool.call(DOING, move |client| async move {
         let sql = "SELECT c.length FROM body b JOIN content c ON c.id = b.content WHERE b.id = $1";
-        link.row(sql, &[&id]).await
+        client.row(sql, &[&id]).await
     })?;
     Ok(row.map(|row| unsigned(row.get(0))))
 }
@@ -70,10 +70,10 @@ fn find(
     let first = offset / BLOCK;
     let end = offset.saturating_add(length).min(MAX_INLINE).div_ceil(BLOCK) * BLOCK;
     let (from, count) = (position(first * BLOCK + 1), position(end - first * BLOCK));
-    let row = pool.call(DOING, move |link| async move {
+    let row = pool.call(DOING, move |client| async move {
         let sql = "SELECT c.id, c.length, c.octets IS NULL, substring(c.octets FROM $2 FOR $3), \
                    c.sums FROM body b JOIN content c ON c.id = b.content WHERE b.id = $1";
-        link.row(sql, &[&id, &from, &count]).await
+        client.row(sql, &[&id, &from, &count]).await
     })?;
     let Some(row) = row else { return Ok(None) };
     let (content, total) = (row.get(0), unsigned(row.get(1)));
@@ -121,14 +121,14 @@ pub(crate) fn long(
 /// At least one of these octets, and all that their parts have.
 fn piece(pool: &Pool, content: i64, at: u64, end: u64) -> Result<Option<Bytes>, StoreError> {
     let (from, to) = (signed(at), signed(end));
-    let rows = pool.call(DOING, move |link| async move {
+    let rows = pool.call(DOING, move |client| async move {
         let sql = "SELECT at, sums, skipped, substring(octets FROM (skipped + 1)::integer FOR \
                      (least(octet_length(octets), ($3 - at + 65535) / 65536 * 65536) - skipped)::integer) \
                    FROM (SELECT at, sums, octets, greatest(0, $2 - at) / 65536 * 65536 AS skipped \
                      FROM part WHERE content = $1 AND at < $3 AND at >= coalesce( \
                        (SELECT max(at) FROM part WHERE content = $1 AND at <= $2), 0) \
                    ) p ORDER BY at";
-        link.rows(sql, &[&content, &from, &to]).await
+        client.rows(sql, &[&content, &from, &to]).await
     })?;
     let mut read = BytesMut::new();
     let mut next = at;

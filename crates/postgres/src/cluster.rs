@@ -1,7 +1,7 @@
 //! The calls by which the nodes of a site share the database. The tables are in
 //! `migrations/0001_tables.sql`, the functions in `0003_cluster.sql`.
 
-use crate::connection::link::lock;
+use crate::connection::client::lock;
 use crate::group::Standing;
 use crate::numbers::{number, precedence, stored, unsigned};
 use crate::queue::PostgresStore;
@@ -58,7 +58,7 @@ impl PostgresStore {
     ) -> Result<(u64, Vec<Entry>, Place), StoreError> {
         let most = i64::try_from(limit).unwrap_or(1);
         let last = i64::try_from(after.last).unwrap_or(i64::MAX);
-        let rows = self.readers.call("listing a shard", move |link| async move {
+        let rows = self.readers.call("listing a shard", move |client| async move {
             let horizon = after.horizon.to_string();
             let sql = "SELECT h, rank, id, record, xact::text::bigint, seq \
                 FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS h) now \
@@ -68,7 +68,7 @@ impl PostgresStore {
                   FROM (SELECT * FROM entry WHERE queue = $1 AND (xact, seq) > ($2::text::xid8, $3) \
                     ORDER BY xact, seq LIMIT $4) listed) sized WHERE before < 8388608) page ON true \
                 ORDER BY xact, seq";
-            link.rows(sql, &[&queue, &horizon, &last, &most]).await
+            client.rows(sql, &[&queue, &horizon, &last, &most]).await
         })?;
         let settled = rows.first().map_or(0, |row| unsigned(row.get(0)));
         let (mut entries, mut end) = (Vec::new(), after);
@@ -103,10 +103,10 @@ impl Cluster for PostgresStore {
         let (name, lease) = (name.to_owned(), lease.as_secs_f64());
         let mut lane = self.committing.lane();
         let run = lane.epoch;
-        let row = lane.call(|link| async move {
+        let row = lane.call(|client| async move {
             let sql =
                 "SELECT o_epoch, o_contents FROM join_site($1, $2, make_interval(secs => $3))";
-            link.row(sql, &[&run, &name, &lease]).await
+            client.row(sql, &[&run, &name, &lease]).await
         });
         drop(lane);
         let row = row.map_err(|failure| failure.into_error(&self.target, JOINING))?;
@@ -122,13 +122,13 @@ impl Cluster for PostgresStore {
 
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {
         let Joined { node, lease } = self.joined()?;
-        let row = self.control.call("renewing the lease", move |link| async move {
+        let row = self.control.call("renewing the lease", move |client| async move {
             // It need not reach the standbys: a lease that ends early is safe.
             let sql = "UPDATE node SET lease_until = greatest(lease_until, \
                          clock_timestamp() + make_interval(secs => $2)), draining = $3 \
                        FROM (SELECT set_config('synchronous_commit', 'local', true)) alone \
                        WHERE epoch = $1 AND died IS NULL RETURNING epoch";
-            link.row(sql, &[&node, &lease, &draining]).await
+            client.row(sql, &[&node, &lease, &draining]).await
         })?;
         Ok(row.map_or(Renewal::Dead, |_| Renewal::Renewed))
     }
@@ -136,9 +136,9 @@ impl Cluster for PostgresStore {
     fn bury(&self, nodes: &[NodeEpoch]) -> Result<Vec<NodeEpoch>, StoreError> {
         let own = self.joined()?.node;
         let nodes: Arc<Vec<i64>> = Arc::new(nodes.iter().map(|node| i64::from(node.0)).collect());
-        let row = self.control.call("taking over from nodes", move |link| {
+        let row = self.control.call("taking over from nodes", move |client| {
             let nodes = Arc::clone(&nodes);
-            async move { link.row("SELECT bury($1, $2)", &[&own, &*nodes]).await }
+            async move { client.row("SELECT bury($1, $2)", &[&own, &*nodes]).await }
         })?;
         let dead: Vec<i64> = row.map_or_else(Vec::new, |row| row.get(0));
         Ok(dead.into_iter().map(node_epoch).collect())
@@ -147,11 +147,11 @@ impl Cluster for PostgresStore {
     fn acquire(&self, shard: QueueId, name: &str, from: BatchId) -> Result<Acquired, StoreError> {
         let node = self.joined()?.node;
         let (queue, name) = (stored(shard.0), Arc::new(name.to_owned()));
-        let row = self.control.call("acquiring a shard", move |link| {
+        let row = self.control.call("acquiring a shard", move |client| {
             let name = Arc::clone(&name);
             async move {
                 let sql = "SELECT o_is, o_number FROM acquire($1, $2, $3)";
-                link.row(sql, &[&node, &queue, &*name]).await
+                client.row(sql, &[&node, &queue, &*name]).await
             }
         })?;
         let row = row.ok_or(StoreError::Undone)?;
@@ -176,29 +176,29 @@ impl Cluster for PostgresStore {
         let queues: Vec<i64> = shards.iter().map(|shard| stored(shard.0)).collect();
         lock(&self.committing.standing).remove(&queues);
         let queues = Arc::new(queues);
-        self.control.call("releasing shards", move |link| {
+        self.control.call("releasing shards", move |client| {
             let queues = Arc::clone(&queues);
             async move {
-                link.rows("SELECT release_shards($1, $2)", &[&node, &*queues]).await.map(drop)
+                client.rows("SELECT release_shards($1, $2)", &[&node, &*queues]).await.map(drop)
             }
         })
     }
 
     fn ask(&self, shard: QueueId) -> Result<(), StoreError> {
         let (node, queue) = (self.joined()?.node, stored(shard.0));
-        self.control.call("asking for a shard", move |link| async move {
+        self.control.call("asking for a shard", move |client| async move {
             let sql = "UPDATE shard SET asked_by = $1 WHERE queue = $2 AND owner <> $1 \
-                       RETURNING tell('m')";
-            link.rows(sql, &[&node, &queue]).await.map(drop)
+                       RETURNING notify_nodes('m')";
+            client.rows(sql, &[&node, &queue]).await.map(drop)
         })
     }
 
     fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
-        let rows = self.control.call("listing the nodes", |link| async move {
+        let rows = self.control.call("listing the nodes", |client| async move {
             let sql = "SELECT epoch, name, draining, \
                          greatest(0, extract(epoch FROM lease_until - clock_timestamp()))::float8 \
                        FROM node WHERE died IS NULL ORDER BY epoch";
-            link.rows(sql, &[]).await
+            client.rows(sql, &[]).await
         })?;
         let node = |row: &Row| NodeRow {
             epoch: node_epoch(row.get(0)),
@@ -210,7 +210,7 @@ impl Cluster for PostgresStore {
     }
 
     fn shards(&self) -> Result<Vec<ShardRow>, StoreError> {
-        let rows = self.control.call("listing the shards", |link| async move {
+        let rows = self.control.call("listing the shards", |client| async move {
             // One look-up for each queue that has entries, not one for each entry.
             let sql = "WITH RECURSIVE filled AS ( \
                          (SELECT queue FROM entry ORDER BY queue LIMIT 1) UNION ALL \
@@ -220,7 +220,7 @@ impl Cluster for PostgresStore {
                          greatest(0, extract(epoch FROM clock_timestamp() - since))::float8, asked_by \
                        FROM shard FULL JOIN (SELECT queue FROM filled WHERE queue IS NOT NULL) q \
                        USING (queue) ORDER BY queue";
-            link.rows(sql, &[]).await
+            client.rows(sql, &[]).await
         })?;
         let shard = |row: &Row| {
             let fence = Fence(unsigned(row.get(3)));

@@ -1,6 +1,6 @@
-//! What the database promises when it says that a commit is made: its settings, in sentences.
+//! What the database promises when it confirms a commit: its settings, in sentences.
 
-use crate::connection::link::Link;
+use crate::connection::client::Connection;
 use crate::queue::PostgresStore;
 use std::collections::BTreeSet;
 use store::StoreError;
@@ -198,18 +198,19 @@ impl PostgresStore {
     /// # Errors
     /// Those of the server.
     pub fn durability(&self) -> Result<Durability, StoreError> {
-        let settings =
-            self.control.call("reading its settings", |link| async move { read(&link).await })?;
+        let settings = self
+            .control
+            .call("reading its settings", |client| async move { read(&client).await })?;
         Ok(settings.durability())
     }
 }
 
-async fn read(link: &Link) -> Result<Settings, crate::connection::failure::Failure> {
+async fn read(client: &Connection) -> Result<Settings, crate::connection::failure::Failure> {
     let sql = "SELECT current_setting('synchronous_commit'), \
                current_setting('synchronous_standby_names'), \
                current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
-    let Some(row) = link.row(sql, &[]).await? else { return Ok(Settings::default()) };
-    let standbys = link
+    let Some(row) = client.row(sql, &[]).await? else { return Ok(Settings::default()) };
+    let standbys = client
         .rows(
             "SELECT coalesce(r.application_name, a.application_name, ''), r.state = 'streaming' \
              FROM pg_stat_replication r LEFT JOIN pg_stat_activity a USING (pid)",
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_is_said() {
+    fn what_is_not_so_is_stated() {
         let one = [("s1", Some(true))];
         for (settings, lost, away, word) in [
             (settings("on", "", &one), 0, 0, "empty"),

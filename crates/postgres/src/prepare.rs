@@ -1,8 +1,8 @@
 //! The tables: made and changed by the account that owns them, in numbered steps, one after the other.
 
+use crate::connection::client::Connection;
 use crate::connection::edge::Edge;
 use crate::connection::failure::Failure;
-use crate::connection::link::Link;
 use crate::connection::target::{Target, quoted};
 use crate::options::Options;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ pub fn prepare(url: &str, run_role: &str, options: &Options) -> Result<Prepared,
     let (target, role) = (Arc::new(target), run_role.to_owned());
     let ours = Arc::clone(&target);
     let ended = edge.run(LONGEST, async move {
-        let link = Link::open(&ours).await?.0;
-        link.script("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-        let before = bring_up(&link, &ours).await?;
+        let client = Connection::open(&ours).await?.0;
+        client.script("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
+        let before = bring_up(&client, &ours).await?;
         if before <= VERSION {
-            grant(&link, &ours, &role).await?;
-            link.script("COMMIT").await?;
+            grant(&client, &ours, &role).await?;
+            client.script("COMMIT").await?;
         }
         Ok(before)
     });
@@ -64,40 +64,44 @@ pub fn prepare(url: &str, run_role: &str, options: &Options) -> Result<Prepared,
 }
 
 /// Takes the steps that are missing, in a transaction.
-async fn bring_up(link: &Link, target: &Target) -> Result<u64, Failure> {
-    link.rows("SELECT pg_advisory_xact_lock(1836343601, hashtext($1))", &[&target.schema]).await?;
-    link.script(&format!(
-        "CREATE SCHEMA IF NOT EXISTS {}; CREATE TABLE IF NOT EXISTS version ( \
+async fn bring_up(client: &Connection, target: &Target) -> Result<u64, Failure> {
+    client
+        .rows("SELECT pg_advisory_xact_lock(1836343601, hashtext($1))", &[&target.schema])
+        .await?;
+    client
+        .script(&format!(
+            "CREATE SCHEMA IF NOT EXISTS {}; CREATE TABLE IF NOT EXISTS version ( \
          number integer PRIMARY KEY, taken timestamptz NOT NULL DEFAULT clock_timestamp())",
-        target.quoted_schema()
-    ))
-    .await?;
-    let before = version(link).await?;
+            target.quoted_schema()
+        ))
+        .await?;
+    let before = version(client).await?;
     for (number, step) in (1_i32..).zip(STEPS) {
         if u64::try_from(number).is_ok_and(|number| number > before) {
-            link.script(step).await?;
-            link.rows("INSERT INTO version (number) VALUES ($1)", &[&number]).await?;
+            client.script(step).await?;
+            client.rows("INSERT INTO version (number) VALUES ($1)", &[&number]).await?;
         }
     }
     Ok(before)
 }
 
 /// The least that a running store needs.
-async fn grant(link: &Link, target: &Target, role: &str) -> Result<(), Failure> {
+async fn grant(client: &Connection, target: &Target, role: &str) -> Result<(), Failure> {
     let (schema, role) = (target.quoted_schema(), quoted(role));
-    link.script(&format!(
-        "GRANT USAGE ON SCHEMA {schema} TO {role}; \
+    client
+        .script(&format!(
+            "GRANT USAGE ON SCHEMA {schema} TO {role}; \
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
          REVOKE INSERT, UPDATE, DELETE ON version FROM {role}; \
          GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; \
          REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC; \
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {role}"
-    ))
-    .await
+        ))
+        .await
 }
 
-async fn version(link: &Link) -> Result<u64, Failure> {
-    let row = link.row("SELECT coalesce(max(number), 0) FROM version", &[]).await?;
+async fn version(client: &Connection) -> Result<u64, Failure> {
+    let row = client.row("SELECT coalesce(max(number), 0) FROM version", &[]).await?;
     let number: i32 = row.map_or(0, |row| row.get(0));
     Ok(u64::try_from(number).unwrap_or(0))
 }
@@ -109,7 +113,7 @@ async fn version(link: &Link) -> Result<u64, Failure> {
 pub(crate) fn check(edge: &Edge, target: &Arc<Target>) -> Result<(), StoreError> {
     let ours = Arc::clone(target);
     let limit = target.time_limit + Duration::from_secs(1);
-    let found = edge.run(limit, async move { version(&Link::open(&ours).await?.0).await });
+    let found = edge.run(limit, async move { version(&Connection::open(&ours).await?.0).await });
     let found = match found {
         // There is no such schema or table.
         Err(failure) if matches!(failure.code(), "42P01" | "3F000") => 0,

@@ -1,8 +1,8 @@
 //! The store: what callers have.
 
+use crate::connection::client::lock;
 use crate::connection::edge::Edge;
 use crate::connection::failure::Failure;
-use crate::connection::link::lock;
 use crate::connection::pool::Pool;
 use crate::connection::target::Target;
 use crate::group::{Committing, Lane, Stage, Standing};
@@ -30,7 +30,7 @@ pub struct PostgresStore {
     pub(crate) readers: Arc<Pool>,
     /// For contents that are received: reads do not wait for them.
     pub(crate) writers: Arc<Pool>,
-    /// For what nodes tell each other: it waits neither for contents nor for commits.
+    /// For what nodes notify each other of: it waits neither for contents nor for commits.
     pub(crate) control: Pool,
     pub(crate) writer: Arc<Writer>,
     pub(crate) spools: Arc<Spools>,
@@ -126,11 +126,11 @@ impl QueueStore for PostgresStore {
     fn tidy(&self) -> Result<usize, StoreError> {
         self.writer.retry()?;
         let is_site = self.options.site.is_some();
-        let row = self.writers.call("removing what nothing needs", move |link| async move {
+        let row = self.writers.call("removing what nothing needs", move |client| async move {
             if is_site {
-                link.rows("SELECT forget_dead()", &[]).await?;
+                client.rows("SELECT forget_dead()", &[]).await?;
             }
-            link.row("SELECT sweep($1)", &[&SWEPT]).await
+            client.row("SELECT sweep($1)", &[&SWEPT]).await
         })?;
         Ok(usize::from(row.is_some_and(|row| row.get(0))))
     }

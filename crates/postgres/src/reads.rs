@@ -114,9 +114,9 @@ fn entries_of(rows: &[Row]) -> Vec<Entry> {
 
 pub(crate) fn entry(pool: &Pool, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
     let (rank, place): Place = crate::numbers::place(precedence, id);
-    let row = pool.call("reading an entry", move |link| async move {
+    let row = pool.call("reading an entry", move |client| async move {
         let sql = "SELECT record FROM entry WHERE rank = $1 AND id = $2";
-        link.row(sql, &[&rank, &place]).await
+        client.row(sql, &[&rank, &place]).await
     });
     let row = match row {
         Err(StoreError::Damaged { .. }) => return Err(StoreError::EntryDamaged { id }),
@@ -126,20 +126,20 @@ pub(crate) fn entry(pool: &Pool, (precedence, id): EntryKey) -> Result<Option<By
 }
 
 pub(crate) fn entry_count(pool: &Pool) -> Result<u64, StoreError> {
-    let row = pool.call("counting entries", |link| async move {
+    let row = pool.call("counting entries", |client| async move {
         let sql = "SELECT sum(n)::bigint FROM generate_series(0, 5) AS r, LATERAL ( \
                    SELECT count(*) AS n FROM entry WHERE rank = r::smallint AND id < 0) of_rank";
-        link.row(sql, &[]).await
+        client.row(sql, &[]).await
     })?;
     Ok(row.map_or(0, |row| unsigned(row.get(0))))
 }
 
 pub(crate) fn highest_entry(pool: &Pool) -> Result<Option<EntryId>, StoreError> {
-    let row = pool.call(READING, |link| async move {
+    let row = pool.call(READING, |client| async move {
         let sql = "SELECT max(last.id) FROM generate_series(0, 5) AS r, LATERAL ( \
                    SELECT id FROM entry WHERE rank = r::smallint AND id < 0 \
                    ORDER BY id DESC LIMIT 1) last";
-        link.row(sql, &[]).await
+        client.row(sql, &[]).await
     })?;
     let highest: Option<i64> = row.and_then(|row| row.get(0));
     Ok(highest.map(|id| EntryId(number(id))))
@@ -161,7 +161,10 @@ pub(crate) fn entries(
              AND id >= CASE WHEN r = $1::smallint THEN $2 ELSE -9223372036854775808 END \
              ORDER BY id LIMIT $3) e ORDER BY e.rank, e.id LIMIT $3"
         );
-        pool.call(READING, move |link| async move { link.rows(sql, &[&rank, &id, &limit]).await })
+        pool.call(
+            READING,
+            move |client| async move { client.rows(sql, &[&rank, &id, &limit]).await },
+        )
     })
 }
 
@@ -183,8 +186,8 @@ pub(crate) fn queue_entries(
              AND id >= coalesce($3, -9223372036854775808) AND id IS DISTINCT FROM $3 \
              ORDER BY rank, id LIMIT $4"
         );
-        pool.call(READING, move |link| async move {
-            link.rows(sql, &[&queue, &rank, &after, &limit]).await
+        pool.call(READING, move |client| async move {
+            client.rows(sql, &[&queue, &rank, &after, &limit]).await
         })
     })
 }
@@ -212,8 +215,8 @@ pub(crate) fn items(
             "SELECT rank, id, record FROM entry WHERE rank = $1 AND id > $2 AND id <= $3 \
              ORDER BY rank, id LIMIT $4"
         );
-        pool.call(READING, move |link| async move {
-            link.rows(sql, &[&rank, &after, &last, &limit]).await
+        pool.call(READING, move |client| async move {
+            client.rows(sql, &[&rank, &after, &last, &limit]).await
         })
     })
 }
@@ -224,9 +227,9 @@ pub(crate) fn item_count(
     precedence: Precedence,
 ) -> Result<u64, StoreError> {
     let ((first, last), rank) = (mailbox(of), rank(precedence));
-    let row = pool.call("counting items", move |link| async move {
+    let row = pool.call("counting items", move |client| async move {
         let sql = "SELECT count(*) FROM entry WHERE rank = $1 AND id > $2 AND id <= $3";
-        link.row(sql, &[&rank, &first, &last]).await
+        client.row(sql, &[&rank, &first, &last]).await
     })?;
     Ok(row.map_or(0, |row| unsigned(row.get(0))))
 }
@@ -238,11 +241,11 @@ pub(crate) fn bodies(
 ) -> Result<Vec<BodyId>, StoreError> {
     let after = after.map(|id| stored(id.0));
     let limit = i64::try_from(limit.max(1)).unwrap_or(i64::MAX);
-    let rows = pool.call("listing bodies", move |link| async move {
+    let rows = pool.call("listing bodies", move |client| async move {
         let sql = "SELECT id FROM body WHERE id < 0 \
                    AND id >= coalesce($1, -9223372036854775808) AND id IS DISTINCT FROM $1 \
                    ORDER BY id LIMIT $2";
-        link.rows(sql, &[&after, &limit]).await
+        client.rows(sql, &[&after, &limit]).await
     })?;
     Ok(rows.iter().map(|row| BodyId(number(row.get(0)))).collect())
 }
@@ -257,11 +260,11 @@ pub(crate) fn seen(
     }
     let asked: Arc<Vec<Vec<u8>>> = Arc::new(keys.iter().map(|key| key.0.to_vec()).collect());
     let now = stored(now.0);
-    let rows = pool.call("looking up remembered keys", move |link| {
+    let rows = pool.call("looking up remembered keys", move |client| {
         let asked = Arc::clone(&asked);
         async move {
             let sql = "SELECT key, record FROM seen WHERE key = ANY ($1) AND until >= $2";
-            link.rows(sql, &[&*asked, &now]).await
+            client.rows(sql, &[&*asked, &now]).await
         }
     })?;
     let found: BTreeMap<Vec<u8>, Bytes> =
@@ -271,17 +274,17 @@ pub(crate) fn seen(
 
 pub(crate) fn has_expired_keys(pool: &Pool, before: Utc) -> Result<bool, StoreError> {
     let before = stored(before.0);
-    let row = pool.call("looking for expired keys", move |link| async move {
-        link.row("SELECT EXISTS (SELECT FROM seen WHERE until < $1)", &[&before]).await
+    let row = pool.call("looking for expired keys", move |client| async move {
+        client.row("SELECT EXISTS (SELECT FROM seen WHERE until < $1)", &[&before]).await
     })?;
     Ok(row.is_some_and(|row| row.get(0)))
 }
 
 pub(crate) fn meta(pool: &Pool, name: String) -> Result<Option<Bytes>, StoreError> {
     let name = Arc::new(name);
-    let row = pool.call("reading a named value", move |link| {
+    let row = pool.call("reading a named value", move |client| {
         let name = Arc::clone(&name);
-        async move { link.row("SELECT value FROM meta WHERE name = $1", &[&*name]).await }
+        async move { client.row("SELECT value FROM meta WHERE name = $1", &[&*name]).await }
     })?;
     Ok(row.map(|row| row.get::<_, Vec<u8>>(0).into()))
 }

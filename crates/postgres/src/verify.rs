@@ -1,7 +1,7 @@
 //! Everything is read once, so that what is damaged is known.
 
 use crate::bodies;
-use crate::connection::link::lock;
+use crate::connection::client::lock;
 use crate::connection::pool::Pool;
 use crate::numbers::{Place, number, precedence, stored};
 use crate::reads;
@@ -46,11 +46,11 @@ fn entries(
 ) -> Result<bool, StoreError> {
     let (mut rank, mut id) = (-1_i16, 0_i64);
     loop {
-        let rows = pool.call(ENTRIES, move |link| async move {
+        let rows = pool.call(ENTRIES, move |client| async move {
             // Not the records: their lengths are known without.
             let sql = "SELECT rank, id, octet_length(record) FROM entry WHERE (rank, id) > ($1, $2) \
                        ORDER BY rank, id LIMIT $3";
-            link.rows(sql, &[&rank, &id, &PAGE]).await
+            client.rows(sql, &[&rank, &id, &PAGE]).await
         })?;
         let Some(last) = rows.last() else { return Ok(true) };
         let end: Place = (last.get(0), last.get(1));
@@ -72,10 +72,10 @@ fn entries(
 
 /// Reads the records after one place up to another one; nothing of them is sent.
 fn read_entries(pool: &Pool, after: Place, end: Place) -> Result<(), StoreError> {
-    pool.call(ENTRIES, move |link| async move {
+    pool.call(ENTRIES, move |client| async move {
         let sql = "SELECT count(sha256(record)) FROM entry \
                    WHERE (rank, id) > ($1, $2) AND (rank, id) <= ($3, $4)";
-        link.rows(sql, &[&after.0, &after.1, &end.0, &end.1]).await.map(drop)
+        client.rows(sql, &[&after.0, &after.1, &end.0, &end.1]).await.map(drop)
     })
 }
 
@@ -99,10 +99,10 @@ fn name_damaged(
 
 fn page(pool: &Pool, after: Option<BodyId>) -> Result<Vec<BodyId>, StoreError> {
     let after = after.map(|id| stored(id.0));
-    let rows = pool.call("listing bodies", move |link| async move {
+    let rows = pool.call("listing bodies", move |client| async move {
         let sql = "SELECT id FROM body WHERE id >= coalesce($1, -9223372036854775808) \
                    AND id IS DISTINCT FROM $1 ORDER BY id LIMIT $2";
-        link.rows(sql, &[&after, &PAGE]).await
+        client.rows(sql, &[&after, &PAGE]).await
     })?;
     Ok(rows.iter().map(|row| BodyId(number(row.get(0)))).collect())
 }
@@ -118,7 +118,7 @@ fn one(
         match bodies::read(pool, id, at, PIECE) {
             Ok(None) => return Ok(true),
             Ok(Some(octets)) if octets.is_empty() => {
-                // A content that is shorter than its length says is damaged too.
+                // A content that is shorter than its length is damaged too.
                 let whole = bodies::length(pool, id)?.is_none_or(|length| length <= at);
                 if !whole {
                     lock(damage).bodies.insert(id);

@@ -1,11 +1,11 @@
-//! What other nodes tell: a connection that listens.
+//! What other nodes notify: a connection that listens.
 //!
 //! A notice is a hint. What is lost with a connection is answered with `all`, and whoever watches looks from
 //! time to time without a notice too.
 
+use crate::connection::client::{Connection, News};
 use crate::connection::edge::Edge;
 use crate::connection::failure::Failure;
-use crate::connection::link::{Link, News};
 use crate::connection::target::{Target, quoted};
 use crate::numbers::number;
 use engine::journal::QueueId;
@@ -20,7 +20,7 @@ const MOST: usize = 4096;
 /// The connection that listens, once somebody has watched.
 #[derive(Debug, Default)]
 pub(crate) struct Watching {
-    link: Option<(Arc<Link>, UnboundedReceiver<News>)>,
+    client: Option<(Arc<Connection>, UnboundedReceiver<News>)>,
     closed: bool,
 }
 
@@ -35,32 +35,32 @@ impl Watching {
         if self.closed {
             return Err(Failure::Lost("the store is closed".to_owned()));
         }
-        let Some((link, mut receiver)) = self.link.take() else {
+        let Some((client, mut receiver)) = self.client.take() else {
             let target = Arc::clone(target);
             let limit = target.time_limit + Duration::from_secs(1);
-            self.link = Some(edge.run(limit, async move {
-                let (link, receiver) = Link::open(&target).await?;
+            self.client = Some(edge.run(limit, async move {
+                let (client, receiver) = Connection::open(&target).await?;
                 let channel = quoted(&format!("mta:{}", target.schema));
-                link.script(&format!("LISTEN {channel}")).await?;
-                Ok((link, receiver))
+                client.script(&format!("LISTEN {channel}")).await?;
+                Ok((client, receiver))
             })?);
             return Ok(Changes { all: true, ..Changes::default() });
         };
-        let (receiver, told) = edge.run(at_most + Duration::from_secs(5), async move {
-            let mut told = Vec::new();
+        let (receiver, noticed) = edge.run(at_most + Duration::from_secs(5), async move {
+            let mut noticed = Vec::new();
             // In time nothing came, or the connection ended: then there is nothing to receive.
-            let first = tokio::time::timeout(at_most, receiver.recv_many(&mut told, MOST)).await;
+            let first = tokio::time::timeout(at_most, receiver.recv_many(&mut noticed, MOST)).await;
             let lives = first.map_or(true, |count| count > 0);
-            Ok((lives.then_some(receiver), told))
+            Ok((lives.then_some(receiver), noticed))
         })?;
         let mut changes = Changes { all: receiver.is_none(), ..Changes::default() };
-        told.iter().for_each(|news| add(&mut changes, &news.what));
-        self.link = receiver.map(|receiver| (link, receiver));
+        noticed.iter().for_each(|news| add(&mut changes, &news.what));
+        self.client = receiver.map(|receiver| (client, receiver));
         Ok(changes)
     }
 
     pub(crate) fn close(&mut self) {
-        self.link = None;
+        self.client = None;
         self.closed = true;
     }
 }
@@ -87,7 +87,7 @@ mod tests {
     use crate::numbers::stored;
 
     #[test]
-    fn a_notice_says_where_to_look() {
+    fn a_notice_names_the_place() {
         let mut changes = Changes::default();
         let shard = format!("e{}", stored(7));
         for what in [&shard[..], &shard, "vname", "vname", "m"] {

@@ -118,7 +118,7 @@ fn through(cutter: &Cutter, server: &Server, site: &Site) -> PostgresStore {
     PostgresStore::open(&url, site.options.clone()).unwrap()
 }
 
-/// The store connects anew, and finds what became of the commit: it makes it once.
+/// The store connects anew, and finds the outcome of the commit: it makes it once.
 #[test]
 fn a_network_that_is_cut_anywhere_leaves_no_doubt() {
     let Some(site) = Site::if_installed() else { return };
@@ -171,9 +171,9 @@ fn a_content_is_received_over_a_network_that_is_cut() {
     assert_eq!(site.sql("select count(*) from note"), "0");
 }
 
-/// The server cannot be reached for a while: nobody is told what is not known.
+/// The server cannot be reached for a while: nobody gets an answer that is not known.
 #[test]
-fn what_is_not_known_is_told_when_it_is() {
+fn what_is_not_known_is_known_later() {
     let Some(site) = Site::if_installed() else { return };
     let server = site.server.unwrap();
     let cutter = Cutter::start(server.address());

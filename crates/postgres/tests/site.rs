@@ -285,7 +285,7 @@ fn no_entry_of_another_node_is_missed() {
 }
 
 #[test]
-fn what_others_do_is_told() {
+fn what_others_do_is_noticed() {
     let Some(site) = Site::if_installed() else { return };
     let ((one, _), (two, _)) = (node(&site, "one"), node(&site, "two"));
     let quiet = Duration::from_millis(300);

@@ -79,7 +79,7 @@ fn cancelled(trio: &Trio, store: &PostgresStore) {
     assert!(commit(store, vec![put(3, b"x")]).is_durable());
 }
 
-/// The primary is lost under load; the store goes on with the one that is promoted.
+/// The primary is lost under load; the store continues with the one that is promoted.
 fn survives(trio: &mut Trio, store: &PostgresStore) {
     let (lost, stop) = (trio.primary_number(), AtomicBool::new(false));
     let ends = std::thread::scope(|scope| {

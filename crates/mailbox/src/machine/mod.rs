@@ -250,7 +250,7 @@ enum Asked {
 
 impl Asked {
     /// The mailbox that it is about, if it is about one.
-    fn of(&self) -> Option<MailboxId> {
+    fn mailbox(&self) -> Option<MailboxId> {
         match self {
             Asked::Names => None,
             Asked::Open(id)
@@ -295,7 +295,7 @@ impl Mailboxes {
         let Some(id) = self.number(address) else { return };
         self.open.remove(&id);
         self.sessions.retain(|_, of| *of != id);
-        self.asked.retain(|_, asked| asked.of() != Some(id));
+        self.asked.retain(|_, asked| asked.mailbox() != Some(id));
     }
 
     /// The value of [`NAMES`] found in the store at the start, or, where several nodes share the store, later.

@@ -2,9 +2,7 @@
 
 pub(crate) mod associations;
 pub(crate) mod clock;
-pub(crate) mod closed_channels;
 pub(crate) mod committing;
-pub(crate) mod issued;
 pub(crate) mod level;
 pub(crate) mod lifecycle;
 pub(crate) mod looks;
@@ -20,8 +18,6 @@ use crate::commits::Commits;
 use crate::commits::pending::PendingAnswer;
 use crate::config::NodeConfig;
 use crate::config::configured::Configured;
-use crate::context::closed_channels::ClosedChannels;
-use crate::context::issued::Issued;
 use crate::context::lifecycle::Lifecycle;
 use crate::context::steps::WorkSteps;
 use crate::ids::Token;
@@ -32,6 +28,8 @@ use base::AssociationId;
 use base::rng::Rng;
 use engine::Engine;
 use engine::space::DiskRoom;
+use node_api::closed_channels::ClosedChannels;
+use node_api::issued::Issued;
 use osi::api as stack;
 
 /// What the machines share. Each field has one owner type, and changes only by its methods.

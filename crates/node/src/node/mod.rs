@@ -14,6 +14,7 @@ pub(crate) mod refused;
 pub(crate) mod reload;
 pub(crate) mod schedules;
 pub(crate) mod settle;
+mod shards;
 pub(crate) mod store;
 pub(crate) mod users;
 

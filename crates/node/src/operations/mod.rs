@@ -8,13 +8,12 @@ pub(crate) mod minimizing;
 pub(crate) mod registering;
 pub(crate) mod registrations;
 pub(crate) mod reload;
-pub(crate) mod shards;
 
 use crate::api::lists::List;
 use crate::operations::minimizing::Minimizing;
 use crate::operations::registrations::Registrations;
-use crate::operations::shards::Leaving;
 use base::AssociationId;
+use engine::NextHop;
 use std::collections::BTreeSet;
 
 /// What an operator orders: MINIMIZE, distribution lists, and other configurations; and what users
@@ -30,7 +29,7 @@ pub(crate) struct Operations {
     changing_lists: bool,
     registrations: Registrations,
     /// What another node of the site is to have.
-    pub(crate) leaving: Leaving,
+    pub(crate) leaving: BTreeSet<NextHop>,
 }
 
 impl Operations {

@@ -80,7 +80,7 @@ impl EntryQueue {
         self.fresh.clear();
     }
 
-    /// There are several nodes: this one owns nothing, until it is told.
+    /// There are several nodes: this one owns nothing until it gains something.
     pub(crate) fn own_nothing(&mut self) {
         self.owned = Some(BTreeSet::new());
         self.copies.are_counted_by_the_store();

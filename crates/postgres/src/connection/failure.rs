@@ -36,7 +36,7 @@ impl From<tokio_postgres::Error> for Failure {
         let severity = server.parsed_severity();
         let fatal = matches!(severity, Some(Severity::Fatal | Severity::Panic));
         let code = server.code().code();
-        // A server that ends, or ends a connection, does not say how far the call had come.
+        // A server that ends, or ends a connection, does not report how far the call had come.
         if fatal || code.starts_with("08") || code.starts_with("57P") {
             return Failure::Lost(format!("{} ({code})", server.message()));
         }

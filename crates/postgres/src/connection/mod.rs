@@ -1,8 +1,8 @@
 //! Connections to the server: where it is, the threads on which they run, and what their calls end with.
 
+pub(crate) mod client;
 pub(crate) mod edge;
 pub(crate) mod failure;
-pub(crate) mod link;
 pub(crate) mod pool;
 pub(crate) mod target;
 mod tls;

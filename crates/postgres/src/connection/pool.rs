@@ -1,8 +1,8 @@
 //! A few connections for calls that may be made twice: reads, and parts of contents.
 
+use crate::connection::client::{Connection, lock};
 use crate::connection::edge::{Edge, now};
 use crate::connection::failure::Failure;
-use crate::connection::link::{Link, lock};
 use crate::connection::target::Target;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct Slot {
-    link: Option<Arc<Link>>,
+    client: Option<Arc<Connection>>,
     failed: Option<(Instant, Failure)>,
 }
 
@@ -52,7 +52,7 @@ impl Pool {
     pub(crate) fn call<T, F>(
         &self,
         doing: &'static str,
-        work: impl Fn(Arc<Link>) -> F,
+        work: impl Fn(Arc<Connection>) -> F,
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -67,7 +67,7 @@ impl Pool {
     }
 
     /// The same, with the failure as it is.
-    pub(crate) fn attempt<T, F>(&self, work: impl Fn(Arc<Link>) -> F) -> Result<T, Failure>
+    pub(crate) fn attempt<T, F>(&self, work: impl Fn(Arc<Connection>) -> F) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
@@ -79,13 +79,13 @@ impl Pool {
         let limit = self.target.time_limit + Duration::from_secs(1);
         let mut again = true;
         loop {
-            let link = self.link(slot)?;
-            let ended = self.edge.run(limit, work(Arc::clone(&link)));
+            let client = self.client(slot)?;
+            let ended = self.edge.run(limit, work(Arc::clone(&client)));
             match ended {
                 Err(Failure::Lost(reason)) => {
                     let mut slot = lock(slot);
-                    if slot.link.as_ref().is_some_and(|held| Arc::ptr_eq(held, &link)) {
-                        slot.link = None;
+                    if slot.client.as_ref().is_some_and(|held| Arc::ptr_eq(held, &client)) {
+                        slot.client = None;
                     }
                     if !std::mem::replace(&mut again, false) {
                         return Err(Failure::Lost(reason));
@@ -97,13 +97,13 @@ impl Pool {
     }
 
     /// A connection. Callers that find none wait for the one who makes it.
-    fn link(&self, slot: &Mutex<Slot>) -> Result<Arc<Link>, Failure> {
+    fn client(&self, slot: &Mutex<Slot>) -> Result<Arc<Connection>, Failure> {
         let mut slot = lock(slot);
         if self.closed.load(Ordering::Acquire) {
             return Err(Failure::Lost("the store is closed".to_owned()));
         }
-        if let Some(link) = slot.link.as_ref().filter(|link| !link.is_closed()) {
-            return Ok(Arc::clone(link));
+        if let Some(client) = slot.client.as_ref().filter(|client| !client.is_closed()) {
+            return Ok(Arc::clone(client));
         }
         if let Some((at, failure)) = &slot.failed
             && now().saturating_duration_since(*at) < PAUSE
@@ -112,13 +112,13 @@ impl Pool {
         }
         let target = Arc::clone(&self.target);
         let limit = self.target.time_limit + Duration::from_secs(1);
-        match self.edge.run(limit, async move { Ok(Link::open(&target).await?.0) }) {
-            Ok(link) => {
-                *slot = Slot { link: Some(Arc::clone(&link)), failed: None };
-                Ok(link)
+        match self.edge.run(limit, async move { Ok(Connection::open(&target).await?.0) }) {
+            Ok(client) => {
+                *slot = Slot { client: Some(Arc::clone(&client)), failed: None };
+                Ok(client)
             }
             Err(failure) => {
-                *slot = Slot { link: None, failed: Some((now(), failure.clone())) };
+                *slot = Slot { client: None, failed: Some((now(), failure.clone())) };
                 Err(failure)
             }
         }
@@ -128,7 +128,7 @@ impl Pool {
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         for slot in &self.slots {
-            lock(slot).link = None;
+            lock(slot).client = None;
         }
     }
 }

@@ -28,7 +28,7 @@ impl std::fmt::Debug for Target {
 }
 
 /// Octets of the longest name of a schema: it is part of longer names.
-const LONGEST_SCHEMA: usize = 48;
+const MAX_SCHEMA: usize = 48;
 
 /// What of a url is not for the client library.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Target {
         let mut config: Config =
             rest.parse().map_err(|e: tokio_postgres::Error| refused("?", words(&e)))?;
         let host = hosts(&config);
-        if schema.is_empty() || schema.len() > LONGEST_SCHEMA {
-            let reason = format!("the name of a schema has 1 to {LONGEST_SCHEMA} octets");
+        if schema.is_empty() || schema.len() > MAX_SCHEMA {
+            let reason = format!("the name of a schema has 1 to {MAX_SCHEMA} octets");
             return Err(refused(&host, reason));
         }
         let (mode, checks) = match security.mode.as_deref() {
@@ -104,7 +104,7 @@ impl Target {
 /// The role that a url names.
 ///
 /// # Errors
-/// [`StoreError::Refused`]: it is no url.
+/// [`StoreError::Refused`]: it is not a url.
 pub fn role(url: &str) -> Result<Option<String>, StoreError> {
     Ok(Target::parse(url, &Options::default())?.config.get_user().map(str::to_owned))
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_where_and_how_safely() {
+    fn a_url_names_the_place_and_its_safety() {
         let (rest, security) = split("postgresql://a@h/d?sslmode=verify-full&sslrootcert=/r&x=1");
         assert_eq!(rest, "postgresql://a@h/d?x=1");
         assert_eq!(security.mode.as_deref(), Some("verify-full"));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_said_without_the_password() {
+    fn what_cannot_be_done_is_refused_without_the_password() {
         for (url, expected) in [
             ("postgresql://a:secret@h/d?sslmode=verify-full", "root certificates"),
             ("postgresql://a:secret@h/d?sslmode=verify-full&sslrootcert=/nowhere", "/nowhere"),

@@ -1,7 +1,7 @@
 //! The call of `commit_group`: a plan as arrays.
 
+use crate::connection::client::Connection;
 use crate::connection::failure::Failure;
-use crate::connection::link::Link;
 use crate::group::Content;
 use crate::group::plan::Plan;
 use crate::group::staged::Source;
@@ -52,7 +52,7 @@ struct Entries {
 }
 
 impl Call {
-    pub(crate) fn of(plan: &Plan, standing: Standing) -> Call {
+    pub(crate) fn from_plan(plan: &Plan, standing: Standing) -> Call {
         let mut call =
             Call { standing, needed: plan.needed.iter().copied().collect(), ..Call::default() };
         call.add_contents(plan);
@@ -136,7 +136,7 @@ impl Call {
     /// Makes the call: it ends when its transaction has.
     pub(crate) async fn make(
         &self,
-        link: &Link,
+        client: &Connection,
         (epoch, connection, group): (i64, i64, i64),
     ) -> Result<(), Failure> {
         let slices = |octets: &'_ [Bytes]| -> Vec<Vec<u8>> {
@@ -188,6 +188,6 @@ impl Call {
             &self.meta.0,
             &values,
         ];
-        link.rows(SQL, &parameters).await.map(drop)
+        client.rows(SQL, &parameters).await.map(drop)
     }
 }

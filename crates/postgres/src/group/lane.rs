@@ -1,4 +1,4 @@
-//! The connection of commits, and what became of a commit whose answer was lost.
+//! The connection of commits, and the outcome of a commit whose answer was lost.
 //!
 //! A commit writes its number into the row of this run (`run.last`), and is refused unless it comes by the
 //! connection that the row names. After a lost answer the store connects anew and names the new connection
@@ -7,12 +7,12 @@
 //! made before the end of the last one is known: a row for each batch would have to be removed again.
 //!
 //! The update is a commit too, so it waits for the standbys as every commit does. If the server ended the
-//! wait of a commit (which it says by a warning only), that commit counts as made once such an update went
+//! wait of a commit (of which a warning is the only sign), that commit counts as made once such an update went
 //! through without a warning: the standbys have all before it then.
 
+use crate::connection::client::Connection;
 use crate::connection::edge::{Edge, now};
 use crate::connection::failure::{Failure, StoreKind};
-use crate::connection::link::Link;
 use crate::connection::target::Target;
 use crate::group::Call;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const LOOKING: Duration = Duration::from_secs(2);
 /// The first pause between two attempts to connect, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// Attempts of one commit that passing conflicts and lost connections may cost.
 const ATTEMPTS: u32 = 4;
 
@@ -46,7 +46,7 @@ pub(crate) struct Lane {
     /// Whether other nodes may have the store at the same time.
     shares: bool,
     pub(crate) epoch: i64,
-    link: Option<Arc<Link>>,
+    client: Option<Arc<Connection>>,
     connection: i64,
     /// The number of the last commit.
     group: i64,
@@ -72,7 +72,7 @@ impl Lane {
             target: Arc::clone(target),
             shares: node.is_some(),
             epoch: 0,
-            link: None,
+            client: None,
             connection: 0,
             group: 0,
             doubt: false,
@@ -81,17 +81,17 @@ impl Lane {
             failed: None,
             over: false,
         };
-        let link = lane.connect()?;
-        lane.lock(&link)?;
+        let client = lane.connect()?;
+        lane.lock(&client)?;
         let node = node.map(str::to_owned);
-        let ours = Arc::clone(&link);
+        let ours = Arc::clone(&client);
         let begun = lane.run(async move { ours.row("SELECT begin_run($1)", &[&node]).await });
         let row = begun.map_err(|failure| match failure.code() {
             "MT007" => Failure::Ours(Box::new(StoreKind::Locked)),
             _ => failure,
         })?;
         lane.epoch = row.map_or(0, |row| row.get(0));
-        lane.link = Some(link);
+        lane.client = Some(client);
         Ok(lane)
     }
 
@@ -106,31 +106,31 @@ impl Lane {
         (self.target.time_limit / 8).min(LOOKING)
     }
 
-    fn connect(&mut self) -> Result<Arc<Link>, Failure> {
+    fn connect(&mut self) -> Result<Arc<Connection>, Failure> {
         let target = Arc::clone(&self.target);
-        let (link, pid, start) = self.run(async move {
-            let link = Link::open(&target).await?.0;
+        let (client, pid, start) = self.run(async move {
+            let client = Connection::open(&target).await?.0;
             let sql = "SELECT pid, backend_start::text FROM pg_stat_activity \
                        WHERE pid = pg_backend_pid()";
-            let row = link.row(sql, &[]).await?;
+            let row = client.row(sql, &[]).await?;
             let (pid, start) = row.map_or((0, String::new()), |row| (row.get(0), row.get(1)));
-            Ok((link, pid, start))
+            Ok((client, pid, start))
         })?;
         // The one before may have the lock still.
         if let Some((old, old_start)) = self.process.replace((pid, start)) {
-            let ours = Arc::clone(&link);
+            let ours = Arc::clone(&client);
             self.run(async move {
                 let sql = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity \
                            WHERE pid = $1 AND backend_start::text = $2";
                 ours.rows(sql, &[&old, &old_start]).await
             })?;
         }
-        Ok(link)
+        Ok(client)
     }
 
     /// One process has the store, or the nodes of one site have: the server keeps that lock as long as the
     /// connection lasts.
-    fn lock(&self, link: &Arc<Link>) -> Result<(), Failure> {
+    fn lock(&self, client: &Arc<Connection>) -> Result<(), Failure> {
         let sql = match self.shares {
             true => {
                 "SELECT pg_try_advisory_lock_shared(1836343600, (oid::bigint & 2147483647)::integer) \
@@ -144,7 +144,7 @@ impl Lane {
         // A process that was killed a moment ago may have a commit that the server still makes.
         let began = now();
         loop {
-            let ours = Arc::clone(link);
+            let ours = Arc::clone(client);
             let row = self.run(async move { ours.row(sql, &[]).await })?;
             if row.is_some_and(|row| row.get(0)) {
                 return Ok(());
@@ -157,16 +157,16 @@ impl Lane {
     }
 
     /// A connection by which a commit can be made. The end of the last one is known then.
-    fn ensure(&mut self) -> Result<Arc<Link>, Failure> {
+    fn ensure(&mut self) -> Result<Arc<Connection>, Failure> {
         if self.over {
             return Err(Failure::Ours(Box::new(StoreKind::Over)));
         }
-        let held = self.link.take().filter(|link| !link.is_closed());
-        if let Some(link) = &held
+        let held = self.client.take().filter(|client| !client.is_closed());
+        if let Some(client) = &held
             && !self.doubt
         {
-            self.link.clone_from(&held);
-            return Ok(Arc::clone(link));
+            self.client.clone_from(&held);
+            return Ok(Arc::clone(client));
         }
         if let Some((at, failure)) = &self.failed
             && now().saturating_duration_since(*at) < PAUSE
@@ -175,17 +175,17 @@ impl Lane {
         }
         let ended = self.take_over(held);
         self.failed = ended.as_ref().err().map(|failure| (now(), failure.clone()));
-        self.link = ended.as_ref().ok().map(Arc::clone);
+        self.client = ended.as_ref().ok().map(Arc::clone);
         ended
     }
 
     /// Names a connection in the row of the run, and looks what is there.
-    fn take_over(&mut self, held: Option<Arc<Link>>) -> Result<Arc<Link>, Failure> {
-        let (link, is_new) = match held {
-            Some(link) => (link, false),
+    fn take_over(&mut self, held: Option<Arc<Connection>>) -> Result<Arc<Connection>, Failure> {
+        let (client, is_new) = match held {
+            Some(client) => (client, false),
             None => (self.connect()?, true),
         };
-        let (ours, epoch, before) = (Arc::clone(&link), self.epoch, link.warnings());
+        let (ours, epoch, before) = (Arc::clone(&client), self.epoch, client.warnings());
         let row = self.run(async move {
             let sql = "UPDATE run SET connection = connection + 1 WHERE epoch = $1 \
                        RETURNING connection, last";
@@ -195,7 +195,7 @@ impl Lane {
             self.over = true;
             return Err(Failure::Ours(Box::new(StoreKind::Over)));
         };
-        if link.warnings() != before {
+        if client.warnings() != before {
             let reason = "it no longer waits for its standbys, which may not have what it has";
             return Err(Failure::Lost(reason.to_owned()));
         }
@@ -205,9 +205,9 @@ impl Lane {
             self.decided.insert(self.group, last >= self.group);
         }
         if is_new {
-            self.lock(&link)?;
+            self.lock(&client)?;
         }
-        Ok(link)
+        Ok(client)
     }
 
     /// Looks for the end of the last commit, if it is not known. Does not wait for a server that is away.
@@ -228,21 +228,21 @@ impl Lane {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let link = match self.ensure() {
-                Ok(link) => link,
+            let client = match self.ensure() {
+                Ok(client) => client,
                 Err(failure) => return Ended::NotMade(failure),
             };
             self.group += 1;
             let numbers = (self.epoch, self.connection, self.group);
-            let (ours, its, before) = (Arc::clone(&link), Arc::clone(call), link.warnings());
+            let (ours, its, before) = (Arc::clone(&client), Arc::clone(call), client.warnings());
             let ended = self.run(async move { its.make(&ours, numbers).await });
             let failure = match ended {
-                Ok(()) if link.warnings() == before => return Ended::Made,
-                // The connection is good: the next call on it tells when the standbys have it.
+                Ok(()) if client.warnings() == before => return Ended::Made,
+                // The connection is good: the next call on it shows when the standbys have it.
                 Ok(()) => Failure::Lost("it did not wait for its standbys".to_owned()),
                 Err(failure) => {
                     if matches!(failure, Failure::Lost(_)) {
-                        self.link = None;
+                        self.client = None;
                     }
                     failure
                 }
@@ -254,9 +254,9 @@ impl Lane {
                     Some(false) => return Ended::NotMade(failure),
                     None => return Ended::Unknown(failure, self.group),
                 },
-                // Another connection of this run, or another run: the next look tells.
+                // Another connection of this run, or another run: the next look shows.
                 Failure::Refused { code, .. } if code == "MT006" && attempts < ATTEMPTS => {
-                    self.link = None;
+                    self.client = None;
                 }
                 other if other.is_passing() && attempts < ATTEMPTS => {}
                 _ => return Ended::NotMade(failure),
@@ -278,26 +278,29 @@ impl Lane {
                 return None;
             }
             self.edge.pause(pause);
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause = (2 * pause).min(MAX_PAUSE);
         }
     }
 
     /// Makes a call of the site by this connection.
-    pub(crate) fn call<T, F>(&mut self, work: impl FnOnce(Arc<Link>) -> F) -> Result<T, Failure>
+    pub(crate) fn call<T, F>(
+        &mut self,
+        work: impl FnOnce(Arc<Connection>) -> F,
+    ) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        let link = self.ensure()?;
-        let ended = self.run(work(link));
+        let client = self.ensure()?;
+        let ended = self.run(work(client));
         if matches!(ended, Err(Failure::Lost(_))) {
-            self.link = None;
+            self.client = None;
         }
         ended
     }
 
     pub(crate) fn close(&mut self) {
-        self.link = None;
+        self.client = None;
         self.over = true;
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Plan {
 pub(crate) type Bound<'p> = BTreeMap<i64, (&'p Content, i32)>;
 
 impl Plan {
-    /// Adds a batch after all others, or says why it cannot be made after them.
+    /// Adds a batch after all others, or gives why it cannot be made after them.
     pub(crate) fn add(&mut self, place: usize, staged: &Staged) -> Result<(), Committed> {
         self.check_keys(staged)?;
         self.check_copies(staged)?;

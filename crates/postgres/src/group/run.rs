@@ -1,7 +1,7 @@
 //! A group of batches from the call to its answers.
 
+use crate::connection::client::lock;
 use crate::connection::failure::Failure;
-use crate::connection::link::lock;
 use crate::group::plan::{Plan, absent_keys};
 use crate::group::staged::{Change, Source, Stage, Staged};
 use crate::group::{Call, Content, Ended, Lane, Standing};
@@ -147,7 +147,7 @@ impl Committing {
                 }
             }
             self.complete(&run, &mut refused);
-            let call = Arc::new(Call::of(&plan, lock(&self.standing).clone()));
+            let call = Arc::new(Call::from_plan(&plan, lock(&self.standing).clone()));
             let ended = lane.commit(&call);
             self.apply_decision(lane);
             let failure = match ended {
@@ -235,10 +235,10 @@ impl Committing {
             let asked: Arc<Vec<Vec<u8>>> =
                 Arc::new(keys.iter().map(|key| key.0.to_vec()).collect());
             let rows =
-                self.stage.pool.call(COMMITTING, move |link| {
+                self.stage.pool.call(COMMITTING, move |client| {
                     let asked = Arc::clone(&asked);
                     async move {
-                        link.rows("SELECT key FROM seen WHERE key = ANY ($1)", &[&*asked]).await
+                        client.rows("SELECT key FROM seen WHERE key = ANY ($1)", &[&*asked]).await
                     }
                 });
             let Ok(rows) = rows else { continue };
@@ -303,7 +303,7 @@ fn frames_any(batch: &Batch, changed: &BTreeSet<BodyId>) -> bool {
     })
 }
 
-/// Whether the failure may be that of one batch, and does not say which.
+/// Whether the failure may be that of one batch, and does not name it.
 fn names_no_batch(failure: &Failure) -> bool {
     match failure {
         Failure::Refused { code, .. } => code != "MT004" && code != "MT006",

@@ -31,21 +31,21 @@ pub(crate) fn take_up(
 ) -> Result<Vec<Left>, StoreError> {
     let among = Arc::new(contents);
     let asked = Arc::clone(&among);
-    let rows = pool.call(DOING, move |link| {
+    let rows = pool.call(DOING, move |client| {
         let among = Arc::clone(&asked);
         async move {
             let sql = "SELECT n.content, n.at, n.digest, n.octets FROM content c \
                        JOIN note n ON n.content = c.id WHERE c.owner = $1 AND c.refs = 0 \
                        AND ($2::bigint[] IS NULL OR c.id = ANY ($2)) ORDER BY n.content, n.number";
-            link.rows(sql, &[&epoch, &*among]).await
+            client.rows(sql, &[&epoch, &*among]).await
         }
     })?;
     let mut contents: Vec<(i64, Vec<Found>)> = Vec::new();
     for row in &rows {
         let content = row.get(0);
         match contents.last_mut().filter(|last| last.0 == content) {
-            Some((_, notes)) => notes.push(Found::of(row)),
-            None => contents.push((content, vec![Found::of(row)])),
+            Some((_, notes)) => notes.push(Found::from_row(row)),
+            None => contents.push((content, vec![Found::from_row(row)])),
         }
     }
     let (mut left, mut read) = (Vec::new(), 0);
@@ -53,12 +53,12 @@ pub(crate) fn take_up(
         left.extend(up_to_its_last_note(pool, content, &notes, &mut read)?);
     }
     let stay = Arc::new(left.iter().map(|left| left.long.content).collect::<Vec<i64>>());
-    pool.call(DOING, move |link| {
+    pool.call(DOING, move |client| {
         let (stay, among) = (Arc::clone(&stay), Arc::clone(&among));
         async move {
             let sql = "UPDATE content SET owner = NULL WHERE owner = $1 AND refs = 0 \
                        AND id <> ALL ($2) AND ($3::bigint[] IS NULL OR id = ANY ($3))";
-            link.rows(sql, &[&epoch, &*stay, &*among]).await.map(drop)
+            client.rows(sql, &[&epoch, &*stay, &*among]).await.map(drop)
         }
     })?;
     Ok(left)
@@ -72,7 +72,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(row: &Row) -> Found {
+    fn from_row(row: &Row) -> Found {
         let octets: Vec<u8> = row.get(3);
         Found { at: unsigned(row.get(1)), digest: number(row.get(2)), octets: octets.into() }
     }
@@ -102,10 +102,11 @@ fn up_to_its_last_note(
     let Some((count, length, digest)) = last else { return Ok(None) };
     let count = i32::try_from(count).unwrap_or(i32::MAX);
     let at = signed(length);
-    pool.call(DOING, move |link| async move {
-        link.rows("DELETE FROM note WHERE content = $1 AND number >= $2", &[&content, &count])
+    pool.call(DOING, move |client| async move {
+        client
+            .rows("DELETE FROM note WHERE content = $1 AND number >= $2", &[&content, &count])
             .await?;
-        link.rows("DELETE FROM part WHERE content = $1 AND at >= $2", &[&content, &at]).await
+        client.rows("DELETE FROM part WHERE content = $1 AND at >= $2", &[&content, &at]).await
     })?;
     let notes = notes.iter().take(usize::try_from(count).unwrap_or(0));
     let notes = notes.map(|note| note.octets.clone()).collect();
@@ -115,8 +116,9 @@ fn up_to_its_last_note(
 /// The part at this place, if it is there and undamaged.
 fn part(pool: &Pool, content: i64, at: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let at = signed(at);
-    let row = pool.call(DOING, move |link| async move {
-        link.row("SELECT octets, sums FROM part WHERE content = $1 AND at = $2", &[&content, &at])
+    let row = pool.call(DOING, move |client| async move {
+        client
+            .row("SELECT octets, sums FROM part WHERE content = $1 AND at = $2", &[&content, &at])
             .await
     })?;
     let Some(row) = row else { return Ok(None) };

@@ -9,7 +9,7 @@ mod writer;
 pub(crate) use kept::{Left, take_up};
 pub(crate) use writer::{Long, Writer};
 
-use crate::connection::link::lock;
+use crate::connection::client::lock;
 use crate::group::Content;
 use crate::sums::sums;
 use bytes::{Bytes, BytesMut};

@@ -1,4 +1,4 @@
-//! Long contents on their way into the database: part by part, each part in a transaction of its own.
+//! Long contents that are written into the database: part by part, each part in a transaction of its own.
 
 use crate::connection::pool::Pool;
 use crate::numbers::{signed, stored};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use store::StoreError;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::connection::link::lock;
+use crate::connection::client::lock;
 
 /// Octets of a part. A part is written once: what a sync finds is a part too, and a shorter one.
 pub(crate) const PART: usize = 512 << 10;
@@ -38,8 +38,8 @@ impl Writer {
     pub(crate) fn number(&self) -> Result<i64, StoreError> {
         let mut numbers = lock(&self.numbers);
         if numbers.0 >= numbers.1 {
-            let row = self.pool.call("reserving numbers of contents", |link| async move {
-                link.row("SELECT nextval('contents')", &[]).await
+            let row = self.pool.call("reserving numbers of contents", |client| async move {
+                client.row("SELECT nextval('contents')", &[]).await
             })?;
             let first: i64 = row.map_or(0, |row| row.get(0));
             *numbers = (first, first.saturating_add(BLOCK));
@@ -51,7 +51,7 @@ impl Writer {
     /// Writes parts and notes, durably. The call may be made twice: whatever was written stays as it is.
     fn write(&self, content: i64, first: bool, pending: &Pending) -> Result<bool, StoreError> {
         let (epoch, pending) = (self.epoch, Arc::new(pending.clone()));
-        let row = self.pool.call(WRITING, move |link| {
+        let row = self.pool.call(WRITING, move |client| {
             let pending = Arc::clone(&pending);
             async move {
                 let parts = pending.parts.iter();
@@ -63,14 +63,15 @@ impl Writer {
                 let note_at: Vec<i64> = notes.clone().map(|note| signed(note.at)).collect();
                 let digest: Vec<i64> = notes.clone().map(|note| stored(note.digest)).collect();
                 let texts: Vec<&[u8]> = notes.map(|note| &note.octets[..]).collect();
-                link.row(
-                    "SELECT write_parts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-                    &[
-                        &epoch, &content, &first, &at, &octets, &sums, &number, &note_at, &digest,
-                        &texts,
-                    ],
-                )
-                .await
+                client
+                    .row(
+                        "SELECT write_parts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                        &[
+                            &epoch, &content, &first, &at, &octets, &sums, &number, &note_at,
+                            &digest, &texts,
+                        ],
+                    )
+                    .await
             }
         })?;
         Ok(row.is_some_and(|row| row.get(0)))
@@ -94,12 +95,12 @@ impl Writer {
 
     fn free(&self, contents: Vec<i64>) -> Result<(), StoreError> {
         let (epoch, contents) = (self.epoch, Arc::new(contents));
-        self.pool.call("giving up a content", move |link| {
+        self.pool.call("giving up a content", move |client| {
             let contents = Arc::clone(&contents);
             async move {
                 let sql = "UPDATE content SET owner = NULL \
                            WHERE id = ANY ($1) AND owner = $2 AND refs = 0";
-                link.rows(sql, &[&*contents, &epoch]).await.map(drop)
+                client.rows(sql, &[&*contents, &epoch]).await.map(drop)
             }
         })
     }

@@ -29,8 +29,11 @@ const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 /// Queues of mailboxes have numbers from here on ([`NextHop::queue`]).
 const MAILBOXES: u64 = 1 << 63;
 
+/// An input with a value.
+type Taking = fn(Bytes) -> Input;
+
 /// Values that all nodes of a site share, and what the node takes them with.
-const SITE_VALUES: [(&str, fn(Bytes) -> Input); 4] = [
+const SITE_VALUES: [(&str, Taking); 4] = [
     (node::operator::HELD, Input::RecoveredHolds),
     (node::channel_order::DISABLED, Input::RecoveredDisabled),
     (node::lists::LISTS, Input::RecoveredLists),
@@ -47,7 +50,7 @@ pub(super) struct Membered {
     batches: BTreeMap<Token, Vec<EntryChange>>,
     /// Users with the right password whose mailbox is not here yet.
     users: Vec<WaitingUser>,
-    /// The machine is told something: its outputs are not carried out before.
+    /// The machine takes an input: its outputs are carried out after it.
     is_busy: bool,
 }
 
@@ -354,7 +357,7 @@ impl Driver {
         self.serve_users(|user| user.shard == shard);
     }
 
-    /// Those who waited long enough are told where it is, by the node.
+    /// Those who waited long enough are refused by the node, if it is elsewhere.
     fn users_that_waited(&mut self, now: Instant) {
         self.serve_users(|user| user.until <= now);
     }

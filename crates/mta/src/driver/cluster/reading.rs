@@ -14,7 +14,7 @@ use store::cluster::{Place, ShardPage};
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     place: Place,
-    /// Entries in the store that the node has, or had: those are on their way out.
+    /// Entries in the store that the node has, or had: those are being deleted.
     known: BTreeSet<EntryId>,
     /// A page is being read.
     is_read: bool,

@@ -13,10 +13,6 @@ use crate::queue::IN_PAGE;
 use base::{AssociationId, Now, PeerId, Precedence};
 use engine::NextHop;
 use osi::api::{AbortReason, Request};
-use std::collections::BTreeSet;
-
-/// Shards that this node gives away once no transfer of them is in progress.
-pub(crate) type Leaving = BTreeSet<NextHop>;
 
 impl Node {
     /// What this node owns changes.

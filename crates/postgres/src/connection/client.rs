@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
 /// What of a connection's settings is not the server's default. All look-ups are by key, and no statistics
 /// of a moment may make a plan of them that reads a whole table.
@@ -20,20 +20,20 @@ const SETTINGS: &str = "SET client_min_messages = warning; SET jit = off; \
     SET default_transaction_isolation = 'read committed'";
 
 /// A connection with the store's settings.
-pub(crate) struct Link {
+pub(crate) struct Connection {
     client: Client,
     statements: Mutex<BTreeMap<&'static str, Statement>>,
     warnings: Arc<AtomicU64>,
     task: AbortHandle,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("closed", &self.is_closed()).finish()
+        f.debug_struct("Connection").field("closed", &self.is_closed()).finish()
     }
 }
 
-impl Drop for Link {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -49,19 +49,21 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Link {
+impl Connection {
     /// Connects, in the time that is given for it: a server that hangs takes a connection too. What others
-    /// tell goes to the receiver, once LISTEN is said.
+    /// notify goes to the receiver, after LISTEN.
     pub(crate) async fn open(
         target: &Target,
-    ) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
+    ) -> Result<(Arc<Connection>, UnboundedReceiver<News>), Failure> {
         let limit = target.connect_limit;
-        tokio::time::timeout(limit, Link::connect(target))
+        tokio::time::timeout(limit, Connection::connect(target))
             .await
             .unwrap_or_else(|_| Err(Failure::Lost(format!("no connection in {limit:?}"))))
     }
 
-    async fn connect(target: &Target) -> Result<(Arc<Link>, UnboundedReceiver<News>), Failure> {
+    async fn connect(
+        target: &Target,
+    ) -> Result<(Arc<Connection>, UnboundedReceiver<News>), Failure> {
         let warnings = Arc::<AtomicU64>::default();
         let (news, receiver) = unbounded_channel();
         let (client, task) = match target.tls.clone() {
@@ -76,7 +78,7 @@ impl Link {
                 (client, task.abort_handle())
             }
         };
-        let link = Link { client, statements: Mutex::default(), warnings, task };
+        let client = Connection { client, statements: Mutex::default(), warnings, task };
         let limit = target.time_limit.as_millis();
         let own = format!(
             "{SETTINGS}; SET statement_timeout = {limit}; SET lock_timeout = {}; \
@@ -84,8 +86,8 @@ impl Link {
             limit / 2,
             target.quoted_schema(),
         );
-        link.client.batch_execute(&own).await?;
-        Ok((Arc::new(link), receiver))
+        client.client.batch_execute(&own).await?;
+        Ok((Arc::new(client), receiver))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -132,7 +134,7 @@ impl Link {
 
 /// Reads and writes until the connection ends.
 async fn drive<S, T>(
-    mut connection: Connection<S, T>,
+    mut connection: tokio_postgres::Connection<S, T>,
     warnings: Arc<AtomicU64>,
     news: UnboundedSender<News>,
 ) where
@@ -141,7 +143,7 @@ async fn drive<S, T>(
 {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
         match message {
-            // Only warnings come (client_min_messages). The one that matters says that a commit no longer
+            // Only warnings come (client_min_messages). The one that matters is that a commit no longer
             // waits for the standbys; its words depend on the server's language.
             AsyncMessage::Notice(notice) => {
                 warnings.fetch_add(1, Ordering::AcqRel);
@@ -151,8 +153,8 @@ async fn drive<S, T>(
                     "the database warns"
                 );
             }
-            AsyncMessage::Notification(told) => {
-                let _ = news.send(News { what: told.payload().to_owned() });
+            AsyncMessage::Notification(notice) => {
+                let _ = news.send(News { what: notice.payload().to_owned() });
             }
             _ => {}
         }
