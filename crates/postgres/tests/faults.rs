@@ -252,6 +252,24 @@ fn a_server_that_hangs_is_not_waited_for_for_ever() {
     assert!(commit(&store, batch(4)).is_durable());
 }
 
+/// The first of two servers takes connections and answers nothing: the other one is found in time.
+#[test]
+fn a_server_that_does_not_answer_keeps_nobody_from_the_next_one() {
+    let Some(server) = database::server_or_skip("silent", database::Options::new()) else { return };
+    server.role(RUNS).unwrap();
+    let options = options("silent");
+    prepare(&server.url("postgres"), RUNS, &options).unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, real) = (silent.local_addr().unwrap().port(), server.address().port());
+    let url = server.url(RUNS);
+    let both = url
+        .replacen("127.0.0.1", "127.0.0.1,127.0.0.1", 1)
+        .replacen(&format!("{real}"), &format!("{port},{real}"), 1);
+    assert!(both.contains(&format!("{port},{real}")) && both.contains(",127"), "{both}");
+    let store = PostgresStore::open(&both, options).unwrap();
+    assert!(commit(&store, batch(1)).is_durable());
+}
+
 #[test]
 fn a_full_disk_refuses_what_needs_room_and_the_store_goes_on() {
     if !nix::unistd::geteuid().is_root() {

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
 
 /// What of a connection's settings is not the server's default. All look-ups are by key, and no statistics
 /// of a moment may make a plan of them that reads a whole table.
@@ -49,6 +51,9 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Of several servers the next is tried too after this time without an answer.
+const AFTER: Duration = Duration::from_millis(200);
+
 impl Connection {
     /// Connects, in the time that is given for it: a server that hangs takes a connection too. What others
     /// notify goes to the receiver, after LISTEN.
@@ -56,24 +61,42 @@ impl Connection {
         target: &Target,
     ) -> Result<(Arc<Connection>, UnboundedReceiver<News>), Failure> {
         let limit = target.connect_limit;
-        tokio::time::timeout(limit, Connection::connect(target))
-            .await
-            .unwrap_or_else(|_| Err(Failure::Lost(format!("no connection in {limit:?}"))))
+        // Servers are tried beside each other: one that hangs takes the connection and does not answer.
+        let mut trials = JoinSet::new();
+        for (config, n) in target.each_host().into_iter().zip(0u32..) {
+            let target = target.clone();
+            trials.spawn(async move {
+                tokio::time::sleep(AFTER * n).await;
+                tokio::time::timeout(limit, Connection::connect(&target, &config))
+                    .await
+                    .unwrap_or_else(|_| Err(Failure::Lost(format!("no connection in {limit:?}"))))
+            });
+        }
+        let mut failed = Failure::Lost("no server is named".to_owned());
+        while let Some(ended) = trials.join_next().await {
+            match ended {
+                Ok(Ok(opened)) => return Ok(opened),
+                Ok(Err(failure)) => failed = failure,
+                Err(error) => failed = Failure::Lost(error.to_string()),
+            }
+        }
+        Err(failed)
     }
 
     async fn connect(
         target: &Target,
+        config: &Config,
     ) -> Result<(Arc<Connection>, UnboundedReceiver<News>), Failure> {
         let warnings = Arc::<AtomicU64>::default();
         let (news, receiver) = unbounded_channel();
         let (client, task) = match target.tls.clone() {
             Some(tls) => {
-                let (client, connection) = target.config.connect(tls).await?;
+                let (client, connection) = config.connect(tls).await?;
                 let task = tokio::spawn(drive(connection, Arc::clone(&warnings), news));
                 (client, task.abort_handle())
             }
             None => {
-                let (client, connection) = target.config.connect(NoTls).await?;
+                let (client, connection) = config.connect(NoTls).await?;
                 let task = tokio::spawn(drive(connection, Arc::clone(&warnings), news));
                 (client, task.abort_handle())
             }

@@ -95,6 +95,51 @@ impl Target {
         Ok(Target { config, tls, schema, host, time_limit, connect_limit })
     }
 
+    /// A configuration for each server.
+    pub(crate) fn each_host(&self) -> Vec<Config> {
+        let hosts = self.config.get_hosts();
+        if hosts.len() < 2 {
+            return vec![self.config.clone()];
+        }
+        let one = |n: usize, host: &Host| {
+            let all = &self.config;
+            let mut config = Config::new();
+            match host {
+                Host::Tcp(name) => config.host(name),
+                Host::Unix(path) => config.host_path(path),
+            };
+            if let Some(port) = all.get_ports().get(n).or(all.get_ports().first()) {
+                config.port(*port);
+            }
+            if let Some(user) = all.get_user() {
+                config.user(user);
+            }
+            if let Some(password) = all.get_password() {
+                config.password(password);
+            }
+            if let Some(name) = all.get_dbname() {
+                config.dbname(name);
+            }
+            if let Some(options) = all.get_options() {
+                config.options(options);
+            }
+            if let Some(name) = all.get_application_name() {
+                config.application_name(name);
+            }
+            config
+                .ssl_mode(all.get_ssl_mode())
+                .channel_binding(all.get_channel_binding())
+                .target_session_attrs(all.get_target_session_attrs())
+                .connect_timeout(self.connect_limit)
+                .tcp_user_timeout(self.time_limit)
+                .keepalives_idle(Duration::from_secs(10))
+                .keepalives_interval(Duration::from_secs(5))
+                .keepalives_retries(3);
+            config
+        };
+        hosts.iter().enumerate().map(|(n, host)| one(n, host)).collect()
+    }
+
     /// The schema as an SQL identifier.
     pub(crate) fn quoted_schema(&self) -> String {
         quoted(&self.schema)
