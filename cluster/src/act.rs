@@ -109,7 +109,8 @@ impl<'a> Striker<'a> {
             self.begin(&fault, time).with_context(|| fault.to_string())?;
             begun.push((self.start.elapsed() + time, from, fault));
         }
-        begun.sort_by_key(|(ends, ..)| *ends);
+        // A node cannot start without its database: that is back first.
+        begun.sort_by_key(|(ends, _, fault)| (!fault.is_of_database(), *ends));
         for (ends, from, fault) in begun {
             self.wait(ends.saturating_sub(self.start.elapsed()))?;
             self.end(&fault).with_context(|| format!("the end of: {fault}"))?;

@@ -41,6 +41,14 @@ pub enum Network {
     Silent,
 }
 
+impl Fault {
+    /// Whether it is one of the database.
+    pub(crate) fn is_of_database(&self) -> bool {
+        use Fault::{FullDisk, PrimaryFrozen, PrimaryLost, StandbyLost};
+        matches!(self, StandbyLost(_) | PrimaryLost | PrimaryFrozen | FullDisk)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = |network: &Network| match network {

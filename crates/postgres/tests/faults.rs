@@ -262,9 +262,11 @@ fn a_server_that_does_not_answer_keeps_nobody_from_the_next_one() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, real) = (silent.local_addr().unwrap().port(), server.address().port());
     let url = server.url(RUNS);
-    let both = url
-        .replacen("127.0.0.1", "127.0.0.1,127.0.0.1", 1)
-        .replacen(&format!("{real}"), &format!("{port},{real}"), 1);
+    let both = url.replacen("127.0.0.1", "127.0.0.1,127.0.0.1", 1).replacen(
+        &format!("{real}"),
+        &format!("{port},{real}"),
+        1,
+    );
     assert!(both.contains(&format!("{port},{real}")) && both.contains(",127"), "{both}");
     let store = PostgresStore::open(&both, options).unwrap();
     assert!(commit(&store, batch(1)).is_durable());
