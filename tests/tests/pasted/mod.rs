@@ -38,6 +38,7 @@ const LINES: &[(&str, &str, How)] = &[
     ("docs/fuzzing.md", "cargo xtask guided", How::Read),
     ("docs/fuzzing.md", "apt-get", How::Not), // changes the machine
     ("docs/recorder.md", "mta", How::Read),
+    ("docs/cluster-trial.md", "cargo xtask", How::Read),
     ("docs/operating.md", "mta status --config naples.toml --watch  ", How::Interrupted),
     ("docs/xuxa.md", "xuxa --profile act receive --wait", How::Interrupted),
     // The shipped sites have no [events]: the burst reports that no transfer was observed.
@@ -72,7 +73,14 @@ const BEFORE: &[(&str, &str, &str)] = &[
 /// The session of pages that go on from one another; the later ones in the directory of the first.
 const SESSIONS: &[&[&str]] = &[
     &["README.md"],
-    &["CONTRIBUTING.md", "docs/performance.md", "docs/fuzzing.md", "docs/hunt.md", "docs/pairs.md"],
+    &[
+        "CONTRIBUTING.md",
+        "docs/performance.md",
+        "docs/fuzzing.md",
+        "docs/hunt.md",
+        "docs/pairs.md",
+        "docs/cluster-trial.md",
+    ],
     &["docs/operating.md", "docs/recorder.md"],
     &["docs/xuxa.md"],
     &["docs/lab.md", "docs/analyse.md"],
