@@ -49,10 +49,15 @@ impl Cmd {
     }
 
     /// Shows the command line and runs it with our own standard streams; whether it ended with 0.
-    pub fn succeeds(mut self) -> anyhow::Result<bool> {
+    pub fn succeeds(self) -> anyhow::Result<bool> {
+        Ok(self.code()? == Some(0))
+    }
+
+    /// As [`Cmd::succeeds`]; the code it ended with, `None` if a signal ended it.
+    pub fn code(mut self) -> anyhow::Result<Option<i32>> {
         println!("$ {}", self.shown);
         let status = self.inner.status().with_context(|| format!("cannot run `{}`", self.shown))?;
-        Ok(status.success())
+        Ok(status.code())
     }
 
     /// As [`Cmd::succeeds`]; anything but 0 is an error.

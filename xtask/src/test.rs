@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
 /// Installs what the tests need, builds the programs, runs every test, the published studies in
-/// simulation, and every fuzz target for 3 seconds; closes with the minutes of each step and with
+/// simulation, and every fuzz target for 2 seconds; closes with the minutes of each step and with
 /// `N passed, N failed`, where an expectation of a study counts as one, and a fuzz target.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
@@ -46,10 +46,12 @@ enum Share {
     Studies,
     /// Daemons killed for a minute more, by `cargo xtask soak` with seeds of this commit
     Soak,
-    /// Two minutes of `cargo xtask hunt`, with seeds of this commit
+    /// A minute of `cargo xtask hunt`, with seeds of this commit
     Hunt,
-    /// The crash matrix at half of the operations of the disks, those of this commit's seed: two minutes
+    /// The crash matrix at a third of the operations of the disks, those of this commit's seed: a minute or more
     Matrix,
+    /// Three minutes of `cargo xtask cluster`, with a seed of this commit; nothing without PostgreSQL
+    Cluster,
     /// Three planted faults that `cargo xtask mutants` must find, others for each commit: some minutes, most of them to
     /// compile
     Mutants,
@@ -81,7 +83,7 @@ fn soak(workspace: &Workspace) -> (Tally, bool) {
 }
 
 /// Minutes of [`Share::Hunt`].
-const HUNT: &str = "2";
+const HUNT: &str = "1";
 
 /// Plays networks drawn from seeds of this commit; whether nothing was broken.
 fn hunt(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
@@ -91,6 +93,23 @@ fn hunt(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
     let held =
         workspace.command(&program.to_string_lossy(), &arguments).called("hunt").succeeds()?;
     Ok((Tally { passed: u64::from(held), failed: u64::from(!held), ..Tally::default() }, held))
+}
+
+/// Minutes of [`Share::Cluster`].
+const CLUSTER: &str = "3";
+
+/// Has a site of several nodes fail in all ways that it survives; whether nothing was lost, doubled or altered. Without
+/// PostgreSQL nothing is tried.
+fn cluster(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+    let program = workspace.built("debug")?.join("cluster");
+    let seed = seed(workspace);
+    let arguments = ["--minutes", CLUSTER, "--seed", &seed];
+    let code =
+        workspace.command(&program.to_string_lossy(), &arguments).called("cluster").code()?;
+    let (held, tried) = (matches!(code, Some(0 | 3)), code != Some(3));
+    let tally =
+        Tally { passed: u64::from(held && tried), failed: u64::from(!held), ..Tally::default() };
+    Ok((tally, held))
 }
 
 /// Hunts planted faults; whether each was found.
@@ -103,11 +122,11 @@ fn mutants(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
 /// Of so many operations the crash matrix takes one, where a run of its own follows.
 const SAMPLE: &str = "12";
 
-/// Runs the crash matrix at half of the operations; another commit has the other half. Whether it held.
+/// Runs the crash matrix at a third of the operations; other commits have the others. Whether it held.
 fn matrix(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
     let mut tally = Tally::default();
     let test = ["test", "--workspace", "--test", "matrix", "--", &threads()];
-    let test = workspace.cargo(&test).env("EVERY", "2").env("SEED", &seed(workspace));
+    let test = workspace.cargo(&test).env("EVERY", "3").env("SEED", &seed(workspace));
     let held = test.lines(|line| tally.add(line))?;
     Ok((tally.closed(held), held))
 }
@@ -149,6 +168,11 @@ impl Args {
             tally.join(faults);
             succeeded &= held;
         }
+        if self.long || self.with.contains(&Share::Cluster) {
+            let (site, held) = minutes.measure("cluster", || cluster(workspace))?;
+            tally.join(site);
+            succeeded &= held;
+        }
         if self.long || self.with.contains(&Share::Soak) {
             let (rounds, held) = minutes.measure("soak", || soak(workspace));
             tally.join(rounds);
@@ -184,7 +208,7 @@ impl Args {
     /// Runs the fuzz targets; whether all of them held.
     fn fuzz(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
         let mut tally = Tally::default();
-        let seconds = if self.long { "60" } else { "3" };
+        let seconds = if self.long { "60" } else { "2" };
         let seed = seed(workspace);
         let arguments = [FUZZ, &[seconds, "--seed", &seed]].concat();
         // The debug build, with its overflow checks.
