@@ -29,6 +29,7 @@ mod error;
 pub mod faulty;
 mod held;
 mod log_store;
+pub mod migrate;
 #[cfg(any(test, feature = "testing"))]
 mod model;
 mod notes;
