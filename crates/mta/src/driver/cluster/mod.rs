@@ -29,8 +29,11 @@ const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 /// Queues of mailboxes have numbers from here on ([`NextHop::queue`]).
 const MAILBOXES: u64 = 1 << 63;
 
+/// What the node takes a value with.
+type Taken = fn(Bytes) -> Input;
+
 /// Values that all nodes of a site share, and what the node takes them with.
-const SITE_VALUES: [(&str, fn(Bytes) -> Input); 4] = [
+const SITE_VALUES: [(&str, Taken); 4] = [
     (node::operator::HELD, Input::RecoveredHolds),
     (node::channel_order::DISABLED, Input::RecoveredDisabled),
     (node::lists::LISTS, Input::RecoveredLists),
