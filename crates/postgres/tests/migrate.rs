@@ -1,11 +1,6 @@
 //! A queue copied from the directory of an MTA to PostgreSQL, and back.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests fail the test"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
 
 mod common;
 #[path = "../../store/tests/cases/migrate.rs"]

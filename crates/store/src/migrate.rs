@@ -31,6 +31,9 @@ const PART: usize = 256 << 10;
 /// The first spool of a copy: none that a store kept has such a number.
 const FIRST_SPOOL: u64 = 1 << 40;
 
+/// The name and the value that a copy has for a value of this name.
+pub type ValueOf<'a> = &'a dyn Fn(&str, &Bytes) -> Option<(String, Bytes)>;
+
 /// What a copy is made of, and how.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
@@ -46,7 +49,7 @@ pub struct Plan<'a> {
     pub item_queue: fn(MailboxId) -> QueueId,
     /// What the target has in place of a named value of the source; `None`: nothing, it is a process's own.
     /// A value of the target for which there is nothing is left alone, and not compared.
-    pub value: &'a dyn Fn(&str, &Bytes) -> Option<(String, Bytes)>,
+    pub value: ValueOf<'a>,
     /// A value that may be in an empty target: a daemon writes it at each start.
     pub written_at_start: &'a str,
 }
@@ -335,7 +338,7 @@ impl<'a> Migration<'a> {
         self.octets = 0;
         let to = self.plan.to;
         commit_one(to, BatchId(self.last_batch), std::mem::take(&mut self.batch))?;
-        if self.last_batch % 16 == 0 {
+        if self.last_batch.is_multiple_of(16) {
             while to.tidy()? > 0 {}
         }
         Ok(Part::Done)

@@ -1,11 +1,6 @@
 //! A queue copied from one store to another one.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests fail the test"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail the test")]
 
 mod common;
 #[path = "cases/migrate.rs"]
