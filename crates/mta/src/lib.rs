@@ -9,6 +9,7 @@ mod data_dir;
 pub mod driver;
 #[cfg(test)]
 mod example;
+mod migration;
 mod pace;
 pub mod pcap;
 pub mod store_check;

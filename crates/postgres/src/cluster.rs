@@ -20,6 +20,8 @@ use tokio_postgres::Row;
 const WATCHED: Duration = Duration::from_millis(200);
 /// Octets of records of a page.
 const OCTETS: usize = 8 << 20;
+/// Epochs that are passed at once: some tenths of a second.
+const EPOCHS: i64 = 200_000;
 /// Most entries of a page.
 const MOST: usize = 16_384;
 
@@ -83,6 +85,36 @@ impl PostgresStore {
             });
         }
         Ok((settled, entries, end))
+    }
+
+    /// The last epoch that was given, to a node or to a run.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn last_epoch(&self) -> Result<u32, StoreError> {
+        let row = self.control.call("reading the last epoch", |client| async move {
+            client.row("SELECT last_value::bigint FROM epochs", &[]).await
+        })?;
+        Ok(row.map_or(0, |row| u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX)))
+    }
+
+    /// From now on no epoch up to this one is given. They are given out one after the other: the account that runs
+    /// may do no more.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn pass_epochs(&self, up_to: u32) -> Result<(), StoreError> {
+        loop {
+            let left = i64::from(up_to) - i64::from(self.last_epoch()?);
+            if left <= 0 {
+                return Ok(());
+            }
+            let now = left.min(EPOCHS);
+            self.control.call("passing epochs", move |client| async move {
+                let sql = "SELECT count(nextval('epochs')) FROM generate_series(1, $1::bigint)";
+                client.row(sql, &[&now]).await
+            })?;
+        }
     }
 
     fn joined(&self) -> Result<Joined, StoreError> {

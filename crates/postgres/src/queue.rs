@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use store::recent::Key;
-use store::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, StoreError, Sweep};
+use store::{
+    BatchId, Committed, Contents, Damage, Entry, EntryKey, KeyEntry, QueueStore, StoreError, Sweep,
+};
 
 /// Parts that one piece of deferred work removes: 32 MiB.
 const SWEPT: i32 = 64;
@@ -227,6 +229,18 @@ impl QueueStore for PostgresStore {
 
     fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
         reads::has_expired_keys(&self.readers, before)
+    }
+
+    fn keys(&self, after: Option<&Digest>, limit: usize) -> Result<Vec<KeyEntry>, StoreError> {
+        reads::keys(&self.readers, after, limit)
+    }
+
+    fn values(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Bytes)>, StoreError> {
+        reads::values(&self.readers, after, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use engine::journal::{Digest, FIRST_ITEM, MailboxId, QueueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Entry, EntryKey, StoreError};
+use store::{Entry, EntryKey, KeyEntry, StoreError};
 use tokio_postgres::Row;
 
 /// Most entries of a page, whatever is asked for: the server sorts out the octets of so many.
@@ -287,4 +287,48 @@ pub(crate) fn meta(pool: &Pool, name: String) -> Result<Option<Bytes>, StoreErro
         async move { client.row("SELECT value FROM meta WHERE name = $1", &[&*name]).await }
     })?;
     Ok(row.map(|row| row.get::<_, Vec<u8>>(0).into()))
+}
+
+pub(crate) fn keys(
+    pool: &Pool,
+    after: Option<&Digest>,
+    limit: usize,
+) -> Result<Vec<KeyEntry>, StoreError> {
+    let after: Arc<Option<Vec<u8>>> = Arc::new(after.map(|key| key.0.to_vec()));
+    let limit = most(limit);
+    let rows = pool.call("listing remembered keys", move |client| {
+        let after = Arc::clone(&after);
+        async move {
+            let sql = "SELECT key, until, record FROM seen \
+                       WHERE key >= coalesce($1, ''::bytea) AND key IS DISTINCT FROM $1 \
+                       ORDER BY key LIMIT $2";
+            client.rows(sql, &[&*after, &limit]).await
+        }
+    })?;
+    let row = |row: &Row| {
+        let key = Digest(row.get::<_, Vec<u8>>(0).try_into().ok()?);
+        let record = row.get::<_, Vec<u8>>(2).into();
+        Some(KeyEntry { key, until: Utc(number(row.get(1))), record })
+    };
+    Ok(rows.iter().filter_map(row).collect())
+}
+
+pub(crate) fn values(
+    pool: &Pool,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<(String, Bytes)>, StoreError> {
+    let after = Arc::new(after.map(str::to_owned));
+    let limit = most(limit);
+    let rows = pool.call("listing named values", move |client| {
+        let after = Arc::clone(&after);
+        async move {
+            // Not in the order of a language: that of the octets.
+            let sql = "SELECT name, value FROM meta \
+                       WHERE name COLLATE \"C\" >= coalesce($1, '') AND name IS DISTINCT FROM $1 \
+                       ORDER BY name COLLATE \"C\" LIMIT $2";
+            client.rows(sql, &[&*after, &limit]).await
+        }
+    })?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Vec<u8>>(1).into())).collect())
 }

@@ -47,6 +47,7 @@ for_postgres!(
     items_of_mailboxes_are_listed_apart,
     a_content_is_copied_and_outlives_the_first,
     a_part_of_a_content_is_framed,
+    keys_and_named_values_are_listed_in_pages,
 );
 
 proptest! {

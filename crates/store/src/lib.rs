@@ -29,6 +29,7 @@ mod error;
 pub mod faulty;
 mod held;
 mod log_store;
+pub mod migrate;
 #[cfg(any(test, feature = "testing"))]
 mod model;
 mod notes;
@@ -53,7 +54,7 @@ pub use log_store::LogStore;
 #[cfg(any(test, feature = "testing"))]
 pub use model::{ModelState, ModelStore};
 pub use queue::{
-    BatchId, Committed, Contents, Damage, Entry, EntryKey, KeptSpool, QueueStore, Sweep,
+    BatchId, Committed, Contents, Damage, Entry, EntryKey, KeptSpool, KeyEntry, QueueStore, Sweep,
 };
 pub use redb_store::{Options, RedbStore};
 pub use staging::{MAX_NAME, MAX_RECORD, QUEUE_RECORD};

@@ -2,7 +2,9 @@
 //! compare the engines with it, and run what uses a store on it.
 
 use crate::error::StoreError;
-use crate::queue::{BatchId, Committed, Contents, Entry, EntryKey, KeptSpool, QueueStore, Sweep};
+use crate::queue::{
+    BatchId, Committed, Contents, Entry, EntryKey, KeptSpool, KeyEntry, QueueStore, Sweep,
+};
 use crate::staging::{framed, part};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -320,6 +322,29 @@ impl QueueStore for ModelStore {
         Ok(lock(&self.state).seen.values().any(|(until, _)| *until < before))
     }
 
+    fn keys(&self, after: Option<&Digest>, limit: usize) -> Result<Vec<KeyEntry>, StoreError> {
+        let state = lock(&self.state);
+        let later = state.seen.iter().filter(|(key, _)| after.is_none_or(|after| after < *key));
+        let row = |(key, (until, record)): (&Digest, &(Utc, Bytes))| KeyEntry {
+            key: *key,
+            until: *until,
+            record: record.clone(),
+        };
+        Ok(later.take(limit.max(1)).map(row).collect())
+    }
+
+    fn values(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Bytes)>, StoreError> {
+        let state = lock(&self.state);
+        let later =
+            state.meta.iter().filter(|(name, _)| after.is_none_or(|after| after < &***name));
+        let row = |(name, value): (&String, &Bytes)| (name.clone(), value.clone());
+        Ok(later.take(limit.max(1)).map(row).collect())
+    }
+
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
         Ok(lock(&self.state).meta.get(name).cloned())
     }
@@ -412,6 +437,20 @@ macro_rules! delegate_reads {
         }
         fn has_expired_keys(&self, before: ::base::Utc) -> Result<bool, $crate::StoreError> {
             self.$field.has_expired_keys(before)
+        }
+        fn keys(
+            &self,
+            after: Option<&::engine::journal::Digest>,
+            limit: usize,
+        ) -> Result<Vec<$crate::KeyEntry>, $crate::StoreError> {
+            self.$field.keys(after, limit)
+        }
+        fn values(
+            &self,
+            after: Option<&str>,
+            limit: usize,
+        ) -> Result<Vec<(String, ::bytes::Bytes)>, $crate::StoreError> {
+            self.$field.values(after, limit)
         }
         fn meta(&self, name: &str) -> Result<Option<::bytes::Bytes>, $crate::StoreError> {
             self.$field.meta(name)

@@ -179,6 +179,17 @@ impl Entry {
     }
 }
 
+/// A remembered key, as it is stored: perhaps expired, and not forgotten yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// The key.
+    pub key: Digest,
+    /// It is forgotten after this time.
+    pub until: Utc,
+    /// The answer.
+    pub record: Bytes,
+}
+
 /// A durable queue. Reads return whole batches only and run beside a commit.
 ///
 /// Every caller holds it as `dyn QueueStore`, so that another engine is one implementation.
@@ -345,6 +356,29 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError>;
 
+    /// The remembered keys after `after` (from the first if `None`), in their order: at most `limit` of them,
+    /// but at least one if any is left. Keys that expired are among them until they are forgotten.
+    ///
+    /// # Errors
+    /// Those of the engine. Of an engine that cannot list them.
+    fn keys(&self, _after: Option<&Digest>, _limit: usize) -> Result<Vec<KeyEntry>, StoreError> {
+        Err(StoreError::io("listing remembered keys", std::io::ErrorKind::Unsupported.into()))
+    }
+
+    /// The named values after `after` (from the first if `None`), in order of the octets of their names, as they are kept: where
+    /// several nodes share the store, a value that is each node's own comes once for each, after its name and
+    /// a slash. At most `limit` of them, but at least one if any is left.
+    ///
+    /// # Errors
+    /// Those of the engine. Of an engine that cannot list them.
+    fn values(
+        &self,
+        _after: Option<&str>,
+        _limit: usize,
+    ) -> Result<Vec<(String, Bytes)>, StoreError> {
+        Err(StoreError::io("listing named values", std::io::ErrorKind::Unsupported.into()))
+    }
+
     /// A small named value.
     ///
     /// # Errors
@@ -400,6 +434,23 @@ pub fn first_entry(store: &dyn QueueStore) -> Result<Option<EntryId>, StoreError
     }
     let marks = marks.iter().map(|mark| mark.as_ref());
     Ok(engine::numbers::first_entry(marks, store.highest_entry()?))
+}
+
+/// Calls `visit` for every named value, in the order of [`QueueStore::values`].
+///
+/// # Errors
+/// Those of [`QueueStore::values`].
+pub fn for_each_value(
+    store: &dyn QueueStore,
+    mut visit: impl FnMut(String, Bytes),
+) -> Result<(), StoreError> {
+    let mut after = None::<String>;
+    loop {
+        let page = store.values(after.as_deref(), PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        after = Some(last.clone());
+        page.into_iter().for_each(|(name, value)| visit(name, value));
+    }
 }
 
 /// Entries or bodies per page.

@@ -41,6 +41,7 @@ for_each_engine!(
     items_of_mailboxes_are_listed_apart,
     a_content_is_copied_and_outlives_the_first,
     a_part_of_a_content_is_framed,
+    keys_and_named_values_are_listed_in_pages,
 );
 
 proptest! {

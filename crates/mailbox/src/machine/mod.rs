@@ -19,7 +19,7 @@ mod sessions;
 mod source;
 
 pub use deliveries::Arrival;
-pub use names::shared_number;
+pub use names::{shared_names, shared_number};
 pub use source::answer;
 
 use crate::forward::Forwarding;

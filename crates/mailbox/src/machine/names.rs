@@ -30,6 +30,20 @@ pub fn shared_number(address: &str) -> MailboxId {
     MailboxId(u32::try_from((hash ^ (hash >> 31)) & 0x7fff_ffff).unwrap_or_default())
 }
 
+/// The value of [`NAMES`] of a process that is alone, as a site has it, and the number of each mailbox there by its number of
+/// before.
+///
+/// # Errors
+/// It cannot be read.
+pub fn shared_names(value: &[u8]) -> Result<(Bytes, BTreeMap<MailboxId, MailboxId>), ValueError> {
+    let mut alone = Names::default();
+    alone.recovered(value)?;
+    let mut shared = Names { is_shared: true, ..Names::default() };
+    let give = |(address, number): (&String, &u32)| (MailboxId(*number), shared.give(address).0);
+    let numbers = alone.numbers.iter().map(give).collect();
+    Ok((shared.value(), numbers))
+}
+
 impl Names {
     pub(super) fn recovered(&mut self, value: &[u8]) -> Result<(), ValueError> {
         let numbers: BTreeMap<String, u32> = match value.split_first().ok_or(ValueError::Empty)? {

@@ -8,6 +8,7 @@ mod clock;
 mod database;
 mod list;
 mod mailbox;
+mod migrate;
 mod minimize;
 mod output;
 mod queue;

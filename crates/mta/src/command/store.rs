@@ -46,6 +46,21 @@ enum Verb {
         #[arg(long, value_name = "URL")]
         owner_url: String,
     },
+    /// Copies the queue of an MTA from its data directory to a PostgreSQL database, or back, while no daemon runs on
+    /// either: entries, contents, mailboxes, remembered keys. The target must be empty. May be repeated: it goes on
+    /// where it was interrupted. Both are compared as a whole at the end; until then no daemon starts on the
+    /// target. The source stays as it is: start no daemon on it again.
+    Migrate {
+        /// The configuration of the MTA with the queue to be copied.
+        #[arg(long = "config", value_name = "FROM")]
+        from: PathBuf,
+        /// The configuration of the same MTA with the queue to be made.
+        #[arg(long, value_name = "TO")]
+        to: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Shows what is damaged and would be given up; with --yes deletes it, so that the rest is whole. The
     /// daemon must not be running.
     Repair {
@@ -99,13 +114,14 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Verb::Prepare { config, owner_url } => {
             return super::database::prepare(config, owner_url);
         }
+        Verb::Migrate { from, to, json } => return super::migrate::run(from, to, *json),
         Verb::Check { config, json, .. } | Verb::Repair { config, json, .. } => (config, *json),
     };
     let Some(paths) = load_paths(config) else { return WRONG };
     let done = match &arguments.verb {
         Verb::Check { rate, .. } => check(&paths, *rate),
         Verb::Repair { yes, .. } => repair(&paths, *yes),
-        Verb::Prepare { .. } => return WRONG,
+        Verb::Prepare { .. } | Verb::Migrate { .. } => return WRONG,
     };
     match done {
         Ok((report, repaired)) => {
@@ -189,7 +205,7 @@ fn repair(paths: &Paths, yes: bool) -> Result<(StoreReport, Option<bool>), Check
     Ok((report, Some(repairs)))
 }
 
-fn is_running(socket: &Path) -> Result<bool, AskError> {
+pub(super) fn is_running(socket: &Path) -> Result<bool, AskError> {
     match ask(socket, &Request::CheckStore { begin: false, rate: None }) {
         Err(AskError::NoDaemon { .. }) => Ok(false),
         Err(error) => Err(error),

@@ -37,7 +37,7 @@ pub(crate) mod verify;
 pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
-pub(crate) use start::{SITE, STORE, database_options};
+pub(crate) use start::{EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file, open_store};
 
 use crate::admin::server::{AdminServer, ListsChanged, Operated};
 use crate::advice::{self, Facts};
@@ -165,7 +165,7 @@ pub async fn run(site: Site, file: PathBuf, clock: Clock, files: Files) -> Resul
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
     let asked = clock.now().mono;
-    let opened = start::open_store(&site)?;
+    let opened = open_store(&site)?;
     let ended = serve(site, file, clock, files, (&opened, asked), &mut signals).await;
     let OpenStore { store, joined } = opened;
     if let Some(joined) = joined {

@@ -3,15 +3,19 @@
 use super::LogStore;
 use super::index::{BodyRow, EntryRow, Key, Location, Place};
 use super::keys::run::Remembered;
+use super::keys::{KeyRow, LIST};
 use crate::caches::recent::Key as RecentKey;
 use crate::disk::RealDisk;
 use crate::error::StoreError;
-use crate::queue::{BatchId, Committed, Contents, Damage, Entry, EntryKey, QueueStore, Sweep};
+use crate::queue::{
+    BatchId, Committed, Contents, Damage, Entry, EntryKey, KeyEntry, QueueStore, Sweep,
+};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, ItemId, MailboxId, Op, QueueId};
 use std::cmp::Reverse;
 use std::io;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,6 +52,44 @@ impl LogStore {
             damage.keys = damage.keys.max(damaged);
         }
         found.map_err(|e| StoreError::io("reading remembered keys", e))
+    }
+
+    /// The keys after one of them, without those below the floor.
+    fn keys_after(
+        &self,
+        mut after: Option<Digest>,
+        limit: usize,
+    ) -> Result<Vec<KeyEntry>, StoreError> {
+        loop {
+            let (latest, old, floor): (Vec<_>, _, _) = {
+                let keys = &self.index().keys;
+                let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let later = keys.latest().range((start, Bound::Unbounded)).take(limit);
+                let row = |(key, row): (&Digest, &KeyRow)| {
+                    (*key, Remembered { until: row.until, record: row.record.clone() })
+                };
+                (later.map(row).collect(), keys.old(), keys.floor())
+            };
+            let mut damaged = 0;
+            let page = old.after(&*self.disk, after.as_ref(), limit, &mut damaged);
+            if damaged > 0 {
+                let mut damage = self.damaged();
+                damage.keys = damage.keys.max(damaged);
+            }
+            let mut page = page.map_err(|e| StoreError::io("listing remembered keys", e))?;
+            // What is latest is in place of what a run has.
+            page.extend(latest);
+            let rows = page.into_iter().take(limit);
+            let rows =
+                rows.map(|(key, row)| KeyEntry { key, until: row.until, record: row.record });
+            let mut rows: Vec<KeyEntry> = rows.collect();
+            let Some(last) = rows.last().map(|row| row.key) else { return Ok(rows) };
+            rows.retain(|row| row.until >= floor);
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+            after = Some(last);
+        }
     }
 
     /// The record of an entry whose row was read before.
@@ -319,6 +361,26 @@ impl QueueStore for LogStore {
     fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
         self.check()?;
         Ok(self.index().keys.has_expired(before))
+    }
+
+    fn keys(&self, after: Option<&Digest>, limit: usize) -> Result<Vec<KeyEntry>, StoreError> {
+        self.check()?;
+        self.keys_after(after.copied(), limit.max(1))
+    }
+
+    fn values(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Bytes)>, StoreError> {
+        self.check()?;
+        let index = self.index();
+        // The list of runs is the log's own.
+        let later = index
+            .all_meta()
+            .filter(|(name, _)| *name != LIST && after.is_none_or(|after| after < name.as_str()));
+        let row = |(name, value): (&String, &Bytes)| (name.clone(), value.clone());
+        Ok(later.take(limit.max(1)).map(row).collect())
     }
 
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {

@@ -489,3 +489,63 @@ pub(crate) fn a_content_is_received_part_by_part(engine: Engine) {
     contents.discard(id);
     assert!(contents.append(id, Bytes::from_static(b"x")).is_err());
 }
+
+/// Redb, from which only an import reads, lists neither.
+pub(crate) fn keys_and_named_values_are_listed_in_pages(engine: Engine) {
+    // Keys in memory, in a run that is superseded in part, and in another one.
+    let options = Options { many_keys: 2, run_keys: 3, segment: 4096, ..Options::default() };
+    let mut site = Site::with_options(engine, options);
+    let mut store = site.open();
+    if store.keys(None, 1).is_err() {
+        return;
+    }
+    let mut expected = Vec::new();
+    for round in 0..40u8 {
+        let key = |n: u8| seen(round.wrapping_mul(67).wrapping_add(n), round.into(), b"answer");
+        let batch: Batch = (0..3).map(key).collect();
+        for op in &batch {
+            let Op::PutSeen { key, until, .. } = op else { unreachable!() };
+            expected.retain(|(of, _)| of != key);
+            expected.push((*key, *until));
+        }
+        ok(&*store, batch);
+        store.tidy().unwrap();
+    }
+    expected.sort_unstable();
+    // Not in the order of a language: "B" is before "a".
+    let names = ["B", "a", "a/b", "a0", "\u{e4}", "z"];
+    ok(&*store, names.iter().map(|name| meta(name, name.as_bytes())).collect());
+    for _ in 0..2 {
+        for limit in [1, 7, 1000] {
+            let (mut keys, mut after) = (Vec::new(), None);
+            loop {
+                let page = store.keys(after.as_ref(), limit).unwrap();
+                let Some(last) = page.last() else { break };
+                assert!(page.len() <= limit && page.iter().all(|row| row.record == "answer"));
+                after = Some(last.key);
+                keys.extend(page.into_iter().map(|row| (row.key, row.until)));
+            }
+            assert_eq!(keys, expected, "{limit}");
+            let (mut values, mut after) = (Vec::new(), None::<String>);
+            loop {
+                let page = store.values(after.as_deref(), limit).unwrap();
+                let Some((last, _)) = page.last() else { break };
+                assert!(page.len() <= limit && page.iter().all(|(name, value)| name == value));
+                after = Some(last.clone());
+                values.extend(page.into_iter().map(|(name, _)| name));
+            }
+            let mut sorted = names;
+            sorted.sort_unstable();
+            assert_eq!(values, sorted, "{limit}");
+        }
+        if !engine.reopens() {
+            return;
+        }
+        drop(store);
+        store = site.open();
+    }
+    ok(&*store, vec![Op::ForgetSeen { before: Utc(20), most: 1000 }]);
+    expected.retain(|(_, until)| until.0 >= 20);
+    let keys = store.keys(None, 1000).unwrap();
+    assert_eq!(keys.iter().map(|row| (row.key, row.until)).collect::<Vec<_>>(), expected);
+}

@@ -74,6 +74,12 @@ pub(crate) fn check(
             same("expired keys", store.has_expired_keys(now), Ok(true))?;
         }
     }
+    if store.keys(None, 1).is_ok() {
+        let page = |store: &dyn QueueStore| store.keys(None, 100);
+        same("all keys", page(store), page(&model))?;
+        let page = |store: &dyn QueueStore| store.values(Some("m0"), 2);
+        same("values", page(store), page(&model))?;
+    }
     for name in universe.meta.keys() {
         same("a named value", store.meta(name), model.meta(name))?;
     }

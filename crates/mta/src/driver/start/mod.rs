@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::cluster::Cluster;
 use store::queue::{commit_one, first_entry};
-use store::{BatchId, Options, QueueStore, StoreError};
+use store::{BatchId, Options, QueueStore, StoreError, migrate};
 use tracking::Tracker;
 
 /// Memory limits of the store: small compared with many connections.
@@ -41,7 +41,7 @@ pub(crate) const STORE: Options = Options {
 const FIRST_BATCH: BatchId = BatchId(0);
 
 /// Name of the durable count of starts.
-const EPOCH: &str = "epoch";
+pub(crate) const EPOCH: &str = "epoch";
 
 /// Name of the value that names the MTA whose queue it is.
 pub(crate) const SITE: &str = "site";
@@ -60,6 +60,9 @@ pub enum DriverError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A copy into the queue was begun, and not finished.
+    #[error("a copy into this queue is unfinished: run `mta store migrate` again")]
+    Unfinished,
     /// The epoch in the store is not a number.
     #[error("the store's epoch is damaged or used up; restore the data directory from a copy")]
     Epoch,
@@ -201,16 +204,17 @@ pub(super) fn begin_recording(
 }
 
 /// An open store, and the node of a site that this is.
-pub(super) struct OpenStore {
+pub(crate) struct OpenStore {
     pub(super) store: Arc<dyn QueueStore>,
     pub(super) joined: Option<Joined>,
 }
 
 /// Opens the store that is configured, joins the site where there is one, and logs what it had to repair.
-pub(super) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
+pub(crate) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
     let opened = match &site.engine {
         StoreEngine::Embedded => {
             let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
+            check_finished(&*store)?;
             OpenStore { store, joined: None }
         }
         StoreEngine::Postgres(database) => open_database(database)?,
@@ -219,8 +223,16 @@ pub(super) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
     Ok(opened)
 }
 
+/// A queue of which a part was copied is not worked with.
+fn check_finished(store: &dyn QueueStore) -> Result<(), DriverError> {
+    match store.meta(migrate::MARK)? {
+        Some(mark) if migrate::is_unfinished(&mark) => Err(DriverError::Unfinished),
+        _ => Ok(()),
+    }
+}
+
 /// Named values that are each node's own.
-const OWN_VALUES: [&str; 3] = [EPOCH, node::SENDING, node::wall::CLOCK];
+pub(crate) const OWN_VALUES: [&str; 3] = [EPOCH, node::SENDING, node::wall::CLOCK];
 
 fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
     let site = database.node.as_ref().map(|node| postgres_store::Site {
@@ -231,6 +243,7 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
         &database.url,
         postgres_store::Options { site, ..database_options(database) },
     )?);
+    check_finished(&*store)?;
     let joined = match &database.node {
         Some(node) => {
             let epoch = store.join(&node.name, node.lease)?;
@@ -280,6 +293,11 @@ fn log_sweep(store: &dyn QueueStore) {
     for body in &sweep.missing {
         tracing::error!(%body, "a stored content is missing or damaged: its originator gets a report");
     }
+}
+
+/// The epoch that a data directory keeps beside the store.
+pub(crate) fn epoch_file(data_dir: &std::path::Path) -> Option<u32> {
+    epoch::read(&data_dir.join(EPOCH))
 }
 
 /// The count of starts in the store; `None` where it is damaged.

@@ -248,6 +248,26 @@ impl OldKeys {
     }
 
     /// The runs, the oldest first.
+    /// The first of the keys after one of them: of each run so many, so at least so many of all, if there
+    /// are. Also those below the floor.
+    pub(super) fn after(
+        &self,
+        disk: &dyn Disk,
+        after: Option<&Digest>,
+        limit: usize,
+        damaged: &mut u64,
+    ) -> io::Result<BTreeMap<Digest, Remembered>> {
+        let mut page = BTreeMap::new();
+        // The oldest run first: a later one has what is valid.
+        for run in self.runs.iter() {
+            match run.after(disk, after, limit, damaged) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                rows => page.extend(rows?),
+            }
+        }
+        Ok(page)
+    }
+
     pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().map(|run| &**run)
     }

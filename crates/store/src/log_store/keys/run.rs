@@ -199,6 +199,34 @@ impl Run {
         Ok(None)
     }
 
+    /// The first rows after a key, at most `limit`; `damaged` counts blocks that cannot be read.
+    pub(in crate::log_store) fn after(
+        &self,
+        disk: &dyn Disk,
+        after: Option<&Digest>,
+        limit: usize,
+        damaged: &mut u64,
+    ) -> io::Result<Vec<(Digest, Remembered)>> {
+        let start = after.map_or(0, |after| {
+            let wanted = prefix(after);
+            self.blocks.partition_point(|block| block.prefix < wanted).saturating_sub(1)
+        });
+        let mut page = Vec::new();
+        for block in self.blocks.get(start..).unwrap_or_default() {
+            if page.len() >= limit {
+                break;
+            }
+            match self.read(disk, *block)? {
+                Some(rows) => {
+                    page.extend(rows.into_iter().filter(|(key, _)| Some(key) > after));
+                }
+                None => *damaged += 1,
+            }
+        }
+        page.truncate(limit);
+        Ok(page)
+    }
+
     fn read(&self, disk: &dyn Disk, block: Block) -> io::Result<Option<Vec<(Digest, Remembered)>>> {
         let (file, size) = (path(self.last, SUFFIX), size(block.length));
         let octets = readable(disk.read_range(&file, block.offset.into(), size))?;
