@@ -5,7 +5,6 @@
 
 use crate::clock::stopwatch;
 use crate::pace::Pace;
-use crate::users::{self, Users, UsersError};
 use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, renameat2};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::disk::{Owner, open_own};
 use store::{QueueStore, RealDisk, StoreError};
+use users::{Users, UsersError};
 
 /// Files beside the queue.
 const FILES: [&str; 2] = [users::FILE, "epoch"];

@@ -5,7 +5,6 @@ pub mod advice;
 pub mod backup;
 pub mod clock;
 pub mod command;
-mod data_dir;
 pub mod driver;
 #[cfg(test)]
 mod example;
@@ -13,6 +12,5 @@ mod migration;
 mod pace;
 pub mod pcap;
 pub mod store_check;
-pub mod users;
 
 pub use config;

@@ -124,7 +124,7 @@ fn renamed(name: &str, numbers: &BTreeMap<MailboxId, MailboxId>) -> Option<Strin
     Some(format!("mailbox/{}/{what}", number.0))
 }
 
-/// Copies the queue of `from` to that of `to`, or goes on with it. `goes_on` is called with octets that were
+/// Copies the queue of `from` to that of `to`, or continues it. `goes_on` is called with octets that were
 /// read.
 pub(crate) fn migrate(from: &Site, to: &Site, goes_on: &mut dyn FnMut(u64)) -> Result<Sums, Error> {
     let own = &from.node.mta.0;

@@ -99,7 +99,7 @@ impl PostgresStore {
     }
 
     /// From now on no epoch up to this one is given. They are given out one after the other: the account that runs
-    /// may do no more.
+    /// may do only that.
     ///
     /// # Errors
     /// Those of the server.

@@ -213,7 +213,7 @@ enum Part {
 
 impl<'a> Migration<'a> {
     /// Looks at both stores, and marks the target: from then on no daemon starts on it. An unfinished copy of
-    /// the same source is gone on with.
+    /// the same source is continued.
     ///
     /// # Errors
     /// The target has something else; the source is unfinished or damaged; those of the stores.

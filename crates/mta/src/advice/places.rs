@@ -3,10 +3,10 @@
 
 use super::{Advice, Severity};
 use crate::config::Site;
-use crate::users::Users;
 use nix::sys::statvfs::statvfs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use users::Users;
 
 /// Advice on the admin socket and the event log. The daemon creates the data directory at start,
 /// so files inside it are not checked.

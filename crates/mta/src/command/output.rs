@@ -1,9 +1,9 @@
 //! Output shared by the commands: tables, times, errors.
 
 use crate::config::{self, Findings, Paths, Routes, Site, Unreadable};
-use crate::data_dir;
 use base::shown;
 use comfy_table::{ContentArrangement, presets};
+use disk_room::data_dir;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! `mta store`: checks what is on disk, and gives up what is damaged.
 
+mod database;
+mod migrate;
+
 use super::output::{load_paths, print, print_error, print_json, progress, table, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, AskError, Request, ask};
@@ -112,9 +115,9 @@ pub(super) enum OpenError {
 pub(super) fn run(arguments: &Arguments) -> u8 {
     let (config, json) = match &arguments.verb {
         Verb::Prepare { config, owner_url } => {
-            return super::database::prepare(config, owner_url);
+            return database::prepare(config, owner_url);
         }
-        Verb::Migrate { from, to, json } => return super::migrate::run(from, to, *json),
+        Verb::Migrate { from, to, json } => return migrate::run(from, to, *json),
         Verb::Check { config, json, .. } | Verb::Repair { config, json, .. } => (config, *json),
     };
     let Some(paths) = load_paths(config) else { return WRONG };

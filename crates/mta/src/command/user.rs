@@ -4,7 +4,6 @@ use super::output::{load_paths, load_routes, print, print_error, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{AskError, Request, ask};
 use crate::config::{Paths, canonical_address};
-use crate::users::{DeliveryWay, Users, UsersError};
 use clap::Subcommand;
 use engine::RouteTarget;
 use p1::names::ORAddress;
@@ -13,6 +12,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use users::{DeliveryWay, Users, UsersError};
 
 /// The environment variable a password is read from.
 const PASSWORD: &str = "XUXA_PASSWORD";

@@ -44,16 +44,15 @@ use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
-use crate::users::Users;
 use base::{AssociationId, Instant, Now, Precedence, Utc};
 use budget::Budgets;
 use cluster::{ClusterAnswer, Joined, Membered};
 use disk::StoreThreads;
+use disk_room::quota::Quotas;
 use engine::journal::SpoolId;
 use inbox::{Inbox, Work};
 use monitoring::event_log::EventLogFile;
 use monitoring::labels::Labels;
-use monitoring::quota::Quotas;
 use monitoring::{log, metrics};
 use node::channel_order::ChannelOutcome;
 use node::connect;
@@ -77,6 +76,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tracking::{Event, Tracker};
 use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
+use users::Users;
 use verify::Verifier;
 
 /// More content is read for a connection below this many queued octets, 64 KiB at a time. Queued

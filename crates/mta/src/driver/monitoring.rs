@@ -5,5 +5,4 @@ pub(crate) mod gauge;
 pub(crate) mod labels;
 pub mod log;
 pub(crate) mod metrics;
-pub(super) mod quota;
 pub(super) mod space;

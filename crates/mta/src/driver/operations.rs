@@ -3,11 +3,11 @@
 use super::Driver;
 use super::monitoring::event_log::EventLogFile;
 use crate::admin::server::AdminRequest;
-use crate::users::Users;
 use node::Input;
 use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
+use users::Users;
 
 impl Driver {
     /// Executes an admin request; returns whether it asks for a stop.

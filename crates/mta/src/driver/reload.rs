@@ -10,13 +10,13 @@ use super::{Driver, socket};
 use crate::admin::{Reloaded, RemovedPeer, Verdict};
 use crate::advice::{self, Facts};
 use crate::config::{self, ChannelSocket, ListenSocket, Paths, Site, Tcp};
-use crate::users::Users;
 use node::changes::{Changes, EdgeChanges, Keys};
 use node::{Input, ListenerId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
+use users::Users;
 
 /// A listener, and the task that accepts its connections.
 pub(super) struct Listening {

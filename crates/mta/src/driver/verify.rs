@@ -1,7 +1,6 @@
 //! Password checks: of peers in constant time, of users by their hashes, with a limit on parallel
 //! hashes, and in the same time for unknown users.
 
-use crate::users::{self, Users, UsersError};
 use base::PeerId;
 use node::{EdgeError, PasswordProblem, Principal, Secret};
 use sha2::{Digest, Sha256};
@@ -9,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
+use users::{Users, UsersError};
 
 /// The passwords and hashes to check against.
 #[derive(Clone)]

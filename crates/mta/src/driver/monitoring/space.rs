@@ -2,8 +2,8 @@
 
 use crate::clock::since_boot;
 use crate::config::Site;
-use crate::driver::monitoring::quota::Quotas;
 use base::Precedence;
+use disk_room::quota::Quotas;
 use nix::sys::statvfs::statvfs;
 use node::DiskSpace;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

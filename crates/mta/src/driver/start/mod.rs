@@ -11,7 +11,6 @@ use crate::clock::Clock;
 use crate::config::section::store::engine::{Postgres, StoreEngine};
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
-use crate::users::{Users, UsersError};
 use base::{EntryId, Utc, shown};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
@@ -27,6 +26,7 @@ use store::cluster::Cluster;
 use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError, migrate};
 use tracking::Tracker;
+use users::{Users, UsersError};
 
 /// Memory limits of the store: small compared with many connections.
 pub(crate) const STORE: Options = Options {

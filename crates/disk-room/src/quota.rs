@@ -10,7 +10,7 @@ const BLOCK: u64 = 1024;
 
 /// Where the quotas are looked up.
 #[derive(Debug, Default)]
-pub(in crate::driver) struct Quotas {
+pub struct Quotas {
     /// The block device of the data directory's file system; `None` where there is none, or this user is root,
     /// whom quotas do not limit.
     device: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(in crate::driver) struct Quotas {
 
 impl Quotas {
     /// Those for this directory.
-    pub(in crate::driver) fn new(data_dir: &Path) -> Quotas {
+    pub fn new(data_dir: &Path) -> Quotas {
         if Uid::effective().is_root() {
             return Quotas::default();
         }
@@ -31,7 +31,7 @@ impl Quotas {
     }
 
     /// Octets that may still be allocated; `None` without a quota.
-    pub(in crate::driver) fn left(&self) -> Option<u64> {
+    pub fn left(&self) -> Option<u64> {
         let device = self.device.as_deref()?;
         let user = i32::try_from(Uid::effective().as_raw()).ok()?;
         let group = i32::try_from(Gid::effective().as_raw()).ok()?;

@@ -1,7 +1,7 @@
 //! `mta store prepare`: the tables of a queue that is in a PostgreSQL database.
 
-use super::output::{load, print, print_error};
-use super::{DONE, FAILED, WRONG};
+use crate::command::output::{load, print, print_error};
+use crate::command::{DONE, FAILED, WRONG};
 use crate::config::section::store::engine::StoreEngine;
 use crate::driver::database_options;
 use bytes::Bytes;

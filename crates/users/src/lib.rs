@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use store::{Disk, RealDisk, StoreError};
 
 /// The file in the data directory.
-pub(crate) const FILE: &str = "users.toml";
+pub const FILE: &str = "users.toml";
 /// Its name while it is being written.
 const UNFINISHED: &str = "users.toml.new";
 

@@ -1,13 +1,13 @@
 //! Checks whether a directory can hold the daemon's files, without creating anything.
 
-use crate::config::Unfit;
+use config::Unfit;
 use nix::unistd::{AccessFlags, access};
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// Why the daemon's user could not keep files in this directory; `None` where it could. A
 /// directory that does not exist yet must be one that can be created.
-pub(crate) fn unfit(directory: &Path) -> Option<Unfit> {
+pub fn unfit(directory: &Path) -> Option<Unfit> {
     let shown = directory.display();
     let mut at = directory;
     let found = loop {

@@ -1,8 +1,8 @@
 //! `mta store migrate`: a queue is copied from one engine to another one.
 
-use super::output::{load, print, print_error, print_json, progress, table, trimmed};
-use super::store::is_running;
-use super::{DONE, FAILED, WRONG};
+use super::is_running;
+use crate::command::output::{load, print, print_error, print_json, progress, table, trimmed};
+use crate::command::{DONE, FAILED, WRONG};
 use crate::migration::{Error, migrate};
 use serde::Serialize;
 use std::path::Path;
