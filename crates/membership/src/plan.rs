@@ -107,7 +107,10 @@ fn take_or_ask(
         Some(_) => {}
         None => {
             let is_forgotten = row.is_some_and(|row| row.since > own.lease);
-            if is_first || is_wanted || is_forgotten {
+            // A mailbox is perhaps given away for somebody who wants it.
+            let is_peer = own.peers.contains_key(&shard);
+            let is_left = row.is_none_or(|row| row.since > own.lease / 4);
+            if (is_first && (is_peer || is_left)) || is_wanted || is_forgotten {
                 plan.calls.push(acquire());
             }
         }
@@ -178,6 +181,22 @@ mod tests {
             let plan = Known::default().plan(epoch, &nodes, &[free]);
             assert_eq!(plan.calls.len(), 1, "{plan:?}");
         }
+    }
+
+    /// The first in rank gave it away for a user who binds elsewhere: it does not take it back at once.
+    #[test]
+    fn a_mailbox_that_was_just_given_away_is_for_who_wants_it() {
+        let nodes = [node(1, 4), node(2, 4)];
+        let shard = QueueId(7);
+        let first = first_of(&nodes, shard).unwrap().0;
+        let free = |since| ShardRow { since, ..row(7, None) };
+        let asked = |known: &Known, since| known.plan(first, &nodes, &[free(since)]).calls.len();
+        assert_eq!(asked(&Known::default(), Duration::from_millis(5)), 0);
+        assert_eq!(asked(&Known::default(), LEASE / 2), 1);
+        let wanted = [(shard, String::new())].into();
+        assert_eq!(asked(&Known { wanted, ..Known::default() }, Duration::from_millis(5)), 1);
+        let peers = [(shard, String::new())].into();
+        assert_eq!(asked(&Known { peers, ..Known::default() }, Duration::from_millis(5)), 1);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use tokio_postgres::Row;
 
 /// The longest that the connection that listens is waited for at once.
 const WATCHED: Duration = Duration::from_millis(200);
+/// Seconds for which a shard is free that never had an owner.
+const NEVER_OWNED: f64 = 86_400.0;
 /// Octets of records of a page.
 const OCTETS: usize = 8 << 20;
 /// Epochs that are passed at once: some tenths of a second.
@@ -249,7 +251,7 @@ impl Cluster for PostgresStore {
                          SELECT (SELECT queue FROM entry WHERE queue > f.queue ORDER BY queue LIMIT 1) \
                          FROM filled f WHERE f.queue IS NOT NULL) \
                        SELECT queue, coalesce(name, ''), owner, coalesce(fence, 0), \
-                         greatest(0, extract(epoch FROM clock_timestamp() - since))::float8, asked_by \
+                         extract(epoch FROM clock_timestamp() - since)::float8, asked_by \
                        FROM shard FULL JOIN (SELECT queue FROM filled WHERE queue IS NOT NULL) q \
                        USING (queue) ORDER BY queue";
             client.rows(sql, &[]).await
@@ -262,7 +264,8 @@ impl Cluster for PostgresStore {
                 shard: QueueId(number(row.get(0))),
                 name: row.get(1),
                 owner: owner.map(|owner| (node_epoch(owner), fence)),
-                since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(0.0)),
+                // One that never had an owner is free for long.
+                since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(NEVER_OWNED)),
                 asked_by: asked.map(node_epoch),
             }
         };

@@ -501,7 +501,10 @@ impl StoreThreads {
 
     /// Commits what is pending, then ends all threads and closes the database, on a separate
     /// thread so that the caller may stop waiting.
-    pub(super) fn shutdown(self) -> tokio::task::JoinHandle<()> {
+    pub(super) fn shutdown(
+        self,
+        parting: impl FnOnce() + Send + 'static,
+    ) -> tokio::task::JoinHandle<()> {
         let runtime = Handle::current();
         let close = move || {
             let StoreThreads { store, spools, committer, mut waiting, mut spooling, .. } = self;
@@ -516,6 +519,7 @@ impl StoreThreads {
             drop((reader, learner));
             threads.close();
             drop(threads);
+            parting();
             store.close();
         };
         tokio::task::spawn_blocking(close)

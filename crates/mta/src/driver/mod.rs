@@ -167,12 +167,7 @@ pub async fn run(site: Site, file: PathBuf, clock: Clock, files: Files) -> Resul
     let asked = clock.now().mono;
     let opened = open_store(&site)?;
     let ended = serve(site, file, clock, files, (&opened, asked), &mut signals).await;
-    let OpenStore { store, joined } = opened;
-    if let Some(joined) = joined {
-        // Others need not wait until its lease is over.
-        let leaving = tokio::task::spawn_blocking(move || joined.cluster.bury(&[joined.epoch]));
-        in_time(leaving, disk_wait(&ended), &mut signals).await;
-    }
+    let store = opened.store;
     // Whatever ended the daemon: other holders of the store find it closed.
     let closing = tokio::task::spawn_blocking(move || store.close());
     in_time(closing, disk_wait(&ended), &mut signals).await;
@@ -254,7 +249,9 @@ async fn serve(
     let ended = attend(&mut driver, asking, store, signals).await;
     // The disk threads are not dropped here: that would wait for a disk that hangs, and ignore
     // signals.
-    in_time(driver.disk.shutdown(), disk_wait(&ended), signals).await;
+    let parting = driver.member.map(Membered::parting);
+    let parting = move || parting.into_iter().for_each(|part| part());
+    in_time(driver.disk.shutdown(parting), disk_wait(&ended), signals).await;
     ended
 }
 

@@ -5,6 +5,7 @@ use crate::driver::DriverAnswer;
 use crate::driver::inbox::Inbox;
 use base::Precedence;
 use engine::journal::QueueId;
+use engine::{NextHop, Record};
 use membership::{Answer, Call};
 use node::mailbox;
 use std::sync::Arc;
@@ -76,8 +77,11 @@ impl Calls {
             let (cluster, names) = (Arc::clone(cluster), names.clone());
             let answer = give(answers);
             let run = move || {
+                let mut fails = false;
                 for call in todo {
-                    answer(wrap(make(&*cluster, &names, call)));
+                    let made = make(&*cluster, &names, &call);
+                    note(&call.0, &made, &mut fails);
+                    answer(wrap(made.unwrap_or(Answer::Failed)));
                 }
             };
             thread::Builder::new().name(name.to_owned()).spawn(run).map(|_| calls)
@@ -120,36 +124,56 @@ fn read_pages(
 }
 
 fn watch(cluster: &dyn Cluster, ending: &AtomicBool, answer: impl Fn(ClusterAnswer)) {
+    let mut missed = false;
     while !ending.load(Ordering::Relaxed) {
         match cluster.watch(WATCH) {
             // Looked at also if nothing was notified: a notification may be lost.
-            Ok(changes) => answer(ClusterAnswer::Changed(changes)),
+            Ok(changes) => {
+                let all = changes.all || std::mem::take(&mut missed);
+                answer(ClusterAnswer::Changed(Changes { all, ..changes }));
+            }
             Err(StoreError::Closed) => return,
             Err(error) => {
                 tracing::debug!(%error, "cannot wait for changes of the site");
-                answer(ClusterAnswer::Changed(Changes { all: true, ..Changes::default() }));
+                missed = true;
                 thread::park_timeout(PAUSE);
             }
         }
     }
 }
 
-fn make(cluster: &dyn Cluster, names: &Names, (call, last): NumberedCall) -> Answer {
-    let made = match &call {
+/// The first failure of several in a row is logged, and their end.
+fn note(call: &Call, made: &Result<Answer, StoreError>, fails: &mut bool) {
+    match made {
+        Err(error) if !std::mem::replace(fails, true) => {
+            tracing::warn!(?call, %error, "a call of the site's store failed: it is tried again");
+        }
+        Err(error) => tracing::debug!(?call, %error, "a call of the site's store failed"),
+        Ok(_) if std::mem::take(fails) => {
+            tracing::info!("the store of the site answers again");
+        }
+        Ok(_) => {}
+    }
+}
+
+fn make(
+    cluster: &dyn Cluster,
+    names: &Names,
+    (call, last): &NumberedCall,
+) -> Result<Answer, StoreError> {
+    match call {
         Call::Join => cluster.join(&names.node, names.lease).map(Answer::Joined),
         Call::Renew { draining } => cluster.renew(*draining).map(Answer::Renewed),
         Call::Bury(nodes) => bury(cluster, nodes).map(|()| Answer::Done),
-        Call::Acquire { shard, name } => acquire(cluster, *shard, name, last).map(Answer::Acquired),
+        Call::Acquire { shard, name } => {
+            acquire(cluster, *shard, name, *last).map(Answer::Acquired)
+        }
         Call::Release { shard, name } => {
             cluster.release(&both(*shard, name)).map(|()| Answer::Done)
         }
         Call::Ask(shard) => cluster.ask(*shard).map(|()| Answer::Done),
         Call::Look => look(cluster),
-    };
-    made.unwrap_or_else(|error| {
-        tracing::warn!(?call, %error, "a call of the site's store failed");
-        Answer::Failed
-    })
+    }
 }
 
 fn bury(cluster: &dyn Cluster, nodes: &[NodeEpoch]) -> Result<(), StoreError> {
@@ -183,8 +207,28 @@ fn acquire(
     Ok(acquired)
 }
 
+/// The address of a mailbox that nobody has owned yet: what waits for it has it.
+fn name_of_mailbox(cluster: &dyn Cluster, shard: QueueId) -> Result<String, StoreError> {
+    if shard.0 < super::MAILBOXES {
+        return Ok(String::new());
+    }
+    let first = cluster.shard_entries(shard, Place::default(), 1)?.entries;
+    let hop = first
+        .first()
+        .and_then(|entry| Some(Record::peek(&entry.record).ok()?.next_hop.into_owned()));
+    Ok(match hop {
+        Some(NextHop::Mailbox(address)) => address,
+        _ => String::new(),
+    })
+}
+
 fn look(cluster: &dyn Cluster) -> Result<Answer, StoreError> {
     let mut shards = cluster.shards()?;
     shards.retain(|row| !mailbox::item::is_queue(row.shard));
+    for row in shards.iter_mut().filter(|row| row.name.is_empty()) {
+        row.name = name_of_mailbox(cluster, row.shard)?;
+    }
+    // One without a name has lost its entries meanwhile, or is a peer's that is not configured.
+    shards.retain(|row| row.shard.0 < super::MAILBOXES || !row.name.is_empty());
     Ok(Answer::Looked { nodes: cluster.nodes()?, shards })
 }

@@ -43,6 +43,7 @@ const SITE_VALUES: [(&str, Taking); 4] = [
 /// This node of its site.
 pub(super) struct Membered {
     machine: Membership,
+    cluster: Arc<dyn Cluster>,
     calls: Calls,
     /// The shards that it owns.
     shards: BTreeMap<QueueId, (NextHop, Reading)>,
@@ -91,7 +92,19 @@ impl Membered {
         let calls = Calls::start(cluster, answers, &names)
             .map_err(|e| DriverError::Broken(format!("cannot start a thread: {e}")))?;
         let (shards, batches) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Membered { machine, calls, shards, batches, users: Vec::new(), is_busy: false })
+        let cluster = Arc::clone(cluster);
+        Ok(Membered { machine, cluster, calls, shards, batches, users: Vec::new(), is_busy: false })
+    }
+
+    /// What a node does last, when all its batches have ended: others need not wait until its lease is over.
+    pub(super) fn parting(self) -> impl FnOnce() + Send + 'static {
+        let (cluster, own) = (Arc::clone(&self.cluster), self.machine.epoch());
+        drop(self.calls);
+        move || {
+            if let Some(Err(error)) = own.map(|own| cluster.bury(&[own])) {
+                tracing::warn!(%error, "the shards of this node are free only when its lease is over");
+            }
+        }
     }
 
     /// Takes note of what a batch will do.
@@ -142,6 +155,14 @@ impl Membered {
 pub(super) fn shards_of(config: &node::config::NodeConfig) -> BTreeMap<QueueId, String> {
     let of = |peer: &node::config::Peer| (NextHop::Peer(peer.id()).queue(), peer.name.clone());
     config.peers.iter().map(of).collect()
+}
+
+/// A next hop for the log: a peer by its number, as its name may be gone.
+fn in_words(hop: &NextHop) -> String {
+    match hop {
+        NextHop::Peer(peer) => peer.to_string(),
+        NextHop::Mailbox(address) => address.clone(),
+    }
 }
 
 /// The next hop of a shard. Mailboxes have their addresses for names.
@@ -202,13 +223,12 @@ impl Driver {
                     member.shards.insert(shard, (hop.clone(), Reading::default()));
                     member.read(shard);
                     self.input(Input::Shard(ShardChange::Gained(hop)));
-                    self.users_of(shard);
                 }
                 None => tracing::warn!(shard = shard.0, "a shard without a name"),
             },
             Output::Lost(shard) => {
                 if let Some((hop, _)) = member.shards.remove(&shard) {
-                    tracing::warn!(shard = shard.0, "this node has lost a shard");
+                    tracing::warn!(shard = %in_words(&hop), "this node has lost a shard");
                     self.input(Input::Shard(ShardChange::Lost(hop)));
                 }
             }
@@ -295,13 +315,15 @@ impl Driver {
         if more {
             member.read(shard);
         }
-        if entries.is_empty() {
-            return;
-        }
+        let is_any = !entries.is_empty();
         for store::Entry { precedence, id, record } in entries {
             self.input(Input::Recovered { precedence, id, record });
         }
-        self.input(Input::Tick);
+        if is_any {
+            self.input(Input::Tick);
+        }
+        // Who binds now gets what waits.
+        self.users_of(shard);
     }
 
     /// The node has left a shard, but for batches that are being committed.

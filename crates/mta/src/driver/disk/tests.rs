@@ -42,7 +42,7 @@ async fn stop_while_working(store: &Arc<dyn QueueStore>, round: u64) -> u64 {
         threads.read_content(Token(3_000 + n), ROUTINE, (BodyId(n), 0, 10), None, 1);
     }
     threads.forget_seen(Token(4_000), Utc(first), 10);
-    threads.shutdown().await.unwrap();
+    threads.shutdown(|| ()).await.unwrap();
     let mut committed = 0;
     while let Some(work) = inbox.pop() {
         if let Work::Answer(DriverAnswer::Committed { result, .. }) = work {
@@ -92,7 +92,7 @@ async fn stop_while_it_hangs(store: &Arc<dyn QueueStore>, hangs: std::sync::mpsc
         threads.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
     }
     threads.commit(Token(0), ROUTINE, batch(1, BodySource::Spool(large)));
-    let closing = threads.shutdown();
+    let closing = threads.shutdown(|| ());
     assert!(tokio::time::timeout(std::time::Duration::from_millis(50), closing).await.is_err());
 }
 
