@@ -2,9 +2,9 @@
 //! recording.
 
 use mta::config;
-use mta::users::Users;
 use std::path::Path;
 use testbed::frame;
+use users::Users;
 
 /// Longest text looked at, in octets: a report quotes lines of the file, as many times as there is
 /// something wrong with them.

@@ -1,7 +1,6 @@
 //! A node of a site, for the driver: its lease, its shards, and the entries that other nodes put into them.
 
 mod calls;
-mod reading;
 
 pub(crate) use calls::ClusterAnswer;
 
@@ -16,11 +15,11 @@ use engine::journal::{Batch, Op, QueueId};
 use membership::{Answer, Membership, Output, Settings};
 use node::shards::ShardChange;
 use node::{Input, Token};
-use reading::Reading;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Committed;
+use store::cluster::reading::Reading;
 use store::cluster::{Changes, Cluster, NodeEpoch, ShardPage};
 
 /// How long a user waits for his mailbox to come from another node.

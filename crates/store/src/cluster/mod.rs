@@ -9,6 +9,8 @@
 //! takes over first has the store write that the node is dead, which waits for commits of that node that have begun;
 //! from then on its lease cannot be renewed, and each of its commits is [`Committed::Fenced`](crate::Committed).
 
+pub mod reading;
+
 use crate::error::StoreError;
 use crate::queue::{BatchId, Entry};
 use engine::journal::QueueId;

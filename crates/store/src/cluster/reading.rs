@@ -5,14 +5,14 @@
 //! batch that was not durable when the page was read. So what is deleted is remembered until a page that was asked for
 //! later has come.
 
+use super::{Place, ShardPage};
+use crate::queue::Entry;
 use base::EntryId;
 use std::collections::BTreeSet;
-use store::Entry;
-use store::cluster::{Place, ShardPage};
 
 /// A shard that this node owns.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub struct Reading {
     place: Place,
     /// Entries in the store that the node has, or had: those are being deleted.
     known: BTreeSet<EntryId>,
@@ -26,7 +26,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Something may have changed. Gives the place after which a page is to be read now, if one is.
-    pub(super) fn changed(&mut self) -> Option<Place> {
+    pub fn changed(&mut self) -> Option<Place> {
         if self.is_read {
             self.again = true;
             return None;
@@ -36,12 +36,12 @@ impl Reading {
     }
 
     /// The node has put this entry there, durably.
-    pub(super) fn put(&mut self, id: EntryId) {
+    pub fn put(&mut self, id: EntryId) {
         self.known.insert(id);
     }
 
     /// The node has deleted this entry, durably.
-    pub(super) fn delete(&mut self, id: EntryId) {
+    pub fn delete(&mut self, id: EntryId) {
         if self.is_read {
             self.deleted.push(id);
         } else {
@@ -50,7 +50,7 @@ impl Reading {
     }
 
     /// A page was read. Gives what the node does not have of it, and whether another page is to be read.
-    pub(super) fn page(&mut self, page: ShardPage) -> (Vec<Entry>, bool) {
+    pub fn page(&mut self, page: ShardPage) -> (Vec<Entry>, bool) {
         self.is_read = false;
         let mut entries = page.entries;
         entries.retain(|entry| self.known.insert(entry.id));
@@ -62,7 +62,7 @@ impl Reading {
     }
 
     /// The page could not be read.
-    pub(super) fn failed(&mut self) {
+    pub fn failed(&mut self) {
         self.is_read = false;
         for id in std::mem::take(&mut self.deleted) {
             self.known.remove(&id);
