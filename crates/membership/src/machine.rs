@@ -213,6 +213,12 @@ impl Membership {
         self.owned.iter().map(|(shard, (name, fence))| (*shard, name.as_str(), *fence))
     }
 
+    /// The fence of a shard that it owns.
+    #[must_use]
+    pub fn fence(&self, shard: QueueId) -> Option<Fence> {
+        self.owned.get(&shard).map(|(_, fence)| *fence)
+    }
+
     /// Whether it owns a shard.
     #[must_use]
     pub fn owns(&self, shard: QueueId) -> bool {

@@ -6,6 +6,12 @@ use engine::journal::QueueId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// Shards of mailboxes have numbers from here on (`NextHop::queue`).
+const MAILBOXES: u64 = 1 << 63;
+
+/// A peer that a node does not know is left to others for so long.
+const UNKNOWN_PEER: Duration = Duration::from_secs(600);
+
 /// What a node knows of itself.
 pub(crate) struct Own<'a> {
     pub(crate) epoch: NodeEpoch,
@@ -110,6 +116,11 @@ fn take_or_ask(
             // A mailbox is perhaps given away for somebody who wants it.
             let is_peer = own.peers.contains_key(&shard);
             let is_left = row.is_none_or(|row| row.since > own.lease / 4);
+            // A peer that is not in this configuration is perhaps new: nodes that know it are before this one.
+            let is_unknown = shard.0 < MAILBOXES && !is_peer;
+            if is_unknown && row.is_none_or(|row| row.since < UNKNOWN_PEER) {
+                return;
+            }
             if (is_first && (is_peer || is_left)) || is_wanted || is_forgotten {
                 plan.calls.push(acquire());
             }
@@ -178,8 +189,17 @@ mod tests {
         let nodes = [node(1, 4), node(2, 4)];
         for epoch in [1, 2] {
             let free = ShardRow { since: LEASE * 2, ..row(7, None) };
-            let plan = Known::default().plan(epoch, &nodes, &[free]);
+            let peers = [(QueueId(7), String::new())].into();
+            let plan = Known { peers, ..Known::default() }.plan(
+                epoch,
+                &nodes,
+                std::slice::from_ref(&free),
+            );
             assert_eq!(plan.calls.len(), 1, "{plan:?}");
+            // A peer that this node does not know is perhaps new.
+            assert_eq!(Known::default().plan(epoch, &nodes, &[free]).calls.len(), 0);
+            let old = ShardRow { since: UNKNOWN_PEER, ..row(7, None) };
+            assert_eq!(Known::default().plan(epoch, &nodes, &[old]).calls.len(), 1);
         }
     }
 
@@ -187,9 +207,9 @@ mod tests {
     #[test]
     fn a_mailbox_that_was_just_given_away_is_for_who_wants_it() {
         let nodes = [node(1, 4), node(2, 4)];
-        let shard = QueueId(7);
+        let shard = QueueId(MAILBOXES | 7);
         let first = first_of(&nodes, shard).unwrap().0;
-        let free = |since| ShardRow { since, ..row(7, None) };
+        let free = |since| ShardRow { since, ..row(shard.0, None) };
         let asked = |known: &Known, since| known.plan(first, &nodes, &[free(since)]).calls.len();
         assert_eq!(asked(&Known::default(), Duration::from_millis(5)), 0);
         assert_eq!(asked(&Known::default(), LEASE / 2), 1);

@@ -61,7 +61,8 @@ BEGIN
     PERFORM FROM shard WHERE queue = p_queue FOR UPDATE;
     UPDATE shard SET owner = p_node, name = p_name, fence = fence + 1,
         since = clock_timestamp(), asked_by = NULL
-    WHERE queue = p_queue AND owner IS NULL;
+    -- Its own too: what the node began under an older fence is fenced then.
+    WHERE queue = p_queue AND (owner IS NULL OR owner = p_node);
     IF FOUND THEN
         PERFORM notify_nodes('m');
     END IF;

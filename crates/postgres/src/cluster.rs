@@ -19,7 +19,7 @@ use tokio_postgres::Row;
 /// The longest that the connection that listens is waited for at once.
 const WATCHED: Duration = Duration::from_millis(200);
 /// Seconds for which a shard is free that never had an owner.
-const NEVER_OWNED: f64 = 86_400.0;
+const NEVER_OWNED: f64 = 61.0;
 /// Octets of records of a page.
 const OCTETS: usize = 8 << 20;
 /// Epochs that are passed at once: some tenths of a second.
@@ -156,7 +156,7 @@ impl Cluster for PostgresStore {
 
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {
         let Joined { node, lease } = self.joined()?;
-        let row = self.control.call("renewing the lease", move |client| async move {
+        let row = self.renewals.call("renewing the lease", move |client| async move {
             // It need not reach the standbys: a lease that ends early is safe.
             let sql = "UPDATE node SET lease_until = greatest(lease_until, \
                          clock_timestamp() + make_interval(secs => $2)), draining = $3 \

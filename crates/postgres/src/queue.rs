@@ -15,6 +15,7 @@ use engine::journal::{Batch, BodySource, Digest, MailboxId, Op, QueueId};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use store::recent::Key;
 use store::{
     BatchId, Committed, Contents, Damage, Entry, EntryKey, KeyEntry, QueueStore, StoreError, Sweep,
@@ -34,6 +35,8 @@ pub struct PostgresStore {
     pub(crate) writers: Arc<Pool>,
     /// For what nodes notify each other of: it waits neither for contents nor for commits.
     pub(crate) control: Pool,
+    /// For the lease alone: no other call is before a renewal.
+    pub(crate) renewals: Pool,
     pub(crate) writer: Arc<Writer>,
     pub(crate) spools: Arc<Spools>,
     contents: Arc<dyn Contents>,
@@ -77,7 +80,8 @@ impl PostgresStore {
         Ok(PostgresStore {
             committing: Committing::new(stage, lane, standing),
             contents: Arc::clone(&spools) as Arc<dyn Contents>,
-            control: Pool::new(&edge, &target, 1),
+            control: Pool::new(&edge, &target, 2),
+            renewals: Pool::new(&edge, &target, 1),
             options,
             target,
             edge,
@@ -123,6 +127,11 @@ impl QueueStore for PostgresStore {
 
     fn outcome(&self, batch: BatchId) -> Committed {
         self.committing.outcome(batch)
+    }
+
+    /// A database that is away comes back: until then nobody is answered.
+    fn asks_for(&self) -> Duration {
+        Duration::from_secs(86_400)
     }
 
     fn tidy(&self) -> Result<usize, StoreError> {
@@ -266,6 +275,7 @@ impl QueueStore for PostgresStore {
         self.readers.close();
         self.writers.close();
         self.control.close();
+        self.renewals.close();
         lock(&self.watching).close();
     }
 }

@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 /// committer has ended). Must neither block nor panic: every commit waits for it.
 pub type OnDone = Box<dyn FnOnce(Committed) + Send>;
 
-/// How long the end of a batch is asked for while it is unknown, and how often. All other commits
-/// wait meanwhile.
-const ASKING: Duration = Duration::from_secs(10);
+/// How often the end of a batch is asked for while it is unknown ([`QueueStore::asks_for`]).
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// After a group of this size more batches are likely to follow: the committer waits [`MOMENT`]
@@ -228,7 +226,7 @@ fn known_end(store: &dyn QueueStore, shared: &Shared, id: BatchId, ended: Commit
     let (began, mut ended) = (now(), ended);
     while let Committed::Unknown(error) = &ended
         && !error.is_final()
-        && now().saturating_duration_since(began) < ASKING
+        && now().saturating_duration_since(began) < store.asks_for()
     {
         let queue = shared.lock();
         if queue.closed {

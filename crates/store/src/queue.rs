@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The key of a queue entry. Entries are listed with the highest precedence first, and within it in
 /// the order of their identifiers.
@@ -202,6 +203,11 @@ pub trait QueueStore: Send + Sync + std::fmt::Debug {
     /// now. [`StoreError::Stopped`] in the answer: this store will not know. Any other batch is
     /// [`Committed::NotDone`]. Blocks on the disk.
     fn outcome(&self, batch: BatchId) -> Committed;
+
+    /// How long the end of a batch is asked for while it is unknown. All other commits wait meanwhile.
+    fn asks_for(&self) -> Duration {
+        Duration::from_secs(10)
+    }
 
     /// Does one piece of work that earlier commits deferred; nothing waits for it. Returns the
     /// number of pieces left. Blocks on the disk.

@@ -446,6 +446,8 @@ impl Driver {
         self.stopping = true;
         self.close_listeners();
         self.input(Input::Stop);
+        // It gives its shards away, and takes no others.
+        self.cluster_input(membership::Input::Drain);
         self.clock.at(self.clock.now().mono + self.site.stop_timeout)
     }
 

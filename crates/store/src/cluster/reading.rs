@@ -63,10 +63,16 @@ impl Reading {
 
     /// The page could not be read.
     pub fn failed(&mut self) {
-        self.is_read = false;
+        (self.is_read, self.again) = (false, true);
         for id in std::mem::take(&mut self.deleted) {
             self.known.remove(&id);
         }
+    }
+
+    /// Whether a page is to be read, because the last one could not be.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        self.again && !self.is_read
     }
 }
 

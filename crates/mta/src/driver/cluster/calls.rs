@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
-use store::cluster::{Acquired, Changes, Cluster, NodeEpoch, Place, ShardPage};
+use store::cluster::{Acquired, Changes, Cluster, Fence, NodeEpoch, Place, ShardPage};
 use store::{BatchId, StoreError};
 
 /// What a thread answers.
@@ -27,7 +27,7 @@ pub(crate) enum ClusterAnswer {
     /// Entries of a shard were read.
     Page(QueueId, Result<ShardPage, StoreError>),
     /// All batches before the node left this shard have ended.
-    Left(QueueId),
+    Left(QueueId, Option<Fence>),
 }
 
 /// A call, with the number of the last batch that was submitted before it.

@@ -270,10 +270,12 @@ impl Driver {
                     }
                 }
             },
-            ClusterAnswer::Left(shard) => {
-                if let Some(member) = &mut self.member {
-                    member.shards.remove(&shard);
+            ClusterAnswer::Left(shard, fence) => {
+                let Some(member) = &mut self.member else { return };
+                if member.machine.fence(shard) != fence {
+                    return; // it is another ownership by now
                 }
+                member.shards.remove(&shard);
                 self.cluster_input(membership::Input::Left(shard));
             }
         }
@@ -283,9 +285,10 @@ impl Driver {
         let Some(member) = &mut self.member else { return };
         // Nothing named: it is the look from time to time.
         let all = changes.all || (changes.shards.is_empty() && changes.values.is_empty());
-        let owned = member.shards.keys().copied();
-        let changed = owned.filter(|shard| all || changes.shards.contains(shard));
-        let changed: Vec<QueueId> = changed.collect();
+        let changed = |(shard, (_, reading)): (&QueueId, &(NextHop, Reading))| {
+            (all || reading.is_owed() || changes.shards.contains(shard)).then_some(*shard)
+        };
+        let changed: Vec<QueueId> = member.shards.iter().filter_map(changed).collect();
         changed.into_iter().for_each(|shard| member.read(shard));
         self.values_changed(changes);
         if changes.members || changes.all {
@@ -331,9 +334,10 @@ impl Driver {
         if stays {
             return self.cluster_input(membership::Input::Stays(shard));
         }
+        let fence = self.member.as_ref().and_then(|member| member.machine.fence(shard));
         let answers = Arc::clone(&self.inbox);
         let ended = Box::new(move |_: Committed| {
-            let left = DriverAnswer::Cluster(ClusterAnswer::Left(shard));
+            let left = DriverAnswer::Cluster(ClusterAnswer::Left(shard, fence));
             answers.answer(Precedence::Override, left);
         });
         // Commits of this level come after all others.

@@ -18,6 +18,8 @@ impl Outbound {
     ) {
         // Not its envelope: there may be a million of them.
         match Record::peek(record) {
+            // Another node has it meanwhile.
+            Ok(brief) if !cx.queue.owns(&brief.next_hop) => {}
             Ok(brief) => {
                 self.enqueue(cx, now, id, precedence, &brief);
                 if brief.not_before.is_some_and(|at| cx.queue.wall.gone >= Some(at)) {
