@@ -71,7 +71,7 @@ impl Reading {
 
     /// Whether a page is to be read, because the last one could not be.
     #[must_use]
-    pub fn is_owed(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.again && !self.is_read
     }
 }

@@ -286,7 +286,7 @@ impl Driver {
         // Nothing named: it is the look from time to time.
         let all = changes.all || (changes.shards.is_empty() && changes.values.is_empty());
         let changed = |(shard, (_, reading)): (&QueueId, &(NextHop, Reading))| {
-            (all || reading.is_owed() || changes.shards.contains(shard)).then_some(*shard)
+            (all || reading.is_due() || changes.shards.contains(shard)).then_some(*shard)
         };
         let changed: Vec<QueueId> = member.shards.iter().filter_map(changed).collect();
         changed.into_iter().for_each(|shard| member.read(shard));
