@@ -19,6 +19,17 @@ pub struct Digest(pub [u8; 32]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QueueId(pub u64);
 
+/// Queues of mailboxes have numbers from here on.
+pub(crate) const MAILBOXES: u64 = 1 << 63;
+
+impl QueueId {
+    /// Whether it is that of a mailbox, and not of a peer.
+    #[must_use]
+    pub fn is_of_mailbox(self) -> bool {
+        self.0 >= MAILBOXES
+    }
+}
+
 /// Entries and contents with this number or a higher one are of mailboxes: a start does not list them. What
 /// waits to be sent has lower numbers.
 pub const FIRST_ITEM: u64 = 1 << 63;

@@ -1,7 +1,7 @@
 //! The record of one copy in the durable queue.
 
 use crate::arrival::trace;
-use crate::journal::QueueId;
+use crate::journal::{MAILBOXES, QueueId};
 use base::ber::{Element, Error};
 use base::{BodyId, PeerId, Precedence, Utc};
 use bytes::Bytes;
@@ -37,13 +37,12 @@ impl NextHop {
     /// The queue that holds the entries for it. Two mailboxes have the same one with a probability
     /// of 2 to the power of -63: who lists a queue compares the next hop in the records.
     pub fn queue(&self) -> QueueId {
-        const MAILBOX: u64 = 1 << 63;
         match self {
             NextHop::Peer(peer) => QueueId(u64::from(peer.0)),
             NextHop::Mailbox(address) => {
                 let digest: [u8; 32] = Sha256::digest(address.as_bytes()).into();
                 let first = digest.first_chunk().copied().unwrap_or_default();
-                QueueId(u64::from_be_bytes(first) | MAILBOX)
+                QueueId(u64::from_be_bytes(first) | MAILBOXES)
             }
         }
     }

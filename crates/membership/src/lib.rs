@@ -18,6 +18,7 @@
 //! shards move to it one by one; the others stay where they are.
 
 mod machine;
+#[cfg(any(test, feature = "testing"))]
 pub mod model;
 mod plan;
 pub mod rows;

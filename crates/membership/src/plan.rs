@@ -6,9 +6,6 @@ use engine::journal::QueueId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Shards of mailboxes have numbers from here on (`NextHop::queue`).
-const MAILBOXES: u64 = 1 << 63;
-
 /// A peer that a node does not know is left to others for so long.
 const UNKNOWN_PEER: Duration = Duration::from_secs(600);
 
@@ -37,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) leave: Vec<QueueId>,
 }
 
-/// A number for a node and a shard that all nodes compute alike (FNV-1a, with the bits mixed).
+/// A number for a node and a shard that is the same at all nodes (FNV-1a, with the bits mixed).
 fn rank(name: &str, shard: QueueId) -> u64 {
     let octets = name.bytes().chain(shard.0.to_be_bytes());
     let hash = octets.fold(0xcbf2_9ce4_8422_2325, |hash: u64, octet| {
@@ -117,7 +114,7 @@ fn take_or_ask(
             let is_peer = own.peers.contains_key(&shard);
             let is_left = row.is_none_or(|row| row.since > own.lease / 4);
             // A peer that is not in this configuration is perhaps new: nodes that know it are before this one.
-            let is_unknown = shard.0 < MAILBOXES && !is_peer;
+            let is_unknown = !shard.is_of_mailbox() && !is_peer;
             if is_unknown && row.is_none_or(|row| row.since < UNKNOWN_PEER) {
                 return;
             }
@@ -207,7 +204,7 @@ mod tests {
     #[test]
     fn a_mailbox_that_was_just_given_away_is_for_who_wants_it() {
         let nodes = [node(1, 4), node(2, 4)];
-        let shard = QueueId(MAILBOXES | 7);
+        let shard = QueueId(1 << 63 | 7);
         let first = first_of(&nodes, shard).unwrap().0;
         let free = |since| ShardRow { since, ..row(shard.0, None) };
         let asked = |known: &Known, since| known.plan(first, &nodes, &[free(since)]).calls.len();

@@ -5,6 +5,7 @@ use super::{Asked, Mailboxes, NAMES, Output};
 use crate::totals::ValueError;
 use base::{Now, Precedence};
 use bytes::Bytes;
+use engine::NextHop;
 use engine::journal::{MailboxId, Op};
 use std::collections::BTreeMap;
 
@@ -24,10 +25,8 @@ pub(super) struct Names {
 
 /// The number that every node of a site gives to a mailbox that has none.
 pub fn shared_number(address: &str) -> MailboxId {
-    let hash = address.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, octet| {
-        (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
-    });
-    MailboxId(u32::try_from((hash ^ (hash >> 31)) & 0x7fff_ffff).unwrap_or_default())
+    let queue = NextHop::Mailbox(address.to_owned()).queue();
+    MailboxId(u32::try_from(queue.0 & 0x7fff_ffff).unwrap_or_default())
 }
 
 /// The value of [`NAMES`] of a process that is alone, as a site has it, and the number of each mailbox there by its number of
@@ -77,7 +76,7 @@ impl Names {
         (MailboxId(next), true)
     }
 
-    /// The number for an address that no other one has: all nodes compute it alike. Of two addresses with one number,
+    /// The number for an address that no other one has: it is the same at all nodes. Of two addresses with one number,
     /// one in a thousand million pairs, the second gets another one, from the node that meets both first.
     fn shared_number(&self, address: &str) -> u32 {
         let mut number = shared_number(address).0;

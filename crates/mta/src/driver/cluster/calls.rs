@@ -185,7 +185,7 @@ fn bury(cluster: &dyn Cluster, nodes: &[NodeEpoch]) -> Result<(), StoreError> {
 
 /// A shard, and the queue of the items where it is a mailbox: they have one owner.
 fn both(shard: QueueId, name: &str) -> Vec<QueueId> {
-    match shard.0 >= super::MAILBOXES && !name.is_empty() {
+    match shard.is_of_mailbox() && !name.is_empty() {
         true => vec![mailbox::item::queue_at(name), shard],
         false => vec![shard],
     }
@@ -209,7 +209,7 @@ fn acquire(
 
 /// The address of a mailbox that nobody has owned yet: what waits for it has it.
 fn name_of_mailbox(cluster: &dyn Cluster, shard: QueueId) -> Result<String, StoreError> {
-    if shard.0 < super::MAILBOXES {
+    if !shard.is_of_mailbox() {
         return Ok(String::new());
     }
     let first = cluster.shard_entries(shard, Place::default(), 1)?.entries;
@@ -229,6 +229,6 @@ fn look(cluster: &dyn Cluster) -> Result<Answer, StoreError> {
         row.name = name_of_mailbox(cluster, row.shard)?;
     }
     // One without a name has lost its entries meanwhile, or is a peer's that is not configured.
-    shards.retain(|row| row.shard.0 < super::MAILBOXES || !row.name.is_empty());
+    shards.retain(|row| !row.shard.is_of_mailbox() || !row.name.is_empty());
     Ok(Answer::Looked { nodes: cluster.nodes()?, shards })
 }

@@ -25,9 +25,6 @@ use store::cluster::{Changes, Cluster, NodeEpoch, ShardPage};
 /// How long a user waits for his mailbox to come from another node.
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 
-/// Queues of mailboxes have numbers from here on ([`NextHop::queue`]).
-const MAILBOXES: u64 = 1 << 63;
-
 /// An input with a value.
 type Taking = fn(Bytes) -> Input;
 
@@ -166,7 +163,7 @@ fn in_words(hop: &NextHop) -> String {
 
 /// The next hop of a shard. Mailboxes have their addresses for names.
 fn hop(shard: QueueId, name: &str) -> Option<NextHop> {
-    if shard.0 >= MAILBOXES {
+    if shard.is_of_mailbox() {
         return (!name.is_empty()).then(|| NextHop::Mailbox(name.to_owned()));
     }
     u32::try_from(shard.0).ok().map(|peer| NextHop::Peer(PeerId(peer)))

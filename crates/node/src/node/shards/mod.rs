@@ -12,7 +12,6 @@ use crate::node::Node;
 use crate::queue::IN_PAGE;
 use base::{AssociationId, Now, PeerId, Precedence};
 use engine::NextHop;
-use osi::api::{AbortReason, Request};
 
 impl Node {
     /// What this node owns changes.
@@ -72,7 +71,6 @@ impl Node {
     fn give_up_shard(&mut self, now: Now, hop: &NextHop) {
         for id in self.serving(hop) {
             let why = "another node of the site has this peer or mailbox now";
-            self.cx.request(id, Request::Abort(AbortReason::TemporaryProblem));
             self.drop_association(now, id, Kind::AssociationLost, why);
         }
         if let NextHop::Peer(peer) = hop {
@@ -160,7 +158,6 @@ impl Node {
         let ids: Vec<AssociationId> = self.cx.associations.keys().copied().collect();
         for id in ids {
             let why = "this node has lost its lease: it cannot reach the store of the site";
-            self.cx.request(id, Request::Abort(AbortReason::TemporaryProblem));
             self.drop_association(now, id, Kind::AssociationLost, why);
         }
     }
