@@ -26,6 +26,7 @@ pub const PURE: &[&str] = &[
     "mailbox",
     "mailbox-file",
     "node-api",
+    "ownership",
     "association",
     "node",
     "record",

@@ -205,6 +205,29 @@ pub fn highest(batch: &[Op]) -> Option<Precedence> {
     levels.max()
 }
 
+/// The key of a queue entry. Entries are listed with the highest precedence first, and within it in
+/// the order of their identifiers.
+pub type EntryKey = (Precedence, EntryId);
+
+/// A queue entry as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// First part of its key.
+    pub precedence: Precedence,
+    /// Second part of its key.
+    pub id: EntryId,
+    /// The record, opaque.
+    pub record: Bytes,
+}
+
+impl Entry {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> EntryKey {
+        (self.precedence, self.id)
+    }
+}
+
 /// Changes that are committed together or not at all.
 pub type Batch = Vec<Op>;
 

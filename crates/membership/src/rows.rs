@@ -1,6 +1,6 @@
 //! What a shared store knows of nodes and shards, and its answers.
 
-use engine::journal::QueueId;
+use engine::journal::{Entry, QueueId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -69,4 +69,39 @@ pub enum Acquired {
     Owned(NodeEpoch),
     /// This node is dead, or its lease has ended.
     Dead,
+}
+
+/// A place in a shard, between two entries in the order in which they were committed.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct Place {
+    /// All that was committed before this number is before the place.
+    pub horizon: u64,
+    /// The last entry that was listed has this number.
+    pub last: u64,
+}
+
+/// Entries of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardPage {
+    /// The entries, in the order in which they were committed. Some may have been listed before.
+    pub entries: Vec<Entry>,
+    /// Where the next page begins.
+    pub next: Place,
+    /// Whether more entries are there now.
+    pub more: bool,
+}
+
+/// What has changed in the store, perhaps: whoever learns of it looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Shards into which somebody put entries.
+    pub shards: Vec<QueueId>,
+    /// Names of values that were written.
+    pub values: Vec<String>,
+    /// Nodes or owners have changed, or a shard is asked for.
+    pub members: bool,
+    /// The connection was lost: anything may have changed.
+    pub all: bool,
 }

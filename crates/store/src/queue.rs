@@ -5,16 +5,13 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::ItemSource;
 use engine::journal::{Batch, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
+pub use engine::journal::{Entry, EntryKey};
 use engine::numbers::mark_name;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// The key of a queue entry. Entries are listed with the highest precedence first, and within it in
-/// the order of their identifiers.
-pub type EntryKey = (Precedence, EntryId);
 
 /// The number of a batch. Its submitter chooses it; it is not used twice while the store is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,25 +156,6 @@ pub trait Contents: Send + Sync + std::fmt::Debug {
 
     /// Octets held in memory by all spools together.
     fn memory_held(&self) -> usize;
-}
-
-/// A queue entry as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// First part of its key.
-    pub precedence: Precedence,
-    /// Second part of its key.
-    pub id: EntryId,
-    /// The record, opaque.
-    pub record: Bytes,
-}
-
-impl Entry {
-    /// Its key.
-    #[must_use]
-    pub fn key(&self) -> EntryKey {
-        (self.precedence, self.id)
-    }
 }
 
 /// A remembered key, as it is stored: perhaps expired, and not forgotten yet.

@@ -107,7 +107,7 @@ const RULES: &[Rule] = &[
         reason: "a configuration is data: who acts on it is above it",
     },
     Rule {
-        from: &["node-api", "association", "node"],
+        from: &["node-api", "ownership", "association", "node"],
         to: Forbidden::Packages(&["store", "mta"]),
         reason: "the daemon drives the node; crash tests drive the same node on another disk",
     },

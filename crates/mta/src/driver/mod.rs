@@ -65,7 +65,7 @@ use reload::Listening;
 use socket::{ConnectError, Connected};
 use start::OpenStore;
 use start::reading::{QueuePart, QueueReader};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,10 @@ pub(crate) enum DriverAnswer {
 
 struct Driver {
     node: Node,
+    /// Inputs that were made within a step of the node: they come after it.
+    inputs: VecDeque<Input>,
+    /// The node takes inputs, and their outputs are carried out.
+    is_stepping: bool,
     site: Site,
     clock: Clock,
     labels: Labels,
@@ -215,6 +219,8 @@ async fn serve(
         member,
         drained: false,
         node,
+        inputs: VecDeque::new(),
+        is_stepping: false,
         labels: Labels::from_site(&site),
         transports: BTreeMap::new(),
         last_connection: 0,
@@ -384,7 +390,7 @@ impl Driver {
 
     /// The node's next deadline.
     fn wake(&self) -> Option<tokio::time::Instant> {
-        let deadlines = [self.node.deadline(), self.cluster_deadline()];
+        let deadlines = [self.node.deadline(), self.site_deadline()];
         deadlines.into_iter().flatten().min().map(|instant| self.clock.wake(instant))
     }
 
@@ -405,10 +411,29 @@ impl Driver {
         Ok(())
     }
 
-    /// Passes an input to the node and executes its outputs.
+    /// Passes an input to the node and executes its outputs. Within a step of the node: behind that step.
     fn input(&mut self, input: Input) {
+        self.inputs.push_back(input);
+        self.go_on();
+    }
+
+    /// Passes the node all inputs that there are, each in a step of its own: those that come of what it owns
+    /// before those that wait.
+    fn go_on(&mut self) {
+        if std::mem::replace(&mut self.is_stepping, true) {
+            return; // who is at it goes on
+        }
+        self.site_wants();
+        while let Some(input) = self.inputs.pop_front() {
+            self.look_at_lease();
+            self.step(input);
+            self.site_wants();
+        }
+        self.is_stepping = false;
+    }
+
+    fn step(&mut self, input: Input) {
         let now = self.clock.now();
-        self.look_at_lease(now.mono);
         if let Some(recording) = &mut self.recording {
             recording.input(now, &input);
         }
@@ -447,7 +472,7 @@ impl Driver {
         self.close_listeners();
         self.input(Input::Stop);
         // It gives its shards away, and takes no others.
-        self.cluster_input(membership::Input::Drain);
+        self.site_input(ownership::Input::Drain);
         self.clock.at(self.clock.now().mono + self.site.stop_timeout)
     }
 
@@ -474,7 +499,7 @@ impl Driver {
         match answer {
             DriverAnswer::Input(input) => self.input(input),
             DriverAnswer::Committed { token, result, spools } => {
-                self.batch_ended(token, result.is_ok());
+                self.site_input(ownership::Input::Committed(token, result.is_ok()));
                 if result.is_ok() {
                     self.disk.committed(&spools);
                 }
@@ -484,9 +509,7 @@ impl Driver {
             DriverAnswer::Connected { association, result } => self.connected(association, result),
             DriverAnswer::Cluster(answer) => self.cluster_answer(answer),
             DriverAnswer::UserVerified { token, mailbox } => {
-                if self.is_mailbox_here(token, &mailbox) {
-                    self.input(Input::Verified { token, right: true });
-                }
+                self.site_input(ownership::Input::User { token, mailbox });
             }
             DriverAnswer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }
@@ -605,7 +628,9 @@ impl Driver {
                         operator.send(result.map(|done| *done).map_err(|error| error.to_string()));
                 }
             }
-            Output::ShardLeft { shard, stays } => self.shard_left(&shard, stays),
+            Output::ShardLeft { shard, stays } => {
+                self.site_input(ownership::Input::ShardLeft { shard, stays });
+            }
             Output::Stopped => self.stopped = true,
         }
     }

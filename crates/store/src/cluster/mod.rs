@@ -9,50 +9,14 @@
 //! takes over first has the store write that the node is dead, which waits for commits of that node that have begun;
 //! from then on its lease cannot be renewed, and each of its commits is [`Committed::Fenced`](crate::Committed).
 
-pub mod reading;
-
 use crate::error::StoreError;
-use crate::queue::{BatchId, Entry};
+use crate::queue::BatchId;
 use engine::journal::QueueId;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-pub use membership::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
-
-/// A place in a shard, between two entries in the order in which they were committed.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct Place {
-    /// All that was committed before this number is before the place.
-    pub horizon: u64,
-    /// The last entry that was listed has this number.
-    pub last: u64,
-}
-
-/// Entries of a shard.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShardPage {
-    /// The entries, in the order in which they were committed. Some may have been listed before.
-    pub entries: Vec<Entry>,
-    /// Where the next page begins.
-    pub next: Place,
-    /// Whether more entries are there now.
-    pub more: bool,
-}
-
-/// What has changed in the store, perhaps: whoever learns of it looks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Shards into which somebody put entries.
-    pub shards: Vec<QueueId>,
-    /// Names of values that were written.
-    pub values: Vec<String>,
-    /// Nodes or owners have changed, or a shard is asked for.
-    pub members: bool,
-    /// The connection was lost: anything may have changed.
-    pub all: bool,
-}
+pub use membership::rows::{
+    Acquired, Changes, Fence, NodeEpoch, NodeRow, Place, Renewal, ShardPage, ShardRow,
+};
 
 /// The calls by which nodes share a store. All of them block on it, and each has a time limit.
 pub trait Cluster: Send + Sync + std::fmt::Debug {

@@ -25,9 +25,9 @@ pub(crate) enum ClusterAnswer {
     /// Something changed in the store.
     Changed(Changes),
     /// Entries of a shard were read.
-    Page(QueueId, Result<ShardPage, StoreError>),
+    Page(QueueId, Fence, Result<ShardPage, StoreError>),
     /// All batches before the node left this shard have ended.
-    Left(QueueId, Option<Fence>),
+    Left(QueueId, Fence),
 }
 
 /// A call, with the number of the last batch that was submitted before it.
@@ -37,7 +37,7 @@ pub(super) type NumberedCall = (Call, BatchId);
 pub(super) struct Calls {
     lease: Sender<NumberedCall>,
     other: Sender<NumberedCall>,
-    pages: Sender<(QueueId, Place)>,
+    pages: Sender<(QueueId, Fence, Place)>,
     ending: Arc<AtomicBool>,
 }
 
@@ -108,18 +108,18 @@ impl Calls {
     }
 
     /// Reads entries of a shard.
-    pub(super) fn read(&self, shard: QueueId, after: Place) {
-        let _ = self.pages.send((shard, after));
+    pub(super) fn read(&self, shard: QueueId, fence: Fence, after: Place) {
+        let _ = self.pages.send((shard, fence, after));
     }
 }
 
 fn read_pages(
     cluster: &dyn Cluster,
-    todo: &Receiver<(QueueId, Place)>,
+    todo: &Receiver<(QueueId, Fence, Place)>,
     answer: impl Fn(ClusterAnswer),
 ) {
-    for (shard, after) in todo {
-        answer(ClusterAnswer::Page(shard, cluster.shard_entries(shard, after, PAGE)));
+    for (shard, fence, after) in todo {
+        answer(ClusterAnswer::Page(shard, fence, cluster.shard_entries(shard, after, PAGE)));
     }
 }
 

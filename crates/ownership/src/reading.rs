@@ -5,9 +5,9 @@
 //! batch that was not durable when the page was read. So what is deleted is remembered until a page that was asked for
 //! later has come.
 
-use super::{Place, ShardPage};
-use crate::queue::Entry;
 use base::EntryId;
+use engine::journal::Entry;
+use membership::rows::{Place, ShardPage};
 use std::collections::BTreeSet;
 
 /// A shard that this node owns.

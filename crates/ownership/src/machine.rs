@@ -1,0 +1,366 @@
+//! The machine.
+
+use crate::batches::{Batches, EntryChange};
+use crate::reading::Reading;
+use crate::users::Users;
+use base::{Instant, PeerId};
+use bytes::Bytes;
+use engine::NextHop;
+use engine::journal::{Entry, QueueId};
+use membership::rows::{Changes, Place, ShardPage};
+use membership::{Answer, Call, Fence, Membership, NodeEpoch, Settings};
+use node_api::api::Input as NodeInput;
+use node_api::api::shards::ShardChange;
+use node_api::api::{channel_order, lists, operator};
+use node_api::ids::Token;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// How long a user waits for his mailbox to come from another node.
+const MAILBOX_WAIT: Duration = Duration::from_secs(5);
+
+/// An input of the node with a value.
+type Taking = fn(Bytes) -> NodeInput;
+
+/// Values that all nodes of a site share, and what the node takes them with.
+const SITE_VALUES: [(&str, Taking); 4] = [
+    (operator::HELD, NodeInput::RecoveredHolds),
+    (channel_order::DISABLED, NodeInput::RecoveredDisabled),
+    (lists::LISTS, NodeInput::RecoveredLists),
+    (mailbox::machine::NAMES, NodeInput::RecoveredMailboxes),
+];
+
+/// What happens to the machine.
+#[derive(Debug)]
+pub enum Input {
+    /// The node knows the values of the site: it begins as one of several. Comes once, before all others but
+    /// [`Input::Tick`].
+    Begin,
+    /// [`Ownership::deadline`] has come.
+    Tick,
+    /// The call about the lease ended.
+    OfLease(Answer),
+    /// The other call ended.
+    Ended(Answer),
+    /// Something changed in the store, perhaps. Nothing named: it is the look from time to time.
+    Changed(Changes),
+    /// Entries of a shard were read, as [`Output::Read`] asked with this fence, or could not be.
+    Page(QueueId, Fence, Option<ShardPage>),
+    /// A value of the site was read, as [`Output::ReadValue`] asked.
+    Value(&'static str, Bytes),
+    /// A batch of the node is handed over for its commit.
+    Committing(Token, Vec<EntryChange>),
+    /// That batch is durable, or not. Comes before the node takes the same.
+    Committed(Token, bool),
+    /// The node has left a shard or keeps it: `Output::ShardLeft` of the node.
+    ShardLeft {
+        /// The shard.
+        shard: NextHop,
+        /// The node keeps it for now.
+        stays: bool,
+    },
+    /// The batches have ended that [`Output::AfterBatches`] waits for.
+    BatchesEnded(QueueId, Fence),
+    /// A user has the right password: he is served once his mailbox is here.
+    User {
+        /// Of the node's question.
+        token: Token,
+        /// His address.
+        mailbox: String,
+    },
+    /// The peers of another configuration, by shard.
+    Peers(BTreeMap<QueueId, String>),
+    /// The node is to give all its shards away.
+    Drain,
+}
+
+/// What the machine wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// A call of the store: at most one about the lease and one other are in progress.
+    Call(Call),
+    /// Entries of a shard are to be read; answered by [`Input::Page`].
+    Read {
+        /// The shard.
+        shard: QueueId,
+        /// Of this ownership: the answer has it.
+        fence: Fence,
+        /// Those after this place.
+        after: Place,
+    },
+    /// A value of the site is to be read; answered by [`Input::Value`] if it is there.
+    ReadValue(&'static str),
+    /// Answered by [`Input::BatchesEnded`] once all batches that were handed over before have ended.
+    AfterBatches(QueueId, Fence),
+    /// An input for the node.
+    Node(NodeInput),
+    /// The node owns nothing, because it gave all away as [`Input::Drain`] asked.
+    Drained,
+    /// Something that an operator may want to know.
+    Noted(Notice),
+}
+
+/// What an operator may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The process is a node of the site, with this number.
+    Joined(NodeEpoch),
+    /// It owns a shard of this name.
+    Gained(String, Fence),
+    /// It owns this one no longer.
+    Lost(NextHop),
+    /// A shard has no name, so nobody can be served with it.
+    Nameless(QueueId),
+    /// Its lease has ended.
+    LeaseEnded,
+}
+
+/// A shard that the node owns.
+#[derive(Debug)]
+struct Shard {
+    hop: NextHop,
+    fence: Fence,
+    reading: Reading,
+}
+
+/// What a node of a site owns.
+#[derive(Debug)]
+pub struct Ownership {
+    membership: Membership,
+    has_begun: bool,
+    shards: BTreeMap<QueueId, Shard>,
+    batches: Batches,
+    users: Users,
+    outputs: VecDeque<Output>,
+}
+
+/// The next hop of a shard. Mailboxes have their addresses for names.
+fn hop(shard: QueueId, name: &str) -> Option<NextHop> {
+    if shard.is_of_mailbox() {
+        return (!name.is_empty()).then(|| NextHop::Mailbox(name.to_owned()));
+    }
+    u32::try_from(shard.0).ok().map(|peer| NextHop::Peer(PeerId(peer)))
+}
+
+impl Ownership {
+    /// A node that has joined with this number, by a call that was made at `asked` or later.
+    #[must_use]
+    pub fn joined(settings: Settings, asked: Instant, epoch: NodeEpoch) -> Ownership {
+        let mut membership = Membership::new(settings);
+        membership.handle(asked, membership::Input::Tick);
+        while membership.poll().is_some() {}
+        membership.handle(asked, membership::Input::OfLease(Answer::Joined(epoch)));
+        Ownership {
+            membership,
+            has_begun: false,
+            shards: BTreeMap::new(),
+            batches: Batches::default(),
+            users: Users::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// When the next [`Input::Tick`] is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let deadlines = [self.users.deadline(), self.membership.deadline()];
+        deadlines.into_iter().flatten().min().filter(|_| self.has_begun)
+    }
+
+    /// What is wanted next. Unlike other machines it may take an input before this gives `None`: what that causes
+    /// comes behind all that is wanted already.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The lease, and what this node and the others own as far as it knows.
+    #[must_use]
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Takes an input. A lease that is over is given up before anything else.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            self.tick(now);
+        }
+        match input {
+            Input::Begin => {
+                self.has_begun = true;
+                self.node(NodeInput::Shard(ShardChange::Several));
+                self.member(now, membership::Input::Tick);
+            }
+            Input::Tick => {}
+            Input::OfLease(answer) => self.member(now, membership::Input::OfLease(answer)),
+            Input::Ended(answer) => self.member(now, membership::Input::Ended(answer)),
+            Input::Changed(changes) => self.changed(now, &changes),
+            Input::Page(shard, fence, page) => self.page(now, shard, fence, page),
+            Input::Value(name, value) => {
+                let known = SITE_VALUES.iter().find(|(known, _)| *known == name);
+                if let Some((_, input)) = known {
+                    self.node(input(value));
+                }
+            }
+            Input::Committing(token, changes) => self.batches.begin(token, changes),
+            Input::Committed(token, is_durable) => self.committed(token, is_durable),
+            Input::ShardLeft { shard, stays } => self.left(now, shard.queue(), stays),
+            Input::BatchesEnded(shard, fence) => {
+                // Otherwise it is another ownership by now.
+                if self.membership.fence(shard) == Some(fence) {
+                    self.shards.remove(&shard);
+                    self.member(now, membership::Input::Left(shard));
+                }
+            }
+            Input::User { token, mailbox } => self.user(now, token, mailbox),
+            Input::Peers(peers) => self.member(now, membership::Input::Peers(peers)),
+            Input::Drain => self.member(now, membership::Input::Drain),
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let overdue = self.users.take_overdue(now);
+        self.serve(now, overdue);
+        self.member(now, membership::Input::Tick);
+    }
+
+    fn node(&mut self, input: NodeInput) {
+        self.outputs.push_back(Output::Node(input));
+    }
+
+    fn member(&mut self, now: Instant, input: membership::Input) {
+        self.membership.handle(now, input);
+        while let Some(output) = self.membership.poll() {
+            self.member_wants(now, output);
+        }
+    }
+
+    fn member_wants(&mut self, now: Instant, output: membership::Output) {
+        use membership::Output as Wants;
+        match output {
+            Wants::Call(call) => self.outputs.push_back(Output::Call(call)),
+            Wants::Joined(epoch) => self.noted(Notice::Joined(epoch)),
+            Wants::Gained(shard, name, fence) => self.gained(shard, name, fence),
+            Wants::Lost(shard) => {
+                if let Some(Shard { hop, .. }) = self.shards.remove(&shard) {
+                    self.noted(Notice::Lost(hop.clone()));
+                    self.node(NodeInput::Shard(ShardChange::Lost(hop)));
+                }
+            }
+            Wants::Leave(shard) => match self.shards.get(&shard) {
+                Some(Shard { hop, .. }) => {
+                    self.node(NodeInput::Shard(ShardChange::Leave(hop.clone())));
+                }
+                None => self.membership.handle(now, membership::Input::Left(shard)),
+            },
+            Wants::Drained => self.outputs.push_back(Output::Drained),
+            Wants::Lease(holds) => {
+                if !holds {
+                    self.noted(Notice::LeaseEnded);
+                }
+                self.node(NodeInput::Shard(ShardChange::Lease(holds)));
+            }
+        }
+    }
+
+    fn noted(&mut self, notice: Notice) {
+        self.outputs.push_back(Output::Noted(notice));
+    }
+
+    fn gained(&mut self, shard: QueueId, name: String, fence: Fence) {
+        let Some(hop) = hop(shard, &name) else { return self.noted(Notice::Nameless(shard)) };
+        self.noted(Notice::Gained(name, fence));
+        self.node(NodeInput::Shard(ShardChange::Gained(hop.clone())));
+        self.shards.insert(shard, Shard { hop, fence, reading: Reading::default() });
+        self.read(shard);
+    }
+
+    fn read(&mut self, shard: QueueId) {
+        if let Some(Shard { fence, reading, .. }) = self.shards.get_mut(&shard)
+            && let Some(after) = reading.changed()
+        {
+            self.outputs.push_back(Output::Read { shard, fence: *fence, after });
+        }
+    }
+
+    fn changed(&mut self, now: Instant, changes: &Changes) {
+        let all = changes.all || (changes.shards.is_empty() && changes.values.is_empty());
+        let is_changed = |(shard, owned): (&QueueId, &Shard)| {
+            (all || owned.reading.is_due() || changes.shards.contains(shard)).then_some(*shard)
+        };
+        let changed: Vec<QueueId> = self.shards.iter().filter_map(is_changed).collect();
+        changed.into_iter().for_each(|shard| self.read(shard));
+        for (name, _) in SITE_VALUES {
+            if changes.all || changes.values.iter().any(|changed| changed == name) {
+                self.outputs.push_back(Output::ReadValue(name));
+            }
+        }
+        if changes.members || changes.all {
+            self.member(now, membership::Input::Changed);
+        }
+    }
+
+    fn page(&mut self, now: Instant, shard: QueueId, fence: Fence, page: Option<ShardPage>) {
+        // A page of an earlier ownership has what another owner has sent since.
+        let owned = self.shards.get_mut(&shard).filter(|owned| owned.fence == fence);
+        let Some(Shard { reading, .. }) = owned else { return };
+        let Some(page) = page else { return reading.failed() };
+        let (entries, more) = reading.page(page);
+        if more {
+            self.read(shard);
+        }
+        let is_any = !entries.is_empty();
+        for Entry { precedence, id, record } in entries {
+            self.node(NodeInput::Recovered { precedence, id, record });
+        }
+        if is_any {
+            self.node(NodeInput::Tick);
+        }
+        // Who binds now gets what waits.
+        let waiting = self.users.take_those_for(shard);
+        self.serve(now, waiting);
+    }
+
+    fn committed(&mut self, token: Token, is_durable: bool) {
+        for change in self.batches.end(token).into_iter().filter(|_| is_durable) {
+            match change {
+                EntryChange::Put(shard, id) => {
+                    if let Some(owned) = self.shards.get_mut(&shard) {
+                        owned.reading.put(id);
+                    }
+                }
+                EntryChange::Delete(id) => {
+                    self.shards.values_mut().for_each(|owned| owned.reading.delete(id));
+                }
+            }
+        }
+    }
+
+    /// The node has left a shard, but for batches that are being committed.
+    fn left(&mut self, now: Instant, shard: QueueId, stays: bool) {
+        if stays {
+            return self.member(now, membership::Input::Stays(shard));
+        }
+        if let Some(fence) = self.membership.fence(shard) {
+            self.outputs.push_back(Output::AfterBatches(shard, fence));
+        }
+    }
+
+    fn user(&mut self, now: Instant, token: Token, mailbox: String) {
+        let shard = NextHop::Mailbox(mailbox.clone()).queue();
+        if self.membership.owns(shard) {
+            return self.node(NodeInput::Verified { token, right: true });
+        }
+        self.users.wait(token, shard, now + MAILBOX_WAIT);
+        self.member(now, membership::Input::Wanted(shard, mailbox));
+    }
+
+    /// Serves users who waited. Those whose mailbox is elsewhere are refused by the node.
+    fn serve(&mut self, now: Instant, users: Vec<(Token, QueueId)>) {
+        for (token, shard) in users {
+            if !self.users.wants(shard) {
+                self.member(now, membership::Input::NotWanted(shard));
+            }
+            self.node(NodeInput::Verified { token, right: true });
+        }
+    }
+}

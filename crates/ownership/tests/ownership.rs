@@ -1,0 +1,195 @@
+//! A node of a site by hand: what its node is given, and when.
+
+use base::{EntryId, Instant, PeerId, Precedence};
+use bytes::Bytes;
+use engine::NextHop;
+use engine::journal::{Entry, QueueId};
+use membership::rows::{Changes, ShardPage};
+use membership::{Acquired, Answer, Call, Fence, NodeEpoch, NodeRow, Renewal, Settings, ShardRow};
+use node_api::api::Input as NodeInput;
+use node_api::api::shards::ShardChange;
+use node_api::ids::Token;
+use ownership::{EntryChange, Input, Output, Ownership};
+use std::time::Duration;
+
+const LEASE: Duration = Duration::from_secs(4);
+const WEST: QueueId = QueueId(3);
+
+struct Played {
+    machine: Ownership,
+    now: Instant,
+}
+
+/// What the node is given, in short, and what is to be read.
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Shard(ShardChange),
+    Recovered(u64),
+    Tick,
+    Verified(u64),
+    Read(QueueId, Fence),
+    AfterBatches(QueueId, Fence),
+}
+
+impl Played {
+    fn new() -> Played {
+        let now = Instant(10_000_000_000);
+        let peers = [(WEST, "west".to_owned())].into();
+        let settings = Settings { name: "n1".to_owned(), lease: LEASE, peers };
+        let mut machine = Ownership::joined(settings, now, NodeEpoch(1));
+        assert_eq!(machine.deadline(), None);
+        machine.handle(now, Input::Begin);
+        Played { machine, now }
+    }
+
+    fn after(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    fn give(&mut self, input: Input) -> Vec<Wanted> {
+        self.machine.handle(self.now, input);
+        self.wanted()
+    }
+
+    /// All that it wants; calls are answered as a store does where it is the only node.
+    fn wanted(&mut self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Call(call) => self.call(&call),
+                Output::Node(NodeInput::Shard(change)) => wanted.push(Wanted::Shard(change)),
+                Output::Node(NodeInput::Recovered { id, .. }) => {
+                    wanted.push(Wanted::Recovered(id.0));
+                }
+                Output::Node(NodeInput::Tick) => wanted.push(Wanted::Tick),
+                Output::Node(NodeInput::Verified { token, .. }) => {
+                    wanted.push(Wanted::Verified(token.0));
+                }
+                Output::Read { shard, fence, .. } => wanted.push(Wanted::Read(shard, fence)),
+                Output::AfterBatches(shard, fence) => {
+                    wanted.push(Wanted::AfterBatches(shard, fence));
+                }
+                Output::Noted(_) | Output::Drained | Output::Node(_) | Output::ReadValue(_) => {}
+            }
+        }
+        wanted
+    }
+
+    fn call(&mut self, call: &Call) {
+        let node = NodeRow {
+            epoch: self.machine.membership().epoch().unwrap_or_default(),
+            name: "n1".to_owned(),
+            lease_left: LEASE,
+            draining: false,
+        };
+        let input = match call {
+            Call::Look => Input::Ended(Answer::Looked { nodes: vec![node], shards: Vec::new() }),
+            Call::Acquire { .. } => {
+                let fence = Fence(self.now.0 / 1_000_000);
+                Input::Ended(Answer::Acquired(Acquired::Ours(fence)))
+            }
+            Call::Renew { .. } => return,
+            Call::Join => Input::OfLease(Answer::Joined(NodeEpoch(2))),
+            _ => Input::Ended(Answer::Done),
+        };
+        self.machine.handle(self.now, input);
+    }
+}
+
+fn west() -> NextHop {
+    NextHop::Peer(PeerId(3))
+}
+
+fn page(ids: &[u64]) -> ShardPage {
+    let entry =
+        |id: &u64| Entry { precedence: Precedence::Flash, id: EntryId(*id), record: Bytes::new() };
+    ShardPage { entries: ids.iter().map(entry).collect(), ..ShardPage::default() }
+}
+
+#[test]
+fn the_node_begins_with_nothing_and_gets_a_shard_with_its_entries() {
+    let mut played = Played::new();
+    let fence = Fence(10_000);
+    let gained = [
+        Wanted::Shard(ShardChange::Several),
+        Wanted::Shard(ShardChange::Lease(true)),
+        Wanted::Shard(ShardChange::Gained(west())),
+        Wanted::Read(WEST, fence),
+    ];
+    assert_eq!(played.wanted(), gained);
+    let entries = [Wanted::Recovered(1), Wanted::Recovered(2), Wanted::Tick];
+    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1, 2])))), entries);
+    // Its own: it knows it already.
+    played.give(Input::Committing(Token(7), vec![EntryChange::Put(WEST, EntryId(3))]));
+    played.give(Input::Committed(Token(7), true));
+    let changes = Changes { shards: vec![WEST], ..Changes::default() };
+    assert_eq!(played.give(Input::Changed(changes)), [Wanted::Read(WEST, fence)]);
+    let entries = [Wanted::Recovered(4), Wanted::Tick];
+    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[2, 3, 4])))), entries);
+}
+
+/// A process that was stopped for longer than its lease: what has come meanwhile is not acted on.
+#[test]
+fn a_lease_that_is_over_is_noticed_before_a_page_is_taken() {
+    let mut played = Played::new();
+    played.wanted();
+    played.after(LEASE);
+    let lost = [Wanted::Shard(ShardChange::Lease(false)), Wanted::Shard(ShardChange::Lost(west()))];
+    assert_eq!(played.give(Input::Page(WEST, Fence(10_000), Some(page(&[1])))), lost);
+}
+
+/// The shard was another node's in between, which may have sent what the page has.
+#[test]
+fn a_page_of_an_earlier_ownership_is_not_taken() {
+    let mut played = Played::new();
+    played.wanted();
+    played.after(LEASE);
+    let again = played.give(Input::OfLease(Answer::Renewed(Renewal::Dead)));
+    let fence = Fence(10_004);
+    assert_eq!(again.last(), Some(&Wanted::Read(WEST, fence)), "{again:?}");
+    assert_eq!(played.give(Input::Page(WEST, Fence(10_000), Some(page(&[1])))), []);
+    let entries = [Wanted::Recovered(2), Wanted::Tick];
+    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[2])))), entries);
+}
+
+#[test]
+fn a_shard_is_left_once_the_batches_before_have_ended() {
+    let mut played = Played::new();
+    played.wanted();
+    let fence = Fence(10_000);
+    let left = played.give(Input::ShardLeft { shard: west(), stays: false });
+    assert_eq!(left, [Wanted::AfterBatches(WEST, fence)]);
+    played.give(Input::BatchesEnded(WEST, fence));
+    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1])))), []);
+}
+
+#[test]
+fn a_user_waits_for_his_mailbox_for_five_seconds_at_most() {
+    let mut played = Played::new();
+    played.wanted();
+    let address = "/c=it/admd=net/s=ops";
+    let mailbox = NextHop::Mailbox(address.to_owned());
+    let shards = vec![ShardRow {
+        shard: mailbox.queue(),
+        name: address.to_owned(),
+        owner: Some((NodeEpoch(9), Fence(1))),
+        since: Duration::ZERO,
+        asked_by: None,
+    }];
+    played.machine.handle(played.now, Input::User { token: Token(5), mailbox: address.to_owned() });
+    while let Some(output) = played.machine.poll() {
+        if let Output::Call(Call::Look) = output {
+            let looked = Answer::Looked { nodes: Vec::new(), shards: shards.clone() };
+            played.machine.handle(played.now, Input::Ended(looked));
+        }
+    }
+    for _ in 0..4 {
+        played.after(Duration::from_secs(1));
+        let wanted = played.give(Input::OfLease(Answer::Renewed(Renewal::Renewed)));
+        assert!(!wanted.contains(&Wanted::Verified(5)), "{wanted:?}");
+    }
+    played.after(Duration::from_secs(1));
+    let deadline = played.machine.deadline();
+    assert!(deadline.is_some_and(|deadline| deadline <= played.now));
+    assert!(played.give(Input::Tick).contains(&Wanted::Verified(5)));
+}
